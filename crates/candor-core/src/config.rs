@@ -1,0 +1,3 @@
+//! candor.toml: text → [`spec::Spec`] (as written, with spans) → [`crate::plan::Plan`] (proven).
+
+pub mod diagnostic;

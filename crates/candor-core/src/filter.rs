@@ -1,0 +1,102 @@
+//! Which frames a rule is for: `can_id` and mask with the kernel's meaning, in can-utils notation.
+
+mod text;
+
+pub use text::{FilterTextError, FilterTextErrorKind};
+
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+
+/// `CAN_INV_FILTER`: set in a filter's `id`, it inverts the match (`123~7FF`).
+pub const CAN_INV_FILTER: u32 = 0x2000_0000;
+
+/// A filter as it is given to the kernel (`struct can_filter`), before the kernel normalises it.
+///
+/// can-gw compares these raw values when it looks for a job to delete, so they are kept as written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Filter {
+    /// Identifier with flags; `CAN_INV_FILTER` inverts.
+    pub id: u32,
+    /// Bits to compare; `CAN_ERR_FLAG` here selects error frames.
+    pub mask: u32,
+}
+
+impl Filter {
+    /// Every data and remote frame, standard and extended.
+    pub const ALL: Self = Self { id: 0, mask: 0 };
+
+    /// Exactly this identifier, in its own format, data frames only.
+    #[must_use]
+    pub const fn exact(id: RawId) -> Self {
+        let wire_mask = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
+        Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
+    }
+
+    /// The receive list that the kernel puts this filter in. Lists are served in the order of [`ReceiveList`].
+    #[must_use]
+    pub fn normalise(self) -> Normalised {
+        let Self { mut id, mut mask } = self;
+        if mask & CAN_ERR_FLAG != 0 {
+            return Normalised { list: ReceiveList::Error, id, mask: mask & (CAN_ERR_FLAG - 1) };
+        }
+        let inverted = id & CAN_INV_FILTER != 0;
+        if mask & CAN_EFF_FLAG != 0 && id & CAN_EFF_FLAG == 0 {
+            mask &= CAN_SFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG;
+        }
+        id &= mask;
+        let list = if inverted {
+            ReceiveList::Inverted
+        } else if mask == 0 {
+            ReceiveList::All
+        } else if Self::exact(RawId(id)) == (Self { id, mask }) && id & CAN_RTR_FLAG == 0 {
+            ReceiveList::Exact
+        } else {
+            ReceiveList::Masked
+        };
+        Normalised { list, id, mask }
+    }
+}
+
+/// The kernel's receive lists (`struct can_dev_rcv_lists`) in the order in which a frame is offered to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ReceiveList {
+    /// `RX_ERR`: error message frames; these reach no other list.
+    Error,
+    /// `RX_ALL`: mask 0.
+    All,
+    /// `RX_FIL`: `(frame & mask) == id`.
+    Masked,
+    /// `RX_INV`: `(frame & mask) != id`.
+    Inverted,
+    /// `rx_sff` and `rx_eff`: one identifier, found by index or hash.
+    Exact,
+}
+
+/// A filter after `effhash`/`can_rcv_list_find` have normalised it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Normalised {
+    /// Where the kernel keeps it.
+    pub list: ReceiveList,
+    /// Identifier to compare with.
+    pub id: u32,
+    /// Bits to compare.
+    pub mask: u32,
+}
+
+impl Normalised {
+    /// Whether a frame with this identifier is delivered.
+    ///
+    /// # Source
+    /// `can_rcv_filter()` in `net/can/af_can.c`.
+    #[must_use]
+    pub const fn matches(self, frame: RawId) -> bool {
+        if frame.is_err() {
+            return matches!(self.list, ReceiveList::Error) && frame.0 & self.mask != 0;
+        }
+        match self.list {
+            ReceiveList::Error => false,
+            ReceiveList::All => true,
+            ReceiveList::Masked | ReceiveList::Exact => frame.0 & self.mask == self.id,
+            ReceiveList::Inverted => frame.0 & self.mask != self.id,
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! A CAN frame as SocketCAN holds it, byte for byte.
+
+mod kernel;
+mod text;
+
+pub use kernel::{CAN_MTU, CANFD_MTU, KernelBytesError};
+pub use text::FrameTextError;
+
+/// `CAN_EFF_FLAG`: the identifier has 29 bits.
+pub const CAN_EFF_FLAG: u32 = 0x8000_0000;
+/// `CAN_RTR_FLAG`: remote transmission request, classic frames only.
+pub const CAN_RTR_FLAG: u32 = 0x4000_0000;
+/// `CAN_ERR_FLAG`: an error message frame made by a driver, never seen on a wire.
+pub const CAN_ERR_FLAG: u32 = 0x2000_0000;
+/// `CAN_SFF_MASK`: the 11 bits of a standard identifier.
+pub const CAN_SFF_MASK: u32 = 0x0000_07FF;
+/// `CAN_EFF_MASK`: the 29 bits of an extended identifier.
+pub const CAN_EFF_MASK: u32 = 0x1FFF_FFFF;
+
+/// `CANFD_BRS`: the data phase runs at the data bit rate.
+pub const CANFD_BRS: u8 = 0x01;
+/// `CANFD_ESI`: the sender is error passive.
+pub const CANFD_ESI: u8 = 0x02;
+/// `CANFD_FDF`: marks a frame as CAN FD; the kernel sets it on every FD frame it sends.
+pub const CANFD_FDF: u8 = 0x04;
+
+/// Bytes a CAN CC (classic) frame can carry, `CAN_MAX_DLEN`.
+pub const CAN_MAX_DLEN: usize = 8;
+/// Bytes a CAN FD frame can carry, `CANFD_MAX_DLEN`.
+pub const CANFD_MAX_DLEN: usize = 64;
+
+/// The two frame formats a can-gw rule distinguishes. A rule sees frames of its own format only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FrameFormat {
+    /// CAN CC: `struct can_frame`, 16 bytes, up to 8 data bytes.
+    Classic,
+    /// CAN FD: `struct canfd_frame`, 72 bytes, up to 64 data bytes.
+    Fd,
+}
+
+impl FrameFormat {
+    /// The longest payload of this format, in bytes.
+    #[must_use]
+    pub const fn max_len(self) -> usize {
+        match self {
+            Self::Classic => CAN_MAX_DLEN,
+            Self::Fd => CANFD_MAX_DLEN,
+        }
+    }
+}
+
+/// `can_id` as the kernel holds it: 29 identifier bits and the EFF, RTR and ERR flags.
+///
+/// Any 32-bit value is possible here, also malformed ones (an SFF frame with bits above 0x7FF), because can-gw
+/// modifications can produce them and candor must do the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RawId(pub u32);
+
+impl RawId {
+    /// Whether the identifier is extended (29 bits).
+    #[must_use]
+    pub const fn is_eff(self) -> bool {
+        self.0 & CAN_EFF_FLAG != 0
+    }
+
+    /// Whether the frame is a remote transmission request.
+    #[must_use]
+    pub const fn is_rtr(self) -> bool {
+        self.0 & CAN_RTR_FLAG != 0
+    }
+
+    /// Whether the frame is an error message frame.
+    #[must_use]
+    pub const fn is_err(self) -> bool {
+        self.0 & CAN_ERR_FLAG != 0
+    }
+
+    /// The identifier bits that go onto the wire: 11 or 29 of them.
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        if self.is_eff() { self.0 & CAN_EFF_MASK } else { self.0 & CAN_SFF_MASK }
+    }
+}
+
+/// One frame with every byte the kernel keeps for it, those beyond `len` included.
+///
+/// Bytes beyond the length matter: can-gw modifies all 8 (or 64) of them, and they show when a rule makes the frame
+/// longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Frame {
+    /// Which of the two structs this is.
+    pub format: FrameFormat,
+    /// Identifier and flags.
+    pub id: RawId,
+    /// Payload length in bytes as the kernel holds it (`len`). A valid frame has at most 8 or 64.
+    pub len: u8,
+    /// Raw DLC 9 to 15 of a classic frame with 8 bytes (`len8_dlc`), otherwise 0.
+    pub len8_dlc: u8,
+    /// `CANFD_BRS`, `CANFD_ESI`, `CANFD_FDF`; 0 for classic frames.
+    pub flags: u8,
+    /// The payload buffer. Classic frames use the first 8 bytes, the rest is 0.
+    pub data: [u8; CANFD_MAX_DLEN],
+}
+
+/// A frame that cannot be built from the given parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameError {
+    /// More payload than the format can carry.
+    #[error("Payload of {len} bytes is longer than {max}")]
+    TooLong {
+        /// Bytes asked for.
+        len: usize,
+        /// Bytes the format carries.
+        max: usize,
+    },
+}
+
+impl Frame {
+    /// A classic frame with this payload.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`] beyond 8 bytes.
+    pub fn classic(id: RawId, payload: &[u8]) -> Result<Self, FrameError> {
+        Self::build(FrameFormat::Classic, id, 0, payload)
+    }
+
+    /// A CAN FD frame with this payload; `CANFD_FDF` is set for the caller.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`] beyond 64 bytes.
+    pub fn fd(id: RawId, flags: u8, payload: &[u8]) -> Result<Self, FrameError> {
+        Self::build(FrameFormat::Fd, id, flags | CANFD_FDF, payload)
+    }
+
+    /// The payload, as long as the frame says it is (never beyond the buffer).
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        let len = usize::from(self.len).min(self.format.max_len());
+        &self.data[..len]
+    }
+
+    fn build(format: FrameFormat, id: RawId, flags: u8, payload: &[u8]) -> Result<Self, FrameError> {
+        let too_long = FrameError::TooLong { len: payload.len(), max: format.max_len() };
+        if payload.len() > format.max_len() {
+            return Err(too_long);
+        }
+        let mut data = [0; CANFD_MAX_DLEN];
+        data[..payload.len()].copy_from_slice(payload);
+        let len = u8::try_from(payload.len()).map_err(|_overflow| too_long)?;
+        Ok(Self { format, id, len, len8_dlc: 0, flags, data })
+    }
+}

@@ -1,0 +1,24 @@
+//! The pure part of candor: what a frame is, how long it lasts, what a configuration means.
+//!
+//! ```text
+//!  text ──config::parse──▶ Spec ──config::check──▶ Plan ──job::lower──▶ [Job] ──RuleSet::compile──▶ RuleSet
+//!  (candor.toml)          (as written, spans)     (proven)             (one can-gw job each)       (what engines run)
+//! ```
+//!
+//! A [`job::Job`] is the common meaning of both gateways: the kernel backend sends it to can-gw as it stands,
+//! and the user-space engines run the [`ruleset::RuleSet`] compiled from the same jobs.
+//!
+//! Nothing here reads a clock, a file, the environment or a socket, and nothing here is `unsafe`:
+//! time and randomness are arguments. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
+#![forbid(unsafe_code)]
+
+pub mod bits;
+pub mod config;
+pub mod filter;
+pub mod frame;
+pub mod job;
+pub mod plan;
+pub mod rule;
+pub mod ruleset;
+pub mod stats;
+pub mod units;

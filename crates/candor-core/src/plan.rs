@@ -1,0 +1,149 @@
+//! A gateway whose every value has been proven: what `candor check` accepts and engines run.
+//!
+//! A [`Plan`] is built by [`crate::config::check`] only. Its indices are in range, its names are unique, no route
+//! leads back to its own bus, and every operand fits the frame format of its route.
+
+use crate::filter::Filter;
+use crate::frame::FrameFormat;
+use crate::rule::{Checksums, Modifications};
+use crate::units::BitRate;
+
+/// Which gateway runs the routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// can-gw jobs in the kernel.
+    Kernel,
+    /// One CAN_RAW socket per interface, `read()`, compiled rules, `write()`.
+    ReadWrite,
+}
+
+impl Engine {
+    /// The name in `candor.toml`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::ReadWrite => "read-write",
+        }
+    }
+}
+
+/// Position of a bus in [`Plan::buses`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BusIndex(pub usize);
+
+/// Position of a route in [`Plan::routes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RouteIndex(pub usize);
+
+/// A CAN network and the interface through which this machine reaches it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bus {
+    /// The user's name for the network.
+    pub name: String,
+    /// The network interface, 1 to 15 bytes (`IFNAMSIZ`).
+    pub interface: String,
+    /// Nominal bit rate the bus is expected to have. candor compares, it does not set.
+    pub bitrate: Option<BitRate>,
+    /// Data-phase bit rate of CAN FD frames with bit-rate switch.
+    pub data_bitrate: Option<BitRate>,
+}
+
+/// Which frame formats a route carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Formats {
+    /// Classic and FD frames alike; two can-gw jobs.
+    Any,
+    /// Frames of one format only.
+    Only(FrameFormat),
+}
+
+/// Whether local sockets on the outgoing interface see a routed frame (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Echo {
+    /// They do.
+    On,
+    /// They do not.
+    Off,
+}
+
+/// Whether a routed frame keeps the time stamp of its reception (`CGW_FLAGS_CAN_SRC_TSTAMP`, `cangw -t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timestamp {
+    /// It is stamped anew where it leaves.
+    Fresh,
+    /// It keeps the one it came with.
+    Kept,
+}
+
+/// One way from bus to bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The user's name for it.
+    pub name: String,
+    /// Where frames come from.
+    pub from: BusIndex,
+    /// Where they go; never the same bus.
+    pub to: BusIndex,
+    /// Which frames.
+    pub filter: Filter,
+    /// Which formats.
+    pub formats: Formats,
+    /// What is changed.
+    pub modifications: Modifications,
+    /// What is computed afterwards. Empty unless a modification is active, as in the kernel.
+    pub checksums: Checksums,
+    /// Visible to local sockets?
+    pub echo: Echo,
+    /// How many further gateway hops the frame may take, 1 to 6 (`cangw -l`).
+    pub hop_limit: Option<u8>,
+    /// Time stamp kept?
+    pub timestamp: Timestamp,
+}
+
+/// A whole gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub(crate) engine: Engine,
+    pub(crate) buses: Vec<Bus>,
+    pub(crate) routes: Vec<Route>,
+}
+
+impl Plan {
+    /// Which gateway runs the routes.
+    #[must_use]
+    pub const fn engine(&self) -> Engine {
+        self.engine
+    }
+
+    /// The buses in the order of the file.
+    #[must_use]
+    pub fn buses(&self) -> &[Bus] {
+        &self.buses
+    }
+
+    /// The routes in the order of the file, which is also the order of delivery within a receive list.
+    #[must_use]
+    pub fn routes(&self) -> &[Route] {
+        &self.routes
+    }
+
+    /// The bus at an index of this plan.
+    #[must_use]
+    pub fn bus(&self, index: BusIndex) -> &Bus {
+        &self.buses[index.0]
+    }
+
+    /// The route at an index of this plan.
+    #[must_use]
+    pub fn route(&self, index: RouteIndex) -> &Route {
+        &self.routes[index.0]
+    }
+
+    /// The same gateway run by another engine.
+    #[must_use]
+    pub fn with_engine(mut self, engine: Engine) -> Self {
+        self.engine = engine;
+        self
+    }
+}

@@ -1,0 +1,1 @@
+//! The compiled form of the jobs: what user-space engines run.

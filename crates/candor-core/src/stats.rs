@@ -1,0 +1,1 @@
+//! Statistics on values: quantiles and the latency profile of the 2011 paper.

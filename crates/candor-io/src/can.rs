@@ -1,0 +1,1 @@
+//! CAN_RAW sockets.

@@ -1,0 +1,1 @@
+//! What the first process of a guest needs: mounts, kernel modules, power-off, terminals.

@@ -1,0 +1,12 @@
+//! Every system call of candor, behind safe types. **The only crate with `unsafe`.**
+//!
+//! One file per kind of kernel object. Functions return [`std::io::Error`]; what an errno means for a gateway or a
+//! laboratory is said by the crates above.
+
+pub mod can;
+pub mod clock;
+pub mod guest;
+pub mod netlink;
+pub mod process;
+pub mod schedule;
+pub mod signal;

@@ -1,0 +1,1 @@
+//! The NETLINK_ROUTE socket.

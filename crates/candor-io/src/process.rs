@@ -1,0 +1,1 @@
+//! Starting processes that end with their parent, process groups, file locks.

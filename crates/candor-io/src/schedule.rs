@@ -1,0 +1,1 @@
+//! Scheduling policy, memory locking.

@@ -1,0 +1,2 @@
+//! The laboratories: guests, topologies, tester, records and reports.
+#![forbid(unsafe_code)]

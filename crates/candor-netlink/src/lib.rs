@@ -1,0 +1,2 @@
+//! Bytes and values of rtnetlink for CAN, and a small synchronous client.
+#![forbid(unsafe_code)]

@@ -1,0 +1,262 @@
+//! The command line as types. Help, completions and man pages all come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A CAN gateway for Linux whose timing can be believed.
+///
+/// One file says which frames cross from which bus to which and how they are changed. candor puts that into the
+/// kernel (can-gw) or runs it in user space, and measures what each choice costs.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Check(CheckArgs),
+    Run(RunArgs),
+    Show(ShowArgs),
+    Tester(TesterArgs),
+    Report(ReportArgs),
+    #[command(subcommand)]
+    Lab(LabCommand),
+    #[command(subcommand)]
+    Generate(GenerateCommand),
+    /// First process of a laboratory guest.
+    #[command(hide = true)]
+    GuestInit,
+    /// Keeps a laboratory guest from outliving the candor that started it.
+    #[command(hide = true)]
+    Guard(GuardArgs),
+}
+
+/// Say whether a gateway file is right, and everything that is wrong with it.
+///
+/// Nothing is sent to the kernel. Exit status: 0 the file is valid, 1 it is not, 2 it could not be read.
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The gateway file (candor.toml).
+    pub(crate) file: PathBuf,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run the gateway of a file until SIGINT or SIGTERM.
+///
+/// Prints what it did, and the counters of every route at the end. Leaves nothing behind.
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The gateway file (candor.toml).
+    pub(crate) file: PathBuf,
+    /// Print the counters at this interval, for example 1s or 500ms.
+    #[arg(long, value_name = "INTERVAL")]
+    pub(crate) stats: Option<String>,
+    /// Run this engine instead of the one that the file names.
+    #[arg(long)]
+    pub(crate) engine: Option<EngineArg>,
+    /// Print one JSON object per line instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum EngineArg {
+    /// can-gw jobs in the kernel.
+    Kernel,
+    /// A user-space gateway: read(), compiled rules, write().
+    ReadWrite,
+}
+
+/// Show the gateway of a file: as a picture, as cangw commands, as a graph.
+#[derive(Args, Debug)]
+pub(crate) struct ShowArgs {
+    /// The gateway file (candor.toml).
+    pub(crate) file: PathBuf,
+    /// Print the equivalent cangw commands.
+    #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["dot", "json"])]
+    pub(crate) form: Option<ShowForm>,
+    /// Print a graph for Graphviz's dot.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) dot: bool,
+    /// Print the checked gateway as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ShowForm {
+    /// cangw commands that install the same jobs.
+    Cangw,
+    /// A text tree.
+    Tree,
+}
+
+/// Measure the latency of gateways between two buses of this machine, one frame at a time.
+///
+/// Sends a tagged frame, waits for it on the far side, and takes the kernel's receive time stamps on the monitor and
+/// on the far side. Each gateway file given is started as a process of its own, measured and stopped.
+#[derive(Args, Debug)]
+pub(crate) struct TesterArgs {
+    /// Gateway files to measure, one after another (or none: something else forwards the frames).
+    #[arg(value_name = "GATEWAY")]
+    pub(crate) gateways: Vec<PathBuf>,
+    /// Interface to send from.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) send: String,
+    /// Interface that watches the first bus.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) monitor: String,
+    /// Interface that receives on the second bus.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) receive: String,
+    /// Frames to measure for each gateway.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) frames: u32,
+    /// Folder for the records.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) records: PathBuf,
+}
+
+/// Make the table and the report of recorded measurements.
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// Record files or folders with records.
+    #[arg(required = true)]
+    pub(crate) records: Vec<PathBuf>,
+    /// Write a self-contained HTML report here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Virtual laboratories: real kernels with CAN on a machine that has none.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LabCommand {
+    Run(LabRunArgs),
+    Shell(LabShellArgs),
+    Kernels(LabKernelsArgs),
+    Measure(LabMeasureArgs),
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TestbedArg {
+    /// User-mode Linux: real CAN stack as a process, boots in seconds; its times mean nothing.
+    Uml,
+    /// QEMU with an instruction-counted clock: 1 ns is one instruction, runs repeat exactly.
+    Icount,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum TopologyArg {
+    /// vcan0, vcan1, vcan2.
+    Vcan,
+    /// can0 to can4 on two buses of emulated Kvaser PCI cards, as in Figure 1 of the 2011 paper (icount only).
+    Kvaser,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GuestArgs {
+    /// Which laboratory.
+    #[arg(long, default_value = "uml")]
+    pub(crate) testbed: TestbedArg,
+    /// Kernel by its name in `candor lab kernels` (icount; default: Debian stable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kernel: Option<String>,
+    /// Interfaces of the guest.
+    #[arg(long, default_value = "vcan")]
+    pub(crate) topology: TopologyArg,
+    /// Put this file into the guest's working directory (repeatable).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) copy: Vec<PathBuf>,
+    /// Put this program and the libraries it needs into the guest's PATH (repeatable).
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
+    /// End the guest after this time on the host's clock.
+    #[arg(long, value_name = "TIME", default_value = "10min")]
+    pub(crate) timeout: String,
+}
+
+/// Boot a guest, run a command in it as root, and exit with its status.
+#[derive(Args, Debug)]
+pub(crate) struct LabRunArgs {
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+    /// Bring the files that the command leaves in $CANDOR_OUT into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Command and arguments, after `--`.
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<String>,
+}
+
+/// Boot a guest and work in it, with the can-utils and iproute2 of this machine.
+#[derive(Args, Debug)]
+pub(crate) struct LabShellArgs {
+    #[command(flatten)]
+    pub(crate) guest: GuestArgs,
+}
+
+/// List the kernels that can be had and those that are cached.
+#[derive(Args, Debug)]
+pub(crate) struct LabKernelsArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure gateway files in the instruction-counted laboratory and report.
+///
+/// Boots the icount guest once, measures every gateway with the same traffic, prints the table and writes the report.
+#[derive(Args, Debug)]
+pub(crate) struct LabMeasureArgs {
+    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser: can2 and can3).
+    #[arg(required = true, value_name = "GATEWAY")]
+    pub(crate) gateways: Vec<PathBuf>,
+    /// Frames for each gateway.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) frames: u32,
+    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kernel: Option<String>,
+    /// Folder for the raw records.
+    #[arg(long, value_name = "DIR", default_value = "records")]
+    pub(crate) records: PathBuf,
+    /// Self-contained HTML report.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print the figures as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write shell completions and man pages.
+#[derive(Debug, Subcommand)]
+pub(crate) enum GenerateCommand {
+    /// Man pages of all commands, into a folder.
+    Man {
+        /// Folder to write to.
+        dir: PathBuf,
+    },
+    /// Completions for a shell, to standard output.
+    Completions {
+        /// Shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct GuardArgs {
+    /// Seconds after which the guest is ended.
+    #[arg(long)]
+    pub(crate) seconds: u64,
+    /// Command line of the guest.
+    #[arg(last = true, required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}

@@ -1,0 +1,15 @@
+//! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
+
+pub(crate) mod check;
+pub(crate) mod generate;
+pub(crate) mod guest;
+pub(crate) mod lab;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod tester;
+
+use crate::exit::Exit;
+
+/// What a command function returns.
+pub(crate) type Outcome = Result<Exit, Box<dyn std::error::Error>>;

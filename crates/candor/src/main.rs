@@ -1,0 +1,36 @@
+//! The `candor` command: see `candor --help`.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "this is the binary that talks to people")]
+
+mod cli;
+mod cmd;
+mod exit;
+mod render;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use cli::{Cli, Command};
+use exit::Exit;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = match cli.command {
+        Command::Check(args) => cmd::check::run(&args),
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Show(args) => cmd::show::run(&args),
+        Command::Tester(args) => cmd::tester::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Lab(command) => cmd::lab::run(&command),
+        Command::Generate(command) => cmd::generate::run(&command),
+        Command::GuestInit => cmd::guest::init(),
+        Command::Guard(args) => cmd::guest::guard(&args),
+    };
+    result
+        .unwrap_or_else(|error| {
+            render::error_chain(&*error);
+            Exit::CouldNotRun
+        })
+        .into()
+}
