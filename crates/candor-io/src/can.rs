@@ -1,1 +1,28 @@
 //! CAN_RAW sockets.
+
+/// The kernel's number of a network interface; never 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InterfaceIndex(std::num::NonZeroU32);
+
+impl InterfaceIndex {
+    /// An index; `None` for 0, which the kernel uses for "any" and "none".
+    #[must_use]
+    pub const fn new(index: u32) -> Option<Self> {
+        match std::num::NonZeroU32::new(index) {
+            Some(index) => Some(Self(index)),
+            None => None,
+        }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self.0.get()
+    }
+}
+
+impl std::fmt::Display for InterfaceIndex {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}

@@ -10,3 +10,4 @@ pub mod netlink;
 pub mod process;
 pub mod schedule;
 pub mod signal;
+mod socket;

@@ -1,1 +1,139 @@
-//! The NETLINK_ROUTE socket.
+//! The NETLINK_ROUTE socket: whole messages out, whole datagrams in.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::Duration;
+
+use crate::socket;
+
+/// The buffer that a receive starts with; one dump datagram of the kernel has at most 32 KiB.
+const FIRST_BUFFER_BYTES: usize = 32 * 1024;
+/// Room for a whole dump of some hundred jobs, so that the kernel need not pause in it.
+const RECEIVE_BUFFER_BYTES: libc::c_int = 1024 * 1024;
+/// The kernel answers from within `send`; a longer silence is a fault, not a delay.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+
+/// A socket that talks to the kernel's rtnetlink and hears nobody else.
+#[derive(Debug)]
+pub struct RouteSocket {
+    fd: OwnedFd,
+}
+
+impl RouteSocket {
+    /// Opens the socket, asks for error texts (ext-ack) and for short acknowledgements.
+    ///
+    /// # Kernel
+    /// `NETLINK_EXT_ACK` and `NETLINK_CAP_ACK` since 4.12; without them errors carry no text. No capability needed.
+    ///
+    /// # Errors
+    /// Whatever `socket()`, `setsockopt()` or `connect()` report.
+    pub fn open() -> io::Result<Self> {
+        let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+        for option in [libc::NETLINK_EXT_ACK, libc::NETLINK_CAP_ACK] {
+            ignore_unknown_option(socket::set_int(&fd, libc::SOL_NETLINK, option, 1))?;
+        }
+        socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
+        let timeout = libc::timeval { tv_sec: ANSWER_WITHIN.as_secs().cast_signed(), tv_usec: 0 };
+        socket::set_slice(&fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &[timeout])?;
+        // A connected netlink socket refuses messages of other processes, so every answer is the kernel's.
+        socket::with_address(&fd, libc::connect, &kernel_address())?;
+        Ok(Self { fd })
+    }
+
+    /// Has the kernel check the headers of dump requests and filter dumps by them (`NETLINK_GET_STRICT_CHK`).
+    ///
+    /// Off after [`open`](Self::open): a strict kernel without can-gw answers a job dump with EINVAL instead of the
+    /// foreign routes by which its absence is recognised.
+    ///
+    /// # Kernel
+    /// Since 4.20; earlier ones have no such option, which is not an error here.
+    ///
+    /// # Errors
+    /// Whatever `setsockopt()` reports.
+    pub fn check_strictly(&self) -> io::Result<()> {
+        ignore_unknown_option(socket::set_int(&self.fd, libc::SOL_NETLINK, libc::NETLINK_GET_STRICT_CHK, 1))
+    }
+
+    /// Sends one message to the kernel.
+    ///
+    /// # Errors
+    /// Whatever `send()` reports; a message cut short is an error too.
+    pub fn send(&self, message: &[u8]) -> io::Result<()> {
+        // SAFETY: pointer and length describe the borrowed slice, which the kernel only reads; the descriptor is open
+        // as long as `self` is borrowed.
+        let sent = unsafe { libc::send(self.fd.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
+        match socket::check_len(sent)? {
+            len if len == message.len() => Ok(()),
+            _ => Err(io::ErrorKind::WriteZero.into()),
+        }
+    }
+
+    /// Receives one datagram into the buffer, which becomes exactly as long as the datagram.
+    ///
+    /// # Errors
+    /// Whatever `recv()` reports: `ENOBUFS` when messages were lost, `WouldBlock` when no answer came for seconds.
+    pub fn recv(&self, buffer: &mut Vec<u8>) -> io::Result<()> {
+        buffer.resize(buffer.capacity().max(FIRST_BUFFER_BYTES), 0);
+        // MSG_TRUNC makes the kernel say the true length also when the buffer is too small for it.
+        let needed = self.recv_flags(buffer, libc::MSG_PEEK | libc::MSG_TRUNC)?;
+        if needed > buffer.len() {
+            buffer.resize(needed, 0);
+        }
+        let len = self.recv_flags(buffer, 0)?;
+        buffer.truncate(len);
+        Ok(())
+    }
+
+    fn recv_flags(&self, buffer: &mut [u8], flags: libc::c_int) -> io::Result<usize> {
+        loop {
+            // SAFETY: the kernel writes at most `buffer.len()` bytes into the exclusively borrowed slice, whatever
+            // length it returns; the descriptor is open as long as `self` is borrowed.
+            let received = unsafe { libc::recv(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+            match socket::check_len(received) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+}
+
+fn kernel_address() -> libc::sockaddr_nl {
+    // SAFETY: sockaddr_nl consists of integers only, for which all-zero bytes are valid values.
+    let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+    address.nl_family = libc::sa_family_t::try_from(libc::AF_NETLINK).expect("AF_NETLINK is 16");
+    address
+}
+
+fn ignore_unknown_option(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(()),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `RTM_GETLINK` dump request: length 32, type 18, REQUEST|DUMP, sequence 1, `ifinfomsg` of zeros.
+    const GETLINK: [u8; 32] = {
+        let mut bytes = [0; 32];
+        bytes[0] = 32;
+        bytes[4] = 18;
+        bytes[6] = 1;
+        bytes[7] = 3;
+        bytes[8] = 1;
+        bytes
+    };
+
+    #[test]
+    fn the_kernel_answers_a_link_dump() {
+        let socket = RouteSocket::open().unwrap();
+        socket.check_strictly().unwrap();
+        socket.send(&GETLINK).unwrap();
+        let mut buffer = Vec::new();
+        socket.recv(&mut buffer).unwrap();
+        let kind = u16::from_ne_bytes([buffer[4], buffer[5]]);
+        assert!(kind == 16 || kind == 3, "RTM_NEWLINK or NLMSG_DONE, not {kind}");
+    }
+}

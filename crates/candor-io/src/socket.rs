@@ -1,0 +1,64 @@
+//! What CAN and netlink sockets have in common. Private to this crate.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use libc::{c_int, socklen_t};
+
+/// The value of a system call that reports failure as -1.
+pub(crate) fn check(returned: c_int) -> io::Result<c_int> {
+    if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
+}
+
+/// The byte count of a system call that reports failure as -1.
+pub(crate) fn check_len(returned: isize) -> io::Result<usize> {
+    usize::try_from(returned).map_err(|_negative| io::Error::last_os_error())
+}
+
+/// The size of a C struct as the kernel wants it.
+#[expect(clippy::cast_possible_truncation, reason = "the structs of the socket API have a few hundred bytes at most")]
+pub(crate) const fn socklen<T>() -> socklen_t {
+    size_of::<T>() as socklen_t
+}
+
+/// `socket()` with `SOCK_CLOEXEC`.
+pub(crate) fn open(family: c_int, kind: c_int, protocol: c_int) -> io::Result<OwnedFd> {
+    // SAFETY: socket() takes three integers and touches no memory of ours.
+    let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
+    // SAFETY: the descriptor was made by the call above and nobody else has seen it, so it is open and owned here.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// An option that is one C int.
+pub(crate) fn set_int(fd: &OwnedFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    set_slice(fd, level, name, &[value])
+}
+
+/// An option that is an array of a type without padding; an empty one is allowed.
+pub(crate) fn set_slice<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int, values: &[T]) -> io::Result<()> {
+    let len = socklen_t::try_from(size_of_val(values)).map_err(io::Error::other)?;
+    // SAFETY: pointer and length describe the borrowed slice, which outlives the call; the kernel only reads it, and
+    // `Plain` promises that every byte of it is initialised. The descriptor is open as long as it is borrowed.
+    check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, values.as_ptr().cast(), len) })?;
+    Ok(())
+}
+
+/// Types without padding, so that all their bytes may be shown to the kernel.
+pub(crate) trait Plain: Copy {}
+
+impl Plain for c_int {}
+impl Plain for u32 {}
+impl Plain for libc::can_filter {}
+impl Plain for libc::timeval {}
+
+/// `bind()` or `connect()` to a socket address struct of the right family.
+pub(crate) fn with_address<A>(
+    fd: &OwnedFd,
+    call: unsafe extern "C" fn(c_int, *const libc::sockaddr, socklen_t) -> c_int,
+    address: &A,
+) -> io::Result<()> {
+    // SAFETY: `call` is libc's bind or connect; both only read `size_of::<A>()` bytes at the address, which the
+    // borrow keeps alive, and the descriptor is open as long as it is borrowed.
+    check(unsafe { call(fd.as_raw_fd(), std::ptr::from_ref(address).cast(), socklen::<A>()) })?;
+    Ok(())
+}

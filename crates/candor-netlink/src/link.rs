@@ -1,0 +1,109 @@
+//! Network interfaces as a CAN gateway and its laboratory need them.
+//!
+//! # Kernel
+//! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace.
+//!
+//! # Source
+//! `include/uapi/linux/if_link.h`, `include/uapi/linux/can/netlink.h`.
+
+mod change;
+mod decode;
+
+pub use change::{create_vcan, delete, set_can_bitrate, set_down, set_mtu, set_tx_queue_len, set_up};
+
+use candor_core::units::BitRate;
+use candor_io::can::InterfaceIndex;
+
+use crate::client::{Client, Errno, NetlinkError};
+use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
+
+const RTM_NEWLINK: u16 = 16;
+const RTM_DELLINK: u16 = 17;
+const RTM_GETLINK: u16 = 18;
+const IFLA_IFNAME: u16 = 3;
+const IFLA_MTU: u16 = 4;
+const IFLA_TXQLEN: u16 = 13;
+const IFLA_LINKINFO: u16 = 18;
+const IFLA_INFO_KIND: u16 = 1;
+const IFLA_INFO_DATA: u16 = 2;
+const IFLA_CAN_BITTIMING: u16 = 1;
+/// Bytes of `struct ifinfomsg`.
+const HEADER_BYTES: usize = 16;
+/// Longest name of an interface, `IFNAMSIZ` without the final NUL.
+const MAX_NAME_BYTES: usize = 15;
+
+/// One network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its number.
+    pub index: InterfaceIndex,
+    /// Its name.
+    pub name: String,
+    /// What makes it: `vcan`, `vxcan`, `can`, `slcan` …; `None` for drivers that do not say.
+    pub kind: Option<String>,
+    /// Whether it is administratively up (`IFF_UP`).
+    pub up: bool,
+    /// Largest frame in bytes: 16 for classic CAN, 72 for CAN FD.
+    pub mtu: u32,
+    /// What only CAN interfaces have (`ARPHRD_CAN`).
+    pub can: Option<CanLink>,
+}
+
+/// The CAN side of an interface. Virtual interfaces have no bit rates and no state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CanLink {
+    /// Nominal bit rate.
+    pub bitrate: Option<BitRate>,
+    /// Bit rate of the data phase of FD frames.
+    pub data_bitrate: Option<BitRate>,
+    /// State of the controller.
+    pub state: Option<CanState>,
+}
+
+/// `enum can_state`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum CanState {
+    /// Fewer than 96 errors counted.
+    ErrorActive,
+    /// Fewer than 128.
+    ErrorWarning,
+    /// Fewer than 256.
+    ErrorPassive,
+    /// 256 or more; the controller has left the bus.
+    BusOff,
+    /// Not started: the interface is down.
+    Stopped,
+    /// Asleep.
+    Sleeping,
+}
+
+/// All interfaces of the network namespace.
+///
+/// # Errors
+/// Whatever the kernel refuses with.
+pub fn list(client: &mut Client) -> Result<Vec<Link>, NetlinkError> {
+    let mut message = MessageWriter::new(RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP);
+    message.header(&[0; HEADER_BYTES]);
+    client.dump(&message, decode_message)
+}
+
+/// The interface of this name, if there is one.
+///
+/// # Errors
+/// Whatever the kernel refuses with, except that there is no such interface.
+pub fn by_name(client: &mut Client, name: &str) -> Result<Option<Link>, NetlinkError> {
+    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+        return Ok(None);
+    }
+    let mut message = MessageWriter::new(RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK);
+    message.header(&[0; HEADER_BYTES]).text(IFLA_IFNAME, name);
+    match client.dump(&message, decode_message) {
+        Ok(links) => Ok(links.into_iter().next()),
+        Err(error) if error.errno() == Some(Errno::ENODEV) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn decode_message(message: &Message<'_>) -> Result<Option<Link>, NetlinkError> {
+    if message.kind == RTM_NEWLINK { Ok(decode::link(message)?) } else { Ok(None) }
+}
