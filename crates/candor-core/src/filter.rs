@@ -31,7 +31,29 @@ impl Filter {
         Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
+    /// Whether frames of both formats match because the mask does not compare the format, although it compares
+    /// identifier bits: `123:7FF` is also for the 29-bit identifier 00000123 and 1FFFF923, and for remote frames.
+    ///
+    /// [`Filter::tightened`] is what was probably meant.
+    #[must_use]
+    pub fn is_loose(self) -> bool {
+        let Normalised { list, id, mask } = self.normalise();
+        matches!(list, ReceiveList::Masked | ReceiveList::Inverted)
+            && mask & CAN_EFF_FLAG == 0
+            && mask & CAN_EFF_MASK != 0
+            && id & CAN_EFF_MASK <= CAN_SFF_MASK
+    }
+
+    /// The same filter for one format and for data frames only: that of its identifier.
+    #[must_use]
+    pub const fn tightened(self) -> Self {
+        Self { id: self.id, mask: self.mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
+    }
+
     /// The receive list that the kernel puts this filter in. Lists are served in the order of [`ReceiveList`].
+    ///
+    /// # Source
+    /// `can_rcv_list_find()` in `net/can/af_can.c`.
     #[must_use]
     pub fn normalise(self) -> Normalised {
         let Self { mut id, mut mask } = self;
@@ -71,7 +93,7 @@ pub enum ReceiveList {
     Exact,
 }
 
-/// A filter after `effhash`/`can_rcv_list_find` have normalised it.
+/// A filter after `can_rcv_list_find()` has normalised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Normalised {
     /// Where the kernel keeps it.
@@ -100,3 +122,6 @@ impl Normalised {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

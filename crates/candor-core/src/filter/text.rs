@@ -1,6 +1,10 @@
-//! Filters in can-utils notation: `123:7FF`, `123~7FF`, `123`.
+//! Filters in can-utils notation: `123:7FF`, `123~7FF`, `123`, `12345678`.
 
+use std::fmt;
 use std::ops::Range;
+
+use super::{CAN_INV_FILTER, Filter};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
 
 /// Text that is no filter, with the offending part of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,10 +17,221 @@ pub struct FilterTextError {
 }
 
 /// What can be wrong with a filter.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FilterTextErrorKind {
     /// Nothing there.
     #[error("The filter is empty")]
     Empty,
+    /// `:7FF`.
+    #[error("The filter has no identifier")]
+    MissingId,
+    /// `123:`.
+    #[error("The filter has no mask")]
+    MissingMask,
+    /// A character that is no hexadecimal digit.
+    #[error("{found:?} is not a hexadecimal digit")]
+    NotHex {
+        /// The character.
+        found: char,
+    },
+    /// `800`: an 11-bit identifier (by its digits, or by its missing EFF flag) that needs more than 11 bits.
+    #[error("Identifier {id:X} does not fit into 11 bits")]
+    StandardIdTooBig {
+        /// Its value, flags left out.
+        id: u32,
+    },
+    /// 4 to 7 digits, neither 11 nor 29 bits.
+    #[error("An identifier has 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
+    AmbiguousId {
+        /// How many digits there are.
+        digits: usize,
+        /// The value.
+        id: u32,
+    },
+    /// More than 8 digits.
+    #[error("{digits} hexadecimal digits are more than 8")]
+    TooManyDigits {
+        /// How many digits there are.
+        digits: usize,
+    },
+    /// `20000123:…`: the bit that inverts a filter, written as part of the identifier.
+    #[error("Bit 20000000 of an identifier inverts the filter")]
+    InvertBitInId {
+        /// The identifier without it.
+        id: u32,
+    },
+    /// `123:1FFFFFFF`.
+    #[error("Mask {mask:08X} compares 29 bits, but {id:03X} is an 11-bit identifier")]
+    ExtendedMaskOnStandardId {
+        /// The identifier.
+        id: u32,
+        /// The mask.
+        mask: u32,
+    },
+    /// `12345678:7FF`.
+    #[error("Mask {mask:03X} compares 11 bits, but {id:08X} is a 29-bit identifier")]
+    StandardMaskOnExtendedId {
+        /// The identifier.
+        id: u32,
+        /// The mask.
+        mask: u32,
+    },
+    /// `0:20000000`.
+    #[error("Mask {mask:08X} asks for error frames, which this version does not route")]
+    ErrorFrameMask {
+        /// The mask.
+        mask: u32,
+    },
 }
+
+impl FilterTextErrorKind {
+    /// What to write instead.
+    #[must_use]
+    pub fn help(&self) -> String {
+        const DATA_FRAMES: u32 = CAN_EFF_FLAG | CAN_RTR_FLAG;
+        match *self {
+            Self::Empty | Self::MissingId => {
+                "write an identifier such as 123, or identifier and mask such as 123:7FF; 000:000 is every frame".into()
+            }
+            Self::MissingMask => "write the mask behind the separator, or leave the separator out".into(),
+            Self::NotHex { found: ',' } => "a route has one filter; write one route for each".into(),
+            Self::NotHex { .. } => "identifiers and masks are hexadecimal: 0 to 9 and A to F".into(),
+            Self::StandardIdTooBig { id } => format!("write {id:08X}, with 8 digits, for a 29-bit identifier"),
+            Self::AmbiguousId { id, .. } if id <= CAN_SFF_MASK => {
+                format!("write {id:03X} for an 11-bit identifier or {id:08X} for a 29-bit one")
+            }
+            Self::AmbiguousId { id, .. } => format!("write {id:08X} for a 29-bit identifier"),
+            Self::TooManyDigits { .. } => "identifiers and masks have at most 8 digits".into(),
+            Self::InvertBitInId { .. } => "write ~ instead of : to invert a filter, as in 123~7FF".into(),
+            Self::ExtendedMaskOnStandardId { id, mask } => format!(
+                "write {id:03X}:{:08X} for the 11-bit identifier or {id:08X}:{:08X} for the 29-bit one",
+                DATA_FRAMES | (mask & CAN_SFF_MASK),
+                DATA_FRAMES | mask
+            ),
+            Self::StandardMaskOnExtendedId { id, mask } => {
+                format!(
+                    "write the mask with 8 digits; {id:08X}:{:08X} compares these bits and the format",
+                    DATA_FRAMES | mask
+                )
+            }
+            Self::ErrorFrameMask { mask } => match mask & !CAN_ERR_FLAG {
+                0 => "error frames stay on the bus they were reported on; leave this route out".into(),
+                rest => format!("write {rest:08X} to leave them out"),
+            },
+        }
+    }
+}
+
+impl Filter {
+    /// Reads a filter in can-utils notation.
+    ///
+    /// - `123` (up to 3 digits): exactly this 11-bit identifier, data frames only;
+    /// - `12345678` (8 digits): exactly this 29-bit identifier, data frames only;
+    /// - `ID:MASK`: frames with `can_id & MASK == ID & MASK`;
+    /// - `ID~MASK`: all the others.
+    ///
+    /// An identifier of 8 digits up to `1FFFFFFF` gets the EFF flag; above that its flag bits are taken as written.
+    /// A mask is always taken as written. Both may have the prefix `0x`, which counts as no digit.
+    ///
+    /// # Errors
+    /// [`FilterTextError`] with the place of the first mistake.
+    pub fn parse(text: &str) -> Result<Self, FilterTextError> {
+        if text.is_empty() {
+            return Err(FilterTextError { kind: FilterTextErrorKind::Empty, range: 0..0 });
+        }
+        let separator = text.find([':', '~']);
+        let id = Number::read(text, 0..separator.unwrap_or(text.len()), FilterTextErrorKind::MissingId)?;
+        let raw = id.identifier()?;
+        let Some(separator) = separator else {
+            return Ok(Self::exact(raw));
+        };
+        let mask = Number::read(text, separator + 1..text.len(), FilterTextErrorKind::MissingMask)?;
+        mask.check_as_mask_of(raw)?;
+        let inverted = if text.as_bytes()[separator] == b'~' { CAN_INV_FILTER } else { 0 };
+        Ok(Self { id: raw.0 | inverted, mask: mask.value })
+    }
+}
+
+/// `ID:MASK` or `ID~MASK` with the raw bits, which candump and cangw read as candor does.
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.id & !CAN_INV_FILTER;
+        let separator = if self.id & CAN_INV_FILTER == 0 { ':' } else { '~' };
+        if id > CAN_SFF_MASK {
+            write!(f, "{id:08X}{separator}{:08X}", self.mask)
+        } else if self.mask > CAN_SFF_MASK {
+            write!(f, "{id:03X}{separator}{:08X}", self.mask)
+        } else {
+            write!(f, "{id:03X}{separator}{:03X}", self.mask)
+        }
+    }
+}
+
+/// A hexadecimal number as it stands in the text.
+struct Number {
+    value: u32,
+    digits: usize,
+    range: Range<usize>,
+}
+
+impl Number {
+    fn read(text: &str, range: Range<usize>, missing: FilterTextErrorKind) -> Result<Self, FilterTextError> {
+        let written = &text[range.clone()];
+        let (start, hex) = match written.strip_prefix("0x").or_else(|| written.strip_prefix("0X")) {
+            Some(rest) => (range.start + 2, rest),
+            None => (range.start, written),
+        };
+        let error = |kind, range| Err(FilterTextError { kind, range });
+        if hex.is_empty() {
+            return error(missing, range);
+        }
+        if let Some((at, found)) = hex.char_indices().find(|(_, c)| !c.is_ascii_hexdigit()) {
+            let at = start + at;
+            return error(FilterTextErrorKind::NotHex { found }, at..at + found.len_utf8());
+        }
+        let digits = hex.len();
+        match u32::from_str_radix(hex, 16) {
+            Ok(value) if digits <= 8 => Ok(Self { value, digits, range }),
+            _ => error(FilterTextErrorKind::TooManyDigits { digits }, range),
+        }
+    }
+
+    fn identifier(&self) -> Result<RawId, FilterTextError> {
+        let value = self.value;
+        match self.digits {
+            0..=3 if value > CAN_SFF_MASK => Err(self.error(FilterTextErrorKind::StandardIdTooBig { id: value })),
+            0..=3 => Ok(RawId(value)),
+            4..=7 => Err(self.error(FilterTextErrorKind::AmbiguousId { digits: self.digits, id: value })),
+            _ if value <= CAN_EFF_MASK => Ok(RawId(value | CAN_EFF_FLAG)),
+            _ if value & CAN_INV_FILTER != 0 => {
+                Err(self.error(FilterTextErrorKind::InvertBitInId { id: value & !CAN_INV_FILTER }))
+            }
+            _ if value & CAN_EFF_FLAG == 0 && value & CAN_EFF_MASK > CAN_SFF_MASK => {
+                Err(self.error(FilterTextErrorKind::StandardIdTooBig { id: value & CAN_EFF_MASK }))
+            }
+            _ => Ok(RawId(value)),
+        }
+    }
+
+    fn check_as_mask_of(&self, id: RawId) -> Result<(), FilterTextError> {
+        let mask = self.value;
+        if mask & CAN_ERR_FLAG != 0 {
+            return Err(self.error(FilterTextErrorKind::ErrorFrameMask { mask }));
+        }
+        if id.is_eff() && self.digits <= 3 && mask != 0 {
+            return Err(self.error(FilterTextErrorKind::StandardMaskOnExtendedId { id: id.bits(), mask }));
+        }
+        if !id.is_eff() && mask & CAN_EFF_FLAG == 0 && mask & CAN_EFF_MASK > CAN_SFF_MASK {
+            return Err(self.error(FilterTextErrorKind::ExtendedMaskOnStandardId { id: id.bits(), mask }));
+        }
+        Ok(())
+    }
+
+    fn error(&self, kind: FilterTextErrorKind) -> FilterTextError {
+        FilterTextError { kind, range: self.range.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests;
