@@ -1,4 +1,64 @@
 //! Every habit of the workspace as a command: `cargo xtask --help`.
 #![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
-fn main() {}
+mod arrows;
+mod demo;
+mod pure;
+mod sizes;
+mod static_build;
+mod step;
+mod test;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The habits of the candor workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Route the same frames through the kernel gateway and the user-space gateway in the icount laboratory, and
+    /// write report.html.
+    Demo(demo::Args),
+    /// Everything that must hold: formatting, lints, documentation, structure, unit, property and guest tests.
+    Test(test::Args),
+    /// Check that crates use each other only along the arrows of docs/architecture.md, and unsafe only where allowed.
+    Arrows,
+    /// Check that no file has grown too long.
+    Sizes,
+    /// Check that candor-core builds for a target without an operating system.
+    Pure,
+    /// Build the static candor that laboratories use, and print where it is.
+    Static,
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<()> {
+    match command {
+        Command::Demo(args) => demo::run(&args),
+        Command::Test(args) => test::run(&args),
+        Command::Arrows => arrows::run(),
+        Command::Sizes => sizes::run(),
+        Command::Pure => pure::run(),
+        Command::Static => {
+            println!("{}", static_build::candor()?.display());
+            Ok(())
+        }
+    }
+}

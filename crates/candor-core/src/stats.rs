@@ -1,1 +1,171 @@
-//! Statistics on values: quantiles and the latency profile of the 2011 paper.
+//! Statistics on values: order statistics and the latency profile of the 2011 paper.
+//!
+//! Latencies have no normal distribution, so nothing here knows a mean: a series is described by order statistics
+//! and by its profile.
+
+/// A latency in nanoseconds. In the instruction-counted laboratory one nanosecond is one instruction.
+///
+/// Signed, because a latency is a difference of stamps minus a computed frame time, and an imprecise stamp must show
+/// instead of being cut off at zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct LatencyNs(pub i64);
+
+impl LatencyNs {
+    /// The same latency in microseconds, for people.
+    #[must_use]
+    pub fn microseconds(self) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "latencies stay far below 2^53 ns, which is 104 days")]
+        let nanoseconds = self.0 as f64;
+        nanoseconds / 1000.0
+    }
+}
+
+/// A share of a series in parts per million, at most the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantile(u32);
+
+impl Quantile {
+    /// Half of the series.
+    pub const P50: Self = Self(500_000);
+    /// Nine tenths.
+    pub const P90: Self = Self(900_000);
+    /// 99 of 100.
+    pub const P99: Self = Self(990_000);
+
+    /// A quantile in parts per million, or `None` above the whole.
+    #[must_use]
+    pub const fn from_ppm(ppm: u32) -> Option<Self> {
+        if ppm <= 1_000_000 { Some(Self(ppm)) } else { None }
+    }
+}
+
+/// A series of latencies, sorted once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series(Vec<LatencyNs>);
+
+impl Series {
+    /// Sorts the latencies; `None` when there are none, since nothing can be said of an empty series.
+    #[must_use]
+    pub fn new(mut latencies: Vec<LatencyNs>) -> Option<Self> {
+        latencies.sort_unstable();
+        (!latencies.is_empty()).then_some(Self(latencies))
+    }
+
+    /// How many latencies there are, at least one.
+    #[must_use]
+    pub const fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The smallest.
+    #[must_use]
+    pub fn min(&self) -> LatencyNs {
+        self.0[0]
+    }
+
+    /// The largest of these samples. It bounds nothing.
+    #[must_use]
+    pub fn max(&self) -> LatencyNs {
+        self.0[self.0.len() - 1]
+    }
+
+    /// The smallest sample that is not exceeded by this share of the series (nearest rank, no interpolation, so the
+    /// answer is always a latency that was measured).
+    #[must_use]
+    pub fn quantile(&self, quantile: Quantile) -> LatencyNs {
+        let count = self.0.len() as u64;
+        let rank = (count * u64::from(quantile.0)).div_ceil(1_000_000).max(1);
+        let index = usize::try_from(rank - 1).unwrap_or(usize::MAX).min(self.0.len() - 1);
+        self.0[index]
+    }
+
+    /// The latency profile: for every latency that occurs, how many samples reach or exceed it.
+    ///
+    /// # Source
+    /// 2011 gateway timing paper, section 2.3: for points (t1, m1) and (t2, m2), m1 - m2 frames lie in [t1, t2), and
+    /// the last point says how many frames had the worst latency.
+    #[must_use]
+    pub fn profile(&self) -> Vec<ProfilePoint> {
+        let mut points: Vec<ProfilePoint> = Vec::new();
+        for (index, &latency) in self.0.iter().enumerate() {
+            if points.last().is_none_or(|last| last.latency != latency) {
+                points.push(ProfilePoint { latency, at_least: self.0.len() - index });
+            }
+        }
+        points
+    }
+}
+
+/// One step of a latency profile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProfilePoint {
+    /// A latency that occurs in the series.
+    pub latency: LatencyNs,
+    /// How many samples have this latency or a longer one.
+    pub at_least: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn series(values: &[i64]) -> Series {
+        Series::new(values.iter().map(|&value| LatencyNs(value)).collect()).unwrap()
+    }
+
+    #[test]
+    fn nothing_is_said_of_no_samples() {
+        assert_eq!(Series::new(Vec::new()), None);
+    }
+
+    #[test]
+    fn one_sample_is_every_quantile() {
+        let one = series(&[42]);
+        for ppm in [0, 1, 500_000, 999_999, 1_000_000] {
+            assert_eq!(one.quantile(Quantile::from_ppm(ppm).unwrap()), LatencyNs(42));
+        }
+    }
+
+    #[test]
+    fn quantiles_are_nearest_ranks() {
+        let ten = series(&[10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(ten.quantile(Quantile::P50), LatencyNs(5));
+        assert_eq!(ten.quantile(Quantile::P90), LatencyNs(9));
+        assert_eq!(ten.quantile(Quantile::P99), LatencyNs(10));
+        assert_eq!((ten.min(), ten.max(), ten.count()), (LatencyNs(1), LatencyNs(10), 10));
+        assert_eq!(Quantile::from_ppm(1_000_001), None);
+    }
+
+    #[test]
+    fn a_profile_counts_backwards() {
+        let points = series(&[30, 10, 20, 10]).profile();
+        let pairs: Vec<_> = points.iter().map(|point| (point.latency.0, point.at_least)).collect();
+        assert_eq!(pairs, [(10, 4), (20, 2), (30, 1)]);
+    }
+
+    proptest! {
+        /// The sentence of section 2.3 holds between any two points.
+        #[test]
+        fn differences_of_a_profile_count_the_frames_between(values in prop::collection::vec(-50i64..50, 1..200)) {
+            let points = series(&values).profile();
+            for pair in points.windows(2) {
+                let between = values.iter().filter(|v| (pair[0].latency.0..pair[1].latency.0).contains(v)).count();
+                prop_assert_eq!(pair[0].at_least - pair[1].at_least, between);
+            }
+            prop_assert_eq!(points[0].at_least, values.len());
+        }
+
+        /// At least the share lies at or below the quantile, and no smaller sample would do.
+        #[test]
+        fn quantiles_split_the_series(values in prop::collection::vec(-50i64..50, 1..200), ppm in 1u32..=1_000_000) {
+            let quantile = series(&values).quantile(Quantile::from_ppm(ppm).unwrap());
+            let at_or_below = values.iter().filter(|&&v| v <= quantile.0).count() as u64;
+            let below = values.iter().filter(|&&v| v < quantile.0).count() as u64;
+            let wanted = values.len() as u64 * u64::from(ppm);
+            prop_assert!(at_or_below * 1_000_000 >= wanted);
+            prop_assert!(below * 1_000_000 < wanted);
+        }
+    }
+}

@@ -178,6 +178,9 @@ pub(crate) struct GuestArgs {
     /// Put this program and the libraries it needs into the guest's PATH (repeatable).
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) program: Vec<String>,
+    /// Set this variable for the command (repeatable).
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
     /// End the guest after this time on the host's clock.
     #[arg(long, value_name = "TIME", default_value = "10min")]
     pub(crate) timeout: String,

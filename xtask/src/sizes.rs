@@ -1,0 +1,74 @@
+//! The length of files: a file of more than 600 lines without its tests has more than one purpose.
+
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::step;
+
+/// Lines above which a file needs a line in [`EXCEPTIONS`].
+const HARD_CAP: usize = 600;
+/// Lines above which one should ask why.
+const SOFT_CAP: usize = 400;
+
+/// Files that may be longer, each with the reason.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    let root = step::root();
+    let mut files = Vec::new();
+    for folder in ["crates", "xtask", "fuzz"] {
+        collect(&root.join(folder), &mut files)?;
+    }
+    let mut too_long = Vec::new();
+    let mut lengths = Vec::new();
+    for file in &files {
+        let lines = lines_without_tests(&std::fs::read_to_string(file)?);
+        let name = file.strip_prefix(&root).unwrap_or(file).display().to_string();
+        lengths.push(lines);
+        if lines > HARD_CAP && !EXCEPTIONS.iter().any(|(path, _)| *path == name) {
+            too_long.push(format!("{name} has {lines} lines without its tests; {HARD_CAP} is the end"));
+        } else if lines > SOFT_CAP {
+            println!("sizes: {name} has {lines} lines: why?");
+        }
+    }
+    if !too_long.is_empty() {
+        bail!("{}", too_long.join("\n"));
+    }
+    lengths.sort_unstable();
+    let (count, longest) = (lengths.len(), lengths.last().copied().unwrap_or(0));
+    println!("sizes: {count} files, median {} lines, longest {longest}", lengths.get(count / 2).unwrap_or(&0));
+    Ok(())
+}
+
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> anyhow::Result<()> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default();
+        if path.is_dir() {
+            if name != "target" && name != "tests" {
+                collect(&path, files)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") && name != "tests.rs" {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Tests stand last in a file, so everything from their attribute on is theirs.
+fn lines_without_tests(text: &str) -> usize {
+    text.lines().take_while(|line| line.trim_start() != "#[cfg(test)]").count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lines_without_tests;
+
+    #[test]
+    fn tests_at_the_end_do_not_count() {
+        assert_eq!(lines_without_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        assert_eq!(lines_without_tests("a\nb\n"), 2);
+    }
+}

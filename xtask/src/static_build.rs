@@ -1,0 +1,62 @@
+//! The static candor: first process of guests, guard around them, and device under test.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+use crate::step;
+
+/// The target that makes static binaries on this machine.
+pub(crate) fn target() -> String {
+    format!("{}-unknown-linux-musl", std::env::consts::ARCH)
+}
+
+/// Builds the static candor and says where it is.
+pub(crate) fn candor() -> anyhow::Result<PathBuf> {
+    ensure_target(&target())?;
+    step::run(step::cargo().args(["build", "--release", "--package", "candor", "--target", &target()]))?;
+    Ok(step::metadata()?.target_directory.as_std_path().join(target()).join("release/candor"))
+}
+
+/// Builds a test of the candor crate for a guest and says where it is.
+pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
+    ensure_target(&target())?;
+    let arguments = [
+        "test",
+        "--no-run",
+        "--release",
+        "--package",
+        "candor",
+        "--test",
+        name,
+        "--message-format",
+        "json",
+        "--target",
+    ];
+    let output =
+        step::cargo().args(arguments).arg(target()).stderr(Stdio::inherit()).output().context("cannot start cargo")?;
+    if !output.status.success() {
+        bail!("building the guest test {name}: {}", output.status);
+    }
+    cargo_metadata::Message::parse_stream(&output.stdout[..])
+        .filter_map(Result::ok)
+        .find_map(|message| match message {
+            cargo_metadata::Message::CompilerArtifact(artifact) if artifact.target.name == name => artifact.executable,
+            _ => None,
+        })
+        .map(Into::into)
+        .with_context(|| format!("cargo built no executable for the guest test {name}"))
+}
+
+/// Has rustup add a target whose standard library is not there yet.
+pub(crate) fn ensure_target(target: &str) -> anyhow::Result<()> {
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().context("cannot start rustc")?;
+    let sysroot = String::from_utf8(sysroot.stdout).context("rustc names a sysroot that is not UTF-8")?;
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
+        return Ok(());
+    }
+    println!("xtask: adding the Rust target {target}");
+    step::run(Command::new("rustup").args(["target", "add", target]))
+        .with_context(|| format!("the Rust target {target} is missing, and rustup could not add it"))
+}
