@@ -1,1 +1,178 @@
 //! How many bits a frame has on the wire, stuff bits and all, and how long they last.
+//!
+//! # Source
+//! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
+
+mod stuffing;
+
+use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, FrameFormat};
+use crate::units::BitRate;
+use stuffing::{Crc15, Stuffing};
+
+/// Bits between two frames during which nobody may send.
+pub const INTERMISSION_BITS: u32 = 3;
+
+/// CRC delimiter, acknowledge slot and delimiter, end of frame.
+const CLASSIC_TAIL_BITS: u32 = 1 + 1 + 1 + 7;
+/// The same without the CRC delimiter, which belongs to the CRC field of an FD frame.
+const FD_TAIL_BITS: u32 = 1 + 1 + 7;
+/// Stuff count and its parity, CRC17, a fixed stuff bit before every fourth of them, delimiter.
+const FD_CRC17_FIELD_BITS: u32 = 4 + 17 + 6 + 1;
+/// The same with CRC21.
+const FD_CRC21_FIELD_BITS: u32 = 4 + 21 + 7 + 1;
+/// Frames with more data bytes than this have CRC21.
+const FD_CRC17_MAX_LEN: usize = 16;
+
+/// The bits of one frame from start of frame to the end of the intermission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct FrameBits {
+    /// Bits at the nominal bit rate, stuff bits included.
+    pub nominal: u32,
+    /// Bits at the data bit rate, stuff bits included: from ESI to the CRC delimiter of an FD frame with bit-rate
+    /// switch, otherwise 0.
+    pub data: u32,
+    /// How many of them are stuff bits that depend on the content. The fixed stuff bits of an FD frame's CRC field do
+    /// not, and are not counted here.
+    pub stuff: u32,
+}
+
+impl FrameBits {
+    /// Counts the bits of this frame.
+    ///
+    /// A remote frame has no data bits whatever its length says. The length of an FD frame is rounded up to the next
+    /// one that its DLC can express, as drivers do, and the padding counts as zero bytes. A length beyond 8 or 64
+    /// counts as 8 or 64. Error message frames are never on the wire; they are counted as if they were.
+    #[must_use]
+    pub fn of(frame: &Frame) -> Self {
+        match frame.format {
+            FrameFormat::Classic => Self::of_classic(frame),
+            FrameFormat::Fd => Self::of_fd(frame),
+        }
+    }
+
+    /// All bits, stuff bits and intermission included.
+    #[must_use]
+    pub const fn total(self) -> u32 {
+        self.nominal + self.data
+    }
+
+    /// The same frame from start of frame to the last bit of end of frame: what a receiver has to wait for.
+    #[must_use]
+    pub const fn without_intermission(self) -> Self {
+        Self { nominal: self.nominal - INTERMISSION_BITS, ..self }
+    }
+
+    /// How long these bits last, in nanoseconds, rounded to the nearest (a half up).
+    ///
+    /// Without a data bit rate the whole frame is at the nominal one.
+    #[must_use]
+    pub fn wire_time_ns(self, nominal: BitRate, data: Option<BitRate>) -> u64 {
+        let f_nominal = u128::from(nominal.bits_per_second());
+        let f_data = u128::from(data.unwrap_or(nominal).bits_per_second());
+        let numerator = 1_000_000_000 * (u128::from(self.nominal) * f_data + u128::from(self.data) * f_nominal);
+        let denominator = f_nominal * f_data;
+        u64::try_from((2 * numerator + denominator) / (2 * denominator)).unwrap_or(u64::MAX)
+    }
+
+    fn of_classic(frame: &Frame) -> Self {
+        let mut stuffing = Stuffing::new();
+        let mut crc = Crc15::new();
+        classic_head_and_data(frame, |value, bits| {
+            stuffing.push(value, bits);
+            crc.push(value, bits);
+        });
+        // A stuff bit may follow the last bit of the CRC, unlike in CAN FD.
+        stuffing.push(u32::from(crc.value()), 15);
+        let nominal = stuffing.bits() + CLASSIC_TAIL_BITS + INTERMISSION_BITS;
+        Self { nominal, data: 0, stuff: stuffing.stuff() }
+    }
+
+    fn of_fd(frame: &Frame) -> Self {
+        let dlc = fd_dlc(frame.payload().len());
+        let len = FD_LENGTHS[dlc];
+        let mut stuffing = Stuffing::new();
+
+        push_identifier(frame, |value, bits| stuffing.push(value, bits));
+        let remote_request_substitution = 0;
+        stuffing.push(remote_request_substitution, 1);
+        if frame.id.is_eff() {
+            stuffing.push(0b10, 2); // FDF, res
+        } else {
+            stuffing.push(0b010, 3); // IDE, FDF, res
+        }
+        let switched = frame.flags & CANFD_BRS != 0;
+        stuffing.push(u32::from(switched), 1);
+        let bits_before_switch = stuffing.bits();
+
+        stuffing.push(u32::from(frame.flags & CANFD_ESI != 0), 1);
+        stuffing.push(u32::try_from(dlc).expect("a DLC is below 16"), 4);
+        let mut data = [0; CANFD_MAX_DLEN];
+        data[..frame.payload().len()].copy_from_slice(frame.payload());
+        for byte in &data[..len] {
+            stuffing.push(u32::from(*byte), 8);
+        }
+        // The fixed stuff bit that opens the CRC field takes the place of a stuff bit that would be due here.
+        stuffing.cancel_last();
+
+        let crc_field = if len <= FD_CRC17_MAX_LEN { FD_CRC17_FIELD_BITS } else { FD_CRC21_FIELD_BITS };
+        let up_to_crc = stuffing.bits() + crc_field;
+        let data = if switched { up_to_crc - bits_before_switch } else { 0 };
+        Self { nominal: up_to_crc - data + FD_TAIL_BITS + INTERMISSION_BITS, data, stuff: stuffing.stuff() }
+    }
+}
+
+/// The CRC-15 of a classic frame as it is sent; `None` for FD frames.
+#[must_use]
+pub fn crc15(frame: &Frame) -> Option<u16> {
+    if frame.format != FrameFormat::Classic {
+        return None;
+    }
+    let mut crc = Crc15::new();
+    classic_head_and_data(frame, |value, bits| crc.push(value, bits));
+    Some(crc.value())
+}
+
+/// The payload length that an FD frame of this many bytes has on the wire: the next one that a DLC can express.
+#[must_use]
+pub fn fd_wire_len(len: usize) -> usize {
+    FD_LENGTHS[fd_dlc(len)]
+}
+
+/// Payload lengths by DLC.
+const FD_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
+
+fn fd_dlc(len: usize) -> usize {
+    FD_LENGTHS.iter().position(|&legal| legal >= len).unwrap_or(FD_LENGTHS.len() - 1)
+}
+
+/// Everything that the CRC of a classic frame covers, most significant bit first.
+fn classic_head_and_data(frame: &Frame, mut push: impl FnMut(u32, u32)) {
+    let rtr = frame.id.is_rtr();
+    push_identifier(frame, &mut push);
+    push(u32::from(rtr), 1);
+    // SFF: IDE, r0. EFF: r1, r0.
+    push(0b00, 2);
+    push(u32::from(frame.raw_dlc().min(15)), 4);
+    if !rtr {
+        for byte in frame.payload() {
+            push(u32::from(*byte), 8);
+        }
+    }
+}
+
+/// Start of frame and identifier up to, but without, RTR or RRS.
+fn push_identifier(frame: &Frame, mut push: impl FnMut(u32, u32)) {
+    let start_of_frame = 0;
+    push(start_of_frame, 1);
+    let id = frame.id.bits();
+    if frame.id.is_eff() {
+        push(id >> 18, 11);
+        push(0b11, 2); // SRR, IDE
+        push(id & (CAN_EFF_MASK >> 11), 18);
+    } else {
+        push(id, 11);
+    }
+}
+
+#[cfg(test)]
+mod tests;

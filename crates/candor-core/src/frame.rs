@@ -4,7 +4,7 @@ mod kernel;
 mod text;
 
 pub use kernel::{CAN_MTU, CANFD_MTU, KernelBytesError};
-pub use text::FrameTextError;
+pub use text::{FrameTextError, FrameTextErrorKind};
 
 /// `CAN_EFF_FLAG`: the identifier has 29 bits.
 pub const CAN_EFF_FLAG: u32 = 0x8000_0000;
@@ -26,6 +26,8 @@ pub const CANFD_FDF: u8 = 0x04;
 
 /// Bytes a CAN CC (classic) frame can carry, `CAN_MAX_DLEN`.
 pub const CAN_MAX_DLEN: usize = 8;
+/// The highest data length code of a classic frame, `CAN_MAX_RAW_DLC`; 9 to 15 mean 8 bytes.
+pub const CAN_MAX_RAW_DLC: u8 = 15;
 /// Bytes a CAN FD frame can carry, `CANFD_MAX_DLEN`.
 pub const CANFD_MAX_DLEN: usize = 64;
 
@@ -138,6 +140,14 @@ impl Frame {
     pub fn payload(&self) -> &[u8] {
         let len = usize::from(self.len).min(self.format.max_len());
         &self.data[..len]
+    }
+
+    /// The data length code of a classic frame as it stands on the wire: the length, or 9 to 15 where a frame of
+    /// 8 bytes says so. For an FD frame, its length in bytes.
+    #[must_use]
+    pub const fn raw_dlc(&self) -> u8 {
+        let eight = matches!(self.format, FrameFormat::Classic) && self.len as usize == CAN_MAX_DLEN;
+        if eight && self.len8_dlc > 8 && self.len8_dlc <= CAN_MAX_RAW_DLC { self.len8_dlc } else { self.len }
     }
 
     fn build(format: FrameFormat, id: RawId, flags: u8, payload: &[u8]) -> Result<Self, FrameError> {

@@ -12,11 +12,14 @@
 //! time and randomness are arguments. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
 #![forbid(unsafe_code)]
 
+#[cfg(test)]
+mod arbitrary;
 pub mod bits;
 pub mod config;
 pub mod filter;
 pub mod frame;
 pub mod job;
+pub mod oracle;
 pub mod plan;
 pub mod rule;
 pub mod ruleset;

@@ -1,0 +1,159 @@
+//! Strategies for property tests: frames, filters and jobs, weighted towards those that meet.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use crate::filter::{CAN_INV_FILTER, Filter};
+use crate::frame::{
+    CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
+    Frame, FrameFormat, RawId,
+};
+use crate::job::Job;
+use crate::plan::{BusIndex, Echo, RouteIndex, Timestamp};
+use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
+
+/// A frame that can be on a bus: everything in range, nothing beyond the length.
+pub(crate) fn wire_frame() -> impl Strategy<Value = Frame> {
+    let id = prop_oneof![
+        (0..=CAN_SFF_MASK, any::<bool>()).prop_map(|(id, rtr)| id | if rtr { CAN_RTR_FLAG } else { 0 }),
+        (0..=CAN_EFF_MASK, any::<bool>()).prop_map(|(id, rtr)| CAN_EFF_FLAG | id | if rtr { CAN_RTR_FLAG } else { 0 }),
+    ];
+    let classic = (id, prop_oneof![0..=7_u8, 8..=15_u8], payload_bytes()).prop_map(|(id, dlc, bytes)| {
+        let rtr = RawId(id).is_rtr();
+        let len = dlc.min(8);
+        let mut data = [0; CANFD_MAX_DLEN];
+        if !rtr {
+            data[..usize::from(len)].copy_from_slice(&bytes[..usize::from(len)]);
+        }
+        let len8_dlc = if dlc > 8 { dlc } else { 0 };
+        Frame { format: FrameFormat::Classic, id: RawId(id), len, len8_dlc, flags: 0, data }
+    });
+    let fd_id = prop_oneof![0..=CAN_SFF_MASK, (0..=CAN_EFF_MASK).prop_map(|id| CAN_EFF_FLAG | id)];
+    let fd_len = select([0_u8, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64].as_slice());
+    let fd = (fd_id, fd_len, 0..4_u8, payload_bytes()).prop_map(|(id, len, flags, bytes)| {
+        let mut data = [0; CANFD_MAX_DLEN];
+        data[..usize::from(len)].copy_from_slice(&bytes[..usize::from(len)]);
+        Frame { format: FrameFormat::Fd, id: RawId(id), len, len8_dlc: 0, flags: flags | CANFD_FDF, data }
+    });
+    prop_oneof![classic, fd]
+}
+
+/// Any frame that the type can hold, malformed ones included.
+pub(crate) fn any_frame() -> impl Strategy<Value = Frame> {
+    let len = prop_oneof![4 => 0..=8_u8, 1 => Just(8_u8), 2 => 9..=64_u8, 1 => any::<u8>()];
+    let len8_dlc = prop_oneof![Just(0_u8), 0..=20_u8];
+    (any::<bool>(), raw_id(), len, len8_dlc, any::<u8>(), payload_bytes()).prop_map(
+        |(fd, id, len, len8_dlc, flags, mut data)| {
+            if fd {
+                return Frame { format: FrameFormat::Fd, id: RawId(id), len, len8_dlc: 0, flags, data };
+            }
+            data[CAN_MAX_DLEN..].fill(0);
+            Frame { format: FrameFormat::Classic, id: RawId(id), len, len8_dlc, flags: 0, data }
+        },
+    )
+}
+
+/// Jobs between `buses` buses, any filter the kernel takes, any modification and checksum within its bounds.
+pub(crate) fn job(buses: usize) -> impl Strategy<Value = Job> {
+    (any::<bool>(), 0..buses, 1..buses, filter(), option::weighted(0.6, modifications()), checksums()).prop_map(
+        move |(fd, from, step, filter, modifications, checksums)| {
+            let format = if fd { FrameFormat::Fd } else { FrameFormat::Classic };
+            let mut modifications = modifications.unwrap_or_default();
+            if !fd {
+                for operand in
+                    [&mut modifications.and, &mut modifications.or, &mut modifications.xor, &mut modifications.set]
+                {
+                    operand.flags = None;
+                }
+            }
+            Job {
+                route: RouteIndex(0),
+                from: BusIndex(from),
+                to: BusIndex((from + step) % buses),
+                format,
+                filter,
+                modifications,
+                checksums,
+                echo: Echo::On,
+                hop_limit: None,
+                timestamp: Timestamp::Fresh,
+            }
+        },
+    )
+}
+
+/// Raw filters, malformed ones and those for error frames included.
+pub(crate) fn filter() -> impl Strategy<Value = Filter> {
+    let mask = prop_oneof![
+        2 => Just(0),
+        4 => Just(CAN_SFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG),
+        4 => Just(CAN_EFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG),
+        2 => Just(CAN_SFF_MASK),
+        1 => Just(CAN_ERR_FLAG | CAN_EFF_MASK),
+        2 => any::<u32>(),
+    ];
+    (raw_id(), mask, prop::bool::weighted(0.2)).prop_map(|(id, mask, inverted)| Filter {
+        id: id & !CAN_INV_FILTER | if inverted { CAN_INV_FILTER } else { 0 },
+        mask,
+    })
+}
+
+/// Few identifiers in many disguises, so that filters meet frames.
+fn raw_id() -> impl Strategy<Value = u32> {
+    let bits = prop_oneof![6 => select([0, 0x123, 0x124, 0x7FF, 0x800, 0x1234_5678, 0x1FFF_FFFF].as_slice()), 1 => any::<u32>()];
+    let flags = prop_oneof![
+        4 => Just(0),
+        4 => Just(CAN_EFF_FLAG),
+        1 => Just(CAN_RTR_FLAG),
+        1 => Just(CAN_EFF_FLAG | CAN_RTR_FLAG),
+        1 => Just(CAN_ERR_FLAG),
+    ];
+    (bits, flags).prop_map(|(bits, flags)| bits & CAN_EFF_MASK | flags)
+}
+
+fn modifications() -> impl Strategy<Value = Modifications> {
+    (operand(), operand(), operand(), operand()).prop_map(|(and, or, xor, set)| Modifications { and, or, xor, set })
+}
+
+fn operand() -> impl Strategy<Value = Operand> {
+    (
+        option::weighted(0.3, raw_id()),
+        option::weighted(0.3, prop_oneof![8 => 0..=16_u8, 1 => any::<u8>()]),
+        option::weighted(0.3, any::<u8>()),
+        option::weighted(0.3, payload_bytes()),
+    )
+        .prop_map(|(id, len, flags, data)| Operand { id, len, flags, data })
+}
+
+fn checksums() -> impl Strategy<Value = Checksums> {
+    let profile = prop_oneof![
+        Just(Crc8Profile::None),
+        any::<u8>().prop_map(Crc8Profile::Byte),
+        any::<[u8; 16]>().prop_map(Crc8Profile::ByteByCounter),
+        Just(Crc8Profile::IdXor),
+    ];
+    let crc8 = (span(), any::<u8>(), any::<u8>(), profile).prop_map(|(span, init, final_xor, profile)| Crc8Checksum {
+        span,
+        init,
+        final_xor,
+        table: std::array::from_fn(|index| (index as u8).wrapping_mul(0x1D) ^ 0x5A),
+        profile,
+    });
+    let xor = (span(), any::<u8>()).prop_map(|(span, init)| XorChecksum { span, init });
+    (option::of(crc8), option::of(xor)).prop_map(|(crc8, xor)| Checksums { crc8, xor })
+}
+
+fn span() -> impl Strategy<Value = ChecksumSpan> {
+    (-8..8_i8, -8..8_i8, -8..8_i8).prop_map(|(from, to, result)| ChecksumSpan { from, to, result })
+}
+
+fn payload_bytes() -> impl Strategy<Value = [u8; CANFD_MAX_DLEN]> {
+    let byte = prop_oneof![Just(0_u8), Just(0xFF), any::<u8>()];
+    vec(byte, CANFD_MAX_DLEN).prop_map(|bytes| {
+        let mut data = [0; CANFD_MAX_DLEN];
+        data.copy_from_slice(&bytes);
+        data
+    })
+}

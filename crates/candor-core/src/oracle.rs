@@ -1,0 +1,1 @@
+//! The slow and obvious gateway that everything faster is compared with.
