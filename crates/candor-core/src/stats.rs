@@ -18,6 +18,14 @@ impl LatencyNs {
         let nanoseconds = self.0 as f64;
         nanoseconds / 1000.0
     }
+
+    /// How many times this latency is as long as another; `None` unless the other is above zero.
+    #[must_use]
+    pub fn ratio_to(self, base: Self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "latencies stay far below 2^53 ns, which is 104 days")]
+        let (latency, base) = (self.0 as f64, base.0 as f64);
+        (base > 0.0).then(|| latency / base)
+    }
 }
 
 /// A share of a series in parts per million, at most the whole.

@@ -1,0 +1,274 @@
+//! Raw samples on disk: one text file per measured series, format version 1.
+//!
+//! ```text
+//! # candor-record 1
+//! # {"device":"kernel", …}          one line of JSON: everything that was held constant, see [`Header`]
+//! sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
+//! 0,0,1500312,1507001,1515661,0     one line per frame; monitor_ns and far_ns are empty when no stamp came
+//! ```
+//!
+//! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]. `wire_ns` is the time that the
+//! frame takes on the far bus and that [`Sample::latency`] subtracts. Lines of a later version are refused, unknown
+//! header keys of the same version are not written.
+
+use std::fmt::Write as _;
+
+use candor_core::stats::LatencyNs;
+use serde::{Deserialize, Serialize};
+
+/// Version of the record format, raised whenever a reader of the old one would misread the new one.
+pub const RECORD_VERSION: u32 = 1;
+
+/// The ending of record files.
+pub const RECORD_EXTENSION: &str = "record.csv";
+
+const MAGIC: &str = "# candor-record ";
+const COLUMNS: &str = "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns";
+
+/// Everything that was the same for all samples of a series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// Name of the device under test: the stem of the gateway file.
+    pub device: String,
+    /// Engine that ran the gateway, as it said itself, or `external`.
+    pub engine: String,
+    /// Where it ran: `icount`, `uml` or `host`. Tells what a nanosecond is worth.
+    pub testbed: String,
+    /// Nanoseconds that one instruction takes on the testbed's clock; `null` where time is not counted in instructions.
+    pub instruction_ns: Option<u32>,
+    /// `uname -r` of the kernel under test.
+    pub kernel_release: String,
+    /// Frame template in can-utils notation; the first two payload bytes carry the tag.
+    pub frame: String,
+    /// Interface that sent.
+    pub send: String,
+    /// Interface that watched the first bus.
+    pub monitor: String,
+    /// Interface that received on the second bus.
+    pub receive: String,
+    /// Traffic law; version 1 knows `one-at-a-time`.
+    pub traffic: String,
+    /// Where the stamps came from.
+    pub stamps: String,
+    /// Shortest pause between a reception and the next frame.
+    pub gap_min_ns: u64,
+    /// Longest pause between a reception and the next frame.
+    pub gap_max_ns: u64,
+    /// Seed of the random pauses.
+    pub seed: u64,
+    /// A frame that has not arrived after this time is lost.
+    pub timeout_ns: u64,
+    /// Frames sent before the first sample and not recorded.
+    pub warm_up_frames: u32,
+    /// `CLOCK_REALTIME` at the start; the rows count from here.
+    pub start_realtime_ns: i64,
+    /// Bit rate of the far bus whose frame time is subtracted; `null` where the wire takes no time.
+    pub wire_bits_per_second: Option<u32>,
+    /// Data-phase bit rate of the far bus.
+    pub wire_data_bits_per_second: Option<u32>,
+    /// Frames that reached the far side again or after their time was up.
+    pub late_or_duplicate_frames: u32,
+    /// Frames on the far side that the tester never sent.
+    pub foreign_frames: u32,
+    /// What the tester could not set up as it should.
+    pub warnings: Vec<String>,
+}
+
+/// One frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// Position in the series.
+    pub sequence: u32,
+    /// The number in its first two bytes.
+    pub tag: u16,
+    /// Before the system call that sent it, relative to the start.
+    pub sent_ns: i64,
+    /// Receive stamp on the first bus.
+    pub monitor_ns: Option<i64>,
+    /// Receive stamp on the second bus.
+    pub far_ns: Option<i64>,
+    /// Time on the far wire that belongs to the bus and not to the gateway.
+    pub wire_ns: u32,
+}
+
+impl Sample {
+    /// The latency of the gateway: far stamp minus monitor stamp minus frame time, or `None` for a lost frame.
+    ///
+    /// # Source
+    /// 2011 gateway timing paper, section 2.1, figure 2.
+    #[must_use]
+    pub fn latency(&self) -> Option<LatencyNs> {
+        Some(LatencyNs(self.far_ns? - self.monitor_ns? - i64::from(self.wire_ns)))
+    }
+}
+
+/// A measured series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// What was constant.
+    pub header: Header,
+    /// What was measured.
+    pub samples: Vec<Sample>,
+}
+
+/// A text that is no record this version can read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The first line is something else.
+    #[error("Not a candor record: the first line is not \"{MAGIC}N\"")]
+    NoRecord,
+    /// Written by another version.
+    #[error("Record version {found}; this candor reads version {RECORD_VERSION}")]
+    Version {
+        /// Version in the file.
+        found: String,
+    },
+    /// The JSON line does not hold the header.
+    #[error("Line 2 does not hold the header of a record")]
+    Header(#[source] serde_json::Error),
+    /// A line that is no sample.
+    #[error("Line {line} is not a sample: {text:?}")]
+    Sample {
+        /// Line number, from 1.
+        line: usize,
+        /// What stands there.
+        text: String,
+    },
+}
+
+impl Record {
+    /// The file's text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let header = serde_json::to_string(&self.header).expect("a header holds only strings and numbers");
+        let mut text = format!("{MAGIC}{RECORD_VERSION}\n# {header}\n{COLUMNS}\n");
+        for sample in &self.samples {
+            let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
+            let Sample { sequence, tag, sent_ns, wire_ns, .. } = sample;
+            let (monitor, far) = (stamp(sample.monitor_ns), stamp(sample.far_ns));
+            writeln!(text, "{sequence},{tag},{sent_ns},{monitor},{far},{wire_ns}")
+                .expect("writing to a String cannot fail");
+        }
+        text
+    }
+
+    /// Reads a file's text.
+    ///
+    /// # Errors
+    /// [`RecordError`] names the line that is wrong.
+    pub fn parse(text: &str) -> Result<Self, RecordError> {
+        let mut lines = text.lines();
+        let version = lines.next().and_then(|line| line.strip_prefix(MAGIC)).ok_or(RecordError::NoRecord)?;
+        if version != RECORD_VERSION.to_string() {
+            return Err(RecordError::Version { found: version.to_owned() });
+        }
+        let header = lines.next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
+        let header = serde_json::from_str(header).map_err(RecordError::Header)?;
+        let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
+        match lines.next() {
+            Some(COLUMNS) => {}
+            other => return Err(wrong(3, other.unwrap_or_default())),
+        }
+        let samples = lines
+            .enumerate()
+            .map(|(row, text)| parse_sample(text).ok_or_else(|| wrong(row + 4, text)))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { header, samples })
+    }
+}
+
+fn parse_sample(text: &str) -> Option<Sample> {
+    let mut fields = text.split(',');
+    let mut next = || fields.next();
+    let stamp = |field: &str| -> Option<Option<i64>> {
+        if field.is_empty() { Some(None) } else { field.parse().ok().map(Some) }
+    };
+    let sample = Sample {
+        sequence: next()?.parse().ok()?,
+        tag: next()?.parse().ok()?,
+        sent_ns: next()?.parse().ok()?,
+        monitor_ns: stamp(next()?)?,
+        far_ns: stamp(next()?)?,
+        wire_ns: next()?.parse().ok()?,
+    };
+    next().is_none().then_some(sample)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// A header for tests of everything that reads records.
+    pub(crate) fn header(device: &str, engine: &str) -> Header {
+        Header {
+            device: device.into(),
+            engine: engine.into(),
+            testbed: "icount".into(),
+            instruction_ns: Some(1),
+            kernel_release: "6.1.0-56-amd64".into(),
+            frame: "123#0000112233445566".into(),
+            send: "can0".into(),
+            monitor: "can1".into(),
+            receive: "can4".into(),
+            traffic: "one-at-a-time".into(),
+            stamps: "kernel receive stamps (SO_TIMESTAMPNS)".into(),
+            gap_min_ns: 500_000,
+            gap_max_ns: 1_500_000,
+            seed: 1,
+            timeout_ns: 1_000_000_000,
+            warm_up_frames: 10,
+            start_realtime_ns: 1_767_225_600_000_000_000,
+            wire_bits_per_second: None,
+            wire_data_bits_per_second: None,
+            late_or_duplicate_frames: 0,
+            foreign_frames: 0,
+            warnings: Vec::new(),
+        }
+    }
+
+    fn record() -> Record {
+        let sample = |sequence: u32, monitor_ns, far_ns| Sample {
+            sequence,
+            tag: u16::try_from(sequence).unwrap(),
+            sent_ns: 1000 * i64::from(sequence),
+            monitor_ns,
+            far_ns,
+            wire_ns: 130,
+        };
+        let samples = vec![
+            sample(0, Some(100), Some(900)),
+            sample(1, Some(1100), None),
+            sample(2, None, None),
+            sample(3, Some(3100), Some(3200)),
+        ];
+        Record { header: header("kernel", "kernel"), samples }
+    }
+
+    #[test]
+    fn text_and_back() {
+        let record = record();
+        assert_eq!(Record::parse(&record.to_text()).unwrap(), record);
+    }
+
+    #[test]
+    fn latency_is_far_minus_monitor_minus_wire() {
+        let latencies: Vec<_> = record().samples.iter().map(Sample::latency).collect();
+        assert_eq!(latencies, [Some(LatencyNs(670)), None, None, Some(LatencyNs(-30))]);
+    }
+
+    #[test]
+    fn what_is_no_record_is_refused_with_its_line() {
+        let text = record().to_text();
+        let message = |text: &str| Record::parse(text).unwrap_err().to_string();
+        assert_eq!(message(""), "Not a candor record: the first line is not \"# candor-record N\"");
+        assert_eq!(message(&text.replacen("record 1", "record 2", 1)), "Record version 2; this candor reads version 1");
+        assert_eq!(message("# candor-record 1\n"), "Line 2 does not hold the header of a record");
+        assert_eq!(
+            message(&text.replacen("1,1,1000", "1,x,1000", 1)),
+            "Line 5 is not a sample: \"1,x,1000,1100,,130\""
+        );
+        assert_eq!(message(&format!("{text}4,4,4,4,4,4,4\n")), "Line 8 is not a sample: \"4,4,4,4,4,4,4\"");
+    }
+}

@@ -1,0 +1,13 @@
+//! What is said of records: figures, threats to their validity, the latency profile, one HTML page.
+//!
+//! Everything here is a pure function of records, so an old measurement can be reported again without repeating it,
+//! and the same records give the same bytes.
+
+mod chart;
+mod html;
+mod summary;
+mod threat;
+
+pub use html::html;
+pub use summary::{Figures, Summary, ratio_to_kernel};
+pub use threat::Threat;

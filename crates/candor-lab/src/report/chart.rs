@@ -1,0 +1,177 @@
+//! The latency profile as SVG, drawn with the page's colours.
+
+use std::fmt::Write as _;
+
+use candor_core::stats::ProfilePoint;
+use maud::{Markup, html};
+
+use super::Summary;
+
+const WIDTH: f64 = 960.0;
+const HEIGHT: f64 = 460.0;
+const LEFT: f64 = 70.0;
+const RIGHT: f64 = 24.0;
+const TOP: f64 = 46.0;
+const BOTTOM: f64 = 58.0;
+
+/// The lowest value on the logarithmic axis: just under one frame, so that a single worst frame can be seen.
+const FLOOR: f64 = 0.7;
+
+/// Where things lie in the picture. The page's script reads the same numbers from the SVG's data attributes.
+struct Frame {
+    max_us: f64,
+    max_count: f64,
+}
+
+/// The latency profiles of all summaries in one picture.
+///
+/// # Source
+/// 2011 gateway timing paper, section 2.3: backward cumulative histogram, logarithmic vertical axis. Lost frames are
+/// later than any time, so a series with losses ends in a plateau of their number.
+pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
+    let max_us = summaries.iter().filter_map(|s| s.figures).map(|f| f.max.microseconds()).fold(0.0, f64::max);
+    let max_count = summaries.iter().map(|summary| count(summary.frames)).fold(1.0, f64::max);
+    let ticks_us = nice_ticks(max_us * 1.04);
+    let frame = Frame { max_us: (max_us * 1.04).max(f64::MIN_POSITIVE), max_count };
+    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    html! {
+        svg #profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+            aria-label="Latency profile: number of frames at or above each latency, logarithmic"
+            data-left=(LEFT) data-right=(right) data-top=(TOP) data-bottom=(bottom) data-max-us=(frame.max_us) {
+            @for decade in decades(max_count) {
+                @let y = frame.y(decade);
+                line.grid x1=(LEFT) x2=(right) y1=(px(y)) y2=(px(y)) {}
+                text.tick x=(LEFT - 8.0) y=(px(y + 4.0)) text-anchor="end" { (grouped(decade)) }
+            }
+            @for tick in &ticks_us {
+                @let x = px(frame.x(*tick));
+                line.grid x1=(x) x2=(x) y1=(TOP) y2=(bottom) {}
+                text.tick x=(x) y=(bottom + 18.0) text-anchor="middle" { (tick) }
+            }
+            rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
+            @for (index, summary) in summaries.iter().enumerate() {
+                @if let Some(series) = &summary.series {
+                    path.line.(format!("s{index}")) d=(frame.path(&series.profile(), summary)) {
+                        title { (summary.device) }
+                    }
+                    circle.worst.(format!("s{index}")) r="3.5"
+                        cx=(px(frame.x(series.max().microseconds())))
+                        cy=(px(frame.y(series.profile().last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
+                        title { (summary.device) ": longest of these frames" }
+                    }
+                    @if summary.lost > 0 {
+                        text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
+                            (summary.lost) " lost"
+                        }
+                    }
+                }
+            }
+            @for (index, summary) in summaries.iter().enumerate() {
+                @let x = LEFT + 4.0 + 200.0 * count(index);
+                line.line.(format!("s{index}")) x1=(x) x2=(x + 26.0) y1="22" y2="22" {}
+                text.legend x=(x + 34.0) y="27" { (summary.device) }
+            }
+            text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { "latency of the gateway in " (unit) }
+            text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom))) text-anchor="middle" {
+                "frames with at least this latency"
+            }
+            line #cursor x1="0" x2="0" y1=(TOP) y2=(bottom) visibility="hidden" {}
+        }
+    }
+}
+
+impl Frame {
+    fn x(&self, us: f64) -> f64 {
+        LEFT + us.max(0.0) / self.max_us * (WIDTH - RIGHT - LEFT)
+    }
+
+    fn y(&self, count: f64) -> f64 {
+        let top = self.max_count.log10() + 0.08;
+        let share = (count.max(FLOOR).log10() - FLOOR.log10()) / (top - FLOOR.log10());
+        (HEIGHT - BOTTOM) - share * (HEIGHT - BOTTOM - TOP)
+    }
+
+    /// Steps: the count stays until a latency occurs and falls right after it.
+    fn path(&self, points: &[ProfilePoint], summary: &Summary) -> String {
+        let mut path = format!("M{} {}", px(LEFT), px(self.y(count(summary.frames))));
+        let lost = summary.lost;
+        for (index, point) in points.iter().enumerate() {
+            let after = points.get(index + 1).map_or(lost, |next| next.at_least + lost);
+            let (x, y) = (self.x(point.latency.microseconds()), self.y(count(after)));
+            write!(path, "H{}V{}", px(x), px(y)).expect("writing to a String cannot fail");
+        }
+        if lost > 0 {
+            write!(path, "H{}", px(WIDTH - RIGHT)).expect("writing to a String cannot fail");
+        }
+        path
+    }
+}
+
+/// Powers of ten up to a count.
+fn decades(max_count: f64) -> impl Iterator<Item = f64> {
+    (0..=9).map(|exponent| 10f64.powi(exponent)).take_while(move |&decade| decade <= max_count * 1.2)
+}
+
+/// Between 5 and 10 round numbers from 0 up to a limit.
+fn nice_ticks(limit: f64) -> Vec<f64> {
+    if limit <= 0.0 || !limit.is_finite() {
+        return vec![0.0];
+    }
+    let rough = limit / 8.0;
+    let magnitude = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * magnitude);
+    let step = step.into_iter().find(|&step| step >= rough).unwrap_or(magnitude * 10.0);
+    (0..=10).map(|index| round_to(count(index) * step, magnitude / 100.0)).take_while(|&tick| tick <= limit).collect()
+}
+
+/// Takes the binary noise off a decimal step.
+fn round_to(value: f64, unit: f64) -> f64 {
+    let digits = (-unit.log10()).ceil().clamp(0.0, 9.0);
+    let factor = 10f64.powf(digits);
+    (value * factor).round() / factor
+}
+
+fn count(frames: usize) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "counts of frames stay far below 2^53")]
+    let count = frames as f64;
+    count
+}
+
+/// A coordinate with a tenth of a pixel, which keeps the page small and its bytes stable.
+fn px(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+fn grouped(count: f64) -> String {
+    super::html::grouped(&format!("{count:.0}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary::tests::record;
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within_the_limit() {
+        assert_eq!(nice_ticks(33.0), [0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0]);
+        assert_eq!(nice_ticks(0.8), [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]);
+        assert_eq!(nice_ticks(0.0), [0.0]);
+    }
+
+    #[test]
+    fn a_path_steps_down_and_ends_in_the_plateau_of_the_lost() {
+        let lossless = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000)]));
+        let lossy = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000), None]));
+        let frame = Frame { max_us: 2.0, max_count: 3.0 };
+        let path = |summary: &Summary| frame.path(&summary.series.as_ref().unwrap().profile(), summary);
+        let floor = px(frame.y(0.0));
+        assert!(path(&lossless).ends_with(&format!("V{floor}")), "{}", path(&lossless));
+        assert!(path(&lossy).ends_with(&format!("V{}H{}", px(frame.y(1.0)), px(WIDTH - RIGHT))), "{}", path(&lossy));
+    }
+
+    #[test]
+    fn no_frames_make_an_empty_picture_and_no_panic() {
+        let svg = latency_profile(&[Summary::of(&record("a", "kernel", &[None]))], "µs").into_string();
+        assert!(!svg.contains("<path"), "{svg}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The figures of one record.
+
+use candor_core::stats::{LatencyNs, Quantile, Series};
+
+use crate::record::Record;
+
+/// What a record says in one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Name of the device under test.
+    pub device: String,
+    /// Its engine.
+    pub engine: String,
+    /// Frames that the tester sent and recorded.
+    pub frames: usize,
+    /// Frames that never reached the far side in their time.
+    pub lost: usize,
+    /// Order statistics; `None` when no frame has a latency.
+    pub figures: Option<Figures>,
+    /// The latencies behind the figures.
+    pub series: Option<Series>,
+}
+
+/// Order statistics of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Figures {
+    /// Smallest latency.
+    pub min: LatencyNs,
+    /// Half of the frames took at most this long.
+    pub p50: LatencyNs,
+    /// Nine of ten frames took at most this long.
+    pub p90: LatencyNs,
+    /// 99 of 100 frames took at most this long.
+    pub p99: LatencyNs,
+    /// Largest latency of these frames.
+    pub max: LatencyNs,
+}
+
+impl Figures {
+    /// The figures in the order and with the names of a table.
+    #[must_use]
+    pub const fn columns(&self) -> [(&'static str, LatencyNs); 5] {
+        [("min", self.min), ("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("max", self.max)]
+    }
+}
+
+impl Summary {
+    /// Sums a record up.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
+        let series = Series::new(record.samples.iter().filter_map(|sample| sample.latency()).collect());
+        let figures = series.as_ref().map(|series| Figures {
+            min: series.min(),
+            p50: series.quantile(Quantile::P50),
+            p90: series.quantile(Quantile::P90),
+            p99: series.quantile(Quantile::P99),
+            max: series.max(),
+        });
+        Self {
+            device: record.header.device.clone(),
+            engine: record.header.engine.clone(),
+            frames: record.samples.len(),
+            lost: record.samples.iter().filter(|sample| sample.far_ns.is_none()).count(),
+            figures,
+            series,
+        }
+    }
+}
+
+/// How many times the median of the first kernel gateway among these a summary's median is; `None` for that gateway
+/// itself, and where there is nothing to compare.
+#[must_use]
+pub fn ratio_to_kernel(all: &[Summary], of: &Summary) -> Option<f64> {
+    let kernel = all.iter().find(|summary| summary.engine == "kernel")?;
+    if std::ptr::eq(kernel, of) {
+        return None;
+    }
+    of.figures?.p50.ratio_to(kernel.figures?.p50)
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::record::{Sample, tests::header};
+
+    /// A record whose latencies are these; `None` is a lost frame.
+    pub(in crate::report) fn record(device: &str, engine: &str, latencies: &[Option<i64>]) -> Record {
+        let samples = latencies.iter().zip(0u32..).map(|(latency, sequence)| Sample {
+            sequence,
+            tag: u16::try_from(sequence % 65_536).unwrap(),
+            sent_ns: 0,
+            monitor_ns: Some(10),
+            far_ns: latency.map(|latency| 10 + latency),
+            wire_ns: 0,
+        });
+        Record { header: header(device, engine), samples: samples.collect() }
+    }
+
+    #[test]
+    fn lost_frames_are_counted_and_left_out_of_the_figures() {
+        let summary = Summary::of(&record("a", "kernel", &[Some(30), None, Some(10)]));
+        assert_eq!((summary.frames, summary.lost), (3, 1));
+        let figures = summary.figures.unwrap();
+        assert_eq!((figures.min.0, figures.p50.0, figures.max.0), (10, 10, 30));
+    }
+
+    #[test]
+    fn a_series_without_any_frame_has_no_figures() {
+        let summary = Summary::of(&record("a", "kernel", &[None, None]));
+        assert_eq!((summary.lost, summary.figures), (2, None));
+    }
+
+    #[test]
+    fn the_ratio_is_that_of_the_medians() {
+        let all = [
+            Summary::of(&record("user", "read-write", &[Some(300)])),
+            Summary::of(&record("kernel", "kernel", &[Some(200)])),
+        ];
+        assert_eq!(ratio_to_kernel(&all, &all[0]), Some(1.5));
+        assert_eq!(ratio_to_kernel(&all, &all[1]), None);
+        assert_eq!(ratio_to_kernel(&all[..1], &all[0]), None);
+    }
+}

@@ -1,0 +1,147 @@
+//! Threats to the validity of a record, each with advice.
+
+use std::fmt;
+
+use crate::record::Record;
+
+/// A reason to believe a record less.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Threat {
+    /// The p99 is not bounded by so few frames.
+    FewFrames {
+        /// Frames with a latency.
+        frames: usize,
+    },
+    /// Frames arrived on the far side that nobody sent.
+    Foreign {
+        /// How many.
+        frames: u32,
+    },
+    /// Frames arrived twice or too late.
+    LateOrDuplicate {
+        /// How many.
+        frames: u32,
+    },
+    /// Frames did not arrive.
+    Lost {
+        /// How many.
+        frames: usize,
+    },
+    /// Latencies below zero.
+    Negative {
+        /// How many.
+        frames: usize,
+    },
+    /// The testbed's clock says nothing about real time.
+    NoTime,
+    /// What the tester itself warned of.
+    Tester {
+        /// Its words.
+        warning: String,
+    },
+    /// Frames arrived that the monitor did not see.
+    Unmonitored {
+        /// How many.
+        frames: usize,
+    },
+}
+
+/// Frames from which on a two-sided 95 % confidence interval of the p99 is finite.
+const FRAMES_FOR_P99: usize = 368;
+
+impl Threat {
+    /// Everything that makes this record less believable.
+    #[must_use]
+    pub fn all_of(record: &Record) -> Vec<Self> {
+        let samples = &record.samples;
+        let count = |wanted: fn(&crate::record::Sample) -> bool| samples.iter().filter(|sample| wanted(sample)).count();
+        let measured = count(|sample| sample.latency().is_some());
+        let lost = count(|sample| sample.far_ns.is_none());
+        let unmonitored = count(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none());
+        let negative = count(|sample| sample.latency().is_some_and(|latency| latency.0 < 0));
+        let header = &record.header;
+        let mut threats = Vec::new();
+        let mut add = |applies: bool, threat: Self| {
+            if applies {
+                threats.push(threat);
+            }
+        };
+        add(header.testbed == "uml", Self::NoTime);
+        add(lost > 0, Self::Lost { frames: lost });
+        add(unmonitored > 0, Self::Unmonitored { frames: unmonitored });
+        add(negative > 0, Self::Negative { frames: negative });
+        let late = header.late_or_duplicate_frames;
+        add(late > 0, Self::LateOrDuplicate { frames: late });
+        add(header.foreign_frames > 0, Self::Foreign { frames: header.foreign_frames });
+        add(measured < FRAMES_FOR_P99, Self::FewFrames { frames: measured });
+        threats.extend(header.warnings.iter().map(|warning| Self::Tester { warning: warning.clone() }));
+        threats
+    }
+}
+
+impl fmt::Display for Threat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FewFrames { frames } => write!(
+                f,
+                "{frames} frames are too few to bound the p99 (95 % confidence needs {FRAMES_FOR_P99}): raise --frames"
+            ),
+            Self::Foreign { frames } => {
+                write!(f, "{frames} frames on the far side were not the tester's: keep other senders off both buses")
+            }
+            Self::LateOrDuplicate { frames } => write!(
+                f,
+                "{frames} frames arrived twice or after their time: look for two rules that forward the same frame"
+            ),
+            Self::Lost { frames } => {
+                write!(f, "{frames} frames were lost: the figures hold for those that arrived")
+            }
+            Self::Negative { frames } => write!(
+                f,
+                "{frames} latencies are below zero: a rule that keeps time stamps, or a frame time subtracted on a wire \
+                 that takes none"
+            ),
+            Self::NoTime => {
+                write!(f, "Times in user-mode Linux mean nothing: measure with the icount laboratory or on hardware")
+            }
+            Self::Tester { warning } => write!(f, "{warning}"),
+            Self::Unmonitored { frames } => write!(
+                f,
+                "{frames} frames arrived without a stamp on the monitor: check that the monitor is on the sender's bus"
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::summary::tests::record;
+    use super::*;
+
+    #[test]
+    fn a_clean_record_has_no_threats() {
+        assert_eq!(Threat::all_of(&record("kernel", "kernel", &[Some(1); 400])), []);
+    }
+
+    #[test]
+    fn each_threat_is_found() {
+        let mut bad = record("kernel", "kernel", &[Some(-1), None, Some(4)]);
+        bad.samples[2].monitor_ns = None;
+        bad.header.testbed = "uml".into();
+        bad.header.foreign_frames = 3;
+        bad.header.late_or_duplicate_frames = 2;
+        bad.header.warnings.push("Memory could not be locked".into());
+        let found = Threat::all_of(&bad);
+        let wanted = [
+            Threat::NoTime,
+            Threat::Lost { frames: 1 },
+            Threat::Unmonitored { frames: 1 },
+            Threat::Negative { frames: 1 },
+            Threat::LateOrDuplicate { frames: 2 },
+            Threat::Foreign { frames: 3 },
+            Threat::FewFrames { frames: 1 },
+            Threat::Tester { warning: "Memory could not be locked".into() },
+        ];
+        assert_eq!(found, wanted);
+    }
+}
