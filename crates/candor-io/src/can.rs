@@ -1,28 +1,151 @@
-//! CAN_RAW sockets.
+//! CAN_RAW sockets: one per interface, whole frames in the kernel's own layout in and out.
 
-/// The kernel's number of a network interface; never 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InterfaceIndex(std::num::NonZeroU32);
+mod ancillary;
+mod interface;
+mod options;
+mod poll;
 
-impl InterfaceIndex {
-    /// An index; `None` for 0, which the kernel uses for "any" and "none".
-    #[must_use]
-    pub const fn new(index: u32) -> Option<Self> {
-        match std::num::NonZeroU32::new(index) {
-            Some(index) => Some(Self(index)),
-            None => None,
-        }
+pub use interface::InterfaceIndex;
+pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
+pub use poll::{MAX_POLLED, Ready, poll};
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use candor_core::frame::CANFD_MTU;
+
+use crate::clock::RealtimeNs;
+use crate::socket;
+use ancillary::ControlBuffer;
+
+/// `SO_MEMINFO`: counters of a socket's memory, of which the last is the number of drops.
+const SO_MEMINFO: libc::c_int = 55;
+const SK_MEMINFO_VARS: usize = 9;
+const SK_MEMINFO_DROPS: usize = 8;
+
+/// A CAN_RAW socket bound to one interface. It sends and receives classic and FD frames; it never hears what it sent
+/// itself.
+#[derive(Debug)]
+pub struct CanSocket {
+    fd: OwnedFd,
+}
+
+/// A frame and when the kernel got it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamped {
+    /// Bytes of the frame in the buffer: 16 or 72.
+    pub len: usize,
+    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`].
+    pub at: Option<RealtimeNs>,
+    /// Frames that this socket has lost so far because its queue was full; wraps.
+    pub dropped: u32,
+}
+
+impl CanSocket {
+    /// Opens a socket on an interface.
+    ///
+    /// # Kernel
+    /// Needs the module can-raw (loaded on demand), no capability. FD frames since 3.6.
+    ///
+    /// # Errors
+    /// `EAFNOSUPPORT` or `EPROTONOSUPPORT` if the kernel has no CAN, `ENODEV` if the interface is gone or no CAN
+    /// device, `InvalidInput` for more than [`MAX_FILTERS`] filters.
+    pub fn open(interface: InterfaceIndex, options: &Options<'_>) -> io::Result<Self> {
+        let fd = socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW)?;
+        options.apply(&fd)?;
+        // Filters stand before the bind: a frame that nobody wants never reaches the queue.
+        socket::with_address(&fd, libc::bind, &address(interface)?)?;
+        Ok(Self { fd })
     }
 
-    /// The number.
-    #[must_use]
-    pub const fn number(self) -> u32 {
-        self.0.get()
+    /// Waits for a frame and says how many bytes of the buffer it fills: 16 or 72.
+    ///
+    /// # Errors
+    /// `Interrupted` if a signal came, `ENETDOWN` once when the interface goes down, `ENODEV` once when it goes away.
+    pub fn read(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<usize> {
+        // SAFETY: the kernel writes at most `frame.len()` bytes into the exclusively borrowed array; the descriptor is
+        // open as long as `self` is borrowed.
+        socket::check_len(unsafe { libc::read(self.fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len()) })
+    }
+
+    /// Sends a frame of 16 or 72 bytes.
+    ///
+    /// # Errors
+    /// `ENOBUFS` if the interface's queue is full, `ENETDOWN` if the interface is down, `EINVAL` if the frame does not
+    /// fit its MTU, `ENXIO` or `ENODEV` if it is gone, `Interrupted` if a signal came.
+    pub fn write(&self, frame: &[u8]) -> io::Result<()> {
+        // SAFETY: pointer and length describe the borrowed slice, which the kernel only reads; the descriptor is open
+        // as long as `self` is borrowed.
+        let written = unsafe { libc::write(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len()) };
+        // CAN_RAW takes a frame whole or not at all, so the length needs no second look.
+        socket::check_len(written).map(|_len| ())
+    }
+
+    /// Waits for a frame and takes its receive stamp and the drop count along.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn recv_stamped(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<Stamped> {
+        let mut control = ControlBuffer::new();
+        let mut iov = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
+        // SAFETY: msghdr consists of integers and raw pointers, for which all-zero bytes are valid values.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = &raw mut iov;
+        message.msg_iovlen = 1;
+        control.attach_to(&mut message);
+        // SAFETY: `message` points to one live iovec over the exclusively borrowed frame and to the live control
+        // buffer, each with its true length; all outlive the call, and nothing else refers to them during it.
+        let len = socket::check_len(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, 0) })?;
+        let seen = control.read(&message);
+        Ok(Stamped { len, at: seen.stamp, dropped: seen.dropped })
+    }
+
+    /// Makes room for this many bytes of waiting frames (a frame takes about 800), as root also beyond
+    /// `net.core.rmem_max`. Says nothing if the kernel grants less.
+    ///
+    /// # Errors
+    /// Whatever `setsockopt()` reports.
+    pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
+        let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes)
+            .or_else(|_not_root| socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
+    }
+
+    /// How many frames this socket has lost so far because its queue was full; wraps.
+    ///
+    /// # Kernel
+    /// Since 4.12 (`SO_MEMINFO`).
+    ///
+    /// # Errors
+    /// `ENOPROTOOPT` on older kernels.
+    pub fn dropped(&self) -> io::Result<u32> {
+        let mut values = [0_u32; SK_MEMINFO_VARS];
+        let mut len = socket::socklen::<[u32; SK_MEMINFO_VARS]>();
+        // SAFETY: the kernel writes at most `len` bytes, the size of the live array, and the bytes written into the
+        // live `len`; any bytes are valid u32. The descriptor is open as long as `self` is borrowed.
+        socket::check(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_SOCKET,
+                SO_MEMINFO,
+                values.as_mut_ptr().cast(),
+                &raw mut len,
+            )
+        })?;
+        Ok(values[SK_MEMINFO_DROPS])
     }
 }
 
-impl std::fmt::Display for InterfaceIndex {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
+impl AsFd for CanSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
+}
+
+fn address(interface: InterfaceIndex) -> io::Result<libc::sockaddr_can> {
+    // SAFETY: sockaddr_can consists of integers and a union of structs of integers, for which all-zero bytes are valid.
+    let mut address: libc::sockaddr_can = unsafe { std::mem::zeroed() };
+    address.can_family = libc::sa_family_t::try_from(libc::AF_CAN).expect("AF_CAN is 29");
+    address.can_ifindex = libc::c_int::try_from(interface.number()).map_err(io::Error::other)?;
+    Ok(address)
 }

@@ -6,6 +6,7 @@
 pub mod can;
 pub mod clock;
 pub mod guest;
+pub mod lock;
 pub mod netlink;
 pub mod process;
 pub mod schedule;

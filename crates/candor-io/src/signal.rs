@@ -1,1 +1,208 @@
-//! Signals as values.
+//! Signals that are waited for, and one that interrupts a thread's blocking call.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::socket;
+
+/// A signal that ends a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Signal {
+    /// `SIGHUP`: the terminal is gone.
+    Hangup,
+    /// `SIGINT`: Ctrl-C.
+    Interrupt,
+    /// `SIGTERM`.
+    Terminate,
+}
+
+impl Signal {
+    const ALL: [Self; 3] = [Self::Hangup, Self::Interrupt, Self::Terminate];
+
+    const fn number(self) -> libc::c_int {
+        match self {
+            Self::Hangup => libc::SIGHUP,
+            Self::Interrupt => libc::SIGINT,
+            Self::Terminate => libc::SIGTERM,
+        }
+    }
+
+    /// The kernel's name of it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Hangup => "SIGHUP",
+            Self::Interrupt => "SIGINT",
+            Self::Terminate => "SIGTERM",
+        }
+    }
+}
+
+/// The ending signals, blocked so that they wait to be fetched instead of killing the process.
+#[derive(Debug)]
+pub struct EndingSignals {
+    set: libc::sigset_t,
+}
+
+impl EndingSignals {
+    /// Blocks the ending signals in this thread and in those it starts from now on. Call it before any is started.
+    ///
+    /// Programs that are started later inherit the block.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn block() -> io::Result<Self> {
+        let set = signal_set(&Signal::ALL.map(Signal::number))?;
+        // SAFETY: `set` is an initialised signal set that the call only reads; a null old set is allowed.
+        let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+        if status == 0 { Ok(Self { set }) } else { Err(io::Error::from_raw_os_error(status)) }
+    }
+
+    /// Waits for one of them, at most this long; `None` if none came.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn wait(&self, timeout: Duration) -> io::Result<Option<Signal>> {
+        let time = socket::timespec(timeout);
+        // SAFETY: the set is initialised and the timespec live, both are only read; a null siginfo is allowed.
+        let got = unsafe { libc::sigtimedwait(&raw const self.set, std::ptr::null_mut(), &raw const time) };
+        match socket::check(got) {
+            Ok(number) => Ok(Signal::ALL.into_iter().find(|signal| signal.number() == number)),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(None),
+            // Another signal, or the process was stopped and continued.
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The signal that only interrupts: `SIGUSR2` with a handler that does nothing.
+const WAKE_UP: libc::c_int = libc::SIGUSR2;
+
+/// Makes wake-ups possible: gives their signal a handler that does nothing and does not restart system calls.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn allow_wake_ups() -> io::Result<()> {
+    extern "C" fn nothing(_signal: libc::c_int) {}
+    // SAFETY: sigaction consists of integers, a set of integers and optional function pointers: all zero is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    // SAFETY: `action` is live and only read; its handler touches nothing, so it is safe at any instant; a null old
+    // action is allowed. Without SA_RESTART an interrupted read() returns EINTR, which is the purpose.
+    socket::check(unsafe { libc::sigaction(WAKE_UP, &raw const action, std::ptr::null_mut()) })?;
+    Ok(())
+}
+
+/// Interrupts the blocking system call of one thread, from any other thread.
+///
+/// A wake-up that comes just before the thread blocks has no effect: whoever wakes must set a flag first and repeat
+/// until the thread has ended.
+#[derive(Clone, Debug)]
+pub struct WakeUp {
+    thread: Arc<Mutex<Option<libc::pthread_t>>>,
+}
+
+/// Lives on the thread's stack; its end ends the wake-ups.
+#[derive(Debug)]
+pub struct WakeTarget {
+    wake_up: WakeUp,
+    /// A thread may be woken by others, but only itself can say when it ends.
+    _not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl WakeUp {
+    /// A handle that wakes nobody yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { thread: Arc::new(Mutex::new(None)) }
+    }
+
+    /// Makes the calling thread the one that is woken, until the target is dropped.
+    #[must_use]
+    pub fn target_this_thread(&self) -> WakeTarget {
+        // SAFETY: pthread_self() has no preconditions and cannot fail.
+        let thread = unsafe { libc::pthread_self() };
+        *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
+        WakeTarget { wake_up: self.clone(), _not_send: std::marker::PhantomData }
+    }
+
+    /// Interrupts the thread's blocking call, if there is a thread and it is in one.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn wake(&self) -> io::Result<()> {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(thread) = *thread else { return Ok(()) };
+        // SAFETY: the thread has not ended: it stores its id while it runs and takes it back when its `WakeTarget`
+        // is dropped on its own stack, which waits for the lock that is held here.
+        match unsafe { libc::pthread_kill(thread, WAKE_UP) } {
+            0 => Ok(()),
+            errno => Err(io::Error::from_raw_os_error(errno)),
+        }
+    }
+}
+
+impl Default for WakeUp {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for WakeTarget {
+    fn drop(&mut self) {
+        *self.wake_up.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+fn signal_set(signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
+    // SAFETY: sigset_t consists of integers, for which all-zero bytes are valid values.
+    let mut set: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: `set` is live and writable.
+    socket::check(unsafe { libc::sigemptyset(&raw mut set) })?;
+    for &signal in signals {
+        // SAFETY: `set` is live, writable and initialised above.
+        socket::check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
+    }
+    Ok(set)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_wake_up_interrupts_a_blocking_read() {
+        allow_wake_ups().unwrap();
+        let (reader, _writer) = io::pipe().unwrap();
+        let wake_up = WakeUp::new();
+        let (sender, receiver) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let _target = wake_up.target_this_thread();
+                let mut byte = [0_u8];
+                // SAFETY: the kernel writes at most one byte into the live array; the pipe is open.
+                let got = unsafe { libc::read(reader.as_raw_fd(), byte.as_mut_ptr().cast(), 1) };
+                sender.send(socket::check_len(got).map_err(|error| error.kind())).unwrap();
+            });
+            let outcome = loop {
+                wake_up.wake().unwrap();
+                if let Ok(outcome) = receiver.recv_timeout(Duration::from_millis(5)) {
+                    break outcome;
+                }
+            };
+            assert_eq!(outcome, Err(io::ErrorKind::Interrupted));
+        });
+        wake_up.wake().unwrap();
+    }
+
+    #[test]
+    fn waiting_ends_when_the_time_is_over() {
+        let signals = EndingSignals::block().unwrap();
+        assert_eq!(signals.wait(Duration::from_millis(1)).unwrap(), None);
+    }
+}

@@ -1,7 +1,8 @@
-//! What CAN and netlink sockets have in common. Private to this crate.
+//! What the system calls of sockets and signals have in common. Private to this crate.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::Duration;
 
 use libc::{c_int, socklen_t};
 
@@ -19,6 +20,14 @@ pub(crate) fn check_len(returned: isize) -> io::Result<usize> {
 #[expect(clippy::cast_possible_truncation, reason = "the structs of the socket API have a few hundred bytes at most")]
 pub(crate) const fn socklen<T>() -> socklen_t {
     size_of::<T>() as socklen_t
+}
+
+/// A duration as the kernel wants it; one of more than 68 years is cut to that.
+pub(crate) fn timespec(duration: Duration) -> libc::timespec {
+    libc::timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i32::MAX.into()),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
 }
 
 /// `socket()` with `SOCK_CLOEXEC`.

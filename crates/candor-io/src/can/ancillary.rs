@@ -1,0 +1,117 @@
+//! What comes beside a frame: receive stamp and drop count.
+//!
+//! The control messages are read as bytes in the kernel's layout (`size_t` length, `int` level, `int` type, padded to
+//! `size_t`), so that no pointer is followed and any content is harmless.
+
+use crate::clock::RealtimeNs;
+
+const WORD_BYTES: usize = size_of::<usize>();
+const HEADER_BYTES: usize = WORD_BYTES + 8;
+/// Two messages of up to 16 bytes are expected; the rest is reserve.
+const CONTROL_BYTES: usize = 128;
+
+/// Memory for control messages, aligned as the kernel wants it.
+#[repr(C, align(8))]
+pub(super) struct ControlBuffer([u8; CONTROL_BYTES]);
+
+/// What was found in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Seen {
+    pub(super) stamp: Option<RealtimeNs>,
+    pub(super) dropped: u32,
+}
+
+impl ControlBuffer {
+    pub(super) const fn new() -> Self {
+        Self([0; CONTROL_BYTES])
+    }
+
+    /// Lets the kernel write its control messages here. The buffer must outlive the use of `message`.
+    pub(super) fn attach_to(&mut self, message: &mut libc::msghdr) {
+        message.msg_control = self.0.as_mut_ptr().cast();
+        // The field is size_t in glibc and socklen_t in musl.
+        message.msg_controllen = CONTROL_BYTES as _;
+    }
+
+    /// Reads what a `recvmsg()` with this buffer attached has left.
+    pub(super) fn read(&self, message: &libc::msghdr) -> Seen {
+        #[expect(clippy::unnecessary_cast, reason = "size_t in glibc, socklen_t in musl")]
+        let len = (message.msg_controllen as usize).min(CONTROL_BYTES);
+        parse(&self.0[..len])
+    }
+}
+
+fn parse(mut rest: &[u8]) -> Seen {
+    let mut seen = Seen::default();
+    while let Some((header, _)) = rest.split_first_chunk::<HEADER_BYTES>() {
+        let len = word(header);
+        if len < HEADER_BYTES || len > rest.len() {
+            break;
+        }
+        let value = &rest[HEADER_BYTES..len];
+        let level = int(&header[WORD_BYTES..]);
+        match (level, int(&header[WORD_BYTES + 4..])) {
+            (Some(libc::SOL_SOCKET), Some(libc::SO_TIMESTAMPNS)) => seen.stamp = timespec(value),
+            (Some(libc::SOL_SOCKET), Some(libc::SO_RXQ_OVFL)) => {
+                seen.dropped = int(value).unwrap_or_default().cast_unsigned();
+            }
+            _ => {}
+        }
+        rest = rest.get(len.next_multiple_of(WORD_BYTES)..).unwrap_or_default();
+    }
+    seen
+}
+
+fn word(bytes: &[u8; HEADER_BYTES]) -> usize {
+    usize::from_ne_bytes(*bytes.first_chunk().expect("the header begins with a word"))
+}
+
+fn int(bytes: &[u8]) -> Option<i32> {
+    bytes.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes))
+}
+
+/// Seconds and nanoseconds, each as wide as the message makes them: 64 bits, or 32 on old 32-bit interfaces.
+fn timespec(value: &[u8]) -> Option<RealtimeNs> {
+    let (seconds, nanoseconds) = value.split_at(value.len() / 2);
+    let field = |bytes: &[u8]| match bytes.len() {
+        8 => bytes.first_chunk().map(|bytes| i64::from_ne_bytes(*bytes)),
+        4 => int(bytes).map(i64::from),
+        _ => None,
+    };
+    Some(RealtimeNs(field(seconds)?.checked_mul(1_000_000_000)?.checked_add(field(nanoseconds)?)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(kind: i32, value: &[u8]) -> Vec<u8> {
+        let mut bytes = (HEADER_BYTES + value.len()).to_ne_bytes().to_vec();
+        bytes.extend(libc::SOL_SOCKET.to_ne_bytes());
+        bytes.extend(kind.to_ne_bytes());
+        bytes.extend(value);
+        bytes.resize(bytes.len().next_multiple_of(WORD_BYTES), 0);
+        bytes
+    }
+
+    #[test]
+    fn stamp_and_drops_are_found_behind_others() {
+        let time = [3_i64.to_ne_bytes(), 7_i64.to_ne_bytes()].concat();
+        let bytes = [
+            message(1, b"other"),
+            message(libc::SO_TIMESTAMPNS, &time),
+            message(libc::SO_RXQ_OVFL, &9_u32.to_ne_bytes()),
+        ]
+        .concat();
+        assert_eq!(parse(&bytes), Seen { stamp: Some(RealtimeNs(3_000_000_007)), dropped: 9 });
+    }
+
+    #[test]
+    fn broken_lengths_end_the_walk() {
+        assert_eq!(parse(&[0; 32]), Seen::default());
+        assert_eq!(parse(&[0xff; 64]), Seen::default());
+        assert_eq!(parse(&message(libc::SO_TIMESTAMPNS, &[0xff; 3])), Seen::default());
+        let overflow = [i64::MAX.to_ne_bytes(); 2].concat();
+        assert_eq!(parse(&message(libc::SO_TIMESTAMPNS, &overflow)), Seen::default());
+    }
+}

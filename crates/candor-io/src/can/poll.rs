@@ -1,0 +1,51 @@
+//! Waiting for several sockets at once.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use super::CanSocket;
+use crate::socket;
+
+/// Sockets that [`poll`] can watch at once.
+pub const MAX_POLLED: usize = 64;
+
+/// The sockets of a [`poll`] that have something to say: a frame or an error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready(u64);
+
+impl Ready {
+    /// Whether the socket at this position of the list is ready.
+    #[must_use]
+    pub const fn contains(self, position: usize) -> bool {
+        position < MAX_POLLED && self.0 & (1 << position) != 0
+    }
+
+    /// Whether the time ran out.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// Waits until one of the sockets has a frame or an error, at most as long as the timeout says.
+///
+/// # Errors
+/// `Interrupted` if a signal came, `InvalidInput` for more than [`MAX_POLLED`] sockets.
+pub fn poll(sockets: &[&CanSocket], timeout: Option<Duration>) -> io::Result<Ready> {
+    let mut entries = [libc::pollfd { fd: -1, events: libc::POLLIN, revents: 0 }; MAX_POLLED];
+    let Some(entries) = entries.get_mut(..sockets.len()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    for (entry, socket) in entries.iter_mut().zip(sockets) {
+        entry.fd = socket.fd.as_raw_fd();
+    }
+    let time = timeout.map(socket::timespec);
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let count = libc::nfds_t::try_from(entries.len()).map_err(io::Error::other)?;
+    // SAFETY: `entries` is a live, exclusively borrowed array of `count` pollfd; `time` is null or points to the live
+    // timespec above, which the call only reads; a null signal mask leaves signals alone.
+    socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) })?;
+    let ready = entries.iter().enumerate().filter(|(_, entry)| entry.revents != 0);
+    Ok(Ready(ready.fold(0, |bits, (position, _)| bits | 1 << position)))
+}
