@@ -10,6 +10,7 @@
 //! Not here yet: traffic control, notifications (can-gw sends none), links other than vcan and CAN controllers.
 #![forbid(unsafe_code)]
 
+pub mod cangw;
 pub mod client;
 pub mod codec;
 pub mod link;

@@ -63,6 +63,12 @@ impl MessageWriter {
         self
     }
 
+    /// What stands behind the message header so far.
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.bytes[MESSAGE_HEADER_BYTES..]
+    }
+
     /// The bytes to send, with this sequence number.
     ///
     /// # Panics
@@ -72,7 +78,6 @@ impl MessageWriter {
         let len = u32::try_from(self.bytes.len()).expect("a request is far below 4 GiB");
         self.bytes[..4].copy_from_slice(&len.to_ne_bytes());
         self.bytes[8..12].copy_from_slice(&sequence.to_ne_bytes());
-        debug_assert!(self.bytes.len() >= MESSAGE_HEADER_BYTES);
         self.bytes
     }
 

@@ -1,0 +1,50 @@
+//! can-gw: the jobs of the kernel's CAN gateway as values, and how to add, delete and list them.
+//!
+//! # Kernel
+//! Module can-gw, which netlink does not load on demand (`modprobe can-gw`). Adding and deleting need CAP_NET_ADMIN in
+//! the initial user namespace; listing needs nothing. FD jobs since 5.8.
+//!
+//! # Source
+//! `include/uapi/linux/can/gw.h`, `net/can/gw.c`.
+
+mod checksum;
+mod error;
+mod job;
+mod operand;
+mod request;
+
+pub use error::CangwError;
+pub use job::{CangwJob, JobCounters, JobFlags};
+pub use request::{add, delete, dump};
+
+const RTM_NEWROUTE: u16 = 24;
+const RTM_DELROUTE: u16 = 25;
+const RTM_GETROUTE: u16 = 26;
+/// `AF_CAN`, the first byte of `struct rtcanmsg`.
+const AF_CAN: u8 = 29;
+/// `CGW_TYPE_CAN_CAN`, the second.
+const CGW_TYPE_CAN_CAN: u8 = 1;
+/// Bytes of `struct rtcanmsg`.
+const HEADER_BYTES: usize = 4;
+
+const CGW_MOD_AND: u16 = 1;
+const CGW_MOD_OR: u16 = 2;
+const CGW_MOD_XOR: u16 = 3;
+const CGW_MOD_SET: u16 = 4;
+const CGW_CS_XOR: u16 = 5;
+const CGW_CS_CRC8: u16 = 6;
+const CGW_HANDLED: u16 = 7;
+const CGW_DROPPED: u16 = 8;
+const CGW_SRC_IF: u16 = 9;
+const CGW_DST_IF: u16 = 10;
+const CGW_FILTER: u16 = 11;
+const CGW_DELETED: u16 = 12;
+const CGW_LIM_HOPS: u16 = 13;
+const CGW_MOD_UID: u16 = 14;
+const CGW_FDMOD_AND: u16 = 15;
+const CGW_FDMOD_OR: u16 = 16;
+const CGW_FDMOD_XOR: u16 = 17;
+const CGW_FDMOD_SET: u16 = 18;
+
+#[cfg(test)]
+mod tests;

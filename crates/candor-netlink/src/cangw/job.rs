@@ -1,0 +1,242 @@
+//! One job of the kernel's gateway and its bytes.
+
+use candor_core::filter::Filter;
+use candor_core::frame::FrameFormat;
+use candor_core::job::Job;
+use candor_core::plan::{Echo, Timestamp};
+use candor_core::rule::{Checksums, Modifications, Operand};
+use candor_io::can::InterfaceIndex;
+
+use super::{
+    AF_CAN, CGW_CS_CRC8, CGW_CS_XOR, CGW_DELETED, CGW_DROPPED, CGW_DST_IF, CGW_FDMOD_AND, CGW_FDMOD_OR, CGW_FDMOD_SET,
+    CGW_FDMOD_XOR, CGW_FILTER, CGW_HANDLED, CGW_LIM_HOPS, CGW_MOD_AND, CGW_MOD_OR, CGW_MOD_SET, CGW_MOD_UID,
+    CGW_MOD_XOR, CGW_SRC_IF, CGW_TYPE_CAN_CAN, HEADER_BYTES, checksum, operand,
+};
+use crate::codec::{Attribute, DecodeError, Message, MessageWriter};
+
+/// `CGW_FLAGS_…`. The kernel stores bits that it does not know, so any value can come back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct JobFlags(pub u16);
+
+impl JobFlags {
+    /// `CGW_FLAGS_CAN_ECHO`: local sockets see the routed frame.
+    pub const ECHO: Self = Self(0x1);
+    /// `CGW_FLAGS_CAN_SRC_TSTAMP`: the time stamp of the reception is kept.
+    pub const SOURCE_TIMESTAMP: Self = Self(0x2);
+    /// `CGW_FLAGS_CAN_IIF_TX_OK`: frames may leave where they came in.
+    pub const INCOMING_INTERFACE: Self = Self(0x4);
+    /// `CGW_FLAGS_CAN_FD`: the job sees FD frames instead of classic ones.
+    pub const FD: Self = Self(0x8);
+
+    /// Whether all of these flags are set.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These flags and those.
+    #[must_use]
+    pub const fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The frames that a job with these flags sees.
+    #[must_use]
+    pub const fn format(self) -> FrameFormat {
+        if self.contains(Self::FD) { FrameFormat::Fd } else { FrameFormat::Classic }
+    }
+}
+
+/// What a job has counted; each number wraps at 2³².
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct JobCounters {
+    /// Frames that the outgoing interface's queue accepted.
+    pub handled: u32,
+    /// Frames that could not be sent, or for which there was no memory.
+    pub dropped: u32,
+    /// Frames with too many hops or an impossible length.
+    pub deleted: u32,
+}
+
+/// A job as the kernel keeps it.
+///
+/// Fields of an operand that the job does not touch are taken as 0, as candor and cangw write them; a foreign job with
+/// other values there is read, but could not be deleted by what was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CangwJob {
+    /// Where frames come from.
+    pub source: InterfaceIndex,
+    /// Where they go.
+    pub destination: InterfaceIndex,
+    /// Echo, time stamp, format.
+    pub flags: JobFlags,
+    /// Identifier and mask, not normalised.
+    pub filter: Filter,
+    /// Further hops that are allowed; 0 is the module's own limit.
+    pub hop_limit: u8,
+    /// Number by which modifications can be exchanged while the job runs; 0 is none.
+    pub uid: u32,
+    /// What is changed.
+    pub modifications: Modifications,
+    /// What is computed afterwards.
+    pub checksums: Checksums,
+    /// What it has counted; not part of its identity, and not sent.
+    pub counters: JobCounters,
+}
+
+impl CangwJob {
+    /// The kernel's form of a job between two interfaces.
+    #[must_use]
+    pub fn new(job: &Job, source: InterfaceIndex, destination: InterfaceIndex) -> Self {
+        let flags = [
+            (JobFlags::ECHO, job.echo == Echo::On),
+            (JobFlags::SOURCE_TIMESTAMP, job.timestamp == Timestamp::Kept),
+            (JobFlags::FD, job.format == FrameFormat::Fd),
+        ];
+        let flags = flags.into_iter().filter(|(_, on)| *on).fold(JobFlags::default(), |all, (flag, _)| all.with(flag));
+        Self {
+            source,
+            destination,
+            flags,
+            filter: job.filter,
+            hop_limit: job.hop_limit.unwrap_or_default(),
+            uid: 0,
+            modifications: job.modifications,
+            checksums: job.checksums,
+            counters: JobCounters::default(),
+        }
+    }
+
+    /// The same job, whatever it has counted: what the kernel compares when it deletes.
+    #[must_use]
+    pub fn is_same_job(&self, other: &Self) -> bool {
+        Self { counters: other.counters, ..*self } == *other
+    }
+
+    /// Reads a job out of a message's payload.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if something is missing or too short.
+    pub fn decode(message: &Message<'_>) -> Result<Self, DecodeError> {
+        let (header, attributes) = message.split::<HEADER_BYTES>()?;
+        let flags = JobFlags(u16::from_ne_bytes([header[2], header[3]]));
+        let mut parts = Parts::default();
+        for attribute in attributes {
+            parts.take(&attribute?, flags.format())?;
+        }
+        parts.job(flags)
+    }
+
+    /// The job as a payload by itself, for storing and comparing: header and attributes, without counters.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = MessageWriter::new(0, 0);
+        self.encode(&mut writer);
+        writer.payload().to_vec()
+    }
+
+    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    ///
+    /// # Errors
+    /// [`DecodeError`] if something is missing or too short.
+    pub fn from_bytes(payload: &[u8]) -> Result<Self, DecodeError> {
+        Self::decode(&Message { kind: 0, flags: 0, sequence: 0, payload })
+    }
+
+    /// Appends header and attributes, without counters.
+    pub(super) fn encode(&self, writer: &mut MessageWriter) {
+        let [low, high] = self.flags.0.to_ne_bytes();
+        writer.header(&[AF_CAN, CGW_TYPE_CAN_CAN, low, high]);
+        if self.uid != 0 {
+            writer.attribute(CGW_MOD_UID, &self.uid.to_ne_bytes());
+        }
+        let format = self.flags.format();
+        for (kind, operand) in modification_kinds(format).into_iter().zip(operands(&self.modifications)) {
+            if !operand.is_empty() {
+                writer.attribute(kind, &operand::encode(operand, format));
+            }
+        }
+        if let Some(crc8) = &self.checksums.crc8 {
+            writer.attribute(CGW_CS_CRC8, &checksum::encode_crc8(crc8));
+        }
+        if let Some(xor) = &self.checksums.xor {
+            writer.attribute(CGW_CS_XOR, &checksum::encode_xor(xor));
+        }
+        if self.hop_limit != 0 {
+            writer.attribute(CGW_LIM_HOPS, &[self.hop_limit]);
+        }
+        let filter = [self.filter.id.to_ne_bytes(), self.filter.mask.to_ne_bytes()].concat();
+        writer.attribute(CGW_FILTER, &filter);
+        writer.attribute(CGW_SRC_IF, &self.source.number().to_ne_bytes());
+        writer.attribute(CGW_DST_IF, &self.destination.number().to_ne_bytes());
+    }
+}
+
+/// A job while its attributes are read. A repeated attribute replaces the earlier one, as in the kernel.
+#[derive(Default)]
+struct Parts {
+    source: Option<InterfaceIndex>,
+    destination: Option<InterfaceIndex>,
+    filter: Option<Filter>,
+    hop_limit: u8,
+    uid: u32,
+    modifications: Modifications,
+    checksums: Checksums,
+    counters: JobCounters,
+}
+
+impl Parts {
+    fn take(&mut self, attribute: &Attribute<'_>, format: FrameFormat) -> Result<(), DecodeError> {
+        let [and, or, xor, set] = modification_kinds(format);
+        let modifications = &mut self.modifications;
+        match attribute.kind {
+            kind if kind == and => modifications.and = operand::decode(attribute, format)?,
+            kind if kind == or => modifications.or = operand::decode(attribute, format)?,
+            kind if kind == xor => modifications.xor = operand::decode(attribute, format)?,
+            kind if kind == set => modifications.set = operand::decode(attribute, format)?,
+            CGW_CS_XOR => self.checksums.xor = Some(checksum::decode_xor(attribute)?),
+            CGW_CS_CRC8 => self.checksums.crc8 = Some(checksum::decode_crc8(attribute)?),
+            CGW_HANDLED => self.counters.handled = attribute.u32()?,
+            CGW_DROPPED => self.counters.dropped = attribute.u32()?,
+            CGW_DELETED => self.counters.deleted = attribute.u32()?,
+            CGW_SRC_IF => self.source = InterfaceIndex::new(attribute.u32()?),
+            CGW_DST_IF => self.destination = InterfaceIndex::new(attribute.u32()?),
+            CGW_FILTER => {
+                let [i0, i1, i2, i3, m0, m1, m2, m3] = *attribute.array::<8>()?;
+                let (id, mask) = (u32::from_ne_bytes([i0, i1, i2, i3]), u32::from_ne_bytes([m0, m1, m2, m3]));
+                self.filter = Some(Filter { id, mask });
+            }
+            CGW_LIM_HOPS => self.hop_limit = attribute.u8()?,
+            CGW_MOD_UID => self.uid = attribute.u32()?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn job(self, flags: JobFlags) -> Result<CangwJob, DecodeError> {
+        Ok(CangwJob {
+            source: self.source.ok_or(DecodeError::MissingAttribute { kind: CGW_SRC_IF })?,
+            destination: self.destination.ok_or(DecodeError::MissingAttribute { kind: CGW_DST_IF })?,
+            flags,
+            // The kernel leaves out a filter of zeros.
+            filter: self.filter.unwrap_or(Filter::ALL),
+            hop_limit: self.hop_limit,
+            uid: self.uid,
+            modifications: self.modifications,
+            checksums: self.checksums,
+            counters: self.counters,
+        })
+    }
+}
+
+/// The attributes of AND, OR, XOR and SET for jobs of a format; those of the other format are ignored by the kernel.
+const fn modification_kinds(format: FrameFormat) -> [u16; 4] {
+    match format {
+        FrameFormat::Classic => [CGW_MOD_AND, CGW_MOD_OR, CGW_MOD_XOR, CGW_MOD_SET],
+        FrameFormat::Fd => [CGW_FDMOD_AND, CGW_FDMOD_OR, CGW_FDMOD_XOR, CGW_FDMOD_SET],
+    }
+}
+
+const fn operands(modifications: &Modifications) -> [&Operand; 4] {
+    [&modifications.and, &modifications.or, &modifications.xor, &modifications.set]
+}

@@ -1,0 +1,71 @@
+//! Adding, deleting and listing jobs.
+
+use super::{AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, HEADER_BYTES, RTM_DELROUTE, RTM_GETROUTE, RTM_NEWROUTE};
+use crate::client::{Client, NetlinkError};
+use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
+
+/// How often the list is read until two readings agree.
+const DUMP_ATTEMPTS: usize = 16;
+
+/// Adds a job; it becomes the first of the kernel's list. A job that is added twice forwards every frame twice.
+///
+/// # Errors
+/// [`CangwError`] with the reason.
+pub fn add(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
+    let mut message = MessageWriter::new(RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK);
+    job.encode(&mut message);
+    client.request(message).map_err(CangwError::on_add)
+}
+
+/// Deletes the newest job that is equal to this one.
+///
+/// # Errors
+/// [`CangwError::NoSuchJob`] if there is none, or another [`CangwError`] with the reason.
+pub fn delete(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
+    let mut message = MessageWriter::new(RTM_DELROUTE, NLM_F_REQUEST | NLM_F_ACK);
+    job.encode(&mut message);
+    client.request(message).map_err(CangwError::on_delete)
+}
+
+/// All jobs of the network namespace with their counters, newest first.
+///
+/// The kernel gives no sign when the list changes between two parts of a dump, so it is read until two readings in a
+/// row hold the same jobs.
+///
+/// # Errors
+/// [`CangwError::ModuleMissing`] if the kernel lists other routes instead (if it has none, the list is empty), or
+/// another [`CangwError`] with the reason.
+pub fn dump(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
+    let mut last = dump_once(client)?;
+    for _attempt in 0..DUMP_ATTEMPTS {
+        let next = dump_once(client)?;
+        let equal = next.len() == last.len() && next.iter().zip(&last).all(|(a, b)| a.is_same_job(b));
+        if equal {
+            return Ok(next);
+        }
+        last = next;
+    }
+    Err(CangwError::Restless)
+}
+
+fn dump_once(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
+    let mut message = MessageWriter::new(RTM_GETROUTE, NLM_F_REQUEST | NLM_F_DUMP);
+    message.header(&[AF_CAN, CGW_TYPE_CAN_CAN, 0, 0]);
+    let mut foreign = false;
+    let jobs = client.dump(&message, |answer| {
+        let ours = is_can_route(answer);
+        foreign |= !ours;
+        if ours { Ok(Some(CangwJob::decode(answer)?)) } else { Ok::<_, NetlinkError>(None) }
+    });
+    match jobs {
+        _ if foreign => Err(CangwError::ModuleMissing),
+        Ok(jobs) => Ok(jobs),
+        Err(error) => Err(CangwError::on_dump(error)),
+    }
+}
+
+fn is_can_route(message: &Message<'_>) -> bool {
+    message.kind == RTM_NEWROUTE
+        && message.payload.len() >= HEADER_BYTES
+        && message.payload.starts_with(&[AF_CAN, CGW_TYPE_CAN_CAN])
+}
