@@ -1,3 +1,51 @@
 //! candor.toml: text → [`spec::Spec`] (as written, with spans) → [`crate::plan::Plan`] (proven).
+//!
+//! ```text
+//!  bytes ──limits──▶ text ──parse──▶ Spec ──check──▶ Plan + warnings
+//!                      └───────────────┴───────────────┴──▶ Diagnostics, all at once, in the order of the file
+//! ```
+//!
+//! What each key means and what each code says is written down in `docs/config.md`.
 
+pub mod code;
 pub mod diagnostic;
+pub mod spec;
+
+mod check;
+mod parse;
+
+use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::plan::Plan;
+
+/// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 5000 of them.
+pub const MAX_FILE_BYTES: usize = 1 << 20;
+
+/// Lines beyond this many bytes are refused. The longest sensible line is a CRC8 table of 512 digits.
+pub const MAX_LINE_BYTES: usize = 4096;
+
+/// A file that is a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// The gateway.
+    pub plan: Plan,
+    /// What may not be meant as written, in the order of the file.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// Reads a gateway from the bytes of a file.
+///
+/// # Errors
+/// Every mistake in the file, and the warnings too, in the order of the file. There is at least one of
+/// [`diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
+pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
+    let text = parse::limits::text(bytes).map_err(|diagnostic| vec![diagnostic])?;
+    let mut findings = Findings::default();
+    let plan = parse::spec(text, &mut findings).and_then(|spec| check::plan(&spec, &mut findings));
+    match plan {
+        Some(plan) if !findings.has_errors() => Ok(Loaded { plan, warnings: findings.into_sorted() }),
+        _ => Err(findings.into_sorted()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,8 @@
-//! Quantities with their units in the type.
+//! Quantities with their units in the type, and how they are written: `500kbit/s`, `20us`.
+
+mod text;
+
+pub use text::{QuantityError, parse_duration};
 
 use std::fmt;
 

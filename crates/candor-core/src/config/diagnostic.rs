@@ -39,3 +39,104 @@ pub struct Diagnostic {
     /// What to do.
     pub help: Option<String>,
 }
+
+impl Diagnostic {
+    pub(crate) fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, span, message.into())
+    }
+
+    pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, span, message.into())
+    }
+
+    /// What to say at the primary place.
+    pub(crate) fn label(mut self, text: impl Into<String>) -> Self {
+        self.primary.text = text.into();
+        self
+    }
+
+    /// A further place that explains the finding.
+    pub(crate) fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, text: text.into() });
+        self
+    }
+
+    pub(crate) fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    fn new(severity: Severity, code: &'static str, span: Span, message: String) -> Self {
+        let primary = Label { span, text: String::new() };
+        Self { code, severity, message, primary, secondary: Vec::new(), help: None }
+    }
+}
+
+/// A place as editors count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Character in the line, from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// The position of a byte offset; an offset beyond the text is its end.
+    #[must_use]
+    pub fn of(text: &str, offset: usize) -> Self {
+        let offset = (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        Self { line, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
+/// The findings of one file, in the order in which they are made.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    list: Vec<Diagnostic>,
+    /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
+    pub(crate) torn: bool,
+}
+
+/// More findings than this are not listed: after so many the file is something else than a gateway.
+pub(crate) const MAX_FINDINGS: usize = 100;
+
+/// Findings to keep before sorting. More than are listed, because the walk is not in the order of the file.
+const MAX_KEPT: usize = 50 * MAX_FINDINGS;
+
+impl Findings {
+    pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
+        if self.list.len() < MAX_KEPT {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Whether some syntax error covers this place; what is there was not written by the user.
+    pub(crate) fn covers(&self, span: &Span) -> bool {
+        self.list.iter().take(MAX_FINDINGS).any(|known| {
+            known.code == super::code::SYNTAX
+                && known.primary.span.start < span.end
+                && span.start < known.primary.span.end
+        })
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// The findings in the order of the file.
+    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+        self.list
+            .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
+        if self.list.len() > MAX_FINDINGS {
+            self.list.truncate(MAX_FINDINGS);
+            let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
+            let message = format!("More than {MAX_FINDINGS} findings; the rest is not listed");
+            self.list.push(Diagnostic::error(super::code::TOO_MANY, span, message));
+        }
+        self.list
+    }
+}

@@ -1,0 +1,101 @@
+//! Buses: names, interfaces, bit rates.
+
+use std::collections::HashMap;
+
+use crate::config::code;
+use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::parse::quote;
+use crate::config::spec::{BusSpec, Spanned};
+use crate::plan::Bus;
+use crate::units::BitRate;
+
+/// `IFNAMSIZ` less the final zero byte.
+const MAX_INTERFACE_BYTES: usize = 15;
+
+pub(super) fn buses(specs: &[BusSpec], findings: &mut Findings) -> Option<Vec<Bus>> {
+    let mut owners = HashMap::new();
+    let buses: Vec<_> = specs
+        .iter()
+        .map(|spec| {
+            name(&spec.name, findings);
+            if let Some(written) = &spec.interface {
+                match owners.get(written.value.as_str()) {
+                    None => {
+                        owners.insert(written.value.as_str(), spec);
+                    }
+                    Some(owner) => shared_interface(written, owner, findings),
+                }
+            }
+            bus(spec, findings)
+        })
+        .collect();
+    buses.into_iter().collect()
+}
+
+/// Names appear in messages, in tables and on command lines; anything printable will do.
+pub(super) fn name(name: &Spanned<String>, findings: &mut Findings) {
+    let problem = match name.value.as_str() {
+        "" => "The name is empty",
+        text if text.chars().any(char::is_control) => "The name contains a control character",
+        text if text.trim() != text => "The name begins or ends with a space",
+        _ => return,
+    };
+    findings
+        .report(Diagnostic::error(code::NAME, name.span.clone(), problem).help("write a short word, such as \"body\""));
+}
+
+fn shared_interface(written: &Spanned<String>, owner: &BusSpec, findings: &mut Findings) {
+    let message = format!("Interface {} already belongs to bus {}", quote(&written.value), quote(&owner.name.value));
+    let diagnostic = Diagnostic::error(code::SHARED_INTERFACE, written.span.clone(), message)
+        .help("give this bus another interface, or use the first bus in its routes");
+    findings.report(match &owner.interface {
+        Some(first) => diagnostic.also(first.span.clone(), "first used here"),
+        None => diagnostic,
+    });
+}
+
+fn bus(spec: &BusSpec, findings: &mut Findings) -> Option<Bus> {
+    let interface = spec.interface.as_ref().and_then(|written| interface(written, findings));
+    let bitrate = spec.bitrate.as_ref().map(|written| bit_rate(written, findings));
+    let data_bitrate = spec.data_bitrate.as_ref().map(|written| bit_rate(written, findings));
+    Some(Bus {
+        name: spec.name.value.clone(),
+        interface: interface?,
+        bitrate: bitrate.map_or(Some(None), |rate| rate.map(Some))?,
+        data_bitrate: data_bitrate.map_or(Some(None), |rate| rate.map(Some))?,
+    })
+}
+
+/// # Source
+/// `dev_valid_name()` in `net/core/dev.c`.
+fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<String> {
+    let problem = match written.value.as_str() {
+        "" => "The interface has no name".to_owned(),
+        text if text.len() > MAX_INTERFACE_BYTES => {
+            format!("The name of an interface has at most {MAX_INTERFACE_BYTES} bytes, this one has {}", text.len())
+        }
+        "." | ".." => format!("No interface can be called {}", quote(&written.value)),
+        text => match text.chars().find(|&c| matches!(c, '/' | ':') || c.is_whitespace() || c.is_control()) {
+            Some(character) => format!("The name of an interface cannot contain {character:?}"),
+            None => return Some(text.to_owned()),
+        },
+    };
+    findings.report(
+        Diagnostic::error(code::INTERFACE, written.span.clone(), problem)
+            .help("write the name that `ip link show type can` or `type vcan` prints, such as \"can0\""),
+    );
+    None
+}
+
+fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {
+    match written.value.parse() {
+        Ok(rate) => Some(rate),
+        Err(error) => {
+            findings.report(
+                Diagnostic::error(code::BIT_RATE, written.span.clone(), format!("{error}"))
+                    .help("write a bit rate such as \"500kbit/s\" or \"1Mbit/s\""),
+            );
+            None
+        }
+    }
+}

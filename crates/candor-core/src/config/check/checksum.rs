@@ -1,0 +1,117 @@
+//! Checksums: positions that stay inside the frame, and the CRC8 table.
+
+use crate::config::check::number;
+use crate::config::code;
+use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::spec::{Crc8Spec, PositionsSpec, ProfileSpec, RouteSpec, Spanned};
+use crate::frame::FrameFormat;
+use crate::plan::Formats;
+use crate::rule::{BytePosition, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
+
+/// Both checksums of a route. `formats` is `None` when the file does not say a valid one.
+pub(super) fn checksums(route: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<Checksums> {
+    let xor = route.checksum_xor.as_ref().map(|spec| {
+        let span = span(&spec.positions, formats, findings);
+        let init = byte_or_zero(spec.init.as_ref(), findings);
+        Some(XorChecksum { span: span?, init: init? })
+    });
+    let crc8 = route.checksum_crc8.as_ref().map(|spec| crc8(spec, formats, findings));
+    Some(Checksums {
+        crc8: crc8.map_or(Some(None), |sum| sum.map(Some))?,
+        xor: xor.map_or(Some(None), |sum| sum.map(Some))?,
+    })
+}
+
+fn crc8(spec: &Crc8Spec, formats: Option<Formats>, findings: &mut Findings) -> Option<Crc8Checksum> {
+    let span = span(&spec.positions, formats, findings);
+    let init = byte_or_zero(spec.init.as_ref(), findings);
+    let final_xor = byte_or_zero(spec.final_xor.as_ref(), findings);
+    let table = table(spec, findings);
+    let profile = spec.profile.as_ref().map_or(Some(Crc8Profile::None), |spec| profile(spec, findings));
+    Some(Crc8Checksum { span: span?, init: init?, final_xor: final_xor?, table: table?, profile: profile? })
+}
+
+fn byte_or_zero(written: Option<&Spanned<String>>, findings: &mut Findings) -> Option<u8> {
+    written.map_or(Some(0), |written| number::byte(written, findings))
+}
+
+fn span(positions: &PositionsSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<ChecksumSpan> {
+    let (room, help) = match formats? {
+        Formats::Only(FrameFormat::Fd) => {
+            (64, "a CAN FD frame has the bytes 0 to 63; -1 is the last byte of the frame")
+        }
+        Formats::Only(FrameFormat::Classic) => {
+            (8, "a classic frame has the bytes 0 to 7; -1 is the last byte of the frame")
+        }
+        Formats::Any => (8, "a classic frame has the bytes 0 to 7; for longer frames add frames = \"fd\" to the route"),
+    };
+    let mut position = |written: &Option<Spanned<i64>>| {
+        written.as_ref().and_then(|written| {
+            number::within::<BytePosition>(written, -room..=room - 1, "The position", help, findings)
+        })
+    };
+    let (from, to, result) = (position(&positions.from), position(&positions.to), position(&positions.result));
+    Some(ChecksumSpan { from: from?, to: to?, result: result? })
+}
+
+fn table(spec: &Crc8Spec, findings: &mut Findings) -> Option<[u8; 256]> {
+    match (&spec.polynomial, &spec.table) {
+        (Some(polynomial), None) => number::byte(polynomial, findings).map(table_of),
+        (None, Some(table)) => number::array(table, findings),
+        (Some(polynomial), Some(table)) => {
+            findings.report(
+                Diagnostic::error(code::CHECKSUM, table.span.clone(), "The CRC is described twice")
+                    .also(polynomial.span.clone(), "already described here")
+                    .help("keep either `polynomial` or `table`"),
+            );
+            None
+        }
+        (None, None) if findings.torn => None,
+        (None, None) => {
+            findings.report(
+                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "The CRC has neither a polynomial nor a table")
+                    .help("add polynomial = \"1D\" (SAE J1850), \"2F\" (AUTOSAR) or your own, or a table of 256 bytes"),
+            );
+            None
+        }
+    }
+}
+
+/// The CRC of every byte value, most significant bit first, as `cangw -c` wants it.
+fn table_of(polynomial: u8) -> [u8; 256] {
+    let mut table = [0; 256];
+    for (entry, value) in table.iter_mut().zip(0_u8..=255) {
+        *entry = (0..8).fold(value, |crc, _bit| crc << 1 ^ if crc & 0x80 == 0 { 0 } else { polynomial });
+    }
+    table
+}
+
+fn profile(spec: &ProfileSpec, findings: &mut Findings) -> Option<Crc8Profile> {
+    match (&spec.id_xor, &spec.byte, &spec.bytes) {
+        (Some(id_xor), None, None) => Some(if id_xor.value { Crc8Profile::IdXor } else { Crc8Profile::None }),
+        (None, Some(byte), None) => number::byte(byte, findings).map(Crc8Profile::Byte),
+        (None, None, Some(bytes)) => number::array(bytes, findings).map(Crc8Profile::ByteByCounter),
+        _ => {
+            findings.report(
+                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "A profile mixes in exactly one thing").help(
+                    "id-xor = true (the identifier), byte = \"2F\" (one byte) or bytes = \"…\" (16 bytes, by counter)",
+                ),
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_1d_is_the_one_of_sae_j1850() {
+        let table = table_of(0x1D);
+        assert_eq!((table[0], table[1], table[2], table[255]), (0x00, 0x1D, 0x3A, 0xC4));
+        // CRC-8/SAE-J1850 of "123456789" is 0x4B.
+        let crc = b"123456789".iter().fold(0xFF_u8, |crc, &byte| table[usize::from(crc ^ byte)]) ^ 0xFF;
+        assert_eq!(crc, 0x4B);
+    }
+}

@@ -1,0 +1,246 @@
+//! Operands of `and`, `or`, `xor` and `set`: what is written, and the bits that can-gw gets.
+
+use crate::config::check::number;
+use crate::config::code;
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
+use crate::config::parse::quote;
+use crate::config::spec::{OperandSpec, RouteSpec, Spanned};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FrameFormat};
+use crate::plan::Formats;
+use crate::rule::{Modifications, Operand};
+
+/// Payload lengths that a CAN FD frame can have above 8 bytes.
+const FD_LENGTHS: [i64; 7] = [12, 16, 20, 24, 32, 48, 64];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    And,
+    Or,
+    Xor,
+    Set,
+}
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Set => "set",
+        }
+    }
+
+    /// The data byte that this operation leaves as it is; SET has none.
+    const fn identity(self) -> Option<u8> {
+        match self {
+            Self::And => Some(0xFF),
+            Self::Or | Self::Xor => Some(0),
+            Self::Set => None,
+        }
+    }
+}
+
+/// All modifications of a route. `formats` is `None` when the file does not say a valid one.
+pub(super) fn modifications(
+    route: &RouteSpec,
+    formats: Option<Formats>,
+    findings: &mut Findings,
+) -> Option<Modifications> {
+    let mut one = |operation, spec: &Option<OperandSpec>| match spec {
+        Some(spec) => operand(operation, spec, formats, findings),
+        None => Some(Operand::default()),
+    };
+    // All four are checked before any of them is missed.
+    let (and, or, xor, set) = (
+        one(Operation::And, &route.and),
+        one(Operation::Or, &route.or),
+        one(Operation::Xor, &route.xor),
+        one(Operation::Set, &route.set),
+    );
+    Some(Modifications { and: and?, or: or?, xor: xor?, set: set? })
+}
+
+fn operand(
+    operation: Operation,
+    spec: &OperandSpec,
+    formats: Option<Formats>,
+    findings: &mut Findings,
+) -> Option<Operand> {
+    let id = optional(spec.id.as_ref(), |written| identifier(operation, written, findings));
+    let len = optional(spec.len.as_ref(), |written| length(operation, written, formats, findings));
+    let flags = optional(spec.flags.as_ref(), |written| fd_flags(written, formats, findings));
+    let data = optional(spec.data.as_ref(), |written| payload(operation, written, formats, findings));
+    Some(Operand { id: id?, len: len?, flags: flags?, data: data? })
+}
+
+/// Applies a check to a value that may be absent; `None` only if the check fails.
+fn optional<S, T>(written: Option<&S>, check: impl FnOnce(&S) -> Option<T>) -> Option<Option<T>> {
+    written.map_or(Some(None), |written| check(written).map(Some))
+}
+
+/// The 32-bit operand for `can_id`.
+///
+/// Up to 3 digits are an 11-bit value and go out as they are. 8 digits up to `1FFFFFFF` are a 29-bit value and get
+/// the EFF flag, so that the result is (SET, OR) or stays (AND) a 29-bit frame; XOR goes without, because there the
+/// flag would turn the format around. 8 digits above that are a raw `can_id` and go out as they are.
+fn identifier(operation: Operation, written: &Spanned<String>, findings: &mut Findings) -> Option<u32> {
+    let text = written.value.as_str();
+    let mut refuse = |span: Span, message: String, help: String| {
+        findings.report(Diagnostic::error(code::IDENTIFIER, span, message).help(help));
+        None
+    };
+    if let Some((at, character)) = text.char_indices().find(|(_, character)| !character.is_ascii_hexdigit()) {
+        let help = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
+            Some(digits) => format!("identifiers are always hexadecimal; write \"{}\"", digits.escape_debug()),
+            None => "write 3 digits (11 bits) or 8 digits (29 bits), such as \"123\"".to_owned(),
+        };
+        let span = written.part(at..at + character.len_utf8());
+        return refuse(span, format!("{character:?} is not a hexadecimal digit"), help);
+    }
+    let span = written.span.clone();
+    let digits = "write 3 digits for 11 bits or 8 digits for 29 bits".to_owned();
+    let value = match (text.len(), u32::from_str_radix(text, 16)) {
+        (1..=3 | 8, Ok(value)) => value,
+        (4..=7, Ok(value)) => {
+            return refuse(
+                span,
+                format!("{} has neither 3 nor 8 digits", quote(text)),
+                format!("{digits}: \"{value:08X}\""),
+            );
+        }
+        _ => return refuse(span, "An identifier has 3 or 8 hexadecimal digits".to_owned(), digits),
+    };
+    if text.len() <= 3 {
+        return match value {
+            0..=CAN_SFF_MASK => Some(value),
+            _ => refuse(
+                span,
+                format!("Identifier {value:X} does not fit into 11 bits"),
+                format!("write \"{value:08X}\", with 8 digits, for a 29-bit identifier"),
+            ),
+        };
+    }
+    match operation {
+        Operation::Xor if value <= CAN_EFF_MASK => Some(value),
+        _ if value <= CAN_EFF_MASK => Some(value | CAN_EFF_FLAG),
+        Operation::And => Some(value),
+        _ if value & CAN_ERR_FLAG != 0 => refuse(
+            span,
+            "Bit 20000000 would make error message frames, which belong to no bus".to_owned(),
+            format!("write \"{:08X}\"", value & !CAN_ERR_FLAG),
+        ),
+        Operation::Set if value & CAN_EFF_FLAG == 0 && value & CAN_EFF_MASK > CAN_SFF_MASK => refuse(
+            span,
+            format!("Identifier {:X} does not fit into 11 bits", value & CAN_EFF_MASK),
+            format!("write \"{:08X}\" for a 29-bit identifier", value | CAN_EFF_FLAG),
+        ),
+        _ => Some(value),
+    }
+}
+
+fn length(
+    operation: Operation,
+    written: &Spanned<i64>,
+    formats: Option<Formats>,
+    findings: &mut Findings,
+) -> Option<u8> {
+    match formats? {
+        Formats::Any => {
+            needs_format("`len`", &written.span, "the DLC of a classic frame, the bytes of an FD frame", findings)
+        }
+        Formats::Only(FrameFormat::Classic) => {
+            let help = "for classic frames this is the raw DLC; 9 to 15 mean 8 bytes";
+            number::within(written, 0..=15, "The length", help, findings)
+        }
+        Formats::Only(FrameFormat::Fd) if operation == Operation::Set => {
+            let is_length = (0..=8).contains(&written.value) || FD_LENGTHS.contains(&written.value);
+            if !is_length {
+                let message = format!("No CAN FD frame has {} bytes", written.value);
+                let help = "0 to 8, 12, 16, 20, 24, 32, 48 or 64";
+                findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
+            }
+            u8::try_from(written.value).ok().filter(|_| is_length)
+        }
+        Formats::Only(FrameFormat::Fd) => {
+            let help = "an FD frame longer than 64 bytes would be deleted";
+            number::within(written, 0..=127, "The operand for the length", help, findings)
+        }
+    }
+}
+
+fn fd_flags(written: &Spanned<String>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
+    match formats? {
+        Formats::Any => needs_format("`flags`", &written.span, "classic frames have none", findings),
+        Formats::Only(FrameFormat::Classic) => {
+            findings.report(
+                Diagnostic::error(code::NOT_IN_FORMAT, written.span.clone(), "Classic frames have no flags")
+                    .help("remove `flags`, or write frames = \"fd\""),
+            );
+            None
+        }
+        Formats::Only(FrameFormat::Fd) => number::byte(written, findings),
+    }
+}
+
+fn payload(
+    operation: Operation,
+    written: &Spanned<String>,
+    formats: Option<Formats>,
+    findings: &mut Findings,
+) -> Option<[u8; CANFD_MAX_DLEN]> {
+    let bytes = number::bytes(written, findings)?;
+    let room = match formats? {
+        Formats::Any if operation == Operation::Set => {
+            return needs_format("`data` of `set`", &written.span, "it replaces all 8 or all 64 bytes", findings);
+        }
+        Formats::Any if bytes.len() > FrameFormat::Classic.max_len() => {
+            return needs_format(
+                "`data` of more than 8 bytes",
+                &written.span,
+                "classic frames have no room for it",
+                findings,
+            );
+        }
+        Formats::Any => FrameFormat::Fd.max_len(),
+        Formats::Only(format) => format.max_len(),
+    };
+    let mut refuse = |message: String, help: String| {
+        findings.report(Diagnostic::error(code::NOT_IN_FORMAT, written.span.clone(), message).help(help));
+        None
+    };
+    if bytes.is_empty() {
+        return refuse(
+            "There are no data bytes".to_owned(),
+            format!("write hex digits, or remove `data` from `{}`", operation.name()),
+        );
+    }
+    if bytes.len() > room {
+        let message = format!("{} bytes do not fit; these frames have at most {room}", bytes.len());
+        return refuse(message, format!("write at most {} digits", 2 * room));
+    }
+    match operation.identity() {
+        Some(identity) => {
+            let mut data = [0; CANFD_MAX_DLEN];
+            data[..room].fill(identity);
+            data[..bytes.len()].copy_from_slice(&bytes);
+            Some(data)
+        }
+        None if bytes.len() == room => {
+            let mut data = [0; CANFD_MAX_DLEN];
+            data[..room].copy_from_slice(&bytes);
+            Some(data)
+        }
+        None => refuse(
+            format!("`set` replaces all {room} data bytes, but there are {}", bytes.len()),
+            format!("write all {room} bytes; to change some of them, clear them with `and` and fill them with `or`"),
+        ),
+    }
+}
+
+fn needs_format<T>(what: &str, span: &Span, why: &str, findings: &mut Findings) -> Option<T> {
+    findings.report(
+        Diagnostic::error(code::NEEDS_FORMAT, span.clone(), format!("{what} needs a frame format: {why}"))
+            .help("add frames = \"classic\" or frames = \"fd\" to the route; for both, write two routes"),
+    );
+    None
+}

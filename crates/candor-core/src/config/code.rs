@@ -1,0 +1,90 @@
+//! The codes of all findings. They are stable: a code is never given a new meaning.
+
+/// Declares each code as a constant and all of them as a list.
+macro_rules! codes {
+    ($($(#[$doc:meta])* $name:ident = $code:literal;)+) => {
+        $($(#[$doc])* pub const $name: &str = $code;)+
+
+        /// Every code, in order.
+        pub const ALL: &[&str] = &[$($code),+];
+    };
+}
+
+codes! {
+    /// Not TOML.
+    SYNTAX = "E0101";
+    /// A key or table twice.
+    DUPLICATE_KEY = "E0102";
+    /// More bytes than candor reads.
+    FILE_TOO_LARGE = "E0103";
+    /// Bytes that are no UTF-8.
+    NOT_UTF8 = "E0104";
+    /// Keys or brackets nested too deeply.
+    TOO_DEEP = "E0105";
+    /// A line that no person wrote.
+    LINE_TOO_LONG = "E0106";
+    /// More findings than are listed.
+    TOO_MANY = "E0107";
+
+    /// A key that does not exist there.
+    UNKNOWN_KEY = "E0201";
+    /// A value of the wrong type.
+    WRONG_TYPE = "E0202";
+    /// A required key is missing.
+    MISSING_KEY = "E0203";
+    /// No bus.
+    NO_BUS = "E0204";
+    /// No route.
+    NO_ROUTE = "E0205";
+    /// A modification without any field.
+    EMPTY_OPERAND = "E0206";
+
+    /// No such engine.
+    ENGINE = "E0301";
+    /// Not a bit rate.
+    BIT_RATE = "E0302";
+    /// Not the name of an interface.
+    INTERFACE = "E0303";
+    /// Not a filter.
+    FILTER = "E0304";
+    /// No such frame format.
+    FRAMES = "E0305";
+    /// Not hexadecimal digits, or not that many.
+    HEX = "E0306";
+    /// Not an identifier.
+    IDENTIFIER = "E0307";
+    /// A number out of its range.
+    RANGE = "E0308";
+    /// Not a name for a bus or route.
+    NAME = "E0309";
+
+    /// A bus that the file does not have.
+    UNKNOWN_BUS = "E0401";
+    /// A route back to its own bus.
+    ROUTE_TO_ITSELF = "E0402";
+    /// An interface that is already taken by another bus.
+    SHARED_INTERFACE = "E0403";
+    /// Two routes of one name.
+    DUPLICATE_ROUTE = "E0404";
+    /// A value that needs a frame format to mean something.
+    NEEDS_FORMAT = "E0405";
+    /// A value that the frame format does not have room for.
+    NOT_IN_FORMAT = "E0406";
+    /// A checksum described twice or not at all.
+    CHECKSUM = "E0407";
+    /// Something the chosen engine cannot do.
+    ENGINE_CANNOT = "E0408";
+    /// Routes into one bus that the read-write engine cannot serve together.
+    ECHO_DISAGREES = "E0409";
+
+    /// A filter that takes more frames than it seems.
+    LOOSE_FILTER = "W0501";
+    /// A bus without routes.
+    UNUSED_BUS = "W0502";
+    /// Two routes that carry the same frames to the same bus.
+    SAME_ROUTE = "W0503";
+    /// A checksum that some kernels compute outside the frame.
+    RELATIVE_CRC8 = "W0504";
+    /// A filter that no frame passes.
+    NEVER_MATCHES = "W0505";
+}

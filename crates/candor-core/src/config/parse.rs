@@ -1,0 +1,25 @@
+//! Text → [`Spec`]. Touches nothing but the text, and reports what is not as the file format wants it.
+
+pub(super) mod limits;
+
+mod entry;
+mod sections;
+mod syntax;
+
+pub(super) use entry::{closest, quote};
+
+use toml::de::DeTable;
+
+use crate::config::diagnostic::Findings;
+use crate::config::spec::Spec;
+
+/// The file as written; `None` if it is too strange to look for anything in it.
+pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
+    if let Err(diagnostic) = limits::depth(text) {
+        findings.report(diagnostic);
+        return None;
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    syntax::report(text, document.get_ref(), &errors, findings);
+    Some(sections::spec(document.get_ref(), findings))
+}

@@ -1,0 +1,149 @@
+//! Keys and values of one table: their types, their order, and keys that do not belong there.
+
+use toml::Spanned as TomlSpanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::config::code;
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
+use crate::config::spec::Spanned;
+
+/// Text longer than this is shortened where a message quotes it.
+const MAX_QUOTED_CHARS: usize = 40;
+
+/// One `key = value`.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry<'t> {
+    pub(super) key: &'t str,
+    key_span: (usize, usize),
+    pub(super) value: &'t TomlSpanned<DeValue<'t>>,
+}
+
+/// The entries of a table in the order of the file.
+pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(key, value)| Entry { key: key.get_ref(), key_span: (key.span().start, key.span().end), value })
+        .collect();
+    entries.sort_by_key(|entry| entry.key_span);
+    entries
+}
+
+impl<'t> Entry<'t> {
+    pub(super) fn key_span(&self) -> Span {
+        self.key_span.0..self.key_span.1
+    }
+
+    /// A string; `wanted` says what it holds, with an example.
+    pub(super) fn string(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<String>> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Some(Spanned { value: text.clone().into_owned(), span: self.value.span() }),
+            DeValue::Integer(number) => {
+                // toml keeps the digits and the radix apart.
+                let written =
+                    if number.radix() == 16 { number.as_str().to_ascii_uppercase() } else { number.to_string() };
+                self.wrong_type(wanted, Some(format!("write \"{written}\", with quotes")), findings)
+            }
+            _ => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// A whole number.
+    pub(super) fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
+        let parsed = match self.value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            DeValue::String(text) if text.parse::<i64>().is_ok() => {
+                return self.wrong_type(wanted, Some("write it without quotes".to_owned()), findings);
+            }
+            _ => None,
+        };
+        match parsed {
+            Some(value) => Some(Spanned { value, span: self.value.span() }),
+            None => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(super) fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
+        match self.value.get_ref() {
+            DeValue::Boolean(value) => Some(Spanned { value: *value, span: self.value.span() }),
+            _ => self.wrong_type("true or false", None, findings),
+        }
+    }
+
+    /// A table.
+    pub(super) fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Some(table),
+            _ => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// Reports that the value is not what it should be. Always `None`, to be returned.
+    pub(super) fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
+        // A value that a syntax error has left empty has no place in the text.
+        if self.value.span().is_empty() || findings.covers(&self.value.span()) {
+            return None;
+        }
+        let found = self.value.get_ref().type_str();
+        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+        let mut diagnostic =
+            Diagnostic::error(code::WRONG_TYPE, self.value.span(), format!("{} must be {wanted}", quote(self.key)))
+                .label(format!("this is {article} {found}"));
+        diagnostic.help = help;
+        findings.report(diagnostic);
+        None
+    }
+
+    /// Reports a key that does not exist in `place`.
+    pub(super) fn unknown(&self, place: &str, known: &[&str], findings: &mut Findings) {
+        if findings.covers(&self.key_span()) {
+            return;
+        }
+        let list = known.join(", ");
+        let diagnostic =
+            Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
+        findings.report(match closest(self.key, known) {
+            Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(format!("known keys are {list}")),
+            None => diagnostic.help(format!("known keys are {list}")),
+        });
+    }
+}
+
+/// Reports keys that a table must have and has not.
+pub(super) fn require(table: &DeTable<'_>, span: &Span, place: &str, keys: &[(&str, &str)], findings: &mut Findings) {
+    if findings.torn {
+        return;
+    }
+    for (key, example) in keys.iter().filter(|(key, _)| !table.contains_key(*key)) {
+        findings.report(
+            Diagnostic::error(code::MISSING_KEY, span.clone(), format!("{place} has no `{key}`"))
+                .label(format!("`{key}` is missing"))
+                .help(format!("add {example}")),
+        );
+    }
+}
+
+/// The known word that was probably meant.
+pub(in crate::config) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+    const LONGEST_WORD_BYTES: usize = 64;
+    const LEAST_LIKENESS: f64 = 0.7;
+    if word.len() > LONGEST_WORD_BYTES {
+        return None;
+    }
+    let plain = word.to_lowercase().replace('_', "-");
+    known
+        .iter()
+        .map(|&name| (strsim::normalized_damerau_levenshtein(&plain, &name.to_lowercase()), name))
+        .filter(|(likeness, name)| *likeness >= LEAST_LIKENESS || (plain.len() > 2 && name.starts_with(&plain)))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+/// Text of the user inside a message: shortened, and harmless to a terminal.
+pub(in crate::config) fn quote(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}

@@ -1,0 +1,167 @@
+//! The file exactly as written. Every value keeps its place; nothing has been proven but the types.
+
+use crate::config::diagnostic::Span;
+
+/// A value and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spanned<T> {
+    /// The value.
+    pub value: T,
+    /// Its place in the text.
+    pub span: Span,
+}
+
+impl Spanned<String> {
+    /// The place in the file of a part of this string.
+    ///
+    /// Escapes make the written text longer than the string; where there are some, the whole value is meant.
+    #[must_use]
+    pub fn part(&self, range: Span) -> Span {
+        let quotes = 1;
+        let as_written = self.span.len() == self.value.len() + 2 * quotes;
+        if !as_written || range.start > range.end || range.end > self.value.len() {
+            return self.span.clone();
+        }
+        let start = self.span.start + quotes;
+        if range.is_empty() { self.span.clone() } else { start + range.start..start + range.end }
+    }
+}
+
+/// A whole file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// `engine`.
+    pub engine: Option<Spanned<String>>,
+    /// `[bus.NAME]`, in the order of the file.
+    pub buses: Vec<BusSpec>,
+    /// `[[route]]`, in the order of the file.
+    pub routes: Vec<RouteSpec>,
+    /// Whether the file has a `bus` or `route` key at all, even a broken one.
+    pub sections: Sections,
+}
+
+/// Which sections a file has, sound or not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sections {
+    /// `bus` is there.
+    pub bus: bool,
+    /// `route` is there.
+    pub route: bool,
+}
+
+/// `[bus.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BusSpec {
+    /// NAME.
+    pub name: Spanned<String>,
+    /// `interface`.
+    pub interface: Option<Spanned<String>>,
+    /// `bitrate`.
+    pub bitrate: Option<Spanned<String>>,
+    /// `data-bitrate`.
+    pub data_bitrate: Option<Spanned<String>>,
+}
+
+/// `[[route]]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// Its header.
+    pub header: Span,
+    /// `name`.
+    pub name: Option<Spanned<String>>,
+    /// `from`.
+    pub from: Option<Spanned<String>>,
+    /// `to`.
+    pub to: Option<Spanned<String>>,
+    /// `match`.
+    pub filter: Option<Spanned<String>>,
+    /// `frames`.
+    pub frames: Option<Spanned<String>>,
+    /// `and`.
+    pub and: Option<OperandSpec>,
+    /// `or`.
+    pub or: Option<OperandSpec>,
+    /// `xor`.
+    pub xor: Option<OperandSpec>,
+    /// `set`.
+    pub set: Option<OperandSpec>,
+    /// `checksum-xor`.
+    pub checksum_xor: Option<XorSpec>,
+    /// `checksum-crc8`.
+    pub checksum_crc8: Option<Crc8Spec>,
+    /// `echo`.
+    pub echo: Option<Spanned<bool>>,
+    /// `hop-limit`.
+    pub hop_limit: Option<Spanned<i64>>,
+    /// `keep-timestamp`.
+    pub keep_timestamp: Option<Spanned<bool>>,
+}
+
+/// The operand of `and`, `or`, `xor` or `set`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperandSpec {
+    /// The whole table.
+    pub span: Span,
+    /// `id`.
+    pub id: Option<Spanned<String>>,
+    /// `len`.
+    pub len: Option<Spanned<i64>>,
+    /// `flags`.
+    pub flags: Option<Spanned<String>>,
+    /// `data`.
+    pub data: Option<Spanned<String>>,
+}
+
+/// The three positions of a checksum.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PositionsSpec {
+    /// `from`.
+    pub from: Option<Spanned<i64>>,
+    /// `to`.
+    pub to: Option<Spanned<i64>>,
+    /// `result`.
+    pub result: Option<Spanned<i64>>,
+}
+
+/// `checksum-xor`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct XorSpec {
+    /// The whole table.
+    pub span: Span,
+    /// Which bytes.
+    pub positions: PositionsSpec,
+    /// `init`.
+    pub init: Option<Spanned<String>>,
+}
+
+/// `checksum-crc8`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crc8Spec {
+    /// The whole table.
+    pub span: Span,
+    /// Which bytes.
+    pub positions: PositionsSpec,
+    /// `init`.
+    pub init: Option<Spanned<String>>,
+    /// `final-xor`.
+    pub final_xor: Option<Spanned<String>>,
+    /// `polynomial`.
+    pub polynomial: Option<Spanned<String>>,
+    /// `table`.
+    pub table: Option<Spanned<String>>,
+    /// `profile`.
+    pub profile: Option<ProfileSpec>,
+}
+
+/// `checksum-crc8.profile`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProfileSpec {
+    /// The whole table.
+    pub span: Span,
+    /// `id-xor`.
+    pub id_xor: Option<Spanned<bool>>,
+    /// `byte`.
+    pub byte: Option<Spanned<String>>,
+    /// `bytes`.
+    pub bytes: Option<Spanned<String>>,
+}

@@ -1,0 +1,189 @@
+//! A number and its unit: `500kbit/s`, `83.333k`, `20us`, `1.5 s`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::units::BitRate;
+
+/// Text that is no quantity of the wanted kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QuantityError {
+    /// A rate in bytes, as `tc` writes it.
+    #[error("`{0}` counts bytes per second, as in tc; a bit rate is written in bit/s, kbit/s or Mbit/s")]
+    BytesPerSecond(String),
+    /// The value has a fraction of the smallest unit.
+    #[error("The value is not a whole number of {0}")]
+    NotWhole(&'static str),
+    /// No digits at the start.
+    #[error("There is no number in front of the unit")]
+    NoNumber,
+    /// Only a number.
+    #[error("The number has no unit; write {0} after it")]
+    NoUnit(&'static str),
+    /// More than the type can hold.
+    #[error("The value is too large")]
+    TooLarge,
+    /// A unit nobody knows.
+    #[error("Unknown unit `{unit}`; known are {known}")]
+    UnknownUnit {
+        /// What was written.
+        unit: String,
+        /// What could have been written.
+        known: &'static str,
+    },
+    /// Nothing happens at 0 bit/s, and in no time at all.
+    #[error("The value must be more than zero")]
+    Zero,
+}
+
+const BIT_RATE_UNITS: &str = "bit/s, kbit/s or Mbit/s";
+const DURATION_UNITS: &str = "ns, us, ms, s, min or h";
+
+impl FromStr for BitRate {
+    type Err = QuantityError;
+
+    /// Reads `500kbit/s`, `500kbit` or, as `ip link` has it, `500k`.
+    fn from_str(text: &str) -> Result<Self, QuantityError> {
+        let (number, unit) = split(text)?;
+        let bits_per_second = match unit {
+            "bit/s" | "bit" => number.times(1, "bit/s")?,
+            "kbit/s" | "kbit" | "k" => number.times(1_000, "bit/s")?,
+            "Mbit/s" | "Mbit" | "M" => number.times(1_000_000, "bit/s")?,
+            "" => return Err(QuantityError::NoUnit(BIT_RATE_UNITS)),
+            unit if is_bytes_per_second(unit) => return Err(QuantityError::BytesPerSecond(unit.to_owned())),
+            unit => return Err(QuantityError::UnknownUnit { unit: unit.to_owned(), known: BIT_RATE_UNITS }),
+        };
+        let rate = u32::try_from(bits_per_second).map_err(|_overflow| QuantityError::TooLarge)?;
+        Self::from_bits_per_second(rate).ok_or(QuantityError::Zero)
+    }
+}
+
+/// Reads a time span such as `500ms`, `20us`, `1.5s` or `10min`.
+///
+/// # Errors
+/// [`QuantityError`] says what is wrong with the text; also for a span of zero, which no interval or bound may have.
+pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
+    const NANOSECONDS: &str = "nanoseconds";
+    let (number, unit) = split(text)?;
+    let nanoseconds = match unit {
+        "ns" => number.times(1, NANOSECONDS)?,
+        "us" | "µs" | "μs" => number.times(1_000, NANOSECONDS)?,
+        "ms" => number.times(1_000_000, NANOSECONDS)?,
+        "s" => number.times(1_000_000_000, NANOSECONDS)?,
+        "min" => number.times(60_000_000_000, NANOSECONDS)?,
+        "h" => number.times(3_600_000_000_000, NANOSECONDS)?,
+        "" => return Err(QuantityError::NoUnit(DURATION_UNITS)),
+        unit => return Err(QuantityError::UnknownUnit { unit: unit.to_owned(), known: DURATION_UNITS }),
+    };
+    if nanoseconds == 0 { Err(QuantityError::Zero) } else { Ok(Duration::from_nanos(nanoseconds)) }
+}
+
+/// `whole` + `fraction` / `scale`, exactly as written.
+struct Decimal {
+    whole: u64,
+    fraction: u64,
+    scale: u64,
+}
+
+impl Decimal {
+    /// The number in a unit `factor` times as fine.
+    fn times(&self, factor: u64, unit: &'static str) -> Result<u64, QuantityError> {
+        let fraction = self.fraction.checked_mul(factor).ok_or(QuantityError::TooLarge)?;
+        if fraction % self.scale != 0 {
+            return Err(QuantityError::NotWhole(unit));
+        }
+        let whole = self.whole.checked_mul(factor).ok_or(QuantityError::TooLarge)?;
+        whole.checked_add(fraction / self.scale).ok_or(QuantityError::TooLarge)
+    }
+}
+
+fn split(text: &str) -> Result<(Decimal, &str), QuantityError> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let fraction_digits = u32::try_from(fraction.len()).map_err(|_overflow| QuantityError::TooLarge)?;
+    let decimal = Decimal {
+        whole: digits(whole)?,
+        fraction: digits(fraction)?,
+        scale: 10_u64.checked_pow(fraction_digits).ok_or(QuantityError::TooLarge)?,
+    };
+    Ok((decimal, unit.trim_start()))
+}
+
+fn digits(text: &str) -> Result<u64, QuantityError> {
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(QuantityError::NoNumber);
+    }
+    // Only digits are left, so this fails for one reason.
+    text.parse().map_err(|_overflow| QuantityError::TooLarge)
+}
+
+fn is_bytes_per_second(unit: &str) -> bool {
+    matches!(unit.to_ascii_lowercase().as_str(), "bps" | "kbps" | "mbps" | "gbps" | "byte/s" | "kbyte/s" | "mbyte/s")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bit_rates_are_read_with_their_unit() {
+        let cases = [
+            ("500kbit/s", 500_000),
+            ("1Mbit/s", 1_000_000),
+            ("125000bit/s", 125_000),
+            ("500kbit", 500_000),
+            ("500k", 500_000),
+            ("2M", 2_000_000),
+            ("83.333 kbit/s", 83_333),
+            ("2.5Mbit/s", 2_500_000),
+        ];
+        for (text, bits_per_second) in cases {
+            assert_eq!(text.parse::<BitRate>().map(BitRate::bits_per_second), Ok(bits_per_second), "{text}");
+        }
+    }
+
+    #[test]
+    fn wrong_bit_rates_say_why() {
+        let unknown = |unit: &str| QuantityError::UnknownUnit { unit: unit.into(), known: BIT_RATE_UNITS };
+        let cases = [
+            ("500kbps", QuantityError::BytesPerSecond("kbps".into())),
+            ("500", QuantityError::NoUnit(BIT_RATE_UNITS)),
+            ("kbit/s", QuantityError::NoNumber),
+            ("", QuantityError::NoNumber),
+            ("1.2.3k", QuantityError::NoNumber),
+            ("-5k", QuantityError::NoNumber),
+            ("5 mbit/s", unknown("mbit/s")),
+            ("0.5bit/s", QuantityError::NotWhole("bit/s")),
+            ("0k", QuantityError::Zero),
+            ("5000Mbit/s", QuantityError::TooLarge),
+            ("99999999999999999999k", QuantityError::TooLarge),
+            ("1.00000000000000000000001k", QuantityError::TooLarge),
+        ];
+        for (text, error) in cases {
+            assert_eq!(text.parse::<BitRate>(), Err(error), "{text}");
+        }
+    }
+
+    #[test]
+    fn bit_rates_print_as_they_are_read() {
+        for text in ["500kbit/s", "1Mbit/s", "83333bit/s"] {
+            assert_eq!(text.parse::<BitRate>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn durations_are_read_with_their_unit() {
+        assert_eq!(parse_duration("1s"), Ok(Duration::from_secs(1)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("20us"), Ok(Duration::from_micros(20)));
+        assert_eq!(parse_duration("20µs"), Ok(Duration::from_micros(20)));
+        assert_eq!(parse_duration("10min"), Ok(Duration::from_secs(600)));
+        assert_eq!(parse_duration("0s"), Err(QuantityError::Zero));
+        assert_eq!(parse_duration("5"), Err(QuantityError::NoUnit(DURATION_UNITS)));
+        assert_eq!(parse_duration("0.5ns"), Err(QuantityError::NotWhole("nanoseconds")));
+    }
+}
