@@ -1,1 +1,46 @@
-//! What the first process of a guest needs: mounts, kernel modules, power-off, terminals.
+//! What the first process of a guest needs: mounts, kernel modules, power-off, the debug port, terminals.
+
+mod debug_port;
+mod terminal;
+
+pub use debug_port::DebugPort;
+pub use terminal::{RawMode, WindowSize, set_window_size, window_size};
+
+use std::ffi::CString;
+use std::io;
+
+use crate::process::check;
+
+/// Mounts a file system that has no device, such as proc.
+///
+/// # Errors
+/// `EPERM` without CAP_SYS_ADMIN, `ENODEV` if the kernel does not know the type, `ENOENT` without the folder.
+pub fn mount(kind: &str, target: &str) -> io::Result<()> {
+    let kind = CString::new(kind)?;
+    let target = CString::new(target)?;
+    // SAFETY: source, target and type are NUL-terminated and outlive the call; data may be null.
+    check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
+}
+
+/// Loads a kernel module from its bytes. One that is loaded already is fine.
+///
+/// # Errors
+/// `ENOENT` for unknown symbols (a module it depends on is missing), `ENOEXEC` for another kernel's module.
+pub fn load_module(module: &[u8]) -> io::Result<()> {
+    // SAFETY: the kernel reads `module.len()` bytes from the live slice, and the empty parameter string up to its NUL.
+    let result = unsafe { libc::syscall(libc::SYS_init_module, module.as_ptr(), module.len(), c"".as_ptr()) };
+    match io::Error::last_os_error() {
+        _ if result == 0 => Ok(()),
+        error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Switches the machine off. The file systems are not synchronised: a guest has none worth it.
+///
+/// # Errors
+/// `EPERM` without CAP_SYS_BOOT.
+pub fn power_off() -> io::Result<()> {
+    // SAFETY: the call takes one number.
+    check(unsafe { libc::reboot(libc::LINUX_REBOOT_CMD_POWER_OFF) }).map(drop)
+}

@@ -1,1 +1,208 @@
-//! Starting processes that end with their parent, process groups, file locks.
+//! Starting processes that end with their parent, sessions, orphans, and what user-mode Linux needs of its host.
+
+mod xstate;
+
+pub use xstate::{ExtendedState, extended_state, hide_extended_state};
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Command, ExitStatus};
+
+/// The first descriptor that [`give`] hands out; 0, 1 and 2 belong to the standard streams.
+pub const FIRST_GIVEN: i32 = 3;
+
+/// Has the kernel kill the process that `command` starts when the calling **thread** ends.
+///
+/// # Kernel
+/// `PR_SET_PDEATHSIG`; it is lost when the started program is set-user-ID.
+pub fn end_with_parent(command: &mut Command) -> &mut Command {
+    let parent = std::process::id();
+    let set = move || {
+        // SAFETY: `PR_SET_PDEATHSIG` takes one number and touches no memory of ours.
+        check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // A parent that died before the call above sends no signal any more.
+        if std::os::unix::process::parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
+    };
+    // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(set) }
+}
+
+/// Hands descriptors to the process that `command` starts, as 3, 4 and so on.
+pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
+    let set = move || {
+        let numbers = (FIRST_GIVEN..).zip(&descriptors);
+        // First out of the way: a given descriptor may already have a number that an earlier one is to get.
+        let mut parked = [-1; MAX_GIVEN];
+        for ((_, descriptor), parked) in numbers.clone().zip(&mut parked) {
+            // SAFETY: `F_DUPFD_CLOEXEC` takes a number; the descriptor is owned by this closure, hence open.
+            *parked = check(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, PARKING) })?;
+        }
+        for ((number, _), parked) in numbers.zip(parked) {
+            // SAFETY: `parked` is open since the loop above; `number` is above the standard streams, and whatever it
+            // names in this forked child is closed by the exec that follows anyway.
+            check(unsafe { libc::dup2(parked, number) })?;
+        }
+        Ok(())
+    };
+    // SAFETY: between fork and exec the closure only makes system calls on a fixed array; it allocates nothing and
+    // takes no lock.
+    unsafe { command.pre_exec(set) }
+}
+
+/// How many descriptors [`give`] can hand out.
+pub const MAX_GIVEN: usize = 8;
+/// Above every number that [`give`] hands out.
+const PARKING: libc::c_int = 64;
+
+/// Starts a session and a process group of which the calling process is the leader.
+///
+/// # Errors
+/// `EPERM` if it leads a group already.
+pub fn start_session() -> io::Result<()> {
+    // SAFETY: the call has no arguments.
+    check(unsafe { libc::setsid() }).map(drop)
+}
+
+/// Has the process that `command` starts lead a session whose controlling terminal is its standard input.
+pub fn lead_terminal(command: &mut Command) -> &mut Command {
+    let set = || {
+        start_session()?;
+        // SAFETY: `TIOCSCTTY` on descriptor 0 takes the number 0 (do not steal) and touches no memory.
+        check(unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) }).map(drop)
+    };
+    // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing and takes no lock.
+    unsafe { command.pre_exec(set) }
+}
+
+/// Makes the calling process the parent of every descendant whose own parent has ended.
+///
+/// # Kernel
+/// `PR_SET_CHILD_SUBREAPER`, Linux 3.4.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: `PR_SET_CHILD_SUBREAPER` takes one number and touches no memory of ours.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
+}
+
+/// Kills a process. One that has ended already is fine.
+///
+/// # Errors
+/// `EPERM` if it belongs to somebody else.
+pub fn kill(pid: u32) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_too_large| io::ErrorKind::InvalidInput)?;
+    if pid < 2 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: the call takes two numbers; `pid` is one process, never a group and never init.
+    match check(unsafe { libc::kill(pid, libc::SIGKILL) }) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        result => result.map(drop),
+    }
+}
+
+/// Whether [`reap`] waits for a child to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Wait until one ends.
+    Wait,
+    /// Only take what has ended.
+    Peek,
+}
+
+/// What [`reap`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reaped {
+    /// This child has ended.
+    Child(u32, ExitStatus),
+    /// None of the children has ended.
+    NothingYet,
+    /// There are no children.
+    NoChildren,
+}
+
+/// Takes the status of any child that has ended, adopted ones included.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn reap(patience: Patience) -> io::Result<Reaped> {
+    let options = if patience == Patience::Peek { libc::WNOHANG } else { 0 };
+    loop {
+        let mut status = 0;
+        // SAFETY: `status` is a live integer that the call may write.
+        let pid = unsafe { libc::waitpid(-1, &raw mut status, options) };
+        match u32::try_from(pid) {
+            Ok(0) => return Ok(Reaped::NothingYet),
+            Ok(pid) => return Ok(Reaped::Child(pid, ExitStatus::from_raw(status))),
+            Err(_negative) => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::ECHILD) => return Ok(Reaped::NoChildren),
+                error if error.kind() == io::ErrorKind::Interrupted => {}
+                error => return Err(error),
+            },
+        }
+    }
+}
+
+/// Whether programs may be run from this folder, that is, whether its file system lacks `noexec`.
+///
+/// # Errors
+/// Whatever `statvfs()` reports.
+pub fn allows_exec(folder: &std::path::Path) -> io::Result<bool> {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let path = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
+    let mut info = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: `path` is a NUL-terminated string that outlives the call, `info` has room for the structure.
+    check(unsafe { libc::statvfs(path.as_ptr(), info.as_mut_ptr()) })?;
+    // SAFETY: the call succeeded, so it filled the structure.
+    let info = unsafe { info.assume_init() };
+    Ok(info.f_flag & libc::ST_NOEXEC == 0)
+}
+
+/// Turns the `-1` of a system call into the error it stands for.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn given_descriptors_get_their_numbers() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo three >&3"]).stdin(Stdio::null());
+        give(&mut command, vec![writer.into()]);
+        let mut child = command.spawn().unwrap();
+        assert!(child.wait().unwrap().success());
+        drop(command);
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert_eq!(text, "three\n");
+    }
+
+    #[test]
+    fn a_child_bound_to_this_thread_runs() {
+        let mut command = Command::new("/bin/true");
+        assert!(end_with_parent(&mut command).status().unwrap().success());
+    }
+
+    #[test]
+    fn init_and_groups_are_not_killed() {
+        assert!(kill(0).is_err());
+        assert!(kill(1).is_err());
+        assert!(kill(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn the_root_folder_has_flags() {
+        assert!(allows_exec(std::path::Path::new("/")).is_ok());
+        assert!(allows_exec(std::path::Path::new("/no such folder")).is_err());
+    }
+}
