@@ -1,7 +1,10 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use candor_core::frame::Frame;
+use candor_core::units::{BitRate, parse_duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// A CAN gateway for Linux whose timing can be believed.
@@ -39,7 +42,7 @@ pub(crate) enum Command {
 /// Nothing is sent to the kernel. Exit status: 0 the file is valid, 1 it is not, 2 it could not be read.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// The gateway file (candor.toml).
+    /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: PathBuf,
     /// Print the findings as JSON.
     #[arg(long)]
@@ -51,7 +54,7 @@ pub(crate) struct CheckArgs {
 /// Prints what it did, and the counters of every route at the end. Leaves nothing behind.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The gateway file (candor.toml).
+    /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: PathBuf,
     /// Print the counters at this interval, for example 1s or 500ms.
     #[arg(long, value_name = "INTERVAL")]
@@ -75,7 +78,7 @@ pub(crate) enum EngineArg {
 /// Show the gateway of a file: as a picture, as cangw commands, as a graph.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The gateway file (candor.toml).
+    /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: PathBuf,
     /// Print the equivalent cangw commands.
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["dot", "json"])]
@@ -114,12 +117,47 @@ pub(crate) struct TesterArgs {
     /// Interface that receives on the second bus.
     #[arg(long, value_name = "IFACE")]
     pub(crate) receive: String,
-    /// Frames to measure for each gateway.
-    #[arg(long, default_value_t = 10_000)]
-    pub(crate) frames: u32,
+    /// What to send and how many times.
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Nominal bit rate of the second bus, whose frame time is subtracted. Leave it out where frames take no time.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) wire_bitrate: Option<BitRate>,
+    /// Data-phase bit rate of the second bus.
+    #[arg(long, value_name = "RATE", requires = "wire_bitrate")]
+    pub(crate) wire_data_bitrate: Option<BitRate>,
     /// Folder for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
+    /// Print one JSON object per line instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The traffic of a measurement.
+#[derive(Args, Debug)]
+pub(crate) struct TrafficArgs {
+    /// Frames to measure for each gateway.
+    #[arg(long, default_value_t = 10_000)]
+    pub(crate) frames: u32,
+    /// Frame to send, in can-utils notation; a number replaces its first two payload bytes.
+    #[arg(long, default_value = "123#0000112233445566")]
+    pub(crate) frame: Frame,
+    /// Frames before the first that counts.
+    #[arg(long, default_value_t = 10)]
+    pub(crate) warm_up: u32,
+    /// Shortest pause between a reception and the next frame.
+    #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_duration)]
+    pub(crate) gap_min: Duration,
+    /// Longest pause between a reception and the next frame.
+    #[arg(long, value_name = "TIME", default_value = "1500us", value_parser = parse_duration)]
+    pub(crate) gap_max: Duration,
+    /// Seed of the random pauses.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// When a frame counts as lost.
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_duration)]
+    pub(crate) lost_after: Duration,
 }
 
 /// Make the table and the report of recorded measurements.
@@ -219,12 +257,16 @@ pub(crate) struct LabKernelsArgs {
 /// Boots the icount guest once, measures every gateway with the same traffic, prints the table and writes the report.
 #[derive(Args, Debug)]
 pub(crate) struct LabMeasureArgs {
-    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser: can2 and can3).
+    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser: can2 to can3, vcan: vcan0 to
+    /// vcan1 with echo).
     #[arg(required = true, value_name = "GATEWAY")]
     pub(crate) gateways: Vec<PathBuf>,
-    /// Frames for each gateway.
-    #[arg(long, default_value_t = 10_000)]
-    pub(crate) frames: u32,
+    /// Interfaces of the guest.
+    #[arg(long, default_value = "kvaser")]
+    pub(crate) topology: TopologyArg,
+    /// What to send and how many times.
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
     /// Kernel by its name in `candor lab kernels` (default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,

@@ -5,6 +5,7 @@
 mod cli;
 mod cmd;
 mod exit;
+mod gateway_file;
 mod render;
 
 use std::process::ExitCode;
@@ -29,6 +30,9 @@ fn main() -> ExitCode {
     };
     result
         .unwrap_or_else(|error| {
+            if render::is_broken_pipe(&*error) {
+                return Exit::Fine;
+            }
             render::error_chain(&*error);
             Exit::CouldNotRun
         })

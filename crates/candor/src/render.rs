@@ -1,11 +1,50 @@
-//! What people read: error chains, diagnostics with their source lines, tables.
+//! What people and programs read. Output that nobody reads any more ends the command quietly.
+
+mod diagnostics;
+
+pub(crate) use diagnostics::{Source, json, text};
+
+use std::io::{self, IsTerminal, Write};
+
+/// Writes to standard output.
+///
+/// Unlike `print!` this gives back the error of a closed pipe, which `main` does not take for a failure.
+pub(crate) fn out(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
+}
+
+/// Writes to standard error. Where that is closed too, nobody is left to tell.
+pub(crate) fn err(text: &str) {
+    let _unread = io::stderr().lock().write_all(text.as_bytes());
+}
 
 /// Prints an error and everything that caused it to standard error.
 pub(crate) fn error_chain(error: &dyn std::error::Error) {
-    eprintln!("candor: {error}");
+    let mut text = format!("candor: {error}\n");
     let mut cause = error.source();
     while let Some(error) = cause {
-        eprintln!("  because: {error}");
+        text.push_str(&format!("  because: {error}\n"));
         cause = error.source();
     }
+    err(&text);
+}
+
+/// Whether an error says that the reader of our output is gone.
+pub(crate) fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+            return true;
+        }
+        next = error.source();
+    }
+    false
+}
+
+/// Whether standard error wants colours.
+pub(crate) fn wants_colour() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    io::stderr().is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

@@ -20,7 +20,8 @@ const ENGINES: [Engine; 2] = [Engine::Kernel, Engine::ReadWrite];
 pub(super) fn plan(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
     let engine = engine(spec, findings);
     let buses = buses::buses(&spec.buses, findings);
-    let routes: Vec<_> = spec.routes.iter().map(|route| route::route(route, &spec.buses, findings)).collect();
+    let names = buses::BusNames::new(&spec.buses);
+    let routes: Vec<_> = spec.routes.iter().map(|route| route::route(route, &names, findings)).collect();
     route::names_are_unique(&spec.routes, findings);
     if let Some(engine) = engine {
         engine::can_run(engine, spec, findings);

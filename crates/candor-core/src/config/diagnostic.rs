@@ -109,9 +109,14 @@ const MAX_KEPT: usize = 50 * MAX_FINDINGS;
 
 impl Findings {
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        if self.list.len() < MAX_KEPT {
+        if !self.is_full() {
             self.list.push(diagnostic);
         }
+    }
+
+    /// Whether more findings are not kept, so that no effort should go into them.
+    pub(crate) fn is_full(&self) -> bool {
+        self.list.len() >= MAX_KEPT
     }
 
     /// Whether some syntax error covers this place; what is there was not written by the user.

@@ -16,7 +16,7 @@ use crate::config::spec::Spec;
 /// The file as written; `None` if it is too strange to look for anything in it.
 pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
     if let Err(diagnostic) = limits::depth(text) {
-        findings.report(diagnostic);
+        findings.report(*diagnostic);
         return None;
     }
     let (document, errors) = DeTable::parse_recoverable(text);

@@ -1,8 +1,33 @@
-//! `candor show`.
+//! `candor show`: the same gateway in four forms, each made from the plan alone.
 
-use crate::cli::ShowArgs;
+mod cangw;
+mod dot;
+mod json;
+mod tree;
+mod words;
+
+use crate::cli::{ShowArgs, ShowForm};
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::GatewayFile;
+use crate::render;
 
-pub(crate) fn run(_args: &ShowArgs) -> Outcome {
-    Err("not built yet".into())
+pub(crate) fn run(args: &ShowArgs) -> Outcome {
+    let file = GatewayFile::read(&args.file)?;
+    let Some(loaded) = file.gateway() else {
+        return Ok(Exit::No);
+    };
+    let plan = &loaded.plan;
+    let text = if args.json {
+        format!("{:#}\n", json::plan(plan))
+    } else if args.dot {
+        dot::plan(plan)
+    } else {
+        match args.form {
+            Some(ShowForm::Cangw) => cangw::plan(plan),
+            Some(ShowForm::Tree) | None => tree::plan(plan),
+        }
+    };
+    render::out(&text)?;
+    Ok(Exit::Fine)
 }

@@ -6,11 +6,32 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::quote;
 use crate::config::spec::{BusSpec, Spanned};
-use crate::plan::Bus;
+use crate::plan::{Bus, BusIndex};
 use crate::units::BitRate;
 
 /// `IFNAMSIZ` less the final zero byte.
 const MAX_INTERFACE_BYTES: usize = 15;
+
+/// The buses of a file by name. toml sees to it that no name is there twice.
+pub(super) struct BusNames<'s> {
+    specs: &'s [BusSpec],
+    by_name: HashMap<&'s str, BusIndex>,
+}
+
+impl<'s> BusNames<'s> {
+    pub(super) fn new(specs: &'s [BusSpec]) -> Self {
+        let by_name = specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index))).collect();
+        Self { specs, by_name }
+    }
+
+    pub(super) fn index(&self, name: &str) -> Option<BusIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(super) const fn specs(&self) -> &'s [BusSpec] {
+        self.specs
+    }
+}
 
 pub(super) fn buses(specs: &[BusSpec], findings: &mut Findings) -> Option<Vec<Bus>> {
     let mut owners = HashMap::new();

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::config::check::{buses, checksum, number, operand, warnings};
+use crate::config::check::buses::{self, BusNames};
+use crate::config::check::{checksum, number, operand, warnings};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::{closest, quote};
@@ -18,7 +19,7 @@ const FORMATS: [(&str, Formats); 3] =
 /// `CGW_MAX_HOPS`: the largest `max_hops` that the can-gw module can be loaded with.
 const MAX_HOPS: i64 = 6;
 
-pub(super) fn route(spec: &RouteSpec, buses: &[BusSpec], findings: &mut Findings) -> Option<Route> {
+pub(super) fn route(spec: &RouteSpec, buses: &BusNames<'_>, findings: &mut Findings) -> Option<Route> {
     if let Some(name) = &spec.name {
         buses::name(name, findings);
     }
@@ -80,30 +81,33 @@ fn is_true(written: Option<&Spanned<bool>>) -> bool {
     written.is_some_and(|written| written.value)
 }
 
-fn bus(written: &Spanned<String>, buses: &[BusSpec], findings: &mut Findings) -> Option<BusIndex> {
-    let found = buses.iter().position(|bus| bus.name.value == written.value);
-    if found.is_none() && !findings.torn {
-        let names: Vec<_> = buses.iter().map(|bus| bus.name.value.as_str()).collect();
-        let diagnostic = Diagnostic::error(
-            code::UNKNOWN_BUS,
-            written.span.clone(),
-            format!("There is no bus {}", quote(&written.value)),
-        );
-        let by_interface =
-            buses.iter().find(|bus| bus.interface.as_ref().is_some_and(|interface| interface.value == written.value));
-        findings.report(if let Some(bus) = by_interface {
-            let interface = bus.interface.as_ref().map_or(0..0, |interface| interface.span.clone());
-            let name = quote(&bus.name.value);
-            diagnostic
-                .also(interface, format!("the interface of bus {name}"))
-                .help(format!("write the name of the bus: {name}"))
-        } else if let Some(name) = closest(&written.value, &names) {
-            diagnostic.label(format!("did you mean {}?", quote(name))).help(known_buses(&names))
-        } else {
-            diagnostic.help(known_buses(&names))
-        });
+fn bus(written: &Spanned<String>, buses: &BusNames<'_>, findings: &mut Findings) -> Option<BusIndex> {
+    let found = buses.index(&written.value);
+    if found.is_none() && !findings.torn && !findings.is_full() {
+        unknown_bus(written, buses.specs(), findings);
     }
-    found.map(BusIndex)
+    found
+}
+
+fn unknown_bus(written: &Spanned<String>, buses: &[BusSpec], findings: &mut Findings) {
+    /// Beyond these a suggestion is not worth the search.
+    const MOST_CANDIDATES: usize = 64;
+    let names: Vec<_> = buses.iter().take(MOST_CANDIDATES).map(|bus| bus.name.value.as_str()).collect();
+    let message = format!("There is no bus {}", quote(&written.value));
+    let diagnostic = Diagnostic::error(code::UNKNOWN_BUS, written.span.clone(), message);
+    let owner = buses.iter().find_map(|bus| {
+        let interface = bus.interface.as_ref().filter(|interface| interface.value == written.value)?;
+        Some((quote(&bus.name.value), interface.span.clone()))
+    });
+    findings.report(if let Some((name, interface)) = owner {
+        diagnostic
+            .also(interface, format!("the interface of bus {name}"))
+            .help(format!("write the name of the bus: {name}"))
+    } else if let Some(name) = closest(&written.value, &names) {
+        diagnostic.label(format!("did you mean {}?", quote(name))).help(known_buses(&names))
+    } else {
+        diagnostic.help(known_buses(&names))
+    });
 }
 
 fn known_buses(names: &[&str]) -> String {

@@ -31,13 +31,17 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
     if findings.torn {
         return;
     }
-    let ends = |route| {
-        let route: &crate::config::spec::RouteSpec = route;
-        [route.from.as_ref(), route.to.as_ref()]
-    };
-    let used: HashSet<_> = spec.routes.iter().flat_map(ends).flatten().map(|end| end.value.as_str()).collect();
-    // Without any route that is said once, not for every bus.
-    for bus in spec.buses.iter().filter(|bus| !spec.routes.is_empty() && !used.contains(bus.name.value.as_str())) {
+    let mut used = HashSet::new();
+    for route in &spec.routes {
+        let (Some(from), Some(to)) = (&route.from, &route.to) else { return };
+        used.extend([from.value.as_str(), to.value.as_str()]);
+    }
+    // A route with an unknown end may be meant for any of them, and without routes the file has a greater problem.
+    let known: HashSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
+    if used.is_empty() || !used.is_subset(&known) {
+        return;
+    }
+    for bus in spec.buses.iter().filter(|bus| !used.contains(bus.name.value.as_str())) {
         let message = format!("No route leads from or to bus {}", quote(&bus.name.value));
         findings.report(
             Diagnostic::warning(code::UNUSED_BUS, bus.name.span.clone(), message)

@@ -10,11 +10,13 @@ use crate::config::{MAX_FILE_BYTES, MAX_LINE_BYTES, code};
 const MAX_KEY_PARTS: usize = 16;
 
 /// The text of a file that is short enough and is text.
-pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Diagnostic> {
+pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_FILE_BYTES {
         let message = format!("The file is larger than {} KiB", MAX_FILE_BYTES / 1024);
-        return Err(Diagnostic::error(code::FILE_TOO_LARGE, 0..0, message)
-            .help("a gateway file has about 200 bytes for each route; is this the right file?"));
+        return Err(Box::new(
+            Diagnostic::error(code::FILE_TOO_LARGE, 0..0, message)
+                .help("a gateway file has about 200 bytes for each route; is this the right file?"),
+        ));
     }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
@@ -22,9 +24,11 @@ pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Diagnostic> {
             let start = error.valid_up_to();
             let end = error.error_len().map_or(bytes.len(), |len| start + len);
             let message = format!("The file is not UTF-8 text: byte {:#04x} at offset {start}", bytes[start]);
-            return Err(Diagnostic::error(code::NOT_UTF8, start..end, message)
-                .label("not UTF-8")
-                .help("save the file as UTF-8"));
+            return Err(Box::new(
+                Diagnostic::error(code::NOT_UTF8, start..end, message)
+                    .label("not UTF-8")
+                    .help("save the file as UTF-8"),
+            ));
         }
     };
     lines(text)?;
@@ -32,7 +36,7 @@ pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Diagnostic> {
 }
 
 /// Refuses keys of very many parts.
-pub(super) fn depth(text: &str) -> Result<(), Diagnostic> {
+pub(super) fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
     let mut start = 0;
     let mut dots = 0;
     for token in Source::new(text).lex() {
@@ -46,20 +50,24 @@ pub(super) fn depth(text: &str) -> Result<(), Diagnostic> {
         }
         if dots >= MAX_KEY_PARTS {
             let message = format!("A key has more than {MAX_KEY_PARTS} parts");
-            return Err(Diagnostic::error(code::TOO_DEEP, start..token.span().end(), message)
-                .help("no key of a gateway file has more than three; look for dots that should be something else"));
+            return Err(Box::new(
+                Diagnostic::error(code::TOO_DEEP, start..token.span().end(), message)
+                    .help("no key of a gateway file has more than three; look for dots that should be something else"),
+            ));
         }
     }
     Ok(())
 }
 
-fn lines(text: &str) -> Result<(), Diagnostic> {
+fn lines(text: &str) -> Result<(), Box<Diagnostic>> {
     let mut start = 0;
     for (index, line) in text.split('\n').enumerate() {
         if line.len() > MAX_LINE_BYTES {
             let message = format!("Line {} is longer than {MAX_LINE_BYTES} bytes", index + 1);
-            return Err(Diagnostic::error(code::LINE_TOO_LONG, start..start, message)
-                .help("break the line; long hex strings may be written over several lines in \"\"\""));
+            return Err(Box::new(
+                Diagnostic::error(code::LINE_TOO_LONG, start..start, message)
+                    .help("break the line; long hex strings may be written over several lines in \"\"\""),
+            ));
         }
         start += line.len() + 1;
     }

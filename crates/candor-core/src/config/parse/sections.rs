@@ -55,7 +55,7 @@ pub(super) fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
                 spec.sections.route = true;
                 routes(&entry, &mut spec.routes, findings);
             }
-            _ => entry.unknown("a gateway file", FILE_KEYS, findings),
+            _ => entry.unknown("A gateway file", FILE_KEYS, findings),
         }
     }
     spec
@@ -93,10 +93,10 @@ fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BusSpe
             "interface" => bus.interface = entry.string("the name of a CAN interface, such as \"can0\"", findings),
             "bitrate" => bus.bitrate = bit_rate(&entry, findings),
             "data-bitrate" => bus.data_bitrate = bit_rate(&entry, findings),
-            _ => entry.unknown("a bus", BUS_KEYS, findings),
+            _ => entry.unknown("A bus", BUS_KEYS, findings),
         }
     }
-    let place = format!("bus {}", quote(named.key));
+    let place = format!("Bus {}", quote(named.key));
     require(
         keys,
         &named.key_span(),
@@ -156,7 +156,7 @@ fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -> RouteSpec
             "echo" => route.echo = entry.boolean(findings),
             "hop-limit" => route.hop_limit = entry.integer("a number of hops, such as 1", findings),
             "keep-timestamp" => route.keep_timestamp = entry.boolean(findings),
-            _ => entry.unknown("a route", ROUTE_KEYS, findings),
+            _ => entry.unknown("A route", ROUTE_KEYS, findings),
         }
     }
     let required = [
@@ -164,7 +164,7 @@ fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -> RouteSpec
         ("from", "the bus that the frames come from, such as from = \"powertrain\""),
         ("to", "the bus that the frames go to, such as to = \"body\""),
     ];
-    require(keys, &header, "the route", &required, findings);
+    require(keys, &header, "The route", &required, findings);
     route
 }
 

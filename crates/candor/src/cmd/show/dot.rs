@@ -1,0 +1,47 @@
+//! The gateway as a graph for Graphviz: a box for each bus, an arrow for each route.
+
+use std::fmt::Write;
+
+use candor_core::plan::{Plan, Route};
+
+use crate::cmd::show::words;
+
+pub(super) fn plan(plan: &Plan) -> String {
+    let mut text = String::from("digraph candor {\n  rankdir = LR;\n  node [shape = box];\n");
+    for (index, bus) in plan.buses().iter().enumerate() {
+        let label = format!("{}\n{}", bus.name, bus.interface);
+        // Writing to a string cannot fail.
+        let _written = writeln!(text, "  bus{index} [label = {}];", quoted(&label));
+    }
+    for route in plan.routes() {
+        let _written = writeln!(
+            text,
+            "  bus{} -> bus{} [label = {}];",
+            route.from.0,
+            route.to.0,
+            quoted(&format!("{}\n{}", route.name, what_passes(route)))
+        );
+    }
+    text.push_str("}\n");
+    text
+}
+
+fn what_passes(route: &Route) -> String {
+    let changed = if route.modifications.is_empty() { "" } else { ", modified" };
+    format!("{}{changed}", words::frames(route))
+}
+
+/// A string of the dot language. There only the quote ends it, and a backslash begins an escape of the label.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

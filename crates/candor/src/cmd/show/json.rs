@@ -1,0 +1,92 @@
+//! The plan as JSON. Identifiers and bytes are hexadecimal text; every number has its unit in the key.
+
+use candor_core::filter::CAN_INV_FILTER;
+use candor_core::frame::FrameFormat;
+use candor_core::plan::{Echo, Formats, Plan, Route, Timestamp};
+use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
+use serde_json::{Value, json};
+
+pub(super) fn plan(plan: &Plan) -> Value {
+    let buses: Vec<_> = plan
+        .buses()
+        .iter()
+        .map(|bus| {
+            json!({
+                "name": bus.name,
+                "interface": bus.interface,
+                "bitrate_bit_per_s": bus.bitrate.map(|rate| rate.bits_per_second()),
+                "data_bitrate_bit_per_s": bus.data_bitrate.map(|rate| rate.bits_per_second()),
+            })
+        })
+        .collect();
+    let routes: Vec<_> = plan.routes().iter().map(|item| route(plan, item)).collect();
+    json!({ "engine": plan.engine().name(), "buses": buses, "routes": routes })
+}
+
+fn route(plan: &Plan, route: &Route) -> Value {
+    let (frames, data_bytes) = match route.formats {
+        Formats::Any => ("any", FrameFormat::Fd.max_len()),
+        Formats::Only(FrameFormat::Classic) => ("classic", FrameFormat::Classic.max_len()),
+        Formats::Only(FrameFormat::Fd) => ("fd", FrameFormat::Fd.max_len()),
+    };
+    let modifications = &route.modifications;
+    json!({
+        "name": route.name,
+        "from": plan.bus(route.from).name,
+        "to": plan.bus(route.to).name,
+        "match": {
+            "text": route.filter.to_string(),
+            "can_id_hex": format!("{:08X}", route.filter.id & !CAN_INV_FILTER),
+            "mask_hex": format!("{:08X}", route.filter.mask),
+            "inverted": route.filter.id & CAN_INV_FILTER != 0,
+        },
+        "frames": frames,
+        "and": operand(&modifications.and, data_bytes),
+        "or": operand(&modifications.or, data_bytes),
+        "xor": operand(&modifications.xor, data_bytes),
+        "set": operand(&modifications.set, data_bytes),
+        "checksum_crc8": route.checksums.crc8.as_ref().map(crc8),
+        "checksum_xor": route.checksums.xor.map(|checksum| {
+            let mut value = span(checksum.span);
+            value["init_hex"] = hex(&[checksum.init]).into();
+            value
+        }),
+        "echo": route.echo == Echo::On,
+        "hop_limit_hops": route.hop_limit,
+        "keep_timestamp": route.timestamp == Timestamp::Kept,
+    })
+}
+
+fn operand(operand: &Operand, data_bytes: usize) -> Value {
+    if operand.is_empty() {
+        return Value::Null;
+    }
+    json!({
+        "can_id_hex": operand.id.map(|id| format!("{id:08X}")),
+        "len": operand.len,
+        "flags_hex": operand.flags.map(|flags| hex(&[flags])),
+        "data_hex": operand.data.map(|data| hex(&data[..data_bytes])),
+    })
+}
+
+fn crc8(checksum: &Crc8Checksum) -> Value {
+    let mut value = span(checksum.span);
+    value["init_hex"] = hex(&[checksum.init]).into();
+    value["final_xor_hex"] = hex(&[checksum.final_xor]).into();
+    value["table_hex"] = hex(&checksum.table).into();
+    value["profile"] = match checksum.profile {
+        Crc8Profile::None => Value::Null,
+        Crc8Profile::Byte(byte) => json!({ "byte_hex": hex(&[byte]) }),
+        Crc8Profile::ByteByCounter(bytes) => json!({ "bytes_hex": hex(&bytes) }),
+        Crc8Profile::IdXor => json!({ "id_xor": true }),
+    };
+    value
+}
+
+fn span(span: ChecksumSpan) -> Value {
+    json!({ "from_byte": span.from, "to_byte": span.to, "result_byte": span.result })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}

@@ -1,0 +1,45 @@
+//! The gateway as a text tree: under each bus the routes that leave it, in words.
+
+use candor_core::plan::{Bus, BusIndex, Engine, Plan, Route};
+
+use crate::cmd::show::words;
+
+pub(super) fn plan(plan: &Plan) -> String {
+    let engine = match plan.engine() {
+        Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel",
+        Engine::ReadWrite => "read-write engine: candor reads each frame and writes it out again",
+    };
+    let mut text = format!("{engine}\n");
+    for (index, bus) in plan.buses().iter().enumerate() {
+        text.push_str(&format!("\n{}\n", describe(bus)));
+        let leaving: Vec<_> = plan.routes().iter().filter(|route| route.from == BusIndex(index)).collect();
+        for (position, route) in leaving.iter().enumerate() {
+            branch(&mut text, plan, route, position + 1 == leaving.len());
+        }
+        if leaving.is_empty() {
+            text.push_str("└── no route leaves this bus\n");
+        }
+    }
+    text
+}
+
+fn describe(bus: &Bus) -> String {
+    let mut text = format!("{} ({}", bus.name, bus.interface);
+    if let Some(rate) = bus.bitrate {
+        text.push_str(&format!(", {rate}"));
+    }
+    if let Some(rate) = bus.data_bitrate {
+        text.push_str(&format!(", data phase {rate}"));
+    }
+    text.push(')');
+    text
+}
+
+fn branch(text: &mut String, plan: &Plan, route: &Route, is_last: bool) {
+    let (fork, rail) = if is_last { ("└", " ") } else { ("├", "│") };
+    let to = plan.bus(route.to);
+    text.push_str(&format!("{fork}──▶ {} ({}): route {}\n", to.name, to.interface, route.name));
+    for (word, meaning) in words::route(route, to) {
+        text.push_str(&format!("{rail}       {word:<9} {meaning}\n"));
+    }
+}

@@ -1,0 +1,214 @@
+//! Filters, modifications and checksums in words.
+
+use candor_core::filter::{CAN_INV_FILTER, Filter};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat, RawId};
+use candor_core::plan::{Bus, Echo, Formats, Route, Timestamp};
+use candor_core::rule::{ChecksumSpan, Crc8Profile, Operand};
+
+/// What a route does, as pairs of a key word and its meaning. `to` is the bus it leads to.
+pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
+    let mut lines = vec![("takes", frames(route))];
+    let modifications = &route.modifications;
+    let operations = [
+        (Operation::And, &modifications.and),
+        (Operation::Or, &modifications.or),
+        (Operation::Xor, &modifications.xor),
+        (Operation::Set, &modifications.set),
+    ];
+    for (operation, operand) in operations {
+        lines.extend(fields(operation, operand, route.formats).into_iter().map(|field| (operation.name(), field)));
+    }
+    if let Some(crc8) = &route.checksums.crc8 {
+        let profile = match crc8.profile {
+            Crc8Profile::None => String::new(),
+            Crc8Profile::Byte(byte) => format!(" and the byte {byte:02X}"),
+            Crc8Profile::ByteByCounter(_) => " and the byte that the counter in byte 1 selects".to_owned(),
+            Crc8Profile::IdXor => " and the identifier".to_owned(),
+        };
+        lines.push((
+            "computes",
+            format!(
+                "CRC8 of {}{profile}, from {:02X}, XORed with {:02X}, polynomial {:02X}, into {}",
+                covered(crc8.span),
+                crc8.init,
+                crc8.final_xor,
+                crc8.table[1],
+                byte_at(crc8.span.result)
+            ),
+        ));
+    }
+    if let Some(xor) = &route.checksums.xor {
+        let sum = format!("XOR of {}, from {:02X}, into {}", covered(xor.span), xor.init, byte_at(xor.span.result));
+        lines.push(("computes", sum));
+    }
+    if route.echo == Echo::On {
+        lines.push(("echo", format!("programs on {} see the frames too", to.interface)));
+    }
+    if let Some(hops) = route.hop_limit {
+        let further = match hops {
+            1 => "no further gateway of this machine forwards the frame".to_owned(),
+            hops => format!("at most {} further gateways of this machine forward the frame", hops - 1),
+        };
+        lines.push(("hops", further));
+    }
+    if route.timestamp == Timestamp::Kept {
+        lines.push(("time", "frames keep the time stamp of their arrival".to_owned()));
+    }
+    lines
+}
+
+/// Which frames a route takes.
+pub(super) fn frames(route: &Route) -> String {
+    let format = match route.formats {
+        Formats::Any => "",
+        Formats::Only(FrameFormat::Classic) => "classic ",
+        Formats::Only(FrameFormat::Fd) => "CAN FD ",
+    };
+    let Filter { id, mask } = route.filter;
+    let (flags, bits) = (id & mask, mask & CAN_EFF_MASK);
+    let kind = if mask & CAN_RTR_FLAG == 0 {
+        ""
+    } else if flags & CAN_RTR_FLAG == 0 {
+        "data "
+    } else {
+        "remote "
+    };
+    let is_inverted = id & CAN_INV_FILTER != 0;
+    let width = if mask & CAN_EFF_FLAG == 0 {
+        ""
+    } else if flags & CAN_EFF_FLAG == 0 {
+        "11-bit "
+    } else {
+        "29-bit "
+    };
+    let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+    let article = if width.is_empty() { "an" } else { "a" };
+    let is_whole = !width.is_empty() && bits & all_bits == all_bits;
+    let identifier = match bits {
+        0 if width.is_empty() => String::new(),
+        0 => format!(" with {article} {width}identifier"),
+        bits if is_whole => format!(" with the {width}identifier {}", number(id & bits & all_bits, all_bits)),
+        bits => format!(
+            " with {article} {width}identifier that is {} in the bits {}",
+            number(id & bits, bits),
+            number(bits, bits)
+        ),
+    };
+    match (is_inverted, mask) {
+        (false, 0) => format!("every {format}frame"),
+        (true, 0) => "no frame at all".to_owned(),
+        (false, _) => format!("{format}{kind}frames{identifier}"),
+        (true, _) => format!("every {format}frame but {kind}frames{identifier}"),
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    And,
+    Or,
+    Xor,
+    Set,
+}
+
+impl Operation {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Set => "set",
+        }
+    }
+
+    /// What happens to the bits of a field.
+    fn on(self, field: &str, bits: &str) -> String {
+        match self {
+            Self::And => format!("keeps of the {field} the bits {bits}"),
+            Self::Or => format!("raises in the {field} the bits {bits}"),
+            Self::Xor => format!("flips in the {field} the bits {bits}"),
+            Self::Set => format!("makes the {field} {bits}"),
+        }
+    }
+}
+
+fn fields(operation: Operation, operand: &Operand, formats: Formats) -> Vec<String> {
+    let mut fields = Vec::new();
+    if let Some(id) = operand.id {
+        fields.push(identifier(operation, id));
+    }
+    if let Some(len) = operand.len {
+        let (field, bits) = match (formats, operation) {
+            (Formats::Only(FrameFormat::Classic), _) => ("DLC", len.to_string()),
+            (_, Operation::Set) => ("length", format!("{len} bytes")),
+            _ => ("length", len.to_string()),
+        };
+        fields.push(operation.on(field, &bits));
+    }
+    if let Some(flags) = operand.flags {
+        fields.push(operation.on("CAN FD flags", &format!("{flags:02X}")));
+    }
+    if let Some(data) = &operand.data {
+        let room = match formats {
+            Formats::Only(format) => format.max_len(),
+            Formats::Any => FrameFormat::Fd.max_len(),
+        };
+        fields.push(payload(operation, &data[..room]));
+    }
+    fields
+}
+
+fn identifier(operation: Operation, id: u32) -> String {
+    let (bits, is_eff) = (id & CAN_EFF_MASK, id & CAN_EFF_FLAG != 0);
+    let remote = if id & CAN_RTR_FLAG == 0 { "" } else { ", in a remote frame" };
+    let bits_text = number(bits, if is_eff { CAN_EFF_MASK } else { bits });
+    let format = match (operation, is_eff) {
+        (Operation::And, true) => "",
+        (Operation::And, false) => ", which makes it an 11-bit one",
+        (Operation::Or, true) => ", which makes it a 29-bit one",
+        (Operation::Xor, true) => ", and turns its format around",
+        (Operation::Or | Operation::Xor, false) => "",
+        (Operation::Set, true) => " (29 bits)",
+        (Operation::Set, false) => " (11 bits)",
+    };
+    match operation {
+        Operation::Set => format!(
+            "makes the identifier {}{format}{remote}",
+            number(RawId(id).bits(), if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK })
+        ),
+        _ => format!("{}{format}", operation.on("identifier", &bits_text)),
+    }
+}
+
+fn payload(operation: Operation, data: &[u8]) -> String {
+    let identity = match operation {
+        Operation::And => Some(0xFF),
+        Operation::Or | Operation::Xor => Some(0),
+        Operation::Set => None,
+    };
+    let touched = data.iter().rposition(|&byte| Some(byte) != identity).map_or(0, |last| last + 1);
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ");
+    match touched {
+        0 => "changes nothing; can-gw computes checksums only beside a modification".to_owned(),
+        touched if touched < data.len() => {
+            format!("{} (and leaves the bytes after these)", operation.on("data", &hex(&data[..touched])))
+        }
+        _ => operation.on("data", &hex(data)),
+    }
+}
+
+/// Three digits where 11 bits are enough, otherwise eight.
+fn number(value: u32, widest: u32) -> String {
+    if widest <= CAN_SFF_MASK { format!("{value:03X}") } else { format!("{value:08X}") }
+}
+
+fn covered(span: ChecksumSpan) -> String {
+    format!("{} to {}", byte_at(span.from), byte_at(span.to))
+}
+
+fn byte_at(position: i8) -> String {
+    match position {
+        -1 => "the last byte".to_owned(),
+        position if position < 0 => format!("byte {} from the end", position.unsigned_abs()),
+        position => format!("byte {position}"),
+    }
+}

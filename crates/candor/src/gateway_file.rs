@@ -1,0 +1,94 @@
+//! A gateway file from the disk or from standard input, and what is said when it is wrong.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use candor_core::config::diagnostic::{Diagnostic, Severity};
+use candor_core::config::{self, Loaded, MAX_FILE_BYTES};
+
+use crate::render::{self, Source};
+
+/// A gateway file that has been read and checked.
+#[derive(Debug)]
+pub(crate) struct GatewayFile {
+    /// Its name and text, for messages.
+    pub(crate) source: Source,
+    /// The gateway, or everything that is wrong.
+    pub(crate) checked: Result<Loaded, Vec<Diagnostic>>,
+}
+
+/// A file that cannot be read.
+#[derive(Debug)]
+pub(crate) struct ReadError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl std::fmt::Display for ReadError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cannot read {}", self.path.display())
+    }
+}
+
+impl std::error::Error for ReadError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+impl GatewayFile {
+    /// Reads a file; `-` is standard input.
+    ///
+    /// # Errors
+    /// [`ReadError`] only if the bytes cannot be had. A wrong file is a value.
+    pub(crate) fn read(path: &Path) -> Result<Self, ReadError> {
+        let (name, bytes) = if path.as_os_str() == "-" {
+            ("standard input".to_owned(), at_most(io::stdin().lock()))
+        } else {
+            (path.display().to_string(), File::open(path).and_then(at_most))
+        };
+        let bytes = bytes.map_err(|source| ReadError { path: path.to_owned(), source })?;
+        Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) })
+    }
+
+    /// The gateway; if there is none, every finding has been written to standard error.
+    pub(crate) fn gateway(&self) -> Option<&Loaded> {
+        match &self.checked {
+            Ok(loaded) => Some(loaded),
+            Err(findings) => {
+                render::err(&render::text(&self.source, findings, render::wants_colour()));
+                render::err(&format!("{}: not valid: {}\n", self.source.name(), tally(findings)));
+                None
+            }
+        }
+    }
+}
+
+/// How many of what: `5 errors, 1 warning`.
+pub(crate) fn tally(findings: &[Diagnostic]) -> String {
+    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+    match (count(Severity::Error), count(Severity::Warning)) {
+        (0, warnings) => plural(warnings, "warning"),
+        (errors, 0) => plural(errors, "error"),
+        (errors, warnings) => format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
+    }
+}
+
+/// `1 route`, `2 routes`, `2 buses`.
+pub(crate) fn plural(count: usize, noun: &str) -> String {
+    let ending = match (count, noun.ends_with('s')) {
+        (1, _) => "",
+        (_, true) => "es",
+        (_, false) => "s",
+    };
+    format!("{count} {noun}{ending}")
+}
+
+/// One byte more than candor accepts is enough to know that a file is too large, and `/dev/zero` ends too.
+fn at_most(reader: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_FILE_BYTES).map_or(u64::MAX, |max| max + 1);
+    reader.take(limit).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

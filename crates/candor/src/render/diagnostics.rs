@@ -1,0 +1,114 @@
+//! Findings in a gateway file: underlined source lines for people, JSON for programs.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use candor_core::config::code;
+use candor_core::config::diagnostic::{Diagnostic, Label, Position, Severity, Span};
+use serde_json::{Value, json};
+
+/// A gateway file as it is shown: its name, and its text with the same offsets as its bytes.
+#[derive(Debug)]
+pub(crate) struct Source {
+    name: String,
+    text: String,
+}
+
+impl Source {
+    pub(crate) fn new(name: String, bytes: &[u8]) -> Self {
+        // One character for each byte that is no UTF-8, so that the spans still fit.
+        let text = bytes
+            .utf8_chunks()
+            .flat_map(|chunk| [chunk.valid().to_owned(), "?".repeat(chunk.invalid().len())])
+            .collect();
+        Self { name, text }
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// The findings for a terminal, with a blank line after each.
+pub(crate) fn text(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    findings.iter().map(|finding| format!("{}\n\n", renderer.render(&[group(source, finding)]))).collect()
+}
+
+/// The findings for programs. Lines and columns count from 1, spans are bytes of the file.
+pub(crate) fn json(source: &Source, findings: &[Diagnostic]) -> Value {
+    findings.iter().map(|finding| json_finding(source, finding)).collect()
+}
+
+fn group<'a>(source: &'a Source, finding: &'a Diagnostic) -> Group<'a> {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.code);
+    let group = if is_about_the_whole_file(finding) || source.text.is_empty() {
+        title.element(Origin::path(source.name.as_str()))
+    } else {
+        title.element(snippet(source, finding))
+    };
+    match &finding.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+/// The lines from the first to the last label. Only these are given to the renderer, which looks at all it gets.
+fn snippet<'a>(source: &'a Source, finding: &'a Diagnostic) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let text = source.text.as_str();
+    let labels = || std::iter::once(&finding.primary).chain(&finding.secondary);
+    let first = labels().map(|label| inside(text, &label.span).start).min().unwrap_or(0);
+    let last = labels().map(|label| inside(text, &label.span).end).max().unwrap_or(0);
+    let start = text[..first].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[last..].find('\n').map_or(text.len(), |newline| last + newline);
+    let place = |label: &Label| {
+        let span = inside(text, &label.span);
+        span.start - start..span.end - start
+    };
+    let optional = |label: &'a Label| (!label.text.is_empty()).then_some(label.text.as_str());
+    Snippet::source(&text[start..end])
+        .path(source.name.as_str())
+        .line_start(Position::of(text, start).line)
+        .annotation(AnnotationKind::Primary.span(place(&finding.primary)).label(optional(&finding.primary)))
+        .annotations(
+            finding.secondary.iter().map(|label| AnnotationKind::Context.span(place(label)).label(optional(label))),
+        )
+}
+
+/// The part of a span that is in the text, on whole characters.
+fn inside(text: &str, span: &Span) -> Span {
+    let start = text.floor_char_boundary(span.start);
+    let end = text.ceil_char_boundary(span.end);
+    start..end.max(start)
+}
+
+fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
+    [code::FILE_TOO_LARGE, code::LINE_TOO_LONG, code::NO_BUS, code::NO_ROUTE].contains(&finding.code)
+}
+
+fn json_finding(source: &Source, finding: &Diagnostic) -> Value {
+    let related: Vec<_> = finding.secondary.iter().map(|label| json_place(source, label)).collect();
+    let mut value = json_place(source, &finding.primary);
+    value["code"] = finding.code.into();
+    value["severity"] = match finding.severity {
+        Severity::Error => "error".into(),
+        Severity::Warning => "warning".into(),
+    };
+    value["message"] = finding.message.as_str().into();
+    value["help"] = finding.help.as_deref().into();
+    value["related"] = related.into();
+    value
+}
+
+fn json_place(source: &Source, label: &Label) -> Value {
+    let Position { line, column } = Position::of(&source.text, label.span.start);
+    let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+    json!({
+        "line": line,
+        "column": column,
+        "span": { "start_byte": label.span.start, "end_byte": label.span.end },
+        "label": text,
+    })
+}
