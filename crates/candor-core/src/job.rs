@@ -1,9 +1,13 @@
 //! One can-gw job as a value: the common meaning of the kernel gateway and the user-space engines.
 
+mod cangw;
+
+pub use cangw::cangw_arguments;
+
 use crate::filter::Filter;
-use crate::frame::FrameFormat;
+use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::plan::{BusIndex, Echo, Formats, Plan, RouteIndex, Timestamp};
-use crate::rule::{Checksums, Modifications};
+use crate::rule::{self, Checksums, Modifications, Verdict};
 
 /// What one can-gw job does, still without interface indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +34,34 @@ pub struct Job {
     pub timestamp: Timestamp,
 }
 
+impl Job {
+    /// Whether this job takes a frame at all: it has the job's format and a length that the format allows.
+    ///
+    /// Other frames pass by it and are counted nowhere.
+    #[must_use]
+    pub fn takes(&self, frame: &Frame) -> bool {
+        frame.format == self.format && usize::from(frame.len) <= self.format.max_len()
+    }
+
+    /// What this job makes of a frame that it takes and that its filter matches.
+    ///
+    /// After [`Verdict::Delete`] the frame is as it was when can-gw gave it up.
+    #[must_use]
+    pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
+        let mut frame = *frame;
+        let verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
+        // The network layer marks every FD frame that is sent, whatever a rule has made of its flags.
+        if frame.format == FrameFormat::Fd {
+            frame.flags |= CANFD_FDF;
+        }
+        (frame, verdict)
+    }
+}
+
 /// The jobs of a plan in the order of its routes; a route for any format makes two, classic first.
+///
+/// This is the order in which jobs of one receive list are to see a frame. The kernel puts each new job at the head of
+/// its list, so they are installed last to first.
 #[must_use]
 pub fn lower(plan: &Plan) -> Vec<Job> {
     let mut jobs = Vec::new();

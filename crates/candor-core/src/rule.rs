@@ -5,8 +5,9 @@
 //! down in `docs/can-gw.md`.
 
 mod apply;
+mod checksum;
 
-pub use apply::Verdict;
+pub use apply::{Verdict, change};
 
 use crate::frame::CANFD_MAX_DLEN;
 

@@ -133,7 +133,7 @@ fn true_maxima_of_short_standard_frames() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn agrees_with_the_bit_model(frame in arbitrary::wire_frame()) {

@@ -1,5 +1,10 @@
 //! One rule applied to one frame, step by step as can-gw does it.
 
+use std::ops::{BitAnd, BitOr, BitXor};
+
+use super::{Checksums, Modifications, Operand};
+use crate::frame::{CAN_MAX_DLEN, CAN_MAX_RAW_DLC, Frame, FrameFormat, RawId};
+
 /// What became of a frame in a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -8,3 +13,85 @@ pub enum Verdict {
     /// Its length became impossible; can-gw counts it as deleted.
     Delete,
 }
+
+/// Changes a frame as one rule says: modifications, then the check of the length, then the checksums.
+///
+/// Without any modification nothing happens, and the checksums are not computed either.
+pub fn change(frame: &mut Frame, modifications: &Modifications, checksums: &Checksums) -> Verdict {
+    if modifications.is_empty() {
+        return Verdict::Send;
+    }
+    modifications.apply(frame);
+    if usize::from(frame.len) > frame.format.max_len() {
+        return Verdict::Delete;
+    }
+    checksums.apply(frame);
+    Verdict::Send
+}
+
+impl Modifications {
+    /// Runs the modifications in their fixed order AND, OR, XOR, SET.
+    ///
+    /// Afterwards `len` may be more than the format can carry; [`change`] is what tells.
+    pub fn apply(&self, frame: &mut Frame) {
+        self.and.apply(frame, Operation::And);
+        self.or.apply(frame, Operation::Or);
+        self.xor.apply(frame, Operation::Xor);
+        self.set.apply(frame, Operation::Set);
+    }
+}
+
+impl Operand {
+    fn apply(&self, frame: &mut Frame, operation: Operation) {
+        if let Some(id) = self.id {
+            frame.id = RawId(operation.on(frame.id.0, id));
+        }
+        if let Some(len) = self.len {
+            match frame.format {
+                FrameFormat::Classic => store_raw_dlc(frame, operation.on(frame.raw_dlc(), len)),
+                FrameFormat::Fd => frame.len = operation.on(frame.len, len),
+            }
+        }
+        if let (Some(flags), FrameFormat::Fd) = (self.flags, frame.format) {
+            frame.flags = operation.on(frame.flags, flags);
+        }
+        if let Some(data) = &self.data {
+            // All bytes of the buffer, whatever the length: those beyond it show if the frame becomes longer.
+            let used = frame.format.max_len();
+            for (byte, operand) in frame.data[..used].iter_mut().zip(data) {
+                *byte = operation.on(*byte, *operand);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    And,
+    Or,
+    Xor,
+    Set,
+}
+
+impl Operation {
+    fn on<T>(self, value: T, operand: T) -> T
+    where
+        T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+    {
+        match self {
+            Self::And => value & operand,
+            Self::Or => value | operand,
+            Self::Xor => value ^ operand,
+            Self::Set => operand,
+        }
+    }
+}
+
+/// Splits a raw DLC into `len` and `len8_dlc`. Above 15 it stays in `len`, where a later operation may still repair it.
+fn store_raw_dlc(frame: &mut Frame, dlc: u8) {
+    let beyond_len = usize::from(dlc) > CAN_MAX_DLEN && dlc <= CAN_MAX_RAW_DLC;
+    (frame.len, frame.len8_dlc) = if beyond_len { (8, dlc) } else { (dlc, 0) };
+}
+
+#[cfg(test)]
+mod tests;
