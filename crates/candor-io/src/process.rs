@@ -92,12 +92,24 @@ pub fn adopt_orphans() -> io::Result<()> {
 /// # Errors
 /// `EPERM` if it belongs to somebody else.
 pub fn kill(pid: u32) -> io::Result<()> {
+    send_signal(pid, libc::SIGKILL)
+}
+
+/// Asks a process to end (SIGTERM). One that has ended already is fine.
+///
+/// # Errors
+/// As [`kill`].
+pub fn terminate(pid: u32) -> io::Result<()> {
+    send_signal(pid, libc::SIGTERM)
+}
+
+fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).map_err(|_too_large| io::ErrorKind::InvalidInput)?;
     if pid < 2 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // SAFETY: the call takes two numbers; `pid` is one process, never a group and never init.
-    match check(unsafe { libc::kill(pid, libc::SIGKILL) }) {
+    match check(unsafe { libc::kill(pid, signal) }) {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
         result => result.map(drop),
     }

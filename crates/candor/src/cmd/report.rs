@@ -1,8 +1,78 @@
-//! `candor report`.
+//! `candor report`: figures, threats and page of records that were made before.
+
+mod table;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use candor_lab::record::{RECORD_EXTENSION, Record};
+use candor_lab::report::{self, Summary, Threat};
+use serde_json::json;
 
 use crate::cli::ReportArgs;
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::render;
 
-pub(crate) fn run(_args: &ReportArgs) -> Outcome {
-    Err("not built yet".into())
+pub(crate) fn run(args: &ReportArgs) -> Outcome {
+    let mut records = Vec::new();
+    for path in &args.records {
+        records.extend(read(path)?);
+    }
+    print(&records, args.html.as_deref(), args.json)?;
+    Ok(Exit::Fine)
+}
+
+/// Prints the figures of records and writes the page.
+pub(super) fn print(records: &[Record], html: Option<&Path>, json: bool) -> io::Result<()> {
+    if json {
+        render::out(&format!("{:#}\n", as_json(records)))?;
+    } else {
+        render::out(&table::text(records))?;
+    }
+    if let Some(path) = html {
+        fs::write(path, report::html(records))?;
+        if !json {
+            render::out(&format!("\nReport: {}\n", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// The record in a file, or those in a folder in the order of their names.
+pub(super) fn read(path: &Path) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+    let mut files = vec![path.to_owned()];
+    if path.is_dir() {
+        files = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
+        files.retain(|file| file.to_string_lossy().ends_with(&format!(".{RECORD_EXTENSION}")));
+        files.sort();
+        if files.is_empty() {
+            return Err(format!("{} holds no *.{RECORD_EXTENSION}", path.display()).into());
+        }
+    }
+    files.iter().map(|file| read_one(file)).collect()
+}
+
+fn read_one(file: &PathBuf) -> Result<Record, Box<dyn std::error::Error>> {
+    let text = fs::read_to_string(file).map_err(|error| format!("Cannot read {}: {error}", file.display()))?;
+    Ok(Record::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?)
+}
+
+fn as_json(records: &[Record]) -> serde_json::Value {
+    let summaries: Vec<Summary> = records.iter().map(Summary::of).collect();
+    let one = |record: &Record, summary: &Summary| {
+        let figures = summary.figures.map(|figures| {
+            figures.columns().map(|(name, latency)| (format!("{name}_ns"), latency.0.into())).into_iter().collect()
+        });
+        json!({
+            "conditions": record.header,
+            "frames": summary.frames,
+            "lost": summary.lost,
+            "latency": figures.unwrap_or(serde_json::Value::Null),
+            "p50_ratio_to_kernel": report::ratio_to_kernel(&summaries, summary),
+            "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
+        })
+    };
+    records.iter().zip(&summaries).map(|(record, summary)| one(record, summary)).collect()
 }

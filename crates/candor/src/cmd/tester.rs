@@ -1,8 +1,169 @@
-//! `candor tester`.
+//! `candor tester`: starts each gateway, measures it, stops it, keeps the record.
 
-use crate::cli::TesterArgs;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use candor_io::schedule::{self, FifoPriority};
+use candor_lab::device::Device;
+use candor_lab::record::{Header, RECORD_EXTENSION, Record};
+use candor_lab::tester::{self, Interfaces, Law, Names, Wire};
+use serde_json::json;
+
+use crate::cli::{TesterArgs, TrafficArgs};
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::GatewayFile;
+use crate::render;
 
-pub(crate) fn run(_args: &TesterArgs) -> Outcome {
-    Err("not built yet".into())
+/// Above every gateway, below the kernel's own threads that a gateway depends on.
+const PRIORITY: FifoPriority = FifoPriority::new(95).expect("95 is between 1 and 99");
+
+/// How often progress is reported within a series.
+const REPORTS: u32 = 10;
+
+pub(crate) fn run(args: &TesterArgs) -> Outcome {
+    let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
+    let law = law(&args.traffic, wire)?;
+    let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
+    let mut devices = Vec::new();
+    for file in &args.gateways {
+        let Some(engine) = GatewayFile::read(file)?.gateway().map(|loaded| loaded.plan.engine().name()) else {
+            return Ok(Exit::No);
+        };
+        devices.push((Some(file.as_path()), name_of(file), engine));
+    }
+    if devices.is_empty() {
+        devices.push((None, "external".to_owned(), "external"));
+    }
+    // Whatever is wrong with the interfaces should be said before the first gateway starts.
+    drop(Interfaces::open(names)?);
+    fs::create_dir_all(&args.records)?;
+    let candor = std::env::current_exe()?;
+    let warnings = prepare();
+    for (file, device, engine) in devices {
+        let say = Say { device: &device, json: args.json };
+        say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
+        let running = file.map(|file| Device::start(&candor, file)).transpose()?;
+        let header = header(&device, engine, names, &law, &warnings);
+        let record = measure(names, &law, header, &say)?;
+        if let Some(running) = running {
+            running.stop()?;
+        }
+        let path = write(&args.records, &record)?;
+        let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
+        let shown = path.display();
+        say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
+    }
+    Ok(Exit::Fine)
+}
+
+/// The traffic that the arguments ask for.
+pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>) -> Result<Law, Box<dyn std::error::Error>> {
+    if args.gap_min > args.gap_max {
+        return Err("--gap-min is longer than --gap-max".into());
+    }
+    let law = Law {
+        template: args.frame,
+        frames: args.frames,
+        warm_up: args.warm_up,
+        gap: (args.gap_min, args.gap_max),
+        seed: args.seed,
+        timeout: args.lost_after,
+        wire,
+    };
+    law.check()?;
+    Ok(law)
+}
+
+fn measure(
+    names: Names<'_>,
+    law: &Law,
+    mut header: Header,
+    say: &Say<'_>,
+) -> Result<Record, Box<dyn std::error::Error>> {
+    // Opened anew for each series: no frame of the last one waits in a queue.
+    let mut interfaces = Interfaces::open(names)?;
+    header.start_realtime_ns = candor_io::clock::realtime()?.0;
+    let every = (law.frames / REPORTS).max(1);
+    let mut told = Ok(());
+    let series = tester::measure(&mut interfaces, law, |done| {
+        if done % every == 0 && told.is_ok() {
+            told =
+                say.event("progress", json!({ "done": done, "of": law.frames }), &format!("{done} of {}", law.frames));
+        }
+    })?;
+    told?;
+    header.late_or_duplicate_frames = series.late_or_duplicate;
+    header.foreign_frames = series.foreign;
+    Ok(Record { header, samples: series.samples })
+}
+
+/// Takes the priority and the memory that a tester needs; what is refused becomes a warning in the record.
+fn prepare() -> Vec<String> {
+    let warn = |what: &str, result: io::Result<()>| result.err().map(|error| format!("{what}: {error}"));
+    [
+        warn("The tester runs without real-time priority (needs CAP_SYS_NICE)", schedule::become_fifo(PRIORITY)),
+        warn("The tester's memory is not locked (needs CAP_IPC_LOCK)", schedule::lock_memory()),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, warnings: &[String]) -> Header {
+    let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    Header {
+        device: device.to_owned(),
+        engine: engine.to_owned(),
+        testbed: std::env::var("CANDOR_TESTBED").unwrap_or_else(|_unset| "host".to_owned()),
+        instruction_ns: std::env::var("CANDOR_INSTRUCTION_NS").ok().and_then(|text| text.parse().ok()),
+        kernel_release: kernel.trim().to_owned(),
+        frame: law.template.to_string(),
+        send: names.send.to_owned(),
+        monitor: names.monitor.to_owned(),
+        receive: names.receive.to_owned(),
+        traffic: "one-at-a-time".to_owned(),
+        stamps: "kernel receive stamps (SO_TIMESTAMPNS)".to_owned(),
+        gap_min_ns: nanoseconds(law.gap.0),
+        gap_max_ns: nanoseconds(law.gap.1),
+        seed: law.seed,
+        timeout_ns: nanoseconds(law.timeout),
+        warm_up_frames: law.warm_up,
+        start_realtime_ns: 0,
+        wire_bits_per_second: law.wire.map(|wire| wire.nominal.bits_per_second()),
+        wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
+        late_or_duplicate_frames: 0,
+        foreign_frames: 0,
+        warnings: warnings.to_vec(),
+    }
+}
+
+fn name_of(file: &Path) -> String {
+    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+}
+
+fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {
+    let path = folder.join(format!("{}.{RECORD_EXTENSION}", record.header.device));
+    fs::write(&path, record.to_text())?;
+    Ok(path)
+}
+
+/// What the tester says while it works: text for people, JSON lines for `candor lab measure`.
+struct Say<'a> {
+    device: &'a str,
+    json: bool,
+}
+
+impl Say<'_> {
+    fn event(&self, event: &str, mut details: serde_json::Value, text: &str) -> io::Result<()> {
+        if self.json {
+            details["event"] = event.into();
+            details["device"] = self.device.into();
+            render::out(&format!("{details}\n"))
+        } else {
+            render::out(&format!("{}: {event}: {text}\n", self.device))
+        }
+    }
 }

@@ -1,0 +1,134 @@
+//! The tester's two buses as CAN_RAW sockets of this machine.
+
+use std::io;
+use std::time::Duration;
+
+use candor_core::filter::Filter;
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_io::can::{self, CanSocket, Loopback, Options, Stamps};
+use candor_io::clock::{self, RealtimeNs};
+use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::link;
+
+use super::{Bench, Stamped};
+
+/// Three sockets: one sends, one watches the first bus, one receives on the second.
+#[derive(Debug)]
+pub struct Interfaces {
+    send: CanSocket,
+    monitor: CanSocket,
+    receive: CanSocket,
+}
+
+/// The names of the interfaces that [`Interfaces`] opens.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'a> {
+    /// Sends.
+    pub send: &'a str,
+    /// Watches the first bus. May be the sending interface where an interface is a bus of its own (vcan).
+    pub monitor: &'a str,
+    /// Receives on the second bus.
+    pub receive: &'a str,
+}
+
+/// A tester that cannot reach its buses.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterfacesError {
+    /// The kernel's list of interfaces cannot be read.
+    #[error("Cannot ask the kernel for its interfaces")]
+    List(#[source] NetlinkError),
+    /// There is none of this name.
+    #[error("There is no interface {name}; `ip link` lists those that are there")]
+    Missing {
+        /// The name asked for.
+        name: String,
+    },
+    /// It is something else.
+    #[error("Interface {name} is no CAN interface")]
+    NoCan {
+        /// The name asked for.
+        name: String,
+    },
+    /// It is down.
+    #[error("Interface {name} is down; bring it up with `ip link set {name} up`")]
+    Down {
+        /// The name asked for.
+        name: String,
+    },
+    /// The socket cannot be opened.
+    #[error("Cannot open a CAN socket on {name}")]
+    Open {
+        /// The name asked for.
+        name: String,
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
+}
+
+impl Interfaces {
+    /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
+    /// the same interface: everywhere else the echo would run on the processor that is being measured.
+    ///
+    /// # Errors
+    /// [`InterfacesError`] names the interface and what is wrong with it.
+    pub fn open(names: Names<'_>) -> Result<Self, InterfacesError> {
+        let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
+        let mut client = Client::open().map_err(InterfacesError::List)?;
+        let listen = Options { stamps: Stamps::On, filters: &[Filter::ALL], loopback: Loopback::Off };
+        Ok(Self {
+            send: open(&mut client, names.send, &Options { filters: &[], loopback, stamps: Stamps::Off })?,
+            monitor: open(&mut client, names.monitor, &listen)?,
+            receive: open(&mut client, names.receive, &listen)?,
+        })
+    }
+}
+
+fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
+    let found = link::by_name(client, name).map_err(InterfacesError::List)?;
+    let name = name.to_owned();
+    let Some(link) = found else { return Err(InterfacesError::Missing { name }) };
+    if link.can.is_none() {
+        return Err(InterfacesError::NoCan { name });
+    }
+    if !link.up {
+        return Err(InterfacesError::Down { name });
+    }
+    CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name, source })
+}
+
+impl Bench for Interfaces {
+    fn now(&mut self) -> io::Result<RealtimeNs> {
+        clock::realtime()
+    }
+
+    fn pause(&mut self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+
+    fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        let mut bytes = [0; CANFD_MTU];
+        let len = frame.to_kernel(&mut bytes);
+        self.send.write(&bytes[..len])
+    }
+
+    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        next(&self.receive, timeout)
+    }
+
+    fn monitored(&mut self) -> io::Result<Option<Stamped>> {
+        next(&self.monitor, Duration::ZERO)
+    }
+}
+
+fn next(socket: &CanSocket, timeout: Duration) -> io::Result<Option<Stamped>> {
+    if can::poll(&[socket], Some(timeout))?.is_empty() {
+        return Ok(None);
+    }
+    let mut bytes = [0; CANFD_MTU];
+    let seen = socket.recv_stamped(&mut bytes)?;
+    let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
+    let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+    Ok(Some(Stamped { frame, at }))
+}

@@ -1,0 +1,50 @@
+//! Random pauses that repeat from their seed.
+
+use std::time::Duration;
+
+/// SplitMix64, which is enough to spread the frames over the period of a timer tick.
+#[derive(Clone, Debug)]
+pub(super) struct Pauses {
+    state: u64,
+    shortest: Duration,
+    spread_ns: u64,
+}
+
+impl Pauses {
+    pub(super) fn new(seed: u64, (shortest, longest): (Duration, Duration)) -> Self {
+        let spread = longest.saturating_sub(shortest);
+        Self { state: seed, shortest, spread_ns: u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX) }
+    }
+
+    pub(super) fn next(&mut self) -> Duration {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^= z >> 31;
+        self.shortest + Duration::from_nanos(z % self.spread_ns.saturating_add(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_stay_in_range_and_repeat() {
+        let range = (Duration::from_micros(500), Duration::from_micros(1500));
+        let take = |seed| {
+            let mut pauses = Pauses::new(seed, range);
+            (0..1000).map(|_| pauses.next()).collect::<Vec<_>>()
+        };
+        assert!(take(1).iter().all(|pause| (range.0..=range.1).contains(pause)));
+        assert_eq!(take(1), take(1));
+        assert_ne!(take(1), take(2));
+    }
+
+    #[test]
+    fn a_fixed_pause_is_fixed() {
+        let mut pauses = Pauses::new(7, (Duration::from_millis(1), Duration::from_millis(1)));
+        assert!((0..10).all(|_| pauses.next() == Duration::from_millis(1)));
+    }
+}

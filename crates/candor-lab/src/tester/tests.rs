@@ -1,0 +1,178 @@
+use std::collections::VecDeque;
+
+use candor_core::frame::{FrameFormat, RawId};
+
+use super::*;
+
+/// What a scripted gateway does to the frame with a given number.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// Forwards it after this many nanoseconds.
+    Forward(i64),
+    /// Drops it.
+    Drop,
+    /// Forwards it twice.
+    Twice(i64),
+    /// Forwards it too late: during the wait for the next frame.
+    Late,
+}
+
+/// A gateway of which the tester sees only the interfaces.
+struct Script {
+    now: i64,
+    fates: Vec<Fate>,
+    sent: usize,
+    far: VecDeque<Stamped>,
+    held: Option<Frame>,
+    near: VecDeque<Stamped>,
+}
+
+impl Script {
+    fn new(fates: &[Fate]) -> Self {
+        let (far, near) = (VecDeque::new(), VecDeque::new());
+        Self { now: 5_000, fates: fates.to_vec(), sent: 0, far, held: None, near }
+    }
+
+    fn deliver(&mut self, frame: Frame, after: i64) {
+        self.far.push_back(Stamped { frame, at: RealtimeNs(self.now + after) });
+    }
+}
+
+impl Bench for Script {
+    fn now(&mut self) -> io::Result<RealtimeNs> {
+        Ok(RealtimeNs(self.now))
+    }
+
+    fn pause(&mut self, duration: Duration) {
+        self.now += i64::try_from(duration.as_nanos()).unwrap();
+    }
+
+    fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        self.now += 10;
+        self.near.push_back(Stamped { frame: *frame, at: RealtimeNs(self.now) });
+        if let Some(held) = self.held.take() {
+            self.deliver(held, 1);
+        }
+        match self.fates[self.sent] {
+            Fate::Forward(after) => self.deliver(*frame, after),
+            Fate::Drop => {}
+            Fate::Twice(after) => {
+                self.deliver(*frame, after);
+                self.deliver(*frame, after + 5);
+            }
+            Fate::Late => self.held = Some(*frame),
+        }
+        self.sent += 1;
+        Ok(())
+    }
+
+    fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        let seen = self.far.pop_front();
+        self.now = match &seen {
+            Some(seen) => self.now.max(seen.at.0),
+            None => self.now + i64::try_from(timeout.as_nanos()).unwrap(),
+        };
+        Ok(seen)
+    }
+
+    fn monitored(&mut self) -> io::Result<Option<Stamped>> {
+        Ok(self.near.pop_front())
+    }
+}
+
+fn law(frames: usize) -> Law {
+    Law {
+        template: Frame::classic(RawId(0x123), &[0, 0, 3, 4]).unwrap(),
+        frames: u32::try_from(frames).unwrap(),
+        warm_up: 0,
+        gap: (Duration::from_micros(1), Duration::from_micros(1)),
+        seed: 1,
+        timeout: Duration::from_secs(1),
+        wire: None,
+    }
+}
+
+fn run(fates: &[Fate]) -> Series {
+    measure(&mut Script::new(fates), &law(fates.len()), |_| {}).unwrap()
+}
+
+fn latencies(series: &Series) -> Vec<Option<i64>> {
+    series.samples.iter().map(|sample| sample.latency().map(|latency| latency.0)).collect()
+}
+
+#[test]
+fn every_frame_gets_its_own_latency() {
+    let series = run(&[Fate::Forward(300), Fate::Forward(100), Fate::Forward(200)]);
+    assert_eq!(latencies(&series), [Some(300), Some(100), Some(200)]);
+    assert_eq!((series.late_or_duplicate, series.foreign), (0, 0));
+    assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn a_lost_frame_does_not_shift_the_pairs() {
+    let series = run(&[Fate::Forward(300), Fate::Drop, Fate::Forward(200)]);
+    assert_eq!(latencies(&series), [Some(300), None, Some(200)]);
+    assert!(series.samples[1].monitor_ns.is_some());
+}
+
+#[test]
+fn duplicates_and_late_frames_are_counted_and_do_not_shift_the_pairs() {
+    let series = run(&[Fate::Twice(300), Fate::Forward(100), Fate::Late, Fate::Forward(200)]);
+    assert_eq!(latencies(&series), [Some(300), Some(100), None, Some(200)]);
+    assert_eq!((series.late_or_duplicate, series.foreign), (2, 0));
+}
+
+#[test]
+fn a_duplicate_of_the_last_frame_is_found_when_draining() {
+    assert_eq!(run(&[Fate::Twice(300)]).late_or_duplicate, 1);
+}
+
+#[test]
+fn strangers_are_not_taken_for_ours() {
+    let mut script = Script::new(&[Fate::Forward(300)]);
+    script.deliver(Frame::classic(RawId(0x7FF), &[0xFF, 0xFF]).unwrap(), 0);
+    script.deliver(Frame::classic(RawId(0x7FF), &[]).unwrap(), 0);
+    let series = measure(&mut script, &law(1), |_| {}).unwrap();
+    assert_eq!((series.late_or_duplicate, series.foreign), (0, 2));
+    assert_eq!(latencies(&series), [Some(300)]);
+}
+
+#[test]
+fn warm_up_frames_are_sent_but_not_recorded() {
+    let mut script = Script::new(&[Fate::Forward(900), Fate::Forward(1), Fate::Forward(2)]);
+    let mut told = Vec::new();
+    let series = measure(&mut script, &Law { warm_up: 1, ..law(2) }, |done| told.push(done)).unwrap();
+    assert_eq!(latencies(&series), [Some(1), Some(2)]);
+    assert_eq!(series.samples.iter().map(|sample| (sample.sequence, sample.tag)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
+    assert_eq!(told, [1, 2]);
+}
+
+#[test]
+fn tags_wrap_without_a_loss() {
+    let fates = vec![Fate::Forward(50); 65_540];
+    let series = run(&fates);
+    assert!(series.samples.iter().all(|sample| sample.latency().is_some()));
+    assert_eq!(series.samples.last().map(|sample| sample.tag), Some(3));
+}
+
+#[test]
+fn the_frame_time_of_the_far_wire_is_subtracted() {
+    let rate = BitRate::from_bits_per_second(1_000_000).unwrap();
+    let wire = Some(Wire { nominal: rate, data: None });
+    let law = Law { template: Frame::classic(RawId(0x123), &[0, 0]).unwrap(), wire, ..law(1) };
+    let series = measure(&mut Script::new(&[Fate::Forward(100_000)]), &law, |_| {}).unwrap();
+    // 123#0000 has 67 bits with its stuff bits and the 3 bits of intermission, so 64 µs at 1 Mbit/s without them.
+    assert_eq!(latencies(&series), [Some(36_000)]);
+}
+
+#[test]
+fn a_template_needs_room_for_the_number() {
+    let mut short = law(1);
+    short.template = Frame::classic(RawId(0x123), &[1]).unwrap();
+    assert!(short.check().is_err());
+    let mut remote = law(1);
+    remote.template = Frame { id: RawId(0x4000_0123), ..remote.template };
+    assert!(remote.check().is_err());
+    assert_eq!(law(1).template.format, FrameFormat::Classic);
+    assert!(law(1).check().is_ok());
+}
