@@ -95,7 +95,7 @@ pub struct Route {
     pub checksums: Checksums,
     /// Visible to local sockets?
     pub echo: Echo,
-    /// How many further gateway hops the frame may take, 1 to 6 (`cangw -l`).
+    /// How many gateway hops the frame may take in all, this one included, 1 to 6 (`cangw -l`).
     pub hop_limit: Option<u8>,
     /// Time stamp kept?
     pub timestamp: Timestamp,
