@@ -41,6 +41,32 @@ pub struct Stamped {
     pub dropped: u32,
 }
 
+/// What CAN a kernel has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Support {
+    /// None: built without it, or the module can is not there.
+    None,
+    /// The core, but no CAN_RAW sockets.
+    WithoutRaw,
+    /// CAN_RAW sockets.
+    Raw,
+}
+
+/// Asks the kernel for a CAN_RAW socket and says what its answer means.
+///
+/// # Errors
+/// Whatever `socket()` reports that is no such answer.
+pub fn support() -> io::Result<Support> {
+    match socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW) {
+        Ok(_socket) => Ok(Support::Raw),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAFNOSUPPORT) => Ok(Support::None),
+            Some(libc::EPROTONOSUPPORT) => Ok(Support::WithoutRaw),
+            _ => Err(error),
+        },
+    }
+}
+
 impl CanSocket {
     /// Opens a socket on an interface.
     ///

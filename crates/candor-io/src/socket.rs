@@ -25,7 +25,7 @@ pub(crate) const fn socklen<T>() -> socklen_t {
 /// A duration as the kernel wants it; one of more than 68 years is cut to that.
 pub(crate) fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
-        tv_sec: duration.as_secs().try_into().unwrap_or(i32::MAX.into()),
+        tv_sec: duration.as_secs().try_into().unwrap_or_else(|_beyond| i32::MAX.into()),
         tv_nsec: duration.subsec_nanos().into(),
     }
 }

@@ -15,7 +15,7 @@ mod request;
 
 pub use error::CangwError;
 pub use job::{CangwJob, JobCounters, JobFlags};
-pub use request::{add, delete, dump};
+pub use request::{add, delete, dump, probe};
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;

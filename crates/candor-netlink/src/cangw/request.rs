@@ -1,6 +1,13 @@
 //! Adding, deleting and listing jobs.
 
-use super::{AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, HEADER_BYTES, RTM_DELROUTE, RTM_GETROUTE, RTM_NEWROUTE};
+use candor_core::filter::Filter;
+use candor_core::rule::{Checksums, Modifications};
+use candor_io::can::InterfaceIndex;
+
+use super::{
+    AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, HEADER_BYTES, JobCounters, JobFlags, RTM_DELROUTE, RTM_GETROUTE,
+    RTM_NEWROUTE,
+};
 use crate::client::{Client, NetlinkError};
 use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
 
@@ -46,6 +53,29 @@ pub fn dump(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
         last = next;
     }
     Err(CangwError::Restless)
+}
+
+/// Asks whether jobs could be added: deletes a job that nobody has.
+///
+/// # Errors
+/// [`CangwError::NotPermitted`], [`CangwError::ModuleMissing`], or another [`CangwError`] with the reason.
+pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), CangwError> {
+    // Both interfaces are given: a delete request without them would flush all jobs.
+    let nobodys = CangwJob {
+        source: any_interface,
+        destination: any_interface,
+        flags: JobFlags(u16::MAX),
+        filter: Filter { id: u32::MAX, mask: u32::MAX },
+        hop_limit: 0,
+        uid: u32::MAX,
+        modifications: Modifications::default(),
+        checksums: Checksums::default(),
+        counters: JobCounters::default(),
+    };
+    match delete(client, &nobodys) {
+        Ok(()) | Err(CangwError::NoSuchJob) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn dump_once(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {

@@ -1,0 +1,157 @@
+//! Why a gateway cannot run, and what to type.
+
+use std::io;
+use std::path::PathBuf;
+
+use candor_netlink::cangw::CangwError;
+use candor_netlink::client::NetlinkError;
+
+/// A gateway that cannot start or cannot go on.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum GatewayError {
+    /// Another candor has the same jobs in the kernel; each frame would be forwarded twice.
+    #[error("Route {route:?} is already run by another candor (process {pid}); end that first: kill {pid}")]
+    AlreadyRunning {
+        /// The route both have.
+        route: String,
+        /// The other one.
+        pid: u32,
+    },
+    /// The plan asks for something that its engine cannot do.
+    #[error("The read-write engine cannot do what route {route:?} asks for: {what}; use --engine kernel")]
+    CannotDo {
+        /// Which route.
+        route: String,
+        /// What it asks for.
+        what: &'static str,
+    },
+    /// The module can-gw is not there.
+    #[error("The kernel module can-gw is not loaded; type: sudo modprobe can-gw")]
+    CangwMissing,
+    /// The module can-raw is not there.
+    #[error("The kernel has no CAN_RAW sockets; type: sudo modprobe can-raw")]
+    CanRawMissing,
+    /// A route allows more hops than the module.
+    #[error(
+        "Route {route:?} has the hop limit {limit}, but can-gw was loaded with max_hops={max_hops}; \
+         type: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={limit}"
+    )]
+    HopLimit {
+        /// Which route.
+        route: String,
+        /// What it asks for.
+        limit: u8,
+        /// What the module allows.
+        max_hops: u8,
+    },
+    /// A job was refused.
+    #[error("The kernel did not take a can-gw job of route {route:?}; nothing was left installed")]
+    Install {
+        /// Which route.
+        route: String,
+        /// Why.
+        source: CangwError,
+    },
+    /// An interface was unplugged or deleted while the gateway ran.
+    #[error("Interface {interface} (bus {bus:?}) is gone: it was unplugged or deleted")]
+    InterfaceGone {
+        /// The bus of the file.
+        bus: String,
+        /// Its interface.
+        interface: String,
+    },
+    /// There is no such interface.
+    #[error("There is no interface {interface} (bus {bus:?}){hint}")]
+    InterfaceMissing {
+        /// The bus of the file.
+        bus: String,
+        /// Its interface.
+        interface: String,
+        /// What there is instead and what to type; begins with a separator.
+        hint: String,
+    },
+    /// Jobs of this gateway are no longer in the kernel.
+    #[error("The can-gw jobs of route {route:?} are gone: somebody deleted them (cangw -F does that)")]
+    JobsGone {
+        /// One of the routes.
+        route: String,
+    },
+    /// The links or jobs of the kernel cannot be read.
+    #[error("The kernel does not say which interfaces it has")]
+    Links(#[source] NetlinkError),
+    /// Jobs cannot be listed.
+    #[error("The kernel does not say which can-gw jobs it has")]
+    ListJobs(#[source] CangwError),
+    /// The kernel was built without CAN.
+    #[error("This kernel has no CAN; type: candor lab shell, for a virtual machine that has it")]
+    NoCan,
+    /// The interface is something else.
+    #[error("Interface {interface} (bus {bus:?}) is no CAN interface{hint}")]
+    NotCan {
+        /// The bus of the file.
+        bus: String,
+        /// Its interface.
+        interface: String,
+        /// What there is instead and what to type; begins with a separator.
+        hint: String,
+    },
+    /// The user may not configure can-gw.
+    #[error(
+        "The kernel engine needs the capability CAP_NET_ADMIN in the initial user namespace; \
+         run it as root (sudo candor run …), or use --engine read-write, which needs no privilege"
+    )]
+    NotPermitted,
+    /// Jobs could not be removed.
+    #[error("The can-gw jobs of route {route:?} could not be removed; the next candor run will do it")]
+    Remove {
+        /// One of the routes.
+        route: String,
+        /// Why.
+        source: CangwError,
+    },
+    /// The list of what candor has put into the kernel cannot be kept.
+    #[error("{path} cannot be used; candor keeps there what to remove after a crash (CANDOR_RUN_DIR names another)", path = .0.path.display())]
+    RunDir(#[source] RunDirError),
+    /// A socket failed.
+    #[error("The CAN_RAW socket of interface {interface} failed")]
+    Socket {
+        /// Which interface.
+        interface: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// The system refused something ordinary.
+    #[error("{what} failed")]
+    System {
+        /// What.
+        what: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// A thread of the engine panicked: a bug.
+    #[error("The thread of interface {interface} panicked; this is a bug in candor")]
+    ThreadPanicked {
+        /// Which interface.
+        interface: String,
+    },
+}
+
+/// A file or folder of the run directory that cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{doing} failed")]
+pub struct RunDirError {
+    /// Which one.
+    pub path: PathBuf,
+    /// What was done with it.
+    pub doing: &'static str,
+    /// Why it failed.
+    #[source]
+    pub source: io::Error,
+}
+
+impl From<RunDirError> for GatewayError {
+    fn from(error: RunDirError) -> Self {
+        Self::RunDir(error)
+    }
+}

@@ -1,0 +1,113 @@
+//! One front for both engines.
+
+use candor_core::job::{self, Job};
+use candor_core::plan::{Engine, Plan};
+use candor_netlink::client::Client;
+
+use crate::counters::RouteCounters;
+use crate::error::GatewayError;
+use crate::kernel::KernelGateway;
+use crate::notice::Notice;
+use crate::preflight::Interfaces;
+use crate::read_write::ReadWriteGateway;
+
+/// A running gateway. Ends when it is dropped, also by a panic; [`stop`](Self::stop) says what was done.
+#[derive(Debug)]
+pub struct Gateway {
+    plan: Plan,
+    jobs: Vec<Job>,
+    interfaces: Interfaces,
+    client: Client,
+    engine: Running,
+}
+
+#[derive(Debug)]
+enum Running {
+    Kernel(KernelGateway),
+    ReadWrite(ReadWriteGateway),
+}
+
+/// How a gateway ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Jobs that were taken out of the kernel.
+    pub removed_jobs: usize,
+    /// Jobs that were no longer there.
+    pub missing_jobs: usize,
+    /// What there is to know from the last moments.
+    pub notices: Vec<Notice>,
+}
+
+impl Gateway {
+    /// Starts the engine that the plan names; nothing is left behind if it cannot start.
+    ///
+    /// The read-write engine interrupts its threads by SIGUSR2.
+    ///
+    /// # Errors
+    /// [`GatewayError`] with the reason and what to type.
+    pub fn start(plan: Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
+        let mut client = Client::open().map_err(GatewayError::Links)?;
+        let (interfaces, mut notices) = Interfaces::find(&mut client, &plan)?;
+        let jobs = job::lower(&plan);
+        let engine = match plan.engine() {
+            Engine::Kernel => {
+                let (engine, more) = KernelGateway::start(&plan, &jobs, &interfaces)?;
+                notices.extend(more);
+                Running::Kernel(engine)
+            }
+            Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces)?),
+        };
+        Ok((Self { plan, jobs, interfaces, client, engine }, notices))
+    }
+
+    /// What it runs.
+    #[must_use]
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The jobs of the plan, in the order of its routes.
+    #[must_use]
+    pub fn jobs(&self) -> &[Job] {
+        &self.jobs
+    }
+
+    /// Looks whether all is well; to be called about once a second.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if the gateway cannot go on: an interface or the jobs are gone, a thread failed.
+    pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
+        self.interfaces.still_there(&mut self.client, &self.plan)?;
+        match &mut self.engine {
+            Running::Kernel(engine) => engine.check(&self.plan).map(|()| Vec::new()),
+            Running::ReadWrite(engine) => engine.check(),
+        }
+    }
+
+    /// What every route has counted since the start, in the order of the plan.
+    ///
+    /// # Errors
+    /// [`GatewayError::ListJobs`] if the kernel does not tell.
+    pub fn counters(&mut self) -> Result<Vec<RouteCounters>, GatewayError> {
+        let by_job = match &mut self.engine {
+            Running::Kernel(engine) => engine.counters()?,
+            Running::ReadWrite(engine) => engine.counters(),
+        };
+        let mut by_route = vec![RouteCounters::default(); self.plan.routes().len()];
+        for (job, counters) in self.jobs.iter().zip(by_job) {
+            by_route[job.route.0] += counters;
+        }
+        Ok(by_route)
+    }
+
+    /// Ends the gateway and takes its jobs out of the kernel.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if jobs could not be removed or a thread had failed.
+    pub fn stop(self) -> Result<Ended, GatewayError> {
+        match self.engine {
+            Running::Kernel(engine) => engine.stop(&self.plan),
+            Running::ReadWrite(engine) => engine.stop(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The kernel engine: the plan's jobs in can-gw, installed whole or not at all, and taken out again.
+//!
+//! can-gw has no owners, so candor keeps a list of its own ([`run_dir`]): written before the first job is added, locked
+//! while the process lives, removed after the last job is gone. What a dead candor left is adopted or removed.
+
+mod installed;
+mod run_dir;
+mod takeover;
+
+use std::collections::BTreeMap;
+
+use candor_core::job::Job;
+use candor_core::plan::{Plan, RouteIndex};
+use candor_netlink::cangw::{self, CangwError, CangwJob};
+use candor_netlink::client::Client;
+
+use crate::counters::{Followed, RouteCounters};
+use crate::error::GatewayError;
+use crate::gateway::Ended;
+use crate::notice::Notice;
+use crate::preflight::Interfaces;
+use installed::Installed;
+use run_dir::{Instance, RunDir};
+use takeover::Takeover;
+
+/// Where can-gw says how many hops it allows.
+const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
+
+/// Jobs in the kernel that go away with this value.
+#[derive(Debug)]
+pub(crate) struct KernelGateway {
+    installed: Installed,
+    routes: Vec<RouteIndex>,
+    followed: Vec<Followed>,
+}
+
+impl KernelGateway {
+    pub(crate) fn start(
+        plan: &Plan,
+        jobs: &[Job],
+        interfaces: &Interfaces,
+    ) -> Result<(Self, Vec<Notice>), GatewayError> {
+        let mut client = Client::open().map_err(GatewayError::Links)?;
+        may_configure(&mut client, jobs, interfaces)?;
+        hop_limits_fit(plan)?;
+        let wanted: Vec<_> =
+            jobs.iter().map(|job| CangwJob::new(job, interfaces.index(job.from), interfaces.index(job.to))).collect();
+        let routes: Vec<_> = jobs.iter().map(|job| job.route).collect();
+        let name = |position: usize| plan.route(routes[position]).name.clone();
+
+        let mut run_dir = RunDir::open()?;
+        refuse_twins(run_dir.alive(), &wanted, name)?;
+        let present = cangw::dump(&mut client).map_err(GatewayError::ListJobs)?;
+        let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
+        let entry = run_dir.announce(&wanted)?;
+
+        let mut installed = Installed::new(client, entry);
+        installed.take_over(&wanted[wanted.len() - takeover.adopted..]);
+        for (job, _pid) in &takeover.leftovers {
+            installed.remove_leftover(job).map_err(GatewayError::ListJobs)?;
+        }
+        for position in (0..wanted.len() - takeover.adopted).rev() {
+            let refused = |source| GatewayError::Install { route: name(position), source };
+            installed.add(&wanted[position]).map_err(refused)?;
+        }
+        run_dir.forget_dead()?;
+
+        let now = installed.list().map_err(GatewayError::ListJobs)?;
+        let followed = now.into_iter().map(|job| Followed::from_now(job.unwrap_or_default())).collect();
+        Ok((Self { installed, routes: routes.clone(), followed }, notices(&takeover, name)))
+    }
+
+    pub(crate) fn check(&mut self, plan: &Plan) -> Result<(), GatewayError> {
+        match self.refresh()? {
+            Some(position) => Err(GatewayError::JobsGone { route: plan.route(self.routes[position]).name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// By job, in the order of the plan.
+    pub(crate) fn counters(&mut self) -> Result<Vec<RouteCounters>, GatewayError> {
+        self.refresh()?;
+        Ok(self.followed.iter().map(Followed::total).collect())
+    }
+
+    pub(crate) fn stop(mut self, plan: &Plan) -> Result<Ended, GatewayError> {
+        let first = self.routes.first().map_or_else(String::new, |&route| plan.route(route).name.clone());
+        let (removed_jobs, missing_jobs) =
+            self.installed.remove_all().map_err(|source| GatewayError::Remove { route: first, source })?;
+        Ok(Ended { removed_jobs, missing_jobs, notices: Vec::new() })
+    }
+
+    /// Follows the counters and gives the position of a job that is not there any more.
+    fn refresh(&mut self) -> Result<Option<usize>, GatewayError> {
+        let now = self.installed.list().map_err(GatewayError::ListJobs)?;
+        for (followed, now) in self.followed.iter_mut().zip(&now) {
+            if let Some(now) = now {
+                followed.follow(*now);
+            }
+        }
+        Ok(now.iter().position(Option::is_none))
+    }
+}
+
+fn may_configure(client: &mut Client, jobs: &[Job], interfaces: &Interfaces) -> Result<(), GatewayError> {
+    let Some(job) = jobs.first() else { return Ok(()) };
+    cangw::probe(client, interfaces.index(job.from)).map_err(|error| match error {
+        CangwError::ModuleMissing => GatewayError::CangwMissing,
+        CangwError::NotPermitted => GatewayError::NotPermitted,
+        other => GatewayError::ListJobs(other),
+    })
+}
+
+/// can-gw answers a hop limit above its own with a bare EINVAL.
+fn hop_limits_fit(plan: &Plan) -> Result<(), GatewayError> {
+    let Some(max_hops) = std::fs::read_to_string(MAX_HOPS_FILE).ok().and_then(|text| text.trim().parse().ok()) else {
+        return Ok(());
+    };
+    let beyond = plan.routes().iter().find_map(|route| route.hop_limit.filter(|&l| l > max_hops).map(|l| (route, l)));
+    match beyond {
+        Some((route, limit)) => Err(GatewayError::HopLimit { route: route.name.clone(), limit, max_hops }),
+        None => Ok(()),
+    }
+}
+
+fn refuse_twins(alive: &[Instance], wanted: &[CangwJob], name: impl Fn(usize) -> String) -> Result<(), GatewayError> {
+    for other in alive {
+        if let Some(position) = wanted.iter().position(|job| other.jobs.contains(job)) {
+            return Err(GatewayError::AlreadyRunning { route: name(position), pid: other.pid });
+        }
+    }
+    Ok(())
+}
+
+fn notices(takeover: &Takeover, name: impl Fn(usize) -> String) -> Vec<Notice> {
+    let by_pid = |pids: &mut dyn Iterator<Item = u32>| {
+        pids.fold(BTreeMap::<_, usize>::new(), |mut counts, pid| {
+            *counts.entry(pid).or_default() += 1;
+            counts
+        })
+    };
+    let adopted = by_pid(&mut takeover.adopted_from.iter().copied());
+    let removed = by_pid(&mut takeover.leftovers.iter().map(|(_, pid)| *pid));
+    let adopted = adopted.into_iter().map(|(pid, jobs)| Notice::Adopted { jobs, pid });
+    let removed = removed.into_iter().map(|(pid, jobs)| Notice::RemovedLeftovers { jobs, pid });
+    let mut foreign: Vec<_> = takeover.foreign_twins.iter().map(|&position| name(position)).collect();
+    foreign.dedup();
+    adopted.chain(removed).chain(foreign.into_iter().map(|route| Notice::ForeignDuplicate { route })).collect()
+}

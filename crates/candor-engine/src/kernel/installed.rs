@@ -1,0 +1,80 @@
+//! Jobs that are in the kernel because of this process, and that leave it with this process.
+
+use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
+use candor_netlink::client::Client;
+
+use super::run_dir::Entry;
+
+/// Owns jobs in the kernel. Dropping removes them, so an error or a panic half-way leaves nothing.
+#[derive(Debug)]
+pub(super) struct Installed {
+    client: Client,
+    /// In the order of the plan, which is the kernel's order too.
+    jobs: Vec<CangwJob>,
+    entry: Entry,
+}
+
+impl Installed {
+    pub(super) const fn new(client: Client, entry: Entry) -> Self {
+        Self { client, jobs: Vec::new(), entry }
+    }
+
+    /// Makes jobs that are in the kernel already this process's own.
+    pub(super) fn take_over(&mut self, jobs: &[CangwJob]) {
+        self.jobs.extend_from_slice(jobs);
+    }
+
+    /// Adds a job in front of those that are owned.
+    pub(super) fn add(&mut self, job: &CangwJob) -> Result<(), CangwError> {
+        cangw::add(&mut self.client, job)?;
+        self.jobs.insert(0, *job);
+        Ok(())
+    }
+
+    /// Removes a job that a dead process left.
+    pub(super) fn remove_leftover(&mut self, job: &CangwJob) -> Result<(), CangwError> {
+        match cangw::delete(&mut self.client, job) {
+            Ok(()) | Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What the kernel shows of every owned job; `None` for one that is gone.
+    pub(super) fn list(&mut self) -> Result<Vec<Option<JobCounters>>, CangwError> {
+        let present = cangw::dump(&mut self.client)?;
+        let mut taken = vec![false; present.len()];
+        Ok(self
+            .jobs
+            .iter()
+            .map(|own| {
+                let found = (0..present.len()).find(|&at| !taken[at] && present[at].is_same_job(own))?;
+                taken[found] = true;
+                Some(present[found].counters)
+            })
+            .collect())
+    }
+
+    /// Removes all owned jobs and says how many were removed and how many were gone already.
+    ///
+    /// On an error the rest stays owned, and the run directory keeps the list of them.
+    pub(super) fn remove_all(&mut self) -> Result<(usize, usize), CangwError> {
+        let (mut removed, mut missing) = (0, 0);
+        while let Some(job) = self.jobs.last() {
+            match cangw::delete(&mut self.client, job) {
+                Ok(()) => removed += 1,
+                Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => missing += 1,
+                Err(error) => return Err(error),
+            }
+            self.jobs.pop();
+        }
+        self.entry.forget();
+        Ok((removed, missing))
+    }
+}
+
+impl Drop for Installed {
+    fn drop(&mut self) {
+        // Nobody is left to tell: what could not be removed stays listed in the run directory.
+        let _ = self.remove_all();
+    }
+}

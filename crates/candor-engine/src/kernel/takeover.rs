@@ -1,0 +1,141 @@
+//! Which jobs of dead processes can stay, which must go. Pure.
+
+use candor_netlink::cangw::CangwJob;
+
+use super::run_dir::Instance;
+
+/// What to do with the jobs that are in the kernel at the start.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Takeover {
+    /// So many of the wanted jobs, counted from the last, are there already and in the right order.
+    ///
+    /// A new job becomes the first of the kernel's list, so only the end of the wanted order can be kept.
+    pub(super) adopted: usize,
+    /// The processes that left those.
+    pub(super) adopted_from: Vec<u32>,
+    /// Jobs of dead processes that are not kept, and whose they were.
+    pub(super) leftovers: Vec<(CangwJob, u32)>,
+    /// Wanted jobs that are in the kernel by somebody else's hand.
+    pub(super) foreign_twins: Vec<usize>,
+}
+
+impl Takeover {
+    /// Compares what is wanted with what is present (newest first, as the kernel lists it).
+    pub(super) fn of(wanted: &[CangwJob], dead: &[Instance], present: &[CangwJob]) -> Self {
+        let mut owners = owners(dead);
+        let mut ours = Vec::new();
+        let mut foreign = Vec::new();
+        for job in present {
+            match owners.iter().position(|(owned, _)| owned.is_same_job(job)) {
+                Some(position) => ours.push(owners.swap_remove(position)),
+                None => foreign.push(job),
+            }
+        }
+        let mut takeover = Self {
+            foreign_twins: (0..wanted.len())
+                .filter(|&position| foreign.iter().any(|job| job.is_same_job(&wanted[position])))
+                .collect(),
+            ..Self::default()
+        };
+        let mut end = ours.len();
+        let mut kept = vec![false; ours.len()];
+        for job in wanted.iter().rev() {
+            let Some(found) = ours[..end].iter().rposition(|(owned, _)| owned.is_same_job(job)) else { break };
+            kept[found] = true;
+            takeover.adopted_from.push(ours[found].1);
+            takeover.adopted += 1;
+            end = found;
+        }
+        takeover.leftovers = ours.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(owned, _)| owned).collect();
+        takeover
+    }
+}
+
+/// The jobs of dead processes with their owners. Where two list the same job (one adopted it from the other and died
+/// before it could say so), it counts once.
+fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
+    let mut owners: Vec<(CangwJob, u32)> = Vec::new();
+    for instance in dead {
+        let mut known: Vec<_> = owners.iter().map(|(job, _)| *job).collect();
+        for job in &instance.jobs {
+            match known.iter().position(|other| other == job) {
+                Some(position) => drop(known.swap_remove(position)),
+                None => owners.push((*job, instance.pid)),
+            }
+        }
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::filter::Filter;
+    use candor_core::rule::{Checksums, Modifications};
+    use candor_io::can::InterfaceIndex;
+    use candor_netlink::cangw::{JobCounters, JobFlags};
+
+    use super::*;
+
+    fn job(id: u32) -> CangwJob {
+        CangwJob {
+            source: InterfaceIndex::new(1).unwrap(),
+            destination: InterfaceIndex::new(2).unwrap(),
+            flags: JobFlags::default(),
+            filter: Filter { id, mask: 0x7FF },
+            hop_limit: 0,
+            uid: 0,
+            modifications: Modifications::default(),
+            checksums: Checksums::default(),
+            counters: JobCounters { handled: id, ..JobCounters::default() },
+        }
+    }
+
+    fn jobs(ids: &[u32]) -> Vec<CangwJob> {
+        ids.iter().copied().map(job).collect()
+    }
+
+    fn dead(pid: u32, ids: &[u32]) -> Instance {
+        Instance {
+            pid,
+            jobs: jobs(ids).iter().map(|job| CangwJob { counters: JobCounters::default(), ..*job }).collect(),
+        }
+    }
+
+    fn left(takeover: &Takeover) -> Vec<(u32, u32)> {
+        takeover.leftovers.iter().map(|(job, pid)| (job.filter.id, *pid)).collect()
+    }
+
+    #[test]
+    fn an_unchanged_plan_is_adopted_whole() {
+        let takeover = Takeover::of(&jobs(&[1, 2, 3]), &[dead(9, &[1, 2, 3])], &jobs(&[1, 2, 3]));
+        assert_eq!((takeover.adopted, takeover.leftovers.len()), (3, 0));
+        assert_eq!(takeover.adopted_from, [9, 9, 9]);
+    }
+
+    #[test]
+    fn only_the_end_of_the_order_can_stay() {
+        let takeover = Takeover::of(&jobs(&[1, 7, 2, 3]), &[dead(9, &[1, 2, 3, 4])], &jobs(&[1, 2, 3, 4]));
+        assert_eq!(takeover.adopted, 2);
+        assert_eq!(left(&takeover), [(1, 9), (4, 9)]);
+    }
+
+    #[test]
+    fn another_order_is_made_anew() {
+        let takeover = Takeover::of(&jobs(&[3, 2, 1]), &[dead(9, &[1, 2, 3])], &jobs(&[1, 2, 3]));
+        assert_eq!(takeover.adopted, 1);
+        assert_eq!(left(&takeover), [(2, 9), (3, 9)]);
+    }
+
+    #[test]
+    fn foreign_jobs_are_left_alone() {
+        let takeover = Takeover::of(&jobs(&[1]), &[], &jobs(&[1, 5]));
+        assert_eq!(takeover, Takeover { foreign_twins: vec![0], ..Takeover::default() });
+    }
+
+    #[test]
+    fn a_job_that_two_dead_processes_list_is_one_job() {
+        let present = jobs(&[1, 1]);
+        let takeover = Takeover::of(&[], &[dead(8, &[1]), dead(9, &[1])], &present);
+        assert_eq!(left(&takeover), [(1, 8)]);
+    }
+}

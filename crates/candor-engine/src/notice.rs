@@ -1,0 +1,133 @@
+//! What a person should know although the gateway runs.
+
+use std::fmt;
+
+use candor_core::units::BitRate;
+
+/// Something worth a line, each with what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Jobs of a candor that died were taken over; frames kept flowing.
+    Adopted {
+        /// How many.
+        jobs: usize,
+        /// The process that left them.
+        pid: u32,
+    },
+    /// The bus has another bit rate than the file says.
+    BitRateDiffers {
+        /// The interface.
+        interface: String,
+        /// Which of its rates.
+        which: &'static str,
+        /// What the file says.
+        expected: BitRate,
+        /// What the interface has.
+        found: BitRate,
+    },
+    /// The outgoing interface takes classic frames only.
+    FdDoesNotFit {
+        /// The route.
+        route: String,
+        /// The interface.
+        interface: String,
+    },
+    /// An equal job that is not candor's is in the kernel.
+    ForeignDuplicate {
+        /// The route.
+        route: String,
+    },
+    /// The interface is down.
+    InterfaceDown {
+        /// The interface.
+        interface: String,
+    },
+    /// A socket lost frames because the engine was too slow.
+    ReceiveOverflow {
+        /// The interface.
+        interface: String,
+        /// Frames lost since the last such notice.
+        frames: u32,
+    },
+    /// Jobs of a candor that died were removed.
+    RemovedLeftovers {
+        /// How many.
+        jobs: usize,
+        /// The process that left them.
+        pid: u32,
+    },
+    /// Frames could not be sent; said once for each errno and interface.
+    SendFailed {
+        /// The interface.
+        interface: String,
+        /// Why.
+        errno: i32,
+    },
+}
+
+impl Notice {
+    /// Whether it is about something that is not as it should be.
+    #[must_use]
+    pub const fn is_warning(&self) -> bool {
+        !matches!(self, Self::Adopted { .. } | Self::RemovedLeftovers { .. })
+    }
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Adopted { jobs, pid } => {
+                write!(f, "Adopted {} of candor process {pid}, which died", count(*jobs))
+            }
+            Self::BitRateDiffers { interface, which, expected, found } => {
+                write!(f, "Interface {interface} has the {which} {found}, but the file says {expected}")
+            }
+            Self::FdDoesNotFit { route, interface } => write!(
+                f,
+                "Route {route:?} takes FD frames, but {interface} sends classic ones only and will drop them; set it \
+                 down and type: sudo ip link set {interface} mtu 72 (vcan) or sudo ip link set {interface} type can \
+                 fd on dbitrate RATE"
+            ),
+            Self::ForeignDuplicate { route } => write!(
+                f,
+                "can-gw already had a job equal to that of route {route:?}, which candor did not make; frames are \
+                 forwarded twice until it is deleted (cangw -L lists it)"
+            ),
+            Self::InterfaceDown { interface } => write!(
+                f,
+                "Interface {interface} is down; nothing is forwarded from or to it until you type: sudo ip link set \
+                 {interface} up"
+            ),
+            Self::ReceiveOverflow { interface, frames } => {
+                write!(f, "{frames} frames from {interface} were lost because they came faster than they were read")
+            }
+            Self::RemovedLeftovers { jobs, pid } => {
+                write!(f, "Removed {} of candor process {pid}, which died", count(*jobs))
+            }
+            Self::SendFailed { interface, errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "Frames to {interface} are dropped: {error}{}", advice(*errno, interface))
+            }
+        }
+    }
+}
+
+fn count(jobs: usize) -> String {
+    if jobs == 1 { "1 can-gw job".into() } else { format!("{jobs} can-gw jobs") }
+}
+
+/// What the errnos of a CAN_RAW `write()` mean for a gateway.
+fn advice(errno: i32, interface: &str) -> String {
+    match errno {
+        EINVAL | EMSGSIZE => " (FD frames for an interface that sends classic ones only)".into(),
+        ENETDOWN => format!("; type: sudo ip link set {interface} up"),
+        ENOBUFS => format!(" (its queue is full); type: sudo ip link set {interface} txqueuelen 1000"),
+        _ => String::new(),
+    }
+}
+
+const EINVAL: i32 = 22;
+const EMSGSIZE: i32 = 90;
+const ENETDOWN: i32 = 100;
+const ENOBUFS: i32 = 105;

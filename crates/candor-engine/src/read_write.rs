@@ -1,0 +1,124 @@
+//! The read-write engine: the papers' simplest user-space gateway.
+//!
+//! One CAN_RAW socket for each interface, one thread for each bus that frames come from: a blocking `read()`, the
+//! compiled rules, a `write()` for each job that sends. Needs no privilege.
+//!
+//! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
+//! (told as [`Notice::ReceiveOverflow`]), and frames reach it only after the kernel's own listeners.
+
+mod filters;
+mod shared;
+mod worker;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use candor_core::job::Job;
+use candor_core::plan::{BusIndex, Plan};
+use candor_core::ruleset::RuleSet;
+use candor_io::signal::{self, WakeUp};
+
+use crate::counters::RouteCounters;
+use crate::error::GatewayError;
+use crate::gateway::Ended;
+use crate::notice::Notice;
+use crate::preflight::{self, Interfaces};
+use shared::{Port, Shared};
+use worker::Stopped;
+
+/// How long to wait between two wake-ups of a thread that is to end.
+const WAKE_INTERVAL: Duration = Duration::from_millis(1);
+
+/// Threads that forward frames until this value is gone.
+#[derive(Debug)]
+pub(crate) struct ReadWriteGateway {
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    bus: BusIndex,
+    wake_up: WakeUp,
+    /// `None` after it has been joined.
+    thread: Option<JoinHandle<Result<Stopped, GatewayError>>>,
+}
+
+impl ReadWriteGateway {
+    pub(crate) fn start(plan: &Plan, jobs: &[Job], interfaces: &Interfaces) -> Result<Self, GatewayError> {
+        preflight::read_write_can_do(plan, jobs)?;
+        signal::allow_wake_ups()
+            .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
+        let ports = (0..plan.buses().len()).map(|bus| Port::open(plan, BusIndex(bus), jobs, interfaces));
+        let shared = Arc::new(Shared::new(
+            RuleSet::compile(jobs, plan.buses().len()),
+            ports.collect::<Result<_, _>>()?,
+            jobs.len(),
+        ));
+        let sources = (0..plan.buses().len()).map(BusIndex).filter(|bus| jobs.iter().any(|job| job.from == *bus));
+        // From here on dropping the value ends the threads that have been started.
+        let mut gateway = Self { shared, workers: Vec::new() };
+        for bus in sources {
+            let wake_up = WakeUp::new();
+            let (shared, target) = (Arc::clone(&gateway.shared), wake_up.clone());
+            let thread = std::thread::Builder::new()
+                .name(format!("route-{}", interfaces.link(bus).name))
+                .spawn(move || worker::run(&shared, bus, &target))
+                .map_err(|source| GatewayError::System { what: "Starting a thread", source })?;
+            gateway.workers.push(Worker { bus, wake_up, thread: Some(thread) });
+        }
+        Ok(gateway)
+    }
+
+    pub(crate) fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
+        for position in 0..self.workers.len() {
+            if self.workers[position].thread.as_ref().is_some_and(JoinHandle::is_finished) {
+                self.join(position)?;
+            }
+        }
+        Ok(self.shared.notices())
+    }
+
+    /// By job, in the order of the plan.
+    pub(crate) fn counters(&self) -> Vec<RouteCounters> {
+        self.shared.counters.iter().map(shared::JobCounts::read).collect()
+    }
+
+    pub(crate) fn stop(mut self) -> Result<Ended, GatewayError> {
+        self.end()?;
+        Ok(Ended { notices: self.shared.notices(), ..Ended::default() })
+    }
+
+    /// Ends all threads; gives the first failure among them.
+    fn end(&mut self) -> Result<(), GatewayError> {
+        self.shared.stop.store(true, Ordering::Release);
+        let mut outcome = Ok(());
+        for position in 0..self.workers.len() {
+            // Every thread is joined, also after one that failed.
+            let ended = self.join(position);
+            outcome = outcome.and(ended);
+        }
+        outcome
+    }
+
+    /// Wakes a thread until it ends.
+    fn join(&mut self, position: usize) -> Result<(), GatewayError> {
+        let worker = &mut self.workers[position];
+        let Some(thread) = worker.thread.take() else { return Ok(()) };
+        while !thread.is_finished() {
+            worker.wake_up.wake().map_err(|source| GatewayError::System { what: "Waking a thread", source })?;
+            std::thread::sleep(WAKE_INTERVAL);
+        }
+        let panicked = || GatewayError::ThreadPanicked { interface: self.shared.port(worker.bus).interface.clone() };
+        thread.join().map_err(|_panic| panicked())?.map(|Stopped| ())
+    }
+}
+
+impl Drop for ReadWriteGateway {
+    fn drop(&mut self) {
+        // Nobody is left to tell.
+        let _ = self.end();
+    }
+}

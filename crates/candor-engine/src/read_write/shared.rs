@@ -1,0 +1,172 @@
+//! What the threads and their supervisor share. The threads only bump numbers; words are made by the supervisor.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use candor_core::job::Job;
+use candor_core::plan::{BusIndex, Echo, Plan};
+use candor_core::ruleset::RuleSet;
+use candor_io::can::{CanSocket, Loopback, Options, Stamps};
+
+use super::filters;
+use crate::counters::RouteCounters;
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::preflight::{self, Interfaces};
+
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) rules: RuleSet,
+    pub(super) ports: Vec<Port>,
+    /// By job.
+    pub(super) counters: Vec<JobCounts>,
+    pub(super) stop: AtomicBool,
+}
+
+/// A bus and the socket on its interface.
+#[derive(Debug)]
+pub(super) struct Port {
+    pub(super) bus: String,
+    pub(super) interface: String,
+    pub(super) socket: CanSocket,
+    /// Errnos of `write()` not told yet.
+    pub(super) failures: ErrnoSet,
+    /// Drops of the receive queue that have been told.
+    told_drops: AtomicU32,
+}
+
+/// The counters of one job on a cache line of their own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct JobCounts {
+    pub(super) handled: Count,
+    pub(super) dropped: Count,
+    pub(super) deleted: Count,
+}
+
+/// A number that one thread raises and others read.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+/// Errnos that have occurred and those of them that were told, as bits.
+#[derive(Debug, Default)]
+pub(super) struct ErrnoSet {
+    seen: [AtomicU64; 3],
+    told: [AtomicU64; 3],
+}
+
+impl Shared {
+    pub(super) fn new(rules: RuleSet, ports: Vec<Port>, jobs: usize) -> Self {
+        let counters = (0..jobs).map(|_| JobCounts::default()).collect();
+        Self { rules, ports, counters, stop: AtomicBool::new(false) }
+    }
+
+    pub(super) fn port(&self, bus: BusIndex) -> &Port {
+        &self.ports[bus.0]
+    }
+
+    /// What has happened since the last call.
+    pub(super) fn notices(&self) -> Vec<Notice> {
+        self.ports.iter().flat_map(Port::notices).collect()
+    }
+}
+
+impl Port {
+    pub(super) fn open(
+        plan: &Plan,
+        bus: BusIndex,
+        jobs: &[Job],
+        interfaces: &Interfaces,
+    ) -> Result<Self, GatewayError> {
+        let interface = interfaces.link(bus).name.clone();
+        let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
+        let options = Options {
+            filters: &filters::wanted(jobs, bus),
+            loopback: if echo { Loopback::On } else { Loopback::Off },
+            stamps: Stamps::Off,
+        };
+        let bus_name = plan.bus(bus).name.clone();
+        match CanSocket::open(interfaces.index(bus), &options) {
+            Ok(socket) => {
+                let (failures, told_drops) = (ErrnoSet::default(), AtomicU32::new(0));
+                Ok(Self { bus: bus_name, interface, socket, failures, told_drops })
+            }
+            Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface)),
+            Err(source) => Err(GatewayError::Socket { interface, source }),
+        }
+    }
+
+    fn notices(&self) -> Vec<Notice> {
+        let failures = self.failures.take_untold();
+        let mut notices: Vec<_> =
+            failures.map(|errno| Notice::SendFailed { interface: self.interface.clone(), errno }).collect();
+        // Kernels before 4.12 do not count.
+        let drops = self.socket.dropped().unwrap_or_default();
+        let frames = drops.wrapping_sub(self.told_drops.swap(drops, Ordering::Relaxed));
+        if frames != 0 {
+            notices.push(Notice::ReceiveOverflow { interface: self.interface.clone(), frames });
+        }
+        notices
+    }
+}
+
+impl JobCounts {
+    pub(super) fn read(&self) -> RouteCounters {
+        let value = |count: &Count| count.0.load(Ordering::Relaxed);
+        RouteCounters { handled: value(&self.handled), dropped: value(&self.dropped), deleted: value(&self.deleted) }
+    }
+}
+
+impl Count {
+    /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.
+    pub(super) fn bump(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+impl ErrnoSet {
+    pub(super) fn note(&self, errno: i32) {
+        let Some((word, bit)) = place(errno) else { return };
+        self.seen[word].fetch_or(bit, Ordering::Relaxed);
+    }
+
+    /// The errnos that occurred for the first time since the last call.
+    fn take_untold(&self) -> impl Iterator<Item = i32> {
+        (0..=MAX_ERRNO).filter(|&errno| {
+            let Some((word, bit)) = place(errno) else { return false };
+            self.seen[word].load(Ordering::Relaxed) & bit != 0
+                && self.told[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
+        })
+    }
+}
+
+/// The largest errno of Linux is 133.
+const MAX_ERRNO: i32 = 191;
+
+fn place(errno: i32) -> Option<(usize, u64)> {
+    let errno = usize::try_from(errno).ok().filter(|errno| *errno <= MAX_ERRNO.unsigned_abs() as usize)?;
+    Some((errno / 64, 1 << (errno % 64)))
+}
+
+/// Whether an error of a socket says that its interface is no more.
+pub(super) fn is_gone(error: &std::io::Error) -> bool {
+    const ENXIO: i32 = 6;
+    const ENODEV: i32 = 19;
+    matches!(error.raw_os_error(), Some(ENXIO | ENODEV))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_errno_is_told_once() {
+        let set = ErrnoSet::default();
+        for errno in [105, 22, 105, -3, 9999] {
+            set.note(errno);
+        }
+        assert_eq!(set.take_untold().collect::<Vec<_>>(), [22, 105]);
+        set.note(105);
+        set.note(100);
+        assert_eq!(set.take_untold().collect::<Vec<_>>(), [100]);
+    }
+}

@@ -1,0 +1,84 @@
+//! The thread of one source bus: the whole data path.
+
+use std::io::{self, ErrorKind};
+use std::sync::atomic::Ordering;
+
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::plan::BusIndex;
+use candor_core::ruleset::Routed;
+use candor_io::signal::WakeUp;
+
+use super::shared::{Port, Shared, is_gone};
+use crate::error::GatewayError;
+
+/// The thread ended because it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stopped;
+
+/// Forwards frames of one bus until it is stopped or an interface is gone.
+///
+/// Nothing is allocated, formatted or locked for a frame.
+pub(super) fn run(shared: &Shared, from: BusIndex, wake_up: &WakeUp) -> Result<Stopped, GatewayError> {
+    let _woken_here = wake_up.target_this_thread();
+    let source = shared.port(from);
+    let mut received = [0; CANFD_MTU];
+    let mut gone = None;
+    while !shared.stop.load(Ordering::Acquire) {
+        let len = match source.socket.read(&mut received) {
+            Ok(len) => len,
+            Err(error) => {
+                survive(source, error)?;
+                continue;
+            }
+        };
+        let Ok(frame) = Frame::from_kernel(&received[..len]) else { continue };
+        shared.rules.route(from, &frame, |job, routed| {
+            let counters = &shared.counters[job];
+            match routed {
+                Routed::Delete => counters.deleted.bump(),
+                Routed::Send { to, frame } => match send(shared, to, frame) {
+                    Ok(()) => counters.handled.bump(),
+                    Err(error) => {
+                        counters.dropped.bump();
+                        let port = shared.port(to);
+                        if is_gone(&error) {
+                            gone = Some(to);
+                        } else {
+                            port.failures.note(error.raw_os_error().unwrap_or_default());
+                        }
+                    }
+                },
+            }
+        });
+        if let Some(bus) = gone {
+            return Err(interface_gone(shared.port(bus)));
+        }
+    }
+    Ok(Stopped)
+}
+
+fn send(shared: &Shared, to: BusIndex, frame: &Frame) -> io::Result<()> {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    loop {
+        match shared.port(to).socket.write(&bytes[..len]) {
+            // A wake-up while the socket's own queue is full: go on waiting unless it is time to end.
+            Err(error) if error.kind() == ErrorKind::Interrupted && !shared.stop.load(Ordering::Acquire) => {}
+            result => return result,
+        }
+    }
+}
+
+/// Errors of `read()` after which it makes sense to read again.
+fn survive(port: &Port, error: io::Error) -> Result<(), GatewayError> {
+    match error.kind() {
+        // The interface went down: it is told once, and frames come again when it is up.
+        ErrorKind::NetworkDown | ErrorKind::Interrupted => Ok(()),
+        _ if is_gone(&error) => Err(interface_gone(port)),
+        _ => Err(GatewayError::Socket { interface: port.interface.clone(), source: error }),
+    }
+}
+
+fn interface_gone(port: &Port) -> GatewayError {
+    GatewayError::InterfaceGone { bus: port.bus.clone(), interface: port.interface.clone() }
+}
