@@ -62,14 +62,14 @@ fn read_one(file: &PathBuf) -> Result<Record, Box<dyn std::error::Error>> {
 fn as_json(records: &[Record]) -> serde_json::Value {
     let summaries: Vec<Summary> = records.iter().map(Summary::of).collect();
     let one = |record: &Record, summary: &Summary| {
-        let figures = summary.figures.map(|figures| {
-            figures.columns().map(|(name, latency)| (format!("{name}_ns"), latency.0.into())).into_iter().collect()
+        let figures: Option<serde_json::Map<String, serde_json::Value>> = summary.figures.map(|figures| {
+            figures.columns().into_iter().map(|(name, latency)| (format!("{name}_ns"), latency.0.into())).collect()
         });
         json!({
             "conditions": record.header,
             "frames": summary.frames,
             "lost": summary.lost,
-            "latency": figures.unwrap_or(serde_json::Value::Null),
+            "latency": figures,
             "p50_ratio_to_kernel": report::ratio_to_kernel(&summaries, summary),
             "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
         })

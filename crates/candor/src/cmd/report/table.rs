@@ -31,7 +31,7 @@ pub(super) fn text(records: &[Record]) -> String {
 
 fn table(records: &[Record], summaries: &[Summary]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::UTF8_BORDERS_ONLY).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["gateway", "unit", "frames", "lost", "min", "p50", "p90", "p99", "max"]);
     for (record, summary) in records.iter().zip(summaries) {
         for (row, (unit, show)) in units(&record.header).into_iter().enumerate() {
