@@ -9,6 +9,7 @@
 
 pub mod code;
 pub mod diagnostic;
+pub mod promises;
 pub mod spec;
 
 mod check;
@@ -38,7 +39,7 @@ pub struct Loaded {
 /// Every mistake in the file, and the warnings too, in the order of the file. There is at least one of
 /// [`diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
 pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
-    let text = parse::limits::text(bytes).map_err(|diagnostic| vec![diagnostic])?;
+    let text = parse::limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut findings = Findings::default();
     let plan = parse::spec(text, &mut findings).and_then(|spec| check::plan(&spec, &mut findings));
     match plan {

@@ -23,7 +23,7 @@ codes! {
     TOO_DEEP = "E0105";
     /// A line that no person wrote.
     LINE_TOO_LONG = "E0106";
-    /// More findings than are listed.
+    /// More errors than are listed.
     TOO_MANY = "E0107";
 
     /// A key that does not exist there.
@@ -87,4 +87,6 @@ codes! {
     RELATIVE_CRC8 = "W0504";
     /// A filter that no frame passes.
     NEVER_MATCHES = "W0505";
+    /// More warnings than are listed.
+    TOO_MANY_WARNINGS = "W0506";
 }

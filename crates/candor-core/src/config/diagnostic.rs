@@ -105,7 +105,7 @@ pub(crate) struct Findings {
 pub(crate) const MAX_FINDINGS: usize = 100;
 
 /// Findings to keep before sorting. More than are listed, because the walk is not in the order of the file.
-const MAX_KEPT: usize = 50 * MAX_FINDINGS;
+const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
@@ -137,10 +137,19 @@ impl Findings {
         self.list
             .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
         if self.list.len() > MAX_FINDINGS {
+            let has_errors = self.has_errors();
+            self.list.retain(|finding| !has_errors || finding.severity == Severity::Error);
             self.list.truncate(MAX_FINDINGS);
             let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
-            let message = format!("More than {MAX_FINDINGS} findings; the rest is not listed");
-            self.list.push(Diagnostic::error(super::code::TOO_MANY, span, message));
+            self.list.push(if has_errors {
+                Diagnostic::error(super::code::TOO_MANY, span, "There are more findings, which are not listed")
+            } else {
+                Diagnostic::warning(
+                    super::code::TOO_MANY_WARNINGS,
+                    span,
+                    "There are more warnings, which are not listed",
+                )
+            });
         }
         self.list
     }

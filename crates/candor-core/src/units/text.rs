@@ -51,8 +51,8 @@ impl FromStr for BitRate {
             "kbit/s" | "kbit" | "k" => number.times(1_000, "bit/s")?,
             "Mbit/s" | "Mbit" | "M" => number.times(1_000_000, "bit/s")?,
             "" => return Err(QuantityError::NoUnit(BIT_RATE_UNITS)),
-            unit if is_bytes_per_second(unit) => return Err(QuantityError::BytesPerSecond(unit.to_owned())),
-            unit => return Err(QuantityError::UnknownUnit { unit: unit.to_owned(), known: BIT_RATE_UNITS }),
+            unit if is_bytes_per_second(unit) => return Err(QuantityError::BytesPerSecond(shown(unit))),
+            unit => return Err(QuantityError::UnknownUnit { unit: shown(unit), known: BIT_RATE_UNITS }),
         };
         let rate = u32::try_from(bits_per_second).map_err(|_overflow| QuantityError::TooLarge)?;
         Self::from_bits_per_second(rate).ok_or(QuantityError::Zero)
@@ -74,7 +74,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         "min" => number.times(60_000_000_000, NANOSECONDS)?,
         "h" => number.times(3_600_000_000_000, NANOSECONDS)?,
         "" => return Err(QuantityError::NoUnit(DURATION_UNITS)),
-        unit => return Err(QuantityError::UnknownUnit { unit: unit.to_owned(), known: DURATION_UNITS }),
+        unit => return Err(QuantityError::UnknownUnit { unit: shown(unit), known: DURATION_UNITS }),
     };
     if nanoseconds == 0 { Err(QuantityError::Zero) } else { Ok(Duration::from_nanos(nanoseconds)) }
 }
@@ -122,6 +122,12 @@ fn digits(text: &str) -> Result<u64, QuantityError> {
 
 fn is_bytes_per_second(unit: &str) -> bool {
     matches!(unit.to_ascii_lowercase().as_str(), "bps" | "kbps" | "mbps" | "gbps" | "byte/s" | "kbyte/s" | "mbyte/s")
+}
+
+/// A unit as it can stand in a message: not long, and harmless to a terminal.
+fn shown(unit: &str) -> String {
+    const MAX_SHOWN_CHARS: usize = 20;
+    unit.chars().take(MAX_SHOWN_CHARS).flat_map(char::escape_debug).collect()
 }
 
 #[cfg(test)]

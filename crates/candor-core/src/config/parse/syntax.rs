@@ -6,13 +6,13 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue, Error};
 
 use crate::config::code;
-use crate::config::diagnostic::{Diagnostic, Findings, Span};
+use crate::config::diagnostic::{Diagnostic, Findings, MAX_FINDINGS, Span};
 use crate::config::parse::entry::quote;
 
 /// Reports the errors of the parser: one for each line, since what follows on a line is mostly a consequence.
 pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &mut Findings) {
     let mut lines = HashSet::new();
-    for offset in control_characters(text) {
+    for offset in control_characters(text).take(MAX_FINDINGS) {
         if lines.insert(line_start(text, offset)) {
             let character = text[offset..].chars().next().map_or(0, u32::from);
             let message = format!("Control character U+{character:04X} in the text");
@@ -23,6 +23,9 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
         }
     }
     for error in errors {
+        if lines.len() > MAX_FINDINGS {
+            break;
+        }
         let span = error.span().unwrap_or(text.len()..text.len());
         if !lines.insert(line_start(text, span.start)) {
             continue;

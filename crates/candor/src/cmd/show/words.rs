@@ -81,18 +81,15 @@ pub(super) fn frames(route: &Route) -> String {
     } else {
         "29-bit "
     };
-    let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
-    let article = if width.is_empty() { "an" } else { "a" };
-    let is_whole = !width.is_empty() && bits & all_bits == all_bits;
-    let identifier = match bits {
-        0 if width.is_empty() => String::new(),
-        0 => format!(" with {article} {width}identifier"),
-        bits if is_whole => format!(" with the {width}identifier {}", number(id & bits & all_bits, all_bits)),
-        bits => format!(
-            " with {article} {width}identifier that is {} in the bits {}",
-            number(id & bits, bits),
-            number(bits, bits)
-        ),
+    let identifier = match (width.is_empty(), bits) {
+        (true, 0) => String::new(),
+        (true, bits) => {
+            format!(" with an identifier that is {} in the bits {}", number(id & bits, bits), number(bits, bits))
+        }
+        (false, bits) => {
+            let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+            format!(" with {}", identifiers(width, id & bits & all_bits, bits & all_bits, all_bits))
+        }
     };
     match (is_inverted, mask) {
         (false, 0) => format!("every {format}frame"),
@@ -100,6 +97,29 @@ pub(super) fn frames(route: &Route) -> String {
         (false, _) => format!("{format}{kind}frames{identifier}"),
         (true, _) => format!("every {format}frame but {kind}frames{identifier}"),
     }
+}
+
+/// The identifiers of one format that are `id` in the compared `bits`.
+fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
+    let article = if width.starts_with("11") { "an" } else { "a" };
+    let free = all_bits & !bits;
+    if free == 0 {
+        return format!("the {width}identifier {}", number(id, all_bits));
+    }
+    if free == all_bits {
+        return format!("{article} {width}identifier");
+    }
+    if (free + 1).is_power_of_two() {
+        return format!("the {width}identifiers {} to {}", number(id, all_bits), number(id | free, all_bits));
+    }
+    let digits = number(id, all_bits);
+    let nibbles: Vec<_> = (0..digits.len()).rev().map(|nibble| free >> (4 * nibble) & 0xF).collect();
+    if nibbles.iter().all(|&free| free == 0 || free == 0xF) {
+        let pattern: String =
+            digits.chars().zip(nibbles).map(|(digit, free)| if free == 0 { digit } else { '?' }).collect();
+        return format!("the {width}identifiers {pattern}");
+    }
+    format!("{article} {width}identifier that is {digits} in the bits {}", number(bits, all_bits))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -123,10 +143,10 @@ impl Operation {
     /// What happens to the bits of a field.
     fn on(self, field: &str, bits: &str) -> String {
         match self {
-            Self::And => format!("keeps of the {field} the bits {bits}"),
-            Self::Or => format!("raises in the {field} the bits {bits}"),
-            Self::Xor => format!("flips in the {field} the bits {bits}"),
-            Self::Set => format!("makes the {field} {bits}"),
+            Self::And => format!("{field}: keeps the bits {bits} and clears the others"),
+            Self::Or => format!("{field}: raises the bits {bits}"),
+            Self::Xor => format!("{field}: flips the bits {bits}"),
+            Self::Set => format!("{field} becomes {bits}"),
         }
     }
 }
@@ -171,10 +191,10 @@ fn identifier(operation: Operation, id: u32) -> String {
         (Operation::Set, false) => " (11 bits)",
     };
     match operation {
-        Operation::Set => format!(
-            "makes the identifier {}{format}{remote}",
-            number(RawId(id).bits(), if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK })
-        ),
+        Operation::Set => {
+            let all_bits = if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK };
+            format!("identifier becomes {}{format}{remote}", number(RawId(id).bits(), all_bits))
+        }
         _ => format!("{}{format}", operation.on("identifier", &bits_text)),
     }
 }
@@ -190,7 +210,7 @@ fn payload(operation: Operation, data: &[u8]) -> String {
     match touched {
         0 => "changes nothing; can-gw computes checksums only beside a modification".to_owned(),
         touched if touched < data.len() => {
-            format!("{} (and leaves the bytes after these)", operation.on("data", &hex(&data[..touched])))
+            format!("{}, further bytes stay as they are", operation.on("data", &hex(&data[..touched])))
         }
         _ => operation.on("data", &hex(data)),
     }
