@@ -99,6 +99,8 @@ pub(crate) struct Findings {
     list: Vec<Diagnostic>,
     /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
     pub(crate) torn: bool,
+    /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
+    broken: Vec<Span>,
 }
 
 /// More findings than this are not listed: after so many the file is something else than a gateway.
@@ -114,18 +116,14 @@ impl Findings {
         }
     }
 
+    /// Marks a place where whatever else is found was not written by the user.
+    pub(crate) fn breaks(&mut self, span: Span) {
+        self.broken.push(span);
+    }
+
     /// Whether more findings are not kept, so that no effort should go into them.
     pub(crate) fn is_full(&self) -> bool {
         self.list.len() >= MAX_KEPT
-    }
-
-    /// Whether some syntax error covers this place; what is there was not written by the user.
-    pub(crate) fn covers(&self, span: &Span) -> bool {
-        self.list.iter().take(MAX_FINDINGS).any(|known| {
-            known.code == super::code::SYNTAX
-                && known.primary.span.start < span.end
-                && span.start < known.primary.span.end
-        })
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -134,6 +132,11 @@ impl Findings {
 
     /// The findings in the order of the file.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+        let is_syntax = |code| [super::code::SYNTAX, super::code::DUPLICATE_KEY].contains(&code);
+        let touches = |one: &Span, other: &Span| one.start <= other.end && other.start <= one.end;
+        self.list.retain(|finding| {
+            is_syntax(finding.code) || !self.broken.iter().any(|broken| touches(broken, &finding.primary.span))
+        });
         self.list
             .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
         if self.list.len() > MAX_FINDINGS {

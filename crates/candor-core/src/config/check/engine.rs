@@ -18,8 +18,8 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// Before Linux 7.0 and its stable backports (6.1.168) can-gw takes the negative indices of a CRC8 as they are and
-/// reads and writes outside the frame.
+/// Before a fix of March 2026 (6.1.168 among the stable kernels) can-gw takes the negative indices of a CRC8 as they
+/// are, and reads and writes outside the frame.
 ///
 /// # Source
 /// Mainline commit `b9c310d72783`.
@@ -29,8 +29,7 @@ fn relative_crc8(route: &RouteSpec, findings: &mut Findings) {
     if let Some(negative) = positions.into_iter().flatten().find(|position| position.value < 0) {
         let message = "Some kernels compute a CRC8 with positions from the end outside the frame";
         findings.report(Diagnostic::warning(code::RELATIVE_CRC8, negative.span.clone(), message).help(
-            "count from the start, use engine = \"read-write\", or make sure of Linux 6.1.168 or later in its series",
-        ));
+            "count from the start or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)"));
     }
 }
 

@@ -231,7 +231,7 @@ fn payload(
             Some(data)
         }
         None => refuse(
-            format!("`set` replaces all {room} data bytes, but there are {}", bytes.len()),
+            format!("`set` needs all {room} data bytes; {} given", bytes.len()),
             format!("write all {room} bytes; to change some of them, clear them with `and` and fill them with `or`"),
         ),
     }

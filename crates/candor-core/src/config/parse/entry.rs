@@ -10,6 +10,20 @@ use crate::config::spec::Spanned;
 /// Text longer than this is shortened where a message quotes it.
 const MAX_QUOTED_CHARS: usize = 40;
 
+/// What other tools call the same thing.
+const ALIASES: [(&str, &str); 10] = [
+    ("can_id", "id"),
+    ("destination", "to"),
+    ("dlc", "len"),
+    ("dst", "to"),
+    ("filter", "match"),
+    ("identifier", "id"),
+    ("length", "len"),
+    ("source", "from"),
+    ("src", "from"),
+    ("type", "frames"),
+];
+
 /// One `key = value`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry<'t> {
@@ -81,7 +95,7 @@ impl<'t> Entry<'t> {
     /// Reports that the value is not what it should be. Always `None`, to be returned.
     pub(super) fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
         // A value that a syntax error has left empty has no place in the text.
-        if self.value.span().is_empty() || findings.covers(&self.value.span()) {
+        if self.value.span().is_empty() {
             return None;
         }
         let found = self.value.get_ref().type_str();
@@ -96,13 +110,12 @@ impl<'t> Entry<'t> {
 
     /// Reports a key that does not exist in `place`.
     pub(super) fn unknown(&self, place: &str, known: &[&str], findings: &mut Findings) {
-        if findings.covers(&self.key_span()) {
-            return;
-        }
         let list = known.join(", ");
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
-        findings.report(match closest(self.key, known) {
+        let alias =
+            ALIASES.iter().find(|(word, name)| *word == self.key && known.contains(name)).map(|&(_, name)| name);
+        findings.report(match alias.or_else(|| closest(self.key, known)) {
             Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(format!("known keys are {list}")),
             None => diagnostic.help(format!("known keys are {list}")),
         });

@@ -12,7 +12,7 @@ const MAX_KEY_PARTS: usize = 16;
 /// The text of a file that is short enough and is text.
 pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_FILE_BYTES {
-        let message = format!("The file is larger than {} KiB", MAX_FILE_BYTES / 1024);
+        let message = format!("The file is larger than {} MiB", MAX_FILE_BYTES >> 20);
         return Err(Box::new(
             Diagnostic::error(code::FILE_TOO_LARGE, 0..0, message)
                 .help("a gateway file has about 200 bytes for each route; is this the right file?"),
@@ -24,11 +24,13 @@ pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
             let start = error.valid_up_to();
             let end = error.error_len().map_or(bytes.len(), |len| start + len);
             let message = format!("The file is not UTF-8 text: byte {:#04x} at offset {start}", bytes[start]);
-            return Err(Box::new(
-                Diagnostic::error(code::NOT_UTF8, start..end, message)
-                    .label("not UTF-8")
-                    .help("save the file as UTF-8"),
-            ));
+            return Err(Box::new(Diagnostic::error(code::NOT_UTF8, start..end, message).label("not UTF-8").help(
+                if start == 0 {
+                    "is this a text file? UTF-16 has to be saved as UTF-8"
+                } else {
+                    "save the file as UTF-8"
+                },
+            )));
         }
     };
     lines(text)?;

@@ -17,6 +17,7 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
             let character = text[offset..].chars().next().map_or(0, u32::from);
             let message = format!("Control character U+{character:04X} in the text");
             findings.torn = true;
+            findings.breaks(line_span(text, offset));
             findings.report(
                 Diagnostic::error(code::SYNTAX, offset..offset + 1, message).help("remove it; is this a text file?"),
             );
@@ -32,6 +33,9 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
         }
         let cause = Cause::of(error.message(), text, &span);
         findings.torn |= cause.tears(text, &span);
+        if matches!(cause, Cause::Other(_) | Cause::Unclosed(_)) {
+            findings.breaks(line_span(text, span.start));
+        }
         findings.report(cause.diagnostic(text, document, span));
     }
 }
@@ -168,6 +172,11 @@ fn is_header(text: &str, span: &Span) -> bool {
 fn line_start(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
+}
+
+fn line_span(text: &str, offset: usize) -> Span {
+    let start = line_start(text, offset);
+    start..start + line_at(text, offset).len()
 }
 
 fn line_at(text: &str, offset: usize) -> &str {

@@ -28,11 +28,13 @@ pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
         lines.push((
             "computes",
             format!(
-                "CRC8 of {}{profile}, from {:02X}, XORed with {:02X}, polynomial {:02X}, into {}",
+                "CRC8 of {}{profile}, from {:02X}, XORed with {:02X}, table {:02X} {:02X} {:02X} …, into {}",
                 covered(crc8.span),
                 crc8.init,
                 crc8.final_xor,
+                crc8.table[0],
                 crc8.table[1],
+                crc8.table[2],
                 byte_at(crc8.span.result)
             ),
         ));
@@ -222,6 +224,9 @@ fn number(value: u32, widest: u32) -> String {
 }
 
 fn covered(span: ChecksumSpan) -> String {
+    if span.from >= 0 && span.to >= 0 {
+        return format!("bytes {} to {}", span.from, span.to);
+    }
     format!("{} to {}", byte_at(span.from), byte_at(span.to))
 }
 
