@@ -83,8 +83,11 @@ pub enum GatewayError {
     /// Jobs cannot be listed.
     #[error("The kernel does not say which can-gw jobs it has")]
     ListJobs(#[source] CangwError),
-    /// The kernel was built without CAN.
-    #[error("This kernel has no CAN; type: candor lab shell, for a virtual machine that has it")]
+    /// The kernel was built without CAN, or its module is not loaded.
+    #[error(
+        "The kernel has no CAN sockets; type: sudo modprobe can-raw (where that fails, the kernel was built without: \
+         candor lab shell boots one that has CAN)"
+    )]
     NoCan,
     /// The interface is something else.
     #[error("Interface {interface} (bus {bus:?}) is no CAN interface{hint}")]

@@ -2,6 +2,7 @@
 
 use candor_core::job::{self, Job};
 use candor_core::plan::{Engine, Plan};
+use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
 use crate::counters::RouteCounters;
@@ -18,6 +19,7 @@ pub struct Gateway {
     jobs: Vec<Job>,
     interfaces: Interfaces,
     client: Client,
+    watch: LinkWatch,
     engine: Running,
 }
 
@@ -47,6 +49,8 @@ impl Gateway {
     /// [`GatewayError`] with the reason and what to type.
     pub fn start(plan: Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
         let mut client = Client::open().map_err(GatewayError::Links)?;
+        let watch = LinkWatch::start()
+            .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
         let (interfaces, mut notices) = Interfaces::find(&mut client, &plan)?;
         let jobs = job::lower(&plan);
         let engine = match plan.engine() {
@@ -57,7 +61,7 @@ impl Gateway {
             }
             Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces)?),
         };
-        Ok((Self { plan, jobs, interfaces, client, engine }, notices))
+        Ok((Self { plan, jobs, interfaces, client, watch, engine }, notices))
     }
 
     /// What it runs.
@@ -72,11 +76,13 @@ impl Gateway {
         &self.jobs
     }
 
-    /// Looks whether all is well; to be called about once a second.
+    /// Looks whether all is well; to be called now and then, and whenever the process is nudged
+    /// ([`candor_io::signal`]): the gateway does that when an interface changes or a thread ends.
     ///
     /// # Errors
     /// [`GatewayError`] if the gateway cannot go on: an interface or the jobs are gone, a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
+        self.watch.drain();
         self.interfaces.still_there(&mut self.client, &self.plan)?;
         match &mut self.engine {
             Running::Kernel(engine) => engine.check(&self.plan).map(|()| Vec::new()),

@@ -114,9 +114,9 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, GatewayError> {
         (None, names) => format!("; there are {}", names.join(", ")),
     };
     let make = if wanted.starts_with("vcan") {
-        format!("; for a virtual bus type: sudo ip link add dev {wanted} type vcan && sudo ip link set {wanted} up")
+        format!(" (to make a virtual bus: sudo ip link add dev {wanted} type vcan && sudo ip link set {wanted} up)")
     } else {
-        "; is the adapter plugged in? List what there is: ip link show type can".into()
+        String::new()
     };
     Ok(there + &make)
 }

@@ -1,9 +1,10 @@
-//! The NETLINK_ROUTE socket: whole messages out, whole datagrams in.
+//! NETLINK_ROUTE sockets: whole messages out, whole datagrams in, and a watch on the interfaces.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use crate::signal;
 use crate::socket;
 
 /// The buffer that a receive starts with; one dump datagram of the kernel has at most 32 KiB.
@@ -96,6 +97,54 @@ impl RouteSocket {
         }
     }
 }
+
+/// Nudges this process ([`signal::nudge`]) whenever an interface appears, changes or goes away.
+#[derive(Debug)]
+pub struct LinkWatch {
+    fd: OwnedFd,
+}
+
+impl LinkWatch {
+    /// Starts watching the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// Whatever `socket()`, `bind()` or `fcntl()` report.
+    pub fn start() -> io::Result<Self> {
+        let fd = socket::open(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_NONBLOCK, libc::NETLINK_ROUTE)?;
+        // SAFETY: getpid() has no preconditions and cannot fail.
+        let this_process = unsafe { libc::getpid() };
+        for (command, value) in [
+            (libc::F_SETOWN, this_process),
+            (F_SETSIG, signal::NUDGE),
+            (libc::F_SETFL, libc::O_NONBLOCK | libc::O_ASYNC),
+        ] {
+            // SAFETY: the three commands take one integer and touch no memory; the descriptor is open.
+            socket::check(unsafe { libc::fcntl(fd.as_raw_fd(), command, value) })?;
+        }
+        let mut address = kernel_address();
+        address.nl_groups = libc::RTMGRP_LINK.cast_unsigned();
+        socket::with_address(&fd, libc::bind, &address)?;
+        Ok(Self { fd })
+    }
+
+    /// Throws away what has come; to be called when the interfaces are looked at.
+    pub fn drain(&self) {
+        let mut buffer = [0_u8; 16];
+        loop {
+            // SAFETY: the kernel writes at most `buffer.len()` bytes into the live array; what does not fit is dropped
+            // with the message. The descriptor is open as long as `self` is borrowed.
+            let received = unsafe { libc::recv(self.fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+            match socket::check_len(received) {
+                Err(error) if error.raw_os_error() != Some(libc::ENOBUFS) => return,
+                Ok(0) => return,
+                Ok(_) | Err(_) => {}
+            }
+        }
+    }
+}
+
+/// `F_SETSIG`, which libc leaves out for some targets.
+const F_SETSIG: libc::c_int = 10;
 
 fn kernel_address() -> libc::sockaddr_nl {
     // SAFETY: sockaddr_nl consists of integers only, for which all-zero bytes are valid values.

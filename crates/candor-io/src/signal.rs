@@ -39,6 +39,17 @@ impl Signal {
     }
 }
 
+/// The signal that says "look": `SIGURG`, which is ignored where nobody waits for it.
+pub(crate) const NUDGE: libc::c_int = libc::SIGURG;
+
+/// Ends the current [`EndingSignals::wait`] of this process early, from any thread.
+pub fn nudge() {
+    // SAFETY: getpid() has no preconditions and cannot fail.
+    let this_process = unsafe { libc::getpid() };
+    // SAFETY: the signal goes to this process, which either waits for it or ignores it; kill() touches no memory.
+    let _cannot_fail_for_this_process = unsafe { libc::kill(this_process, NUDGE) };
+}
+
 /// The ending signals, blocked so that they wait to be fetched instead of killing the process.
 #[derive(Debug)]
 pub struct EndingSignals {
@@ -53,13 +64,15 @@ impl EndingSignals {
     /// # Errors
     /// None that a correct kernel gives.
     pub fn block() -> io::Result<Self> {
-        let set = signal_set(&Signal::ALL.map(Signal::number))?;
+        let [hangup, interrupt, terminate] = Signal::ALL.map(Signal::number);
+        let set = signal_set(&[hangup, interrupt, terminate, NUDGE])?;
         // SAFETY: `set` is an initialised signal set that the call only reads; a null old set is allowed.
         let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         if status == 0 { Ok(Self { set }) } else { Err(io::Error::from_raw_os_error(status)) }
     }
 
-    /// Waits for one of them, at most this long; `None` if none came.
+    /// Waits for one of them, at most this long; `None` if none came, or if something wants a look earlier ([`nudge`],
+    /// [`crate::netlink::LinkWatch`]).
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -101,7 +114,8 @@ pub fn allow_wake_ups() -> io::Result<()> {
 /// until the thread has ended.
 #[derive(Clone, Debug)]
 pub struct WakeUp {
-    thread: Arc<Mutex<Option<libc::pthread_t>>>,
+    /// The kernel's number of the thread; `pthread_t` is a pointer in musl and could not be shared.
+    thread: Arc<Mutex<Option<libc::pid_t>>>,
 }
 
 /// Lives on the thread's stack; its end ends the wake-ups.
@@ -122,8 +136,8 @@ impl WakeUp {
     /// Makes the calling thread the one that is woken, until the target is dropped.
     #[must_use]
     pub fn target_this_thread(&self) -> WakeTarget {
-        // SAFETY: pthread_self() has no preconditions and cannot fail.
-        let thread = unsafe { libc::pthread_self() };
+        // SAFETY: gettid() has no preconditions and cannot fail.
+        let thread = unsafe { libc::gettid() };
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         WakeTarget { wake_up: self.clone(), _not_send: std::marker::PhantomData }
     }
@@ -135,12 +149,12 @@ impl WakeUp {
     pub fn wake(&self) -> io::Result<()> {
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = *thread else { return Ok(()) };
-        // SAFETY: the thread has not ended: it stores its id while it runs and takes it back when its `WakeTarget`
-        // is dropped on its own stack, which waits for the lock that is held here.
-        match unsafe { libc::pthread_kill(thread, WAKE_UP) } {
-            0 => Ok(()),
-            errno => Err(io::Error::from_raw_os_error(errno)),
-        }
+        // SAFETY: getpid() has no preconditions and cannot fail.
+        let process = unsafe { libc::getpid() };
+        // SAFETY: three integers; no memory is touched. The number still means the same thread: it stores it while it
+        // runs and takes it back when its `WakeTarget` is dropped on its own stack, which waits for the lock held here.
+        let returned = unsafe { libc::syscall(libc::SYS_tgkill, process, thread, WAKE_UP) };
+        if returned == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 

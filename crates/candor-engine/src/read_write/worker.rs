@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::plan::BusIndex;
 use candor_core::ruleset::Routed;
-use candor_io::signal::WakeUp;
+use candor_io::signal::{self, WakeUp};
 
 use super::shared::{Port, Shared, is_gone};
 use crate::error::GatewayError;
@@ -19,6 +19,7 @@ pub(super) struct Stopped;
 ///
 /// Nothing is allocated, formatted or locked for a frame.
 pub(super) fn run(shared: &Shared, from: BusIndex, wake_up: &WakeUp) -> Result<Stopped, GatewayError> {
+    let _supervisor_looks_when_this_ends = Nudge;
     let _woken_here = wake_up.target_this_thread();
     let source = shared.port(from);
     let mut received = [0; CANFD_MTU];
@@ -55,6 +56,15 @@ pub(super) fn run(shared: &Shared, from: BusIndex, wake_up: &WakeUp) -> Result<S
         }
     }
     Ok(Stopped)
+}
+
+/// Makes the supervisor look as soon as the thread ends, by an error or a panic.
+struct Nudge;
+
+impl Drop for Nudge {
+    fn drop(&mut self) {
+        signal::nudge();
+    }
 }
 
 fn send(shared: &Shared, to: BusIndex, frame: &Frame) -> io::Result<()> {

@@ -1,8 +1,87 @@
-//! `candor run`.
+//! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
-use crate::cli::RunArgs;
+mod report;
+
+use std::time::{Duration, Instant};
+
+use candor_core::plan::Engine;
+use candor_core::units::parse_duration;
+use candor_engine::Gateway;
+use candor_io::signal::{EndingSignals, Signal};
+
+use crate::cli::{EngineArg, RunArgs};
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::GatewayFile;
+use crate::render;
+use report::{Moment, Report};
 
-pub(crate) fn run(_args: &RunArgs) -> Outcome {
-    Err("not built yet".into())
+/// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
+/// that somebody deleted, and is rare because a look takes time from the frames.
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
+
+pub(crate) fn run(args: &RunArgs) -> Outcome {
+    let stats = args.stats.as_deref().map(interval).transpose()?;
+    let file = GatewayFile::read(&args.file)?;
+    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    let plan = match args.engine {
+        Some(engine) => loaded.plan.clone().with_engine(engine.into()),
+        None => loaded.plan.clone(),
+    };
+
+    // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
+    // installed waits until they can be removed.
+    let signals = EndingSignals::block()?;
+    let report = Report::new(args.json);
+    let (mut gateway, notices) = Gateway::start(plan)?;
+    let started = Instant::now();
+    report.started(&gateway, file.source.name(), &notices)?;
+    let signal = follow(&mut gateway, &signals, stats, started, report)?;
+    let counters = gateway.counters()?;
+    report.counters(gateway.plan(), &counters, started.elapsed(), Moment::End)?;
+    let ended = gateway.stop()?;
+    report.ended(signal, &ended)?;
+    Ok(Exit::Fine)
+}
+
+/// Waits for the end, printing counters on the way.
+fn follow(
+    gateway: &mut Gateway,
+    signals: &EndingSignals,
+    stats: Option<Duration>,
+    started: Instant,
+    report: Report,
+) -> Result<Signal, Box<dyn std::error::Error>> {
+    let interval = stats.unwrap_or(CHECK_INTERVAL);
+    let mut next = started + interval;
+    loop {
+        let signal = signals.wait(next.saturating_duration_since(Instant::now()))?;
+        report.notices(&gateway.check()?)?;
+        if let Some(signal) = signal {
+            return Ok(signal);
+        }
+        let now = Instant::now();
+        if now >= next {
+            // A look that came late is not made up for.
+            next = (next + interval).max(now);
+            if stats.is_some() {
+                let counters = gateway.counters()?;
+                report.counters(gateway.plan(), &counters, started.elapsed(), Moment::Running)?;
+            }
+        }
+    }
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    parse_duration(text).map_err(|error| format!("Invalid value {text:?} for --stats: {error}"))
+}
+
+impl From<EngineArg> for Engine {
+    fn from(engine: EngineArg) -> Self {
+        match engine {
+            EngineArg::Kernel => Self::Kernel,
+            EngineArg::ReadWrite => Self::ReadWrite,
+        }
+    }
 }

@@ -1,0 +1,182 @@
+//! What `candor run` prints: text for people, one JSON object a line for programs.
+//!
+//! Text: one line for each job or route, then a line that begins with `ready`; whoever starts candor waits for it.
+
+use std::fmt::Write as _;
+use std::io;
+use std::time::Duration;
+
+use candor_core::filter::Filter;
+use candor_core::frame::FrameFormat;
+use candor_core::job::Job;
+use candor_core::plan::{Engine, Plan};
+use candor_engine::{Ended, Gateway, Notice, RouteCounters};
+use candor_io::signal::Signal;
+use serde_json::{Value, json};
+
+use crate::gateway_file::plural;
+use crate::render;
+
+/// When counters are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    Running,
+    End,
+}
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    json: bool,
+}
+
+impl Report {
+    pub(super) const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    pub(super) fn started(self, gateway: &Gateway, file: &str, notices: &[Notice]) -> io::Result<()> {
+        let (plan, pid) = (gateway.plan(), std::process::id());
+        self.notices(notices)?;
+        if self.json {
+            for job in gateway.jobs() {
+                line(&job_json(plan, job))?;
+            }
+            let (engine, jobs) = (plan.engine().name(), gateway.jobs().len());
+            return line(&json!({"event": "ready", "file": file, "engine": engine, "jobs": jobs, "pid": pid}));
+        }
+        let mut text: String = gateway.jobs().iter().map(|job| job_text(plan, job)).collect();
+        let what = match plan.engine() {
+            Engine::Kernel => plural(gateway.jobs().len(), "can-gw job"),
+            Engine::ReadWrite => plural(plan.routes().len(), "route"),
+        };
+        let engine = plan.engine().name();
+        let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
+        render::out(&text)
+    }
+
+    /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
+    pub(super) fn notices(self, notices: &[Notice]) -> io::Result<()> {
+        for notice in notices {
+            let text = notice.to_string();
+            match (self.json, notice.is_warning()) {
+                (true, warning) => line(&json!({"event": "notice", "warning": warning, "text": text}))?,
+                (false, true) => render::err(&format!("warning: {text}\n")),
+                (false, false) => render::out(&format!("{text}\n"))?,
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn counters(
+        self,
+        plan: &Plan,
+        counters: &[RouteCounters],
+        elapsed: Duration,
+        moment: Moment,
+    ) -> io::Result<()> {
+        if self.json {
+            let routes: Vec<_> = plan
+                .routes()
+                .iter()
+                .zip(counters)
+                .map(|(route, counters)| {
+                    let RouteCounters { handled, dropped, deleted } = counters;
+                    json!({"route": route.name, "handled": handled, "dropped": dropped, "deleted": deleted})
+                })
+                .collect();
+            let event = match moment {
+                Moment::Running => "counters",
+                Moment::End => "final-counters",
+            };
+            return line(&json!({"event": event, "elapsed_s": elapsed.as_secs_f64(), "routes": routes}));
+        }
+        let names = plan.routes().iter().map(|route| route.name.as_str());
+        render::out(&table(names.zip(counters), elapsed, moment))
+    }
+
+    pub(super) fn ended(self, signal: Signal, ended: &Ended) -> io::Result<()> {
+        self.notices(&ended.notices)?;
+        let (signal, removed, missing) = (signal.name(), ended.removed_jobs, ended.missing_jobs);
+        if self.json {
+            return line(
+                &json!({"event": "ended", "signal": signal, "removed_jobs": removed, "missing_jobs": missing}),
+            );
+        }
+        let jobs = match (removed, missing) {
+            (0, 0) => String::new(),
+            (_, 0) => format!("; removed {}", plural(removed, "can-gw job")),
+            (_, _) => format!("; removed {}, {missing} were gone already", plural(removed, "can-gw job")),
+        };
+        render::out(&format!("ended by {signal}{jobs}\n"))
+    }
+}
+
+fn line(value: &Value) -> io::Result<()> {
+    render::out(&format!("{value}\n"))
+}
+
+fn job_json(plan: &Plan, job: &Job) -> Value {
+    json!({
+        "event": match plan.engine() {
+            Engine::Kernel => "job",
+            Engine::ReadWrite => "rule",
+        },
+        "route": plan.route(job.route).name,
+        "from": plan.bus(job.from).interface,
+        "to": plan.bus(job.to).interface,
+        "format": format_name(job.format),
+        "filter": job.filter.to_string(),
+    })
+}
+
+fn job_text(plan: &Plan, job: &Job) -> String {
+    let (from, to) = (plan.bus(job.from), plan.bus(job.to));
+    let filter = if job.filter == Filter::ALL { "all".to_owned() } else { format!("filter {}", job.filter) };
+    format!(
+        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}\n",
+        plan.route(job.route).name,
+        from.name,
+        from.interface,
+        to.name,
+        to.interface,
+        format_name(job.format),
+    )
+}
+
+const fn format_name(format: FrameFormat) -> &'static str {
+    match format {
+        FrameFormat::Classic => "classic",
+        FrameFormat::Fd => "fd",
+    }
+}
+
+fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>, elapsed: Duration, moment: Moment) -> String {
+    let title = match moment {
+        Moment::Running => format!("after {:.1} s", elapsed.as_secs_f64()),
+        Moment::End => format!("at the end, after {:.1} s", elapsed.as_secs_f64()),
+    };
+    let rows: Vec<_> = rows.collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or_default();
+    let mut text = format!("{title:width$}  {:>12}  {:>12}  {:>12}\n", "handled", "dropped", "deleted");
+    for (name, RouteCounters { handled, dropped, deleted }) in rows {
+        let _ = writeln!(text, "{name:width$}  {handled:>12}  {dropped:>12}  {deleted:>12}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lines_up() {
+        let speed = RouteCounters { handled: 12_345, dropped: 6, deleted: 0 };
+        let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];
+        insta::assert_snapshot!(table(rows.into_iter(), Duration::from_millis(1500), Moment::End), @r"
+        at the end, after 1.5 s                         handled       dropped       deleted
+        speed                                             12345             6             0
+        a route with a long name for the dashboard            0             0             0
+        ");
+    }
+}
