@@ -79,9 +79,10 @@ fn snippet<'a>(source: &'a Source, finding: &'a Diagnostic) -> Snippet<'a, annot
 
 /// The part of a span that is in the text, on whole characters.
 fn inside(text: &str, span: &Span) -> Span {
-    let start = text.floor_char_boundary(span.start);
-    let end = text.ceil_char_boundary(span.end);
-    start..end.max(start)
+    let is_between = |at: &usize| text.is_char_boundary(*at);
+    let start = (0..=span.start.min(text.len())).rev().find(is_between).unwrap_or(0);
+    let end = (span.end.max(start)..text.len()).find(is_between).unwrap_or(text.len());
+    start..end
 }
 
 fn is_about_the_whole_file(finding: &Diagnostic) -> bool {

@@ -1,0 +1,6 @@
+//! The command line, as the transcripts in `tests/cmd` show it.
+
+#[test]
+fn transcripts() {
+    trycmd::TestCases::new().case("tests/cmd/*.md");
+}

@@ -1,0 +1,18 @@
+//! The corpus of the fuzz target `config_parse`, and all files of the other tests, replayed without a fuzzer.
+
+use std::fs;
+
+use candor_core::config::promises;
+
+#[test]
+fn the_corpus_keeps_the_promises() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut replayed = 0;
+    for folder in ["fuzz/corpus/config_parse", "examples", "crates/candor/tests/findings"] {
+        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
+            promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+            replayed += 1;
+        }
+    }
+    assert!(replayed > 30, "only {replayed} files");
+}

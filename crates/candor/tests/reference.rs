@@ -1,0 +1,26 @@
+//! `docs/config.md` against the code.
+
+use candor_core::config::code;
+
+const REFERENCE: &str = include_str!("../../../docs/config.md");
+
+#[test]
+fn every_code_is_explained_and_none_else() {
+    let explained: Vec<_> = REFERENCE
+        .lines()
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(word, _)| word)
+        .filter(|word| word.len() == 5 && word.starts_with(['E', 'W']) && word[1..].parse::<u16>().is_ok())
+        .collect();
+    assert_eq!(explained, code::ALL);
+}
+
+#[test]
+fn the_gateways_in_it_are_valid() {
+    let blocks: Vec<_> = REFERENCE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let loaded = candor_core::config::load(block.as_bytes());
+        assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
+    }
+}
