@@ -1,6 +1,6 @@
 //! A gateway whose every value has been proven: what `candor check` accepts and engines run.
 //!
-//! A [`Plan`] is built by [`crate::config::check`] only. Its indices are in range, its names are unique, no route
+//! A [`Plan`] is built by [`crate::config::load`] only. Its indices are in range, its names are unique, no route
 //! leads back to its own bus, and every operand fits the frame format of its route.
 
 use crate::filter::Filter;
