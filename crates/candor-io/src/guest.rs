@@ -44,3 +44,18 @@ pub fn power_off() -> io::Result<()> {
     // SAFETY: the call takes one number.
     check(unsafe { libc::reboot(libc::LINUX_REBOOT_CMD_POWER_OFF) }).map(drop)
 }
+
+/// Kills every process but the calling one, which must be the first of its machine or PID namespace.
+///
+/// # Errors
+/// `EPERM` if the caller is not the first process: it is not asked of the kernel then.
+pub fn kill_all_others() -> io::Result<()> {
+    if std::process::id() != 1 {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    // SAFETY: the call takes two numbers; it reaches only this machine's processes, all of which are this init's.
+    match check(unsafe { libc::kill(-1, libc::SIGKILL) }) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        result => result.map(drop),
+    }
+}

@@ -1,7 +1,18 @@
 //! The laboratories: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+pub mod cache;
+pub mod channel;
 pub mod device;
+pub mod guard;
+pub mod guest;
+pub mod image;
+pub mod init;
+pub mod job;
+pub mod kernel;
+pub mod observer;
+pub mod packages;
+pub mod qemu;
 pub mod record;
 pub mod report;
 pub mod tester;

@@ -219,9 +219,12 @@ pub(crate) struct GuestArgs {
     /// Set this variable for the command (repeatable).
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
+    /// An instruction lasts 2^SHIFT ns (icount only).
+    #[arg(long, value_name = "SHIFT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=10))]
+    pub(crate) shift: u8,
     /// End the guest after this time on the host's clock.
-    #[arg(long, value_name = "TIME", default_value = "10min")]
-    pub(crate) timeout: String,
+    #[arg(long, value_name = "TIME", default_value = "10min", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
 }
 
 /// Boot a guest, run a command in it as root, and exit with its status.
@@ -301,6 +304,9 @@ pub(crate) struct GuardArgs {
     /// Seconds after which the guest is ended.
     #[arg(long)]
     pub(crate) seconds: u64,
+    /// Folder to remove if the candor that started this goes first.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) remove: Option<PathBuf>,
     /// Command line of the guest.
     #[arg(last = true, required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,

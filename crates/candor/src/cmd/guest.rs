@@ -1,12 +1,44 @@
-//! What candor does inside and around a laboratory guest: first process, and guard.
+//! What candor does inside and around a laboratory guest: first process, modprobe, and guard.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use candor_lab::guard::{self, DEADLINE_STATUS, Duty, Ending};
+use candor_lab::init;
 
 use crate::cli::GuardArgs;
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::render;
 
-pub(crate) fn init() -> Outcome {
-    Err("not built yet".into())
+/// In a guest the kernel starts candor without any command: as init, or as modprobe.
+pub(crate) fn called_by_kernel() -> Option<ExitCode> {
+    if init::is_init() {
+        return Some(finish(init::run().map_err(Into::into)));
+    }
+    init::is_modprobe().then(|| finish(init::modprobe().map_err(Into::into)))
 }
 
-pub(crate) fn guard(_args: &GuardArgs) -> Outcome {
-    Err("not built yet".into())
+pub(crate) fn init() -> Outcome {
+    Err("only the kernel of a laboratory guest starts this".into())
+}
+
+pub(crate) fn guard(args: &GuardArgs) -> Outcome {
+    let duty =
+        Duty { deadline: Duration::from_secs(args.seconds), command: &args.command, remove: args.remove.as_deref() };
+    Ok(match guard::keep(&duty)? {
+        Ending::Deadline => Exit::Guest(DEADLINE_STATUS),
+        Ending::Itself(status) if !status.success() => Exit::No,
+        Ending::Abandoned | Ending::Itself(_) => Exit::Fine,
+    })
+}
+
+fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            render::error_chain(&*error);
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -2,11 +2,17 @@
 
 mod kernels;
 mod measure;
+mod progress;
 mod run;
 mod shell;
 
-use crate::cli::LabCommand;
+use candor_lab::guest::{ClockShift, GuestSpec, LabError, static_candor};
+use candor_lab::job::Topology;
+use candor_lab::kernel::Testbed;
+
+use crate::cli::{GuestArgs, LabCommand, TestbedArg, TopologyArg};
 use crate::cmd::Outcome;
+use crate::render;
 
 pub(crate) fn run(command: &LabCommand) -> Outcome {
     match command {
@@ -14,5 +20,39 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Shell(args) => shell::run(args),
         LabCommand::Kernels(args) => kernels::run(args),
         LabCommand::Measure(args) => measure::run(args),
+    }
+}
+
+/// The guest that the options ask for.
+fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Box<dyn std::error::Error>> {
+    let testbed = match args.testbed {
+        TestbedArg::Icount => Testbed::Icount,
+        TestbedArg::Uml => Testbed::Uml,
+    };
+    let topology = match args.topology {
+        TopologyArg::Kvaser => Topology::Kvaser,
+        TopologyArg::Vcan => Topology::Vcan,
+    };
+    let mut spec = GuestSpec::new(testbed, topology, static_candor()?, command);
+    spec.kernel.clone_from(&args.kernel);
+    spec.copies.clone_from(&args.copy);
+    spec.programs.clone_from(&args.program);
+    spec.timeout = args.timeout;
+    spec.clock = ClockShift::new(args.shift).unwrap_or_default();
+    for variable in &args.env {
+        let (name, value) =
+            variable.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {variable} has no ="))?;
+        spec.environment.insert(name.to_owned(), value.to_owned());
+    }
+    Ok(spec)
+}
+
+/// Shows what the guest's console said last, where that explains an error.
+fn show_console(error: &LabError) {
+    if !error.console().is_empty() {
+        render::err("candor: the guest's console said last:\n");
+        for line in error.console() {
+            render::err(&format!("  | {line}\n"));
+        }
     }
 }

@@ -1,8 +1,37 @@
 //! `candor lab kernels`.
 
+use candor_lab::cache::Cache;
+use candor_lab::kernel;
+use serde_json::json;
+
+use super::progress::Progress;
 use crate::cli::LabKernelsArgs;
 use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::render;
 
-pub(crate) fn run(_args: &LabKernelsArgs) -> Outcome {
-    Err("not built yet".into())
+pub(crate) fn run(args: &LabKernelsArgs) -> Outcome {
+    let mut progress = Progress::new();
+    let kernels = kernel::list(&Cache::of_user()?, &mut progress);
+    progress.clear();
+    let kernels = kernels?;
+    if args.json {
+        render::out(&format!("{:#}\n", json!({ "kernels": kernels })))?;
+        return Ok(Exit::Fine);
+    }
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::NOTHING);
+    table.set_header(["name", "laboratory", "release", "package version", "from", "cached"]);
+    for kernel in kernels {
+        table.add_row([
+            kernel.name.as_str(),
+            kernel.testbed.name(),
+            kernel.release.as_deref().unwrap_or("(known once cached)"),
+            &kernel.version,
+            &kernel.suite,
+            if kernel.cached { "yes" } else { "no" },
+        ]);
+    }
+    render::out(&format!("{table}\n"))?;
+    Ok(Exit::Fine)
 }

@@ -1,0 +1,237 @@
+//! The way from the guest to the host: typed messages in a stream of bytes.
+//!
+//! ```text
+//!  anything the boot left │ MAGIC │ kind u8 │ length u32 LE │ payload … │ kind │ length │ payload … │ …
+//! ```
+//! There is no way back: nothing that the host does can reach a guest whose instructions are counted.
+
+use std::io::{self, Write};
+
+/// Comes before the first message, so that whatever firmware or a console wrote earlier is told apart.
+pub const MAGIC: [u8; 8] = *b"\x00candor\x01";
+/// Longest payload. A longer one is not of our making.
+pub const MAX_PAYLOAD_BYTES: usize = 1 << 20;
+const HEADER_BYTES: usize = 5;
+
+/// What a guest tells.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// The command has ended with this status: its own, or 128 and the number of the signal that killed it. The last
+    /// message.
+    Exit(u8),
+    /// The guest cannot do what the job asks. The last message.
+    Failed(String),
+    /// A further piece of a file that the command left; its name is relative to `$CANDOR_OUT`.
+    File {
+        /// Which file.
+        name: String,
+        /// Bytes to append.
+        bytes: Vec<u8>,
+    },
+    /// The topology is up and the command runs.
+    Started,
+    /// Bytes that the command wrote to its standard error.
+    Stderr(Vec<u8>),
+    /// Bytes that the command wrote to its standard output.
+    Stdout(Vec<u8>),
+}
+
+/// A stream that no guest of ours wrote.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChannelError {
+    /// A kind that does not exist.
+    #[error("A message of the unknown kind {0}")]
+    Kind(u8),
+    /// A file name that leads out of its folder.
+    #[error("A file whose name leads out of its folder")]
+    Name,
+    /// A payload beyond [`MAX_PAYLOAD_BYTES`].
+    #[error("A message of {0} bytes, more than a guest sends")]
+    Length(usize),
+    /// A payload that is not what its kind holds.
+    #[error("A message of kind {0} with a payload that makes no sense")]
+    Payload(u8),
+}
+
+/// Writes messages, the magic number before the first one.
+#[derive(Debug)]
+pub struct Sender<W> {
+    stream: W,
+}
+
+impl<W: Write> Sender<W> {
+    /// Begins a stream.
+    ///
+    /// # Errors
+    /// Whatever the stream reports.
+    pub fn begin(mut stream: W) -> io::Result<Self> {
+        stream.write_all(&MAGIC)?;
+        Ok(Self { stream })
+    }
+
+    /// Writes one message. The payload must not exceed [`MAX_PAYLOAD_BYTES`].
+    ///
+    /// # Errors
+    /// `InvalidInput` if the payload is too long, or whatever the stream reports.
+    pub fn send(&mut self, message: &Message) -> io::Result<()> {
+        let (kind, payload) = encode(message);
+        if payload.len() > MAX_PAYLOAD_BYTES {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let length = u32::try_from(payload.len()).map_err(|_too_long| io::ErrorKind::InvalidInput)?;
+        let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
+        bytes.push(kind);
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(payload);
+        self.stream.write_all(&bytes)?;
+        self.stream.flush()
+    }
+}
+
+/// Puts messages together again from pieces of any size.
+#[derive(Debug, Default)]
+pub struct Receiver {
+    waiting: Vec<u8>,
+    begun: bool,
+}
+
+impl Receiver {
+    /// Takes a piece of the stream.
+    pub fn push(&mut self, bytes: &[u8]) {
+        self.waiting.extend_from_slice(bytes);
+    }
+
+    /// The next message that is complete.
+    ///
+    /// # Errors
+    /// [`ChannelError`] if the stream is damaged; nothing after that can be trusted.
+    pub fn next_message(&mut self) -> Result<Option<Message>, ChannelError> {
+        if !self.begun && !self.find_magic() {
+            return Ok(None);
+        }
+        let Some((&[kind, a, b, c, d], rest)) = self.waiting.split_first_chunk::<HEADER_BYTES>() else {
+            return Ok(None);
+        };
+        let length = usize::try_from(u32::from_le_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+        if length > MAX_PAYLOAD_BYTES {
+            return Err(ChannelError::Length(length));
+        }
+        let Some(payload) = rest.get(..length) else { return Ok(None) };
+        let message = decode(kind, payload)?;
+        self.waiting.drain(..HEADER_BYTES + length);
+        Ok(Some(message))
+    }
+
+    /// Drops everything up to and including the magic number.
+    fn find_magic(&mut self) -> bool {
+        if let Some(at) = self.waiting.windows(MAGIC.len()).position(|window| window == MAGIC) {
+            self.waiting.drain(..at + MAGIC.len());
+            self.begun = true;
+        } else {
+            let keep = self.waiting.len().min(MAGIC.len() - 1);
+            self.waiting.drain(..self.waiting.len() - keep);
+        }
+        self.begun
+    }
+}
+
+const EXIT: u8 = 1;
+const FAILED: u8 = 2;
+const FILE: u8 = 3;
+const STARTED: u8 = 4;
+const STDERR: u8 = 5;
+const STDOUT: u8 = 6;
+
+fn encode(message: &Message) -> (u8, Vec<u8>) {
+    match message {
+        Message::Exit(status) => (EXIT, vec![*status]),
+        Message::Failed(reason) => (FAILED, reason.clone().into_bytes()),
+        Message::File { name, bytes } => {
+            // A name never has a line break; one that has is refused by the receiver.
+            (FILE, [name.as_bytes(), b"\n", bytes].concat())
+        }
+        Message::Started => (STARTED, Vec::new()),
+        Message::Stderr(bytes) => (STDERR, bytes.clone()),
+        Message::Stdout(bytes) => (STDOUT, bytes.clone()),
+    }
+}
+
+fn decode(kind: u8, payload: &[u8]) -> Result<Message, ChannelError> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).map_err(|_not_text| ChannelError::Payload(kind));
+    match (kind, payload) {
+        (EXIT, &[status]) => Ok(Message::Exit(status)),
+        (FAILED, reason) => text(reason).map(Message::Failed),
+        (FILE, bytes) => {
+            let end = bytes.iter().position(|&byte| byte == b'\n').ok_or(ChannelError::Payload(kind))?;
+            Ok(Message::File { name: text(&bytes[..end])?, bytes: bytes[end + 1..].to_vec() })
+        }
+        (STARTED, &[]) => Ok(Message::Started),
+        (STDERR, bytes) => Ok(Message::Stderr(bytes.to_vec())),
+        (STDOUT, bytes) => Ok(Message::Stdout(bytes.to_vec())),
+        (EXIT | STARTED, _) => Err(ChannelError::Payload(kind)),
+        (unknown, _) => Err(ChannelError::Kind(unknown)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn message() -> impl Strategy<Value = Message> {
+        let bytes = || proptest::collection::vec(any::<u8>(), 0..300);
+        prop_oneof![
+            any::<u8>().prop_map(Message::Exit),
+            "\\PC*".prop_map(Message::Failed),
+            ("[a-z./ ]{0,20}", bytes()).prop_map(|(name, bytes)| Message::File { name, bytes }),
+            Just(Message::Started),
+            bytes().prop_map(Message::Stderr),
+            bytes().prop_map(Message::Stdout),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_cutting(
+            garbage in proptest::collection::vec(1_u8.., 0..40),
+            messages in proptest::collection::vec(message(), 0..20),
+            piece in 1_usize..50,
+        ) {
+            let mut sender = Sender::begin(garbage).unwrap();
+            for message in &messages {
+                sender.send(message).unwrap();
+            }
+            let mut receiver = Receiver::default();
+            let mut received = Vec::new();
+            for piece in sender.stream.chunks(piece) {
+                receiver.push(piece);
+                while let Some(message) = receiver.next_message().unwrap() {
+                    received.push(message);
+                }
+            }
+            prop_assert_eq!(received, messages);
+        }
+
+        #[test]
+        fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let mut receiver = Receiver::default();
+            receiver.push(&MAGIC);
+            receiver.push(&bytes);
+            while let Ok(Some(_)) = receiver.next_message() {}
+        }
+    }
+
+    #[test]
+    fn damage_is_told() {
+        let mut receiver = Receiver::default();
+        receiver.push(&MAGIC);
+        receiver.push(&[99, 0, 0, 0, 0]);
+        assert_eq!(receiver.next_message(), Err(ChannelError::Kind(99)));
+        let mut receiver = Receiver::default();
+        receiver.push(&MAGIC);
+        receiver.push(&[STDOUT, 0, 0, 0, 0xFF]);
+        assert!(matches!(receiver.next_message(), Err(ChannelError::Length(_))));
+    }
+}

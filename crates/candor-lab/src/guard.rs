@@ -1,0 +1,167 @@
+//! The process between candor and a guest: it ends the guest at a deadline, and when candor is gone for whatever
+//! reason, and it leaves no process of the guest behind.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candor_io::process::{self, ExtendedState, Patience, Reaped};
+
+/// What a guard does.
+#[derive(Clone, Debug)]
+pub struct Duty<'a> {
+    /// After this time the guest is ended.
+    pub deadline: Duration,
+    /// The guest's program and arguments. Descriptors from 3 on are handed through.
+    pub command: &'a [OsString],
+    /// A folder to remove if candor goes first.
+    pub remove: Option<&'a Path>,
+}
+
+/// How the guest ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Candor closed the guard's standard input, or died.
+    Abandoned,
+    /// The deadline passed.
+    Deadline,
+    /// By itself.
+    Itself(ExitStatus),
+}
+
+/// The exit status by which a guard says that the deadline passed.
+pub const DEADLINE_STATUS: u8 = 124;
+
+/// Starts the guest and stays until nothing of it is left. Standard input is the line to candor: its end is candor's.
+///
+/// # Errors
+/// If the guest cannot be started.
+pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
+    process::start_session()?;
+    process::adopt_orphans()?;
+    if process::extended_state() == ExtendedState::TooLarge {
+        process::hide_extended_state()?;
+    }
+    let (program, arguments) = duty.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null());
+    process::end_with_parent(&mut command);
+    let mut guest = command.spawn()?;
+
+    let (tell, hear) = mpsc::channel();
+    let tell_end = tell.clone();
+    thread::spawn(move || {
+        // Nothing is ever sent on this line. A failed read means the same as its end.
+        while matches!(io::stdin().read(&mut [0]), Ok(1..)) {}
+        // The receiver is gone if the guest ended first.
+        let _ = tell.send(Ending::Abandoned);
+    });
+    thread::spawn(move || {
+        if let Ok(status) = guest.wait() {
+            let _ = tell_end.send(Ending::Itself(status));
+        }
+    });
+    let ending = match hear.recv_timeout(duty.deadline) {
+        Ok(ending) => ending,
+        Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ending::Deadline,
+    };
+    end_descendants()?;
+    if let (Ending::Abandoned, Some(folder)) = (ending, duty.remove) {
+        // Candor may be removing it at this moment.
+        let _ = fs::remove_dir_all(folder);
+    }
+    Ok(ending)
+}
+
+/// Kills until no process is left that descends from this one, and takes the status of each: the machine's first
+/// process may be one that does not.
+fn end_descendants() -> io::Result<()> {
+    const ENOUGH: Duration = Duration::from_secs(10);
+    let begin = Instant::now();
+    loop {
+        let descendants = descendants(std::process::id())?;
+        for &pid in &descendants {
+            process::kill(pid)?;
+        }
+        // A process with threads looks dead before its last thread is: only a status taken is an end.
+        let left = loop {
+            match process::reap(Patience::Peek)? {
+                Reaped::Child(..) => {}
+                left => break left,
+            }
+        };
+        if left == Reaped::NoChildren {
+            return Ok(());
+        }
+        if begin.elapsed() > ENOUGH {
+            return Err(io::Error::other(format!("the processes {descendants:?} do not end")));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The living descendants of a process, from /proc.
+fn descendants(root: u32) -> io::Result<BTreeSet<u32>> {
+    let mut parents = Vec::new();
+    for entry in fs::read_dir("/proc")? {
+        let name = entry?.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        // A process that has gone meanwhile has no file any more.
+        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
+        if let Some((state, parent)) = state_and_parent(&stat) {
+            parents.push((pid, parent, state));
+        }
+    }
+    let mut family = BTreeSet::from([root]);
+    loop {
+        let before = family.len();
+        family.extend(
+            parents.iter().filter(|(_, parent, _)| family.contains(parent)).map(|&(pid, ..)| pid).collect::<Vec<_>>(),
+        );
+        if family.len() == before {
+            break;
+        }
+    }
+    family.remove(&root);
+    for (pid, _, state) in parents {
+        if matches!(state, 'Z' | 'X') {
+            family.remove(&pid);
+        }
+    }
+    Ok(family)
+}
+
+/// State and parent in `/proc/PID/stat`, whose second field may hold anything, parentheses too.
+fn state_and_parent(stat: &str) -> Option<(char, u32)> {
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_do_not_confuse() {
+        assert_eq!(state_and_parent("12 (a) Z 7 (b)) S 34 12 12"), Some(('S', 34)));
+        assert_eq!(state_and_parent("12 (a"), None);
+        assert_eq!(state_and_parent(""), None);
+    }
+
+    #[test]
+    fn own_children_are_found() {
+        let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let found = descendants(std::process::id()).unwrap().contains(&child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(found);
+        assert!(!descendants(std::process::id()).unwrap().contains(&child.id()));
+    }
+}

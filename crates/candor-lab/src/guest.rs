@@ -1,0 +1,288 @@
+//! A guest from its specification to its exit status.
+
+mod command_line;
+mod console;
+mod hearing;
+mod running;
+mod shell;
+mod specification;
+
+pub use shell::{ShellError, shell};
+pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_candor};
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::cache::{Cache, CacheError};
+use crate::channel::ChannelError;
+use crate::image::{self, Contents, ImageError};
+use crate::job::{HOME, Job, OUT, PATH, TerminalSize, Topology};
+use crate::kernel::{self, KernelError, Testbed};
+use crate::observer::Observer;
+use crate::qemu::{Qemu, QemuError};
+use command_line::Files;
+use hearing::Hearing;
+use running::Running;
+
+/// What became of a guest that did its job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GuestExit {
+    /// The command's exit status; 128 and the number of the signal if one killed it.
+    pub status: u8,
+    /// From the start of the guest to its last message, on the host's clock.
+    pub wall: Duration,
+    /// From the start of the guest to the start of the command, on the host's clock.
+    pub boot: Duration,
+    /// What it ran on.
+    pub platform: Platform,
+}
+
+/// What a guest ran on: everything that its figures depend on besides its own contents.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Platform {
+    /// Name of the kernel in `candor lab kernels`.
+    pub kernel: String,
+    /// `uname -r`.
+    pub release: String,
+    /// Version of the kernel's package.
+    pub kernel_version: String,
+    /// Version of QEMU (icount only).
+    pub qemu: Option<String>,
+}
+
+/// Why a guest did not do its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LabError {
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The guest sent something that makes no sense.
+    #[error("The guest's messages are damaged")]
+    Channel(#[from] ChannelError),
+    /// The guest ended before the command was started.
+    #[error("The guest did not boot: {reason}")]
+    DidNotBoot {
+        /// What is known about it.
+        reason: String,
+        /// The last lines of its console.
+        console: Vec<String>,
+    },
+    /// The guest ended while the command ran.
+    #[error("The guest ended before the command did: {reason}")]
+    Died {
+        /// What is known about it.
+        reason: String,
+        /// The last lines of its console.
+        console: Vec<String>,
+    },
+    /// A file or folder cannot be used.
+    #[error("Cannot use {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The guest itself says that it cannot do what it was asked.
+    #[error("{reason}")]
+    Guest {
+        /// Its words.
+        reason: String,
+        /// The last lines of its console.
+        console: Vec<String>,
+    },
+    /// The image cannot be made.
+    #[error("The guest's image cannot be made")]
+    Image(#[from] ImageError),
+    /// The kernel cannot be had.
+    #[error("No kernel for the guest")]
+    Kernel(#[from] KernelError),
+    /// No command.
+    #[error("There is no command to run")]
+    NoCommand,
+    /// No folder that is large enough and from which programs may run.
+    #[error("User-mode Linux needs a folder from which programs may be run; /dev/shm and TMPDIR are none")]
+    NoExecFolder,
+    /// A topology of emulated hardware in a laboratory that emulates none.
+    #[error("The topology {} needs the icount laboratory", .0.name())]
+    NoHardware(Topology),
+    /// QEMU cannot be had.
+    #[error("No QEMU for the guest")]
+    Qemu(#[from] QemuError),
+    /// The guest was ended.
+    #[error("The guest was ended after {} s", .limit.as_secs())]
+    Timeout {
+        /// The limit.
+        limit: Duration,
+        /// The last lines of its console.
+        console: Vec<String>,
+    },
+}
+
+impl LabError {
+    /// The last lines of the guest's console, where they explain something.
+    #[must_use]
+    pub fn console(&self) -> &[String] {
+        match self {
+            Self::DidNotBoot { console, .. }
+            | Self::Died { console, .. }
+            | Self::Guest { console, .. }
+            | Self::Timeout { console, .. } => console,
+            _ => &[],
+        }
+    }
+}
+
+/// Boots a guest, runs the command in it, and leaves nothing behind.
+///
+/// Kernel and QEMU are fetched if they are not cached. If this process ends meanwhile, so does the guest.
+///
+/// # Errors
+/// Any [`LabError`]; a command that fails is no error.
+pub fn run(spec: &GuestSpec, observer: &mut dyn Observer) -> Result<GuestExit, LabError> {
+    run_on(spec, None, observer)
+}
+
+/// [`run`], with the command on a terminal if one is given.
+fn run_on(
+    spec: &GuestSpec,
+    terminal: Option<(TerminalSize, std::os::unix::net::UnixStream)>,
+    observer: &mut dyn Observer,
+) -> Result<GuestExit, LabError> {
+    if spec.command.is_empty() {
+        return Err(LabError::NoCommand);
+    }
+    if spec.topology == Topology::Kvaser && spec.testbed != Testbed::Icount {
+        return Err(LabError::NoHardware(spec.topology));
+    }
+    let cache = Cache::of_user()?;
+    let qemu = match spec.testbed {
+        Testbed::Icount => Some(Qemu::obtain(&cache, observer)?),
+        Testbed::Uml => None,
+    };
+    let kernel = kernel::obtain(&cache, spec.testbed, spec.kernel.as_deref(), observer)?;
+
+    observer.stage("Making the guest's image");
+    let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir().map_err(file(&std::env::temp_dir()))?;
+    let files = Files::new(folder.path());
+    let (size, socket) = terminal.unzip();
+    let archive = image::build(&kernel, &spec.candor, job(spec, size), &contents(spec))?;
+    let image = File::create(&files.image).map_err(file(&files.image))?;
+    archive.write(io::BufWriter::new(image)).map_err(file(&files.image))?;
+    drop(archive);
+
+    observer.stage(&format!("Booting {} ({})", kernel.name, spec.testbed.name()));
+    let command = match &qemu {
+        Some(qemu) => command_line::icount(spec, qemu, &kernel, &files, socket.is_some()),
+        None => command_line::uml(&kernel, &files, &exec_folder()?, socket.is_some()),
+    };
+    let begin = Instant::now();
+    let mut running = Running::start(spec, &command, &files, socket)?;
+    let mut hearing = Hearing::new(spec.out.as_deref());
+    let heard = listen(&mut running, &mut hearing, &files, begin, observer);
+    // Whatever happened: the guest's processes go before its folder.
+    let ending = running.end();
+    let boot = heard?;
+    let console = || console::last_lines(&files.console);
+    match (hearing.outcome(), boot) {
+        (Some(Ok(status)), Some(boot)) => Ok(GuestExit {
+            status,
+            wall: begin.elapsed(),
+            boot,
+            platform: Platform {
+                kernel: kernel.name,
+                release: kernel.release,
+                kernel_version: kernel.version,
+                qemu: qemu.map(|qemu| qemu.version),
+            },
+        }),
+        (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
+        _ if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: console() }),
+        (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
+        (_, None) => Err(LabError::DidNotBoot { reason: ending.reason, console: console() }),
+    }
+}
+
+/// Hears the guest until its last message or its end. Returns how long it took to boot, if it did.
+fn listen(
+    running: &mut Running,
+    hearing: &mut Hearing<'_>,
+    files: &Files,
+    begin: Instant,
+    observer: &mut dyn Observer,
+) -> Result<Option<Duration>, LabError> {
+    /// How often the host looks; the guest never notices.
+    const LOOK: Duration = Duration::from_millis(4);
+    let mut channel = File::open(&files.channel).map_err(file(&files.channel))?;
+    let mut boot = None;
+    loop {
+        // Asked before the last look, so that nothing written before the end is missed.
+        let ended = running.has_ended().map_err(file(&files.channel))?;
+        let before = hearing.is_started();
+        let heard = hearing.look(&mut channel, observer)?;
+        if !before && hearing.is_started() {
+            boot = Some(begin.elapsed());
+        }
+        if ended || hearing.outcome().is_some() {
+            return Ok(boot);
+        }
+        if !heard {
+            std::thread::sleep(LOOK);
+        }
+    }
+}
+
+fn job(spec: &GuestSpec, terminal: Option<TerminalSize>) -> Job {
+    let mut environment = spec.environment.clone();
+    let own = [("CANDOR_OUT", OUT), ("HOME", HOME), ("LD_LIBRARY_PATH", image::GUEST_LIBRARIES), ("PATH", PATH)];
+    environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    environment.insert("CANDOR_TESTBED".to_owned(), spec.testbed.name().to_owned());
+    environment.insert("CANDOR_TOPOLOGY".to_owned(), spec.topology.name().to_owned());
+    Job {
+        testbed: spec.testbed,
+        topology: spec.topology,
+        modules: Vec::new(),
+        command: spec.command.clone(),
+        environment,
+        terminal,
+    }
+}
+
+/// The command itself is taken along if it is a program of the host by its plain name.
+fn contents(spec: &GuestSpec) -> Contents {
+    let mut programs = spec.programs.clone();
+    let name = &spec.command[0];
+    if name != "candor" && !name.contains('/') && !programs.contains(name) && image::locate(name).is_ok() {
+        programs.push(name.clone());
+    }
+    Contents {
+        copies: spec.copies.clone(),
+        programs,
+        files: spec.files.clone(),
+        without_modules: spec.without_modules.clone(),
+    }
+}
+
+/// Where user-mode Linux may keep its memory: it maps the file for execution.
+fn exec_folder() -> Result<PathBuf, LabError> {
+    let usable = |folder: &PathBuf| {
+        candor_io::process::allows_exec(folder).unwrap_or(false) && tempfile::tempfile_in(folder).is_ok()
+    };
+    [PathBuf::from("/dev/shm"), std::env::temp_dir(), PathBuf::from("/var/tmp")]
+        .into_iter()
+        .find(usable)
+        .ok_or(LabError::NoExecFolder)
+}
+
+fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
+    let path = path.to_owned();
+    move |source| LabError::File { path: path.clone(), source }
+}
+
+/// Makes an empty file.
+fn touch(path: &Path) -> Result<(), LabError> {
+    fs::write(path, "").map_err(file(path))
+}

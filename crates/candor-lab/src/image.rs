@@ -1,0 +1,249 @@
+//! What a guest finds when it wakes up: one initramfs for both laboratories.
+
+mod archive;
+mod programs;
+
+pub use archive::{Archive, FileKind};
+pub use programs::{GUEST_LIBRARIES, Linkage, ProgramError, linkage, locate};
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT, Topology};
+use crate::kernel::CachedKernel;
+use crate::kernel::modules::{ModuleError, ModuleTree, plain};
+use programs::Needs;
+
+/// What goes into an image besides candor and the kernel's modules.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Files for the working directory, by the last part of their name.
+    pub copies: Vec<PathBuf>,
+    /// Programs of the host, by name or path.
+    pub programs: Vec<String>,
+    /// Other files: path in the guest, bytes.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// Modules that are left out.
+    pub without_modules: Vec<String>,
+}
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ImageError {
+    /// A file cannot be read or written.
+    #[error("Cannot use {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A kernel module cannot be used.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// The kernel lacks a module.
+    #[error("The kernel {kernel} has no module {module}, which the topology {} needs", .topology.name())]
+    NoModule {
+        /// Which kernel.
+        kernel: String,
+        /// Which module.
+        module: String,
+        /// What needs it.
+        topology: Topology,
+    },
+    /// A program cannot be taken along.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// Two files of one name.
+    #[error("Two of the copied files are called {name}")]
+    Twice {
+        /// The name.
+        name: String,
+    },
+}
+
+/// Puts an image together. `job.modules` is filled in.
+///
+/// # Errors
+/// Any [`ImageError`].
+pub fn build(kernel: &CachedKernel, candor: &Path, mut job: Job, contents: &Contents) -> Result<Archive, ImageError> {
+    let mut archive = Archive::default();
+    archive.console();
+    for folder in ["/bin", "/dev", "/etc", "/lib", "/proc", "/run", "/sbin", "/sys", "/tmp", HOME, OUT] {
+        archive.folder(folder);
+    }
+    archive.file("/bin/candor", FileKind::Program, read(candor)?);
+    archive.link("/init", "bin/candor");
+    archive.link("/sbin/modprobe", "../bin/candor");
+    archive.link("/usr/bin", "../bin");
+    archive.link("/usr/sbin", "../sbin");
+    for (path, text) in ETC {
+        archive.file(path, FileKind::Data, text.as_bytes().to_vec());
+    }
+    add_modules(&mut archive, kernel, &mut job, &contents.without_modules)?;
+    add_programs(&mut archive, &contents.programs)?;
+    for path in &contents.copies {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let target = format!("{HOME}/{name}");
+        if archive.contains(&target) {
+            return Err(ImageError::Twice { name: name.into_owned() });
+        }
+        let kind = if is_program(path)? { FileKind::Program } else { FileKind::Data };
+        archive.file(&target, kind, read(path)?);
+        add_needs_of_copy(&mut archive, path)?;
+    }
+    for (path, bytes) in &contents.files {
+        archive.file(path, FileKind::Data, bytes.clone());
+    }
+    archive.file(JOB_PATH, FileKind::Data, json(&job));
+    Ok(archive)
+}
+
+/// The few files without which programs of the host stumble.
+const ETC: [(&str, &str); 4] = [
+    ("/etc/passwd", "root:x:0:0:root:/root:/bin/sh\n"),
+    ("/etc/group", "root:x:0:\n"),
+    ("/etc/hosts", "127.0.0.1 localhost\n"),
+    // `TCF_EM_*` of the kernel; without it tc does not know the names.
+    ("/etc/iproute2/ematch_map", "1 cmp\n2 nbyte\n3 u32\n4 meta\n7 canid\n8 ipset\n9 ipt\n"),
+];
+
+/// Without these a topology is none.
+const fn needed(topology: Topology) -> &'static [&'static str] {
+    match topology {
+        Topology::Kvaser => &["can", "can_raw", "sja1000", "kvaser_pci"],
+        Topology::Vcan => &["can", "can_raw", "vcan"],
+    }
+}
+
+/// Loaded at boot too, where the kernel has it and the caller wants it.
+const WELCOME: &[&str] = &["can_gw"];
+
+/// Loaded when the kernel or tc asks for them.
+const ON_DEMAND: &[&str] = &[
+    "act_gact",
+    "act_mirred",
+    "act_pedit",
+    "act_police",
+    "act_skbedit",
+    "can_bcm",
+    "can_isotp",
+    "can_j1939",
+    "cls_basic",
+    "cls_bpf",
+    "cls_flow",
+    "cls_fw",
+    "cls_matchall",
+    "cls_u32",
+    "em_canid",
+    "em_cmp",
+    "em_meta",
+    "em_nbyte",
+    "em_u32",
+    "sch_cbs",
+    "sch_codel",
+    "sch_drr",
+    "sch_etf",
+    "sch_fq",
+    "sch_fq_codel",
+    "sch_hfsc",
+    "sch_htb",
+    "sch_ingress",
+    "sch_mqprio",
+    "sch_multiq",
+    "sch_netem",
+    "sch_plug",
+    "sch_prio",
+    "sch_qfq",
+    "sch_sfq",
+    "sch_taprio",
+    "sch_tbf",
+    "slcan",
+    "vcan",
+    "vxcan",
+];
+
+fn add_modules(
+    archive: &mut Archive,
+    kernel: &CachedKernel,
+    job: &mut Job,
+    without: &[String],
+) -> Result<(), ImageError> {
+    let tree = ModuleTree::scan(&kernel.modules())?;
+    let excluded: BTreeSet<String> = without.iter().map(|name| plain(name)).collect();
+    let at_boot: Vec<&str> = needed(job.topology).iter().chain(WELCOME).copied().collect();
+    let boot = tree.closure(&at_boot, &excluded)?;
+    let missing = needed(job.topology)
+        .iter()
+        .find(|&&name| !excluded.contains(name) && boot.iter().all(|module| module.name != name));
+    if let Some(module) = missing {
+        return Err(ImageError::NoModule {
+            kernel: kernel.name.clone(),
+            module: (*module).to_owned(),
+            topology: job.topology,
+        });
+    }
+    let all: Vec<&str> = at_boot.iter().chain(ON_DEMAND).copied().collect();
+    let mut index = ModuleIndex::default();
+    for module in tree.closure(&all, &excluded)? {
+        let path = format!("/lib/modules/{}.ko", module.name);
+        for alias in module.aliases {
+            index.aliases.insert(alias, module.name.clone());
+        }
+        index.modules.insert(module.name, IndexedModule { path: path.clone(), depends: module.depends });
+        archive.file(&path, FileKind::Data, module.bytes);
+    }
+    job.modules = boot.into_iter().map(|module| format!("/lib/modules/{}.ko", module.name)).collect();
+    archive.file(MODULES_PATH, FileKind::Data, json(&index));
+    Ok(())
+}
+
+fn add_programs(archive: &mut Archive, names: &[String]) -> Result<(), ImageError> {
+    let mut needs = Needs::new();
+    for name in names {
+        programs::add(&mut needs, &locate(name)?)?;
+    }
+    add_needs(archive, needs)
+}
+
+/// A copied program works from the working directory, so its libraries come along.
+fn add_needs_of_copy(archive: &mut Archive, path: &Path) -> Result<(), ImageError> {
+    let mut needs = Needs::new();
+    if linkage(path).is_ok() {
+        programs::add_libraries(&mut needs, path)?;
+    }
+    add_needs(archive, needs)
+}
+
+fn add_needs(archive: &mut Archive, needs: Needs) -> Result<(), ImageError> {
+    for (target, source) in needs {
+        let target = without_links(&target);
+        if !archive.contains(target) {
+            archive.file(target, FileKind::Program, read(&source)?);
+        }
+    }
+    Ok(())
+}
+
+/// `/usr/bin` and `/usr/sbin` are links in the guest, and an archive cannot write through them.
+fn without_links(target: &str) -> &str {
+    target.strip_prefix("/usr").filter(|rest| rest.starts_with("/bin/") || rest.starts_with("/sbin/")).unwrap_or(target)
+}
+
+fn is_program(path: &Path) -> Result<bool, ImageError> {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let metadata = fs::metadata(path).map_err(|source| ImageError::File { path: path.to_owned(), source })?;
+    Ok(metadata.permissions().mode() & 0o111 != 0)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ImageError> {
+    fs::read(path).map_err(|source| ImageError::File { path: path.to_owned(), source })
+}
+
+fn json(value: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("maps with text keys and plain values always have a JSON form")
+}

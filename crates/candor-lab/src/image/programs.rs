@@ -1,0 +1,250 @@
+//! Programs of the host for a guest: what else they need to start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Read as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+
+use object::elf;
+use object::read::elf::{Dyn as _, ElfFile64, FileHeader as _, ProgramHeader as _};
+
+/// Files that a program needs: path in the guest → path on the host.
+pub(super) type Needs = BTreeMap<String, PathBuf>;
+
+/// Why a program cannot go into a guest.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProgramError {
+    /// A library that is nowhere.
+    #[error("The program {program} needs the library {library}, which this machine does not have")]
+    NoLibrary {
+        /// Which program or library needs it.
+        program: PathBuf,
+        /// Which library.
+        library: String,
+    },
+    /// No such program.
+    #[error("This machine has no program {0}")]
+    NotFound(String),
+    /// A program of another machine, or damaged.
+    #[error("{path} is neither a program for this kind of machine nor a script: {reason}")]
+    Odd {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A file that cannot be read.
+    #[error("Cannot read {path}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// How a program starts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linkage {
+    /// The loader of a dynamic program; `None` for a static one.
+    pub interpreter: Option<String>,
+    libraries: Vec<String>,
+    search: Vec<String>,
+}
+
+/// Where a program of this name is: as given if it has a `/`, otherwise in PATH and the folders of system programs.
+///
+/// # Errors
+/// [`ProgramError::NotFound`].
+pub fn locate(name: &str) -> Result<PathBuf, ProgramError> {
+    let not_found = || ProgramError::NotFound(name.to_owned());
+    if name.contains('/') {
+        let path = PathBuf::from(name);
+        return if path.is_file() { Ok(path) } else { Err(not_found()) };
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let system = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].map(PathBuf::from);
+    std::env::split_paths(&path)
+        .chain(system)
+        .map(|folder| folder.join(name))
+        .find(|path| path.is_file())
+        .ok_or_else(not_found)
+}
+
+/// Adds a program as `/bin/NAME`, with its libraries, its loader, or its interpreter if it is a script.
+///
+/// # Errors
+/// Any [`ProgramError`].
+pub(super) fn add(needs: &mut Needs, program: &Path) -> Result<(), ProgramError> {
+    let odd = |reason: &str| ProgramError::Odd { path: program.to_owned(), reason: reason.to_owned() };
+    let name = program.file_name().and_then(OsStr::to_str).ok_or_else(|| odd("its name is not text"))?;
+    needs.insert(format!("/bin/{name}"), program.to_owned());
+    let bytes = read(program)?;
+    if let Some(script) = bytes.strip_prefix(b"#!") {
+        let line = script.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let line = std::str::from_utf8(line).map_err(|_not_text| odd("its first line is not text"))?;
+        let mut words = line.split_whitespace();
+        let interpreter = words.next().ok_or_else(|| odd("its first line names no interpreter"))?;
+        // `#!/usr/bin/env NAME` needs both.
+        if interpreter.ends_with("/env")
+            && let Some(name) = words.find(|word| !word.starts_with('-'))
+        {
+            add(needs, &locate(name)?)?;
+        }
+        needs.insert(interpreter.to_owned(), interpreter.into());
+        return add_libraries(needs, Path::new(interpreter));
+    }
+    add_libraries(needs, program)
+}
+
+/// Adds the libraries of a program that is in the image already, under its own path or another.
+///
+/// # Errors
+/// Any [`ProgramError`].
+pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), ProgramError> {
+    let folders = library_folders();
+    let mut queue = vec![program.to_owned()];
+    let mut seen = BTreeSet::new();
+    while let Some(path) = queue.pop() {
+        let linkage = linkage(&path)?;
+        if let Some(interpreter) = linkage.interpreter {
+            needs.entry(interpreter.clone()).or_insert_with(|| interpreter.into());
+        }
+        let origin = path.canonicalize().ok().and_then(|path| Some(path.parent()?.to_owned())).unwrap_or_default();
+        let own: Vec<PathBuf> = linkage
+            .search
+            .iter()
+            .map(|folder| {
+                PathBuf::from(folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()))
+            })
+            .collect();
+        for library in linkage.libraries {
+            if !seen.insert(library.clone()) {
+                continue;
+            }
+            let found = own.iter().chain(&folders).map(|folder| folder.join(&library)).find(|path| path.is_file());
+            let Some(found) = found else {
+                return Err(ProgramError::NoLibrary { program: path, library });
+            };
+            // One folder that every loader of this architecture searches by itself, wherever the host keeps them.
+            needs.insert(format!("{GUEST_LIBRARIES}/{library}"), found.clone());
+            queue.push(found);
+        }
+    }
+    Ok(())
+}
+
+/// How the program at this path starts.
+///
+/// # Errors
+/// [`ProgramError::Read`], or [`ProgramError::Odd`] if it is no 64-bit ELF file.
+pub fn linkage(path: &Path) -> Result<Linkage, ProgramError> {
+    parse(&read(path)?).map_err(|reason| ProgramError::Odd { path: path.to_owned(), reason })
+}
+
+/// The folder in guests that holds all libraries; the environment names it to the loader.
+pub const GUEST_LIBRARIES: &str = "/lib/candor";
+
+fn parse(bytes: &[u8]) -> Result<Linkage, String> {
+    let explain = |error: object::Error| error.to_string();
+    let file: ElfFile64<'_> = ElfFile64::parse(bytes).map_err(explain)?;
+    let endian = file.endian();
+    let mut linkage = Linkage::default();
+    for header in file.elf_program_headers() {
+        if let Some(interpreter) = header.interpreter(endian, bytes).map_err(explain)? {
+            linkage.interpreter = Some(text(interpreter.strip_suffix(b"\0").unwrap_or(interpreter)));
+        }
+    }
+    let sections = file.elf_header().sections(endian, bytes).map_err(explain)?;
+    let Some((dynamic, strings)) = sections.dynamic(endian, bytes).map_err(explain)? else { return Ok(linkage) };
+    let strings = sections.strings(endian, bytes, strings).map_err(explain)?;
+    for entry in dynamic {
+        let value = || entry.string(endian, strings).map(text).map_err(explain);
+        match entry.d_tag(endian) {
+            elf::DT_NEEDED => linkage.libraries.push(value()?),
+            elf::DT_RPATH | elf::DT_RUNPATH => linkage.search.extend(value()?.split(':').map(str::to_owned)),
+            elf::DT_NULL => break,
+            _ => {}
+        }
+    }
+    Ok(linkage)
+}
+
+fn text(bytes: &[u8]) -> String {
+    OsStr::from_bytes(bytes).to_string_lossy().into_owned()
+}
+
+/// The folders in which the loader of this machine looks, those of its configuration first.
+fn library_folders() -> Vec<PathBuf> {
+    let mut folders = Vec::new();
+    read_configuration(Path::new("/etc/ld.so.conf"), &mut folders, 0);
+    let usual = format!("{}-linux-gnu", std::env::consts::ARCH);
+    for parent in ["/lib", "/usr/lib"] {
+        folders.push(Path::new(parent).join(&usual));
+    }
+    folders.extend(["/lib64", "/usr/lib64", "/lib", "/usr/lib"].map(PathBuf::from));
+    folders
+}
+
+fn read_configuration(path: &Path, folders: &mut Vec<PathBuf>, depth: u8) {
+    let Ok(text) = fs::read_to_string(path) else { return };
+    for line in text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()) {
+        match line.strip_prefix("include ") {
+            // The usual pattern is `/etc/ld.so.conf.d/*.conf`.
+            Some(pattern) if depth < 4 => {
+                let pattern = Path::new(pattern.trim());
+                let Some(Ok(entries)) = pattern.parent().map(fs::read_dir) else { continue };
+                let mut parts: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+                parts.retain(|part| part.extension() == pattern.extension());
+                parts.sort();
+                parts.iter().for_each(|part| read_configuration(part, folders, depth + 1));
+            }
+            None if line.starts_with('/') => folders.push(line.into()),
+            _ => {}
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, ProgramError> {
+    let failed = |source| ProgramError::Read { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    fs::File::open(path).map_err(failed)?.read_to_end(&mut bytes).map_err(failed)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dynamic_program_brings_its_loader_and_libc() {
+        let mut needs = Needs::new();
+        let program = locate("dpkg").or_else(|_| locate("sh")).unwrap();
+        add(&mut needs, &program).unwrap();
+        if let Some(interpreter) = linkage(&program).unwrap().interpreter {
+            assert!(needs.contains_key(&interpreter));
+            assert!(needs.keys().any(|path| path.starts_with(GUEST_LIBRARIES)));
+        }
+    }
+
+    #[test]
+    fn scripts_bring_their_interpreter() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("hello");
+        fs::write(&script, "#!/bin/sh -e\necho hello\n").unwrap();
+        let mut needs = Needs::new();
+        add(&mut needs, &script).unwrap();
+        assert_eq!(needs.get("/bin/hello"), Some(&script));
+        assert!(needs.contains_key("/bin/sh"));
+    }
+
+    #[test]
+    fn garbage_is_refused() {
+        assert!(parse(b"").is_err());
+        assert!(parse(b"\x7fELF\x02\x01\x01 and then nothing").is_err());
+        assert!(matches!(locate("no-such-program-here"), Err(ProgramError::NotFound(_))));
+    }
+}

@@ -1,0 +1,261 @@
+//! The first process of a guest: it brings up the machine and the topology, runs one command, and switches off.
+//!
+//! While the command is quiet, so is init: on a machine whose instructions are counted, everything that runs is
+//! measured. It only reads pipes, waits for children, and passes on what was printed.
+
+mod outlet;
+mod topology;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+
+use candor_io::guest;
+use candor_io::process::{self, Patience, Reaped};
+use candor_netlink::client::NetlinkError;
+
+use crate::channel::Message;
+use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT};
+use outlet::Outlet;
+
+/// Why a guest cannot do its job. The host gets the text.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InitError {
+    /// The command cannot be started.
+    #[error("Cannot start {program}: {source}")]
+    Command {
+        /// Which program.
+        program: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file of the guest cannot be used.
+    #[error("Cannot use {path} in the guest: {source}")]
+    File {
+        /// Which.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// A system call failed.
+    #[error("{what}: {source}")]
+    Kernel {
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// An interface of the topology cannot be made.
+    #[error("Cannot set up the interface {interface}: {source}")]
+    Link {
+        /// Which.
+        interface: String,
+        /// Why.
+        source: NetlinkError,
+    },
+    /// An interface of the topology has not appeared.
+    #[error("The interface {0} is not there")]
+    NoInterface(String),
+}
+
+/// Whether this process is a guest's init.
+#[must_use]
+pub fn is_init() -> bool {
+    std::process::id() == 1 && Path::new(JOB_PATH).exists()
+}
+
+/// Whether this process is a guest's `modprobe`, to judge by the name it was called by.
+#[must_use]
+pub fn is_modprobe() -> bool {
+    let called = std::env::args_os().next();
+    called.is_some_and(|name| Path::new(&name).ends_with("modprobe")) && Path::new(MODULES_PATH).exists()
+}
+
+/// Does the job of the guest and switches it off. Returns only if that is refused.
+///
+/// # Errors
+/// Whatever keeps the guest from being switched off.
+pub fn run() -> io::Result<()> {
+    match prepare() {
+        Ok((job, outlet)) => {
+            let last = match work(&job, &outlet) {
+                Ok(status) => Message::Exit(status),
+                Err(error) => Message::Failed(error.to_string()),
+            };
+            outlet.send(last);
+            outlet.close();
+        }
+        // Without an outlet only the console is left.
+        Err(error) => eprintln!("candor: {error}"),
+    }
+    guest::power_off()
+}
+
+/// Loads the modules that the kernel asks for: `modprobe -q -- NAME`.
+///
+/// # Errors
+/// [`InitError`] if there is no such module or it cannot be loaded.
+pub fn modprobe() -> Result<(), InitError> {
+    let index: ModuleIndex = read_json(MODULES_PATH)?;
+    for wanted in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
+        let paths = index.to_load(&wanted);
+        if paths.is_empty() {
+            let source = io::ErrorKind::NotFound.into();
+            return Err(InitError::Kernel { what: format!("No module is called {wanted}"), source });
+        }
+        paths.into_iter().try_for_each(load)?;
+    }
+    Ok(())
+}
+
+fn prepare() -> Result<(Job, Outlet), InitError> {
+    for (kind, target) in
+        [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
+    {
+        guest::mount(kind, target).map_err(kernel(&format!("Cannot mount {target}")))?;
+    }
+    let job: Job = read_json(JOB_PATH)?;
+    let outlet = Outlet::open(job.testbed)?;
+    Ok((job, outlet))
+}
+
+fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
+    job.modules.iter().try_for_each(|path| load(path))?;
+    topology::set_up(job.topology)?;
+    let mut command = command(job)?;
+    outlet.send(Message::Started);
+    let start = |command: &mut Command| {
+        command.spawn().map_err(|source| InitError::Command { program: job.command[0].clone(), source })
+    };
+    let status = if job.terminal.is_some() {
+        process::lead_terminal(&mut command);
+        let child = start(&mut command)?;
+        drop(command);
+        wait_for(child.id())?
+    } else {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = start(&mut command)?;
+        let readers = [
+            child.stdout.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stdout)),
+            child.stderr.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stderr)),
+        ];
+        let status = wait_for(child.id())?;
+        // Whatever the command left running would keep the pipes open.
+        guest::kill_all_others().map_err(kernel("Cannot end what the command left running"))?;
+        for reader in readers.into_iter().flatten() {
+            // A reader only ends with its pipe; it does not panic.
+            let _ = reader.join();
+        }
+        status
+    };
+    send_files(Path::new(OUT), "", outlet)?;
+    Ok(exit_code(status))
+}
+
+fn command(job: &Job) -> Result<Command, InitError> {
+    let program = job
+        .command
+        .first()
+        .ok_or_else(|| InitError::Command { program: String::new(), source: io::ErrorKind::InvalidInput.into() })?;
+    let environment: &BTreeMap<String, String> = &job.environment;
+    // The program is looked up in the guest's PATH, not in that of init.
+    let found = match environment.get("PATH") {
+        Some(path) if !program.contains('/') => {
+            path.split(':').map(|folder| Path::new(folder).join(program)).find(|path| path.exists())
+        }
+        _ => None,
+    };
+    let mut command = Command::new(found.unwrap_or_else(|| program.into()));
+    command.args(&job.command[1..]).env_clear().envs(environment).current_dir(HOME);
+    if let Some(size) = job.terminal {
+        fs::create_dir_all("/dev/pts").and_then(|()| guest::mount("devpts", "/dev/pts")).map_err(kernel("/dev/pts"))?;
+        let terminal = outlet::terminal(job.testbed, size)?;
+        let another = || terminal.try_clone().map_err(kernel("Cannot use the terminal"));
+        command.stdin(another()?).stdout(another()?).stderr(another()?);
+    }
+    Ok(command)
+}
+
+/// Waits for one child and takes the status of every orphan meanwhile.
+fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
+    loop {
+        match process::reap(Patience::Wait).map_err(kernel("Cannot wait for the command"))? {
+            Reaped::Child(child, status) if child == pid => return Ok(status),
+            Reaped::NoChildren => {
+                let source = io::ErrorKind::NotFound.into();
+                return Err(InitError::Kernel { what: "The command is gone".to_owned(), source });
+            }
+            Reaped::Child(..) | Reaped::NothingYet => {}
+        }
+    }
+}
+
+/// As shells count: the status, or 128 and the signal.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| Some(128 + status.signal()?)).unwrap_or(255);
+    u8::try_from(code).unwrap_or(255)
+}
+
+fn pass_on(mut pipe: impl Read + Send + 'static, outlet: Outlet, kind: fn(Vec<u8>) -> Message) -> JoinHandle<()> {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+            outlet.send(kind(buffer[..count].to_vec()));
+        }
+    })
+}
+
+/// Sends the files of a folder and of those in it, in the order of their names.
+fn send_files(folder: &Path, prefix: &str, outlet: &Outlet) -> Result<(), InitError> {
+    const PIECE_BYTES: u64 = 128 * 1024;
+    let failed = |path: &Path| file(&path.to_string_lossy());
+    let entries: io::Result<Vec<_>> = fs::read_dir(folder).map_err(failed(folder))?.collect();
+    let mut entries = entries.map_err(failed(folder))?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        let kind = entry.file_type().map_err(failed(&path))?;
+        if kind.is_dir() {
+            send_files(&path, &format!("{name}/"), outlet)?;
+        } else if kind.is_file() {
+            let mut file = fs::File::open(&path).map_err(failed(&path))?;
+            let mut sent = false;
+            loop {
+                let mut bytes = Vec::new();
+                (&mut file).take(PIECE_BYTES).read_to_end(&mut bytes).map_err(failed(&path))?;
+                if bytes.is_empty() && sent {
+                    break;
+                }
+                outlet.send(Message::File { name: name.clone(), bytes });
+                sent = true;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn load(path: &str) -> Result<(), InitError> {
+    let bytes = fs::read(path).map_err(file(path))?;
+    guest::load_module(&bytes).map_err(kernel(&format!("Cannot load the kernel module {path}")))
+}
+
+fn read_json<T: serde::de::DeserializeOwned>(path: &str) -> Result<T, InitError> {
+    let bytes = fs::read(path).map_err(file(path))?;
+    serde_json::from_slice(&bytes).map_err(io::Error::from).map_err(file(path))
+}
+
+fn file(path: &str) -> impl FnOnce(io::Error) -> InitError + use<> {
+    let path = path.to_owned();
+    move |source| InitError::File { path, source }
+}
+
+fn kernel(what: &str) -> impl FnOnce(io::Error) -> InitError + use<> {
+    let what = what.to_owned();
+    move |source| InitError::Kernel { what, source }
+}

@@ -1,0 +1,316 @@
+//! Kernels for guests: which can be had, and how they get into the cache.
+
+mod catalog;
+pub mod modules;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::cache::{Cache, CacheError};
+use crate::observer::Observer;
+use crate::packages::{Archive, PackageError};
+
+/// Which laboratory a guest runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Testbed {
+    /// QEMU with a clock that counts instructions.
+    Icount,
+    /// User-mode Linux.
+    Uml,
+}
+
+impl Testbed {
+    /// As it is written on the command line and in `CANDOR_TESTBED`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Icount => "icount",
+            Self::Uml => "uml",
+        }
+    }
+}
+
+/// A kernel that can be had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Kernel {
+    /// Its name here: `debian-6.1`, `backports-6.12-rt`, `uml-6.1`.
+    pub name: String,
+    /// The laboratory that runs it.
+    pub testbed: Testbed,
+    /// `uname -r` in the guest, where it is known without unpacking the package.
+    pub release: Option<String>,
+    /// Version of the Debian package.
+    pub version: String,
+    /// Suite that offers it.
+    pub suite: String,
+    /// Whether it is in the cache, at whatever version it had then.
+    pub cached: bool,
+    /// The package that holds it.
+    #[serde(skip)]
+    package: String,
+}
+
+/// A kernel in the cache.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CachedKernel {
+    /// Its name here.
+    pub name: String,
+    /// The laboratory that runs it.
+    pub testbed: Testbed,
+    /// `uname -r` in the guest.
+    pub release: String,
+    /// Version of the Debian package.
+    pub version: String,
+    /// Suite that offered it.
+    pub suite: String,
+    /// How its files lie in the cache; one of another number is fetched anew.
+    layout: u32,
+    /// Where it is.
+    #[serde(skip)]
+    folder: PathBuf,
+}
+
+/// Why a kernel cannot be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KernelError {
+    /// The cache cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A file of the cache cannot be used.
+    #[error("Cannot use {path}")]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The package holds no kernel where one is expected.
+    #[error("The package {package} has no kernel that candor recognises")]
+    Odd {
+        /// Which package.
+        package: String,
+    },
+    /// The packages cannot be had.
+    #[error("The kernel {name} cannot be fetched")]
+    Package {
+        /// Which kernel.
+        name: String,
+        /// Why.
+        source: PackageError,
+    },
+    /// The list cannot be had.
+    #[error("The list of kernels cannot be fetched")]
+    Packages(#[from] PackageError),
+    /// No kernel of this name, for this laboratory.
+    #[error("There is no kernel {name} for the {} laboratory; there are: {}", .testbed.name(), .known.join(", "))]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// For which laboratory.
+        testbed: Testbed,
+        /// What there is.
+        known: Vec<String>,
+    },
+}
+
+impl CachedKernel {
+    /// The kernel itself: a bzImage, or user-mode Linux as a program.
+    #[must_use]
+    pub fn image(&self) -> PathBuf {
+        self.folder.join("kernel")
+    }
+
+    /// The folder of its modules.
+    #[must_use]
+    pub fn modules(&self) -> PathBuf {
+        self.folder.join("modules")
+    }
+}
+
+/// All kernels that the archive of this machine offers, and those that are cached though it no longer does.
+///
+/// # Errors
+/// [`KernelError::Packages`] if nothing is cached and the archive cannot be reached.
+pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<Vec<Kernel>, KernelError> {
+    let cached = cached_kernels(cache);
+    let offered = (|| {
+        let lock = cache.lock()?;
+        let archive = Archive::open(cache, &lock)?;
+        archive.refresh(observer)?;
+        catalog::offered(&archive)
+    })();
+    let mut kernels = match offered {
+        Err(error) if cached.is_empty() => return Err(error.into()),
+        offered => offered.unwrap_or_default(),
+    };
+    for present in cached {
+        match kernels.iter_mut().find(|kernel| kernel.name == present.name) {
+            Some(kernel) => {
+                kernel.cached = true;
+                kernel.release = Some(present.release);
+                kernel.version = present.version;
+                kernel.suite = present.suite;
+            }
+            None => kernels.push(Kernel {
+                name: present.name,
+                testbed: present.testbed,
+                release: Some(present.release),
+                version: present.version,
+                suite: present.suite,
+                cached: true,
+                package: String::new(),
+            }),
+        }
+    }
+    Ok(kernels)
+}
+
+/// The kernel of this name, or the usual one of the laboratory, from the cache or else from the archive.
+///
+/// # Errors
+/// Any [`KernelError`].
+pub fn obtain(
+    cache: &Cache,
+    testbed: Testbed,
+    name: Option<&str>,
+    observer: &mut dyn Observer,
+) -> Result<CachedKernel, KernelError> {
+    if let Some(kernel) = find_cached(cache, testbed, name) {
+        return Ok(kernel);
+    }
+    let lock = cache.lock()?;
+    // Another candor may have fetched it while this one waited.
+    if let Some(kernel) = find_cached(cache, testbed, name) {
+        return Ok(kernel);
+    }
+    let archive = Archive::open(cache, &lock)?;
+    archive.refresh(observer)?;
+    let kernels: Vec<Kernel> =
+        catalog::offered(&archive)?.into_iter().filter(|kernel| kernel.testbed == testbed).collect();
+    let wanted = match name {
+        Some(name) => kernels.iter().find(|kernel| kernel.name == name),
+        None => kernels.iter().find(|kernel| is_usual(&kernel.name)),
+    };
+    let Some(kernel) = wanted else {
+        let known = kernels.into_iter().map(|kernel| kernel.name).collect();
+        return Err(KernelError::Unknown { name: name.unwrap_or("(usual)").to_owned(), testbed, known });
+    };
+    let cannot = |source| KernelError::Package { name: kernel.name.clone(), source };
+    let fetch = |observer: &mut dyn Observer| {
+        let wanted = archive.single(&kernel.package, &kernel.version)?;
+        archive.unpack(&format!("kernel {}", kernel.name), &wanted, observer)
+    };
+    let tree = match fetch(observer) {
+        // The lists may name a version that the archive has replaced since.
+        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
+            archive.update(observer).and_then(|()| fetch(observer)).map_err(cannot)?
+        }
+        result => result.map_err(cannot)?,
+    };
+    let finished = arrange(cache.workshop(&lock)?.keep(), tree.path(), kernel)?;
+    let folder = cache.publish(&lock, &finished, &format!("kernels/{}", kernel.name))?;
+    read_manifest(&folder).ok_or_else(|| KernelError::Odd { package: kernel.package.clone() })
+}
+
+/// Changes when files lie elsewhere in a kernel's folder.
+const LAYOUT: u32 = 1;
+const MANIFEST: &str = "manifest.json";
+/// Parts of the module tree that no gateway and no laboratory can use are not kept.
+const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
+const NOT_KEPT: [&str; 3] = ["drivers/net/ethernet", "drivers/net/wireless", "drivers/usb/gadget"];
+
+/// The plain kernel of the stable suite.
+fn is_usual(name: &str) -> bool {
+    !name.ends_with("-rt") && !name.starts_with("backports-")
+}
+
+fn find_cached(cache: &Cache, testbed: Testbed, name: Option<&str>) -> Option<CachedKernel> {
+    match name {
+        Some(name) if name.contains('/') => None,
+        Some(name) => read_manifest(&cache.path("kernels").join(name)).filter(|kernel| kernel.testbed == testbed),
+        None => {
+            cached_kernels(cache).into_iter().rev().find(|kernel| kernel.testbed == testbed && is_usual(&kernel.name))
+        }
+    }
+}
+
+fn cached_kernels(cache: &Cache) -> Vec<CachedKernel> {
+    let Ok(entries) = fs::read_dir(cache.path("kernels")) else { return Vec::new() };
+    let mut kernels: Vec<_> = entries.filter_map(|entry| read_manifest(&entry.ok()?.path())).collect();
+    kernels.sort_by_key(|kernel| (catalog::series_key(&kernel.name), kernel.name.clone()));
+    kernels
+}
+
+fn read_manifest(folder: &Path) -> Option<CachedKernel> {
+    let kernel: CachedKernel = serde_json::from_slice(&fs::read(folder.join(MANIFEST)).ok()?).ok()?;
+    (kernel.layout == LAYOUT).then(|| CachedKernel { folder: folder.to_owned(), ..kernel })
+}
+
+/// Brings the files of an unpacked package into the layout of the cache.
+fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, KernelError> {
+    let odd = || KernelError::Odd { package: kernel.package.clone() };
+    let module_parents = match kernel.testbed {
+        Testbed::Icount => ["lib/modules", "usr/lib/modules"].as_slice(),
+        Testbed::Uml => ["usr/lib/uml/modules"].as_slice(),
+    };
+    let modules = module_parents.iter().find_map(|parent| only_entry(&tree.join(parent))).ok_or_else(odd)?;
+    let release = modules.file_name().and_then(|name| name.to_str()).ok_or_else(odd)?.to_owned();
+    let image = match kernel.testbed {
+        Testbed::Icount => tree.join(format!("boot/vmlinuz-{release}")),
+        Testbed::Uml => tree.join("usr/bin/linux.uml"),
+    };
+    if !image.is_file() {
+        return Err(odd());
+    }
+    rename(&image, &target.join("kernel"))?;
+    for part in NOT_KEPT {
+        remove(&modules.join("kernel").join(part))?;
+    }
+    for part in KEPT {
+        let from = modules.join("kernel").join(part);
+        if from.exists() {
+            let to = target.join("modules").join(part);
+            let parent = to.parent().unwrap_or(&target);
+            fs::create_dir_all(parent).map_err(file(parent))?;
+            rename(&from, &to)?;
+        }
+    }
+    let manifest = CachedKernel {
+        name: kernel.name.clone(),
+        testbed: kernel.testbed,
+        release,
+        version: kernel.version.clone(),
+        suite: kernel.suite.clone(),
+        layout: LAYOUT,
+        folder: PathBuf::new(),
+    };
+    let path = target.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(&manifest).map_err(io::Error::from).map_err(file(&path))?;
+    fs::write(&path, text).map_err(file(&path))?;
+    Ok(target)
+}
+
+fn only_entry(folder: &Path) -> Option<PathBuf> {
+    Some(fs::read_dir(folder).ok()?.next()?.ok()?.path())
+}
+
+fn rename(from: &Path, to: &Path) -> Result<(), KernelError> {
+    fs::rename(from, to).map_err(file(from))
+}
+
+fn remove(path: &Path) -> Result<(), KernelError> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file(path)(error)),
+        _ => Ok(()),
+    }
+}
+
+fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
+    let path = path.to_owned();
+    move |source| KernelError::File { path, source }
+}

@@ -1,0 +1,235 @@
+//! Kernel modules: what they are called, what they need, and in which order they must be loaded.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+
+use object::{Object as _, ObjectSection as _};
+
+/// One module, ready to be given to the kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// Name with `_`, as `/proc/modules` has it.
+    pub name: String,
+    /// Modules that must be loaded before, by name.
+    pub depends: Vec<String>,
+    /// Other names that the kernel asks for it by. Patterns are left out.
+    pub aliases: Vec<String>,
+    /// The ELF file.
+    pub bytes: Vec<u8>,
+}
+
+/// The modules of a kernel on disk, by name.
+#[derive(Clone, Debug, Default)]
+pub struct ModuleTree {
+    files: BTreeMap<String, PathBuf>,
+}
+
+/// Why a module cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModuleError {
+    /// Modules that need one another.
+    #[error("The kernel modules {} need each other", .0.join(", "))]
+    Circle(Vec<String>),
+    /// A file that cannot be read.
+    #[error("Cannot read the kernel module {path}")]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file that is no module.
+    #[error("{path} is no kernel module: {reason}")]
+    Odd {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ModuleTree {
+    /// Finds all modules under a folder.
+    ///
+    /// # Errors
+    /// [`ModuleError::Read`] if a folder cannot be read.
+    pub fn scan(folder: &Path) -> Result<Self, ModuleError> {
+        let mut tree = Self::default();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let failed = |source| ModuleError::Read { path: folder.clone(), source };
+            for entry in fs::read_dir(&folder).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                if entry.file_type().map_err(failed)?.is_dir() {
+                    folders.push(entry.path());
+                } else if let Some(name) = module_name(&entry.path()) {
+                    tree.files.insert(name, entry.path());
+                }
+            }
+        }
+        Ok(tree)
+    }
+
+    /// The given modules and all that they need, each after what it needs. Those that the kernel does not have as
+    /// modules (built in, or not configured) are left out, and so are those that need an excluded one.
+    ///
+    /// # Errors
+    /// [`ModuleError`] if a file is missing or damaged, or the modules go round in a circle.
+    pub fn closure(&self, wanted: &[&str], excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
+        let mut read: BTreeMap<String, Module> = BTreeMap::new();
+        let mut queue: Vec<String> = wanted.iter().map(|name| plain(name)).collect();
+        while let Some(name) = queue.pop() {
+            if read.contains_key(&name) || excluded.contains(&name) {
+                continue;
+            }
+            if let Some(path) = self.files.get(&name) {
+                let module = read_module(&name, path)?;
+                queue.extend(module.depends.iter().cloned());
+                read.insert(name, module);
+            }
+        }
+        in_order(read, excluded)
+    }
+}
+
+/// A name as the kernel keeps it: with `_` for `-`.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// Loadable modules in an order in which each comes after those it depends on; equal ones by name.
+fn in_order(mut modules: BTreeMap<String, Module>, excluded: &BTreeSet<String>) -> Result<Vec<Module>, ModuleError> {
+    let mut unloadable: BTreeSet<String> = excluded.clone();
+    loop {
+        let before = unloadable.len();
+        for module in modules.values() {
+            if module.depends.iter().any(|name| unloadable.contains(name)) {
+                unloadable.insert(module.name.clone());
+            }
+        }
+        if unloadable.len() == before {
+            break;
+        }
+    }
+    modules.retain(|name, _| !unloadable.contains(name));
+    let mut ordered: Vec<Module> = Vec::new();
+    while !modules.is_empty() {
+        let ready: Vec<String> = modules
+            .values()
+            .filter(|module| !module.depends.iter().any(|name| modules.contains_key(name)))
+            .map(|module| module.name.clone())
+            .collect();
+        if ready.is_empty() {
+            return Err(ModuleError::Circle(modules.into_keys().collect()));
+        }
+        ordered.extend(ready.iter().filter_map(|name| modules.remove(name)));
+    }
+    Ok(ordered)
+}
+
+fn module_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let name = name.strip_suffix(".ko").or_else(|| name.strip_suffix(".ko.xz"))?;
+    Some(plain(name))
+}
+
+fn read_module(name: &str, path: &Path) -> Result<Module, ModuleError> {
+    let failed = |source| ModuleError::Read { path: path.to_owned(), source };
+    let odd = |reason: String| ModuleError::Odd { path: path.to_owned(), reason };
+    let bytes = if path.extension().is_some_and(|extension| extension == "xz") {
+        let mut bytes = Vec::new();
+        let mut reader = BufReader::new(fs::File::open(path).map_err(failed)?);
+        lzma_rs::xz_decompress(&mut reader, &mut bytes).map_err(|error| odd(error.to_string()))?;
+        bytes
+    } else {
+        fs::read(path).map_err(failed)?
+    };
+    let info = {
+        let file = object::File::parse(&*bytes).map_err(|error| odd(error.to_string()))?;
+        let section = file.section_by_name(".modinfo").ok_or_else(|| odd("no .modinfo section".to_owned()))?;
+        Modinfo::parse(section.data().map_err(|error| odd(error.to_string()))?)
+    };
+    Ok(Module { name: name.to_owned(), depends: info.depends, aliases: info.aliases, bytes })
+}
+
+/// What matters of a module's `.modinfo` section.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Modinfo {
+    depends: Vec<String>,
+    aliases: Vec<String>,
+}
+
+impl Modinfo {
+    /// Reads `name=value` texts that end in NUL. Whatever is not understood is skipped.
+    fn parse(section: &[u8]) -> Self {
+        let mut info = Self::default();
+        for entry in section.split(|&byte| byte == 0) {
+            let entry = String::from_utf8_lossy(entry);
+            match entry.split_once('=') {
+                Some(("depends", names)) => {
+                    info.depends.extend(names.split(',').filter(|name| !name.is_empty()).map(plain));
+                }
+                Some(("alias", alias)) if !alias.contains(['*', '?', '[']) => info.aliases.push(alias.to_owned()),
+                _ => {}
+            }
+        }
+        info
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(modules: &[(&str, &[&str])]) -> BTreeMap<String, Module> {
+        let module = |&(name, depends): &(&str, &[&str])| {
+            let depends = depends.iter().map(|&name| name.to_owned()).collect();
+            (name.to_owned(), Module { name: name.to_owned(), depends, aliases: Vec::new(), bytes: Vec::new() })
+        };
+        modules.iter().map(module).collect()
+    }
+
+    fn names(modules: &[Module]) -> Vec<&str> {
+        modules.iter().map(|module| module.name.as_str()).collect()
+    }
+
+    #[test]
+    fn modules_come_after_what_they_need() {
+        let modules = set(&[("can", &[]), ("can_dev", &[]), ("vcan", &["can_dev"]), ("can_gw", &["can", "builtin"])]);
+        let ordered = in_order(modules, &BTreeSet::new()).unwrap();
+        assert_eq!(names(&ordered), ["can", "can_dev", "can_gw", "vcan"]);
+    }
+
+    #[test]
+    fn what_needs_an_excluded_module_goes_too() {
+        let modules = set(&[("can_raw", &["can"]), ("vcan", &["can_dev"]), ("user", &["can_raw"])]);
+        let ordered = in_order(modules, &BTreeSet::from(["can".to_owned()])).unwrap();
+        assert_eq!(names(&ordered), ["vcan"]);
+    }
+
+    #[test]
+    fn circles_end() {
+        let modules = set(&[("a", &["b"]), ("b", &["a"])]);
+        assert!(matches!(in_order(modules, &BTreeSet::new()), Err(ModuleError::Circle(_))));
+    }
+
+    #[test]
+    fn modinfo_is_read() {
+        let section =
+            b"license=GPL\0alias=can-proto-1\0alias=pci:v*\0depends=can-dev,sja1000\0\0name=x\0depends=\0\xFF=";
+        let expected =
+            Modinfo { depends: vec!["can_dev".into(), "sja1000".into()], aliases: vec!["can-proto-1".into()] };
+        assert_eq!(Modinfo::parse(section), expected);
+    }
+
+    #[test]
+    fn names_of_files() {
+        assert_eq!(module_name(Path::new("/x/can-raw.ko.xz")).as_deref(), Some("can_raw"));
+        assert_eq!(module_name(Path::new("/x/vcan.ko")).as_deref(), Some("vcan"));
+        assert_eq!(module_name(Path::new("/x/modules.dep")), None);
+    }
+}

@@ -1,0 +1,276 @@
+//! Calls of apt and dpkg, and what they print.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, SystemTime};
+
+use candor_io::process;
+
+use super::sources;
+use super::{Offer, PackageError, Wanted};
+use crate::cache::Cache;
+use crate::observer::Observer;
+
+/// How long lists of packages are good.
+pub(super) const LISTS_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
+/// The file that is touched when the lists are complete.
+const STAMP: &str = "apt/updated";
+const POLL: Duration = Duration::from_millis(100);
+
+/// Writes sources and settings of the private root. Returns the configuration file.
+pub(super) fn configure(cache: &Cache) -> Result<PathBuf, PackageError> {
+    for folder in ["apt/lists/partial", "apt/state", "apt/archives/partial", "apt/none"] {
+        cache.create(folder)?;
+    }
+    let settings = run(cache, "apt-config", None, &["dump"], Path::new("/"))?;
+    let settings = String::from_utf8_lossy(&settings);
+    let text = sources::of_machine(&sources::etc_folder(&settings))?;
+    write_if_changed(&cache.path("apt/candor.sources"), &text)?;
+    let configuration = cache.path("apt/apt.conf");
+    write_if_changed(&configuration, &private_settings(cache, &settings))?;
+    Ok(configuration)
+}
+
+/// Settings of the private root: everything that apt writes is in the cache, and the machine's own settings for
+/// downloads (proxies above all) hold, but none of its hooks.
+fn private_settings(cache: &Cache, machine: &str) -> String {
+    let path = |name| cache.path(name).display().to_string();
+    let own = [
+        ("Dir::Etc::main", "/dev/null".to_owned()),
+        ("Dir::Etc::parts", path("apt/none")),
+        ("Dir::Etc::preferences", "/dev/null".to_owned()),
+        ("Dir::Etc::preferencesparts", path("apt/none")),
+        ("Dir::Etc::sourcelist", path("apt/candor.sources")),
+        ("Dir::Etc::sourceparts", path("apt/none")),
+        ("Dir::State", path("apt/state")),
+        ("Dir::State::lists", path("apt/lists")),
+        ("Dir::State::status", "/var/lib/dpkg/status".to_owned()),
+        ("Dir::Cache", path("apt")),
+        ("APT::Architecture", "amd64".to_owned()),
+        ("APT::Architectures", "amd64".to_owned()),
+        ("APT::Sandbox::User", String::new()),
+        ("APT::Update::Error-Mode", "any".to_owned()),
+        ("Acquire::Languages", "none".to_owned()),
+        ("Acquire::Retries", "2".to_owned()),
+        ("Debug::NoLocking", "true".to_owned()),
+    ];
+    let inherited = machine.lines().filter(|line| {
+        line.starts_with("Acquire::")
+            && !line.starts_with("Acquire::IndexTargets")
+            && !line.starts_with("Acquire::Languages")
+            && !line.starts_with("Acquire::Changelogs")
+    });
+    let mut text: String = inherited.flat_map(|line| [line, "\n"]).collect();
+    for (name, value) in own {
+        text.push_str(&format!("{name} \"{value}\";\n"));
+    }
+    text
+}
+
+/// How old the lists are; `None` if there are none.
+pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
+    let written = fs::metadata(cache.path(STAMP)).and_then(|metadata| metadata.modified()).ok()?;
+    Some(SystemTime::now().duration_since(written).unwrap_or_default())
+}
+
+/// Fetches the lists. A mirror without backports is asked again without them.
+pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
+    let sources = cache.path("apt/candor.sources");
+    let arguments = ["update", "--quiet=2"];
+    if let Err(error) = run(cache, "apt-get", Some(configuration), &arguments, Path::new("/")) {
+        let all = fs::read_to_string(&sources).map_err(file(&sources))?;
+        let without = sources::without_backports(&all);
+        let backports_only = matches!(&error, PackageError::Failed { message, .. } if message.contains("-backports"));
+        if !backports_only || without == all {
+            return Err(no_network(error));
+        }
+        write_if_changed(&sources, &without)?;
+        run(cache, "apt-get", Some(configuration), &arguments, Path::new("/")).map_err(no_network)?;
+    }
+    let stamp = cache.path(STAMP);
+    fs::write(&stamp, "").map_err(file(&stamp))
+}
+
+/// A line of `apt-cache madison`: `package | version | URI suite/component architecture Packages`.
+pub(super) fn offer(line: &str) -> Option<Offer> {
+    let mut columns = line.split('|').map(str::trim);
+    let (_package, version, source) = (columns.next()?, columns.next()?, columns.next()?);
+    let mut words = source.split_whitespace();
+    let (_uri, suite, _architecture, kind) = (words.next()?, words.next()?, words.next()?, words.next()?);
+    let suite = suite.split('/').next()?;
+    (kind == "Packages").then(|| Offer { version: version.to_owned(), suite: suite.to_owned() })
+}
+
+/// A line of `--print-uris`: `'URI' name_version_architecture.deb size checksum`.
+pub(super) fn wanted(line: &str) -> Option<Wanted> {
+    let mut words = line.strip_prefix('\'')?.split_whitespace();
+    let (_uri, file_name, bytes) = (words.next()?, words.next()?, words.next()?);
+    let mut parts = file_name.strip_suffix(".deb")?.split('_');
+    let (name, version) = (parts.next()?, parts.next()?);
+    let version = version.replace("%3a", ":").replace("%3A", ":");
+    Some(Wanted { request: format!("{name}={version}"), bytes: bytes.parse().ok()? })
+}
+
+/// Downloads packages into a folder and reports how far it is.
+pub(super) fn download(
+    cache: &Cache,
+    configuration: &Path,
+    what: &str,
+    wanted: &[Wanted],
+    folder: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(), PackageError> {
+    let total = wanted.iter().map(|package| package.bytes).sum();
+    let mut arguments = vec!["download", "--quiet=2"];
+    arguments.extend(wanted.iter().map(|package| package.request.as_str()));
+    let mut child = command("apt-get", Some(configuration), &arguments, folder)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(cannot_start("apt-get"))?;
+    observer.fetched(what, 0, total);
+    // apt says little with --quiet=2; a pipe holds it until the end.
+    while child.try_wait().map_err(file(folder))?.is_none() {
+        std::thread::sleep(POLL);
+        observer.fetched(what, bytes_in(folder), total);
+    }
+    let output = child.wait_with_output().map_err(file(folder))?;
+    finished(cache, "apt-get", output).map_err(no_network)?;
+    observer.fetched(what, total, total);
+    Ok(())
+}
+
+/// The package files of a folder, in a fixed order.
+pub(super) fn package_files(folder: &Path) -> Result<Vec<PathBuf>, PackageError> {
+    let mut packages = Vec::new();
+    for entry in fs::read_dir(folder).map_err(file(folder))? {
+        let path = entry.map_err(file(folder))?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            packages.push(path);
+        }
+    }
+    packages.sort();
+    Ok(packages)
+}
+
+/// Unpacks a package file without running anything of it.
+pub(super) fn extract(cache: &Cache, package: &Path, tree: &Path) -> Result<(), PackageError> {
+    let package = package.to_string_lossy();
+    let tree = tree.to_string_lossy();
+    run(cache, "dpkg", None, &["-x", &package, &tree], Path::new("/")).map(drop)
+}
+
+/// Runs a program to its end and returns what it printed.
+pub(super) fn run(
+    cache: &Cache,
+    program: &'static str,
+    configuration: Option<&Path>,
+    arguments: &[&str],
+    folder: &Path,
+) -> Result<Vec<u8>, PackageError> {
+    let output = command(program, configuration, arguments, folder).output().map_err(cannot_start(program))?;
+    finished(cache, program, output)
+}
+
+fn command(program: &str, configuration: Option<&Path>, arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(folder).stdin(Stdio::null());
+    command.env("LC_ALL", "C").env("DEBIAN_FRONTEND", "noninteractive");
+    match configuration {
+        Some(path) => command.env("APT_CONFIG", path),
+        None => command.env_remove("APT_CONFIG"),
+    };
+    process::end_with_parent(&mut command);
+    command
+}
+
+fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<u8>, PackageError> {
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let text = String::from_utf8_lossy(&output.stderr);
+    if text.contains("No space left on device") {
+        return Err(PackageError::DiskFull { path: cache.path("") });
+    }
+    let quoted = |line: &str| Some(line.split_once("package ")?.1.trim().trim_matches('\'').to_owned());
+    if let Some(line) = text.lines().find(|line| line.contains("Unable to locate package")) {
+        return Err(PackageError::NotFound { package: quoted(line).unwrap_or_default() });
+    }
+    let said: Vec<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("W: "))).collect();
+    let message = match said.as_slice() {
+        [] => text.lines().last().unwrap_or("no reason given").trim().to_owned(),
+        lines => lines.join("; "),
+    };
+    Err(PackageError::Failed { program, message })
+}
+
+/// A failed download is most often a network that is not there.
+fn no_network(error: PackageError) -> PackageError {
+    match error {
+        PackageError::Failed { message, .. } => PackageError::NoNetwork { message },
+        other => other,
+    }
+}
+
+fn bytes_in(folder: &Path) -> u64 {
+    let Ok(entries) = fs::read_dir(folder) else { return 0 };
+    entries.filter_map(|entry| entry.ok()?.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+fn write_if_changed(path: &Path, text: &str) -> Result<(), PackageError> {
+    if fs::read_to_string(path).is_ok_and(|present| present == text) {
+        return Ok(());
+    }
+    fs::write(path, text).map_err(file(path))
+}
+
+fn cannot_start(program: &'static str) -> impl FnOnce(io::Error) -> PackageError {
+    move |source| match source.kind() {
+        io::ErrorKind::NotFound => PackageError::NoApt { program },
+        _ => PackageError::File { path: program.into(), source },
+    }
+}
+
+fn file(path: &Path) -> impl FnOnce(io::Error) -> PackageError {
+    let path = path.to_owned();
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull => PackageError::DiskFull { path },
+        _ => PackageError::File { path, source },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_are_read() {
+        let line = "linux-image-amd64 | 6.12.95-1~bpo12+1 | http://mirror.example/debian bookworm-backports/main amd64 Packages";
+        let expected = Offer { version: "6.12.95-1~bpo12+1".into(), suite: "bookworm-backports".into() };
+        assert_eq!(offer(line), Some(expected));
+        assert_eq!(offer("linux | 6.1.176-1 | http://mirror.example/debian bookworm/main Sources"), None);
+        assert_eq!(offer("N: Unable to locate package x"), None);
+    }
+
+    #[test]
+    fn uris_are_read() {
+        let line =
+            "'http://mirror.example/q/qemu_7.2%2bb3_amd64.deb' qemu-system-x86_1%3a7.2+b3_amd64.deb 9281168 MD5Sum:aa";
+        assert_eq!(wanted(line), Some(Wanted { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
+        assert_eq!(wanted("Reading package lists..."), None);
+    }
+
+    #[test]
+    fn hooks_of_the_machine_do_not_run() {
+        let cache = Cache::at("/nowhere/candor".into());
+        let machine = "Acquire::http::Proxy \"http://proxy.example:3128\";\nAPT::Update::Post-Invoke:: \"rm\";\n\
+                       Acquire::IndexTargets::deb::DEP-11::MetaKey \"x\";\n";
+        let settings = private_settings(&cache, machine);
+        assert!(settings.contains("proxy.example"));
+        assert!(!settings.contains("Post-Invoke") && !settings.contains("DEP-11"));
+        assert!(settings.contains("Dir::State::lists \"/nowhere/candor/apt/lists\";"));
+    }
+}

@@ -1,0 +1,89 @@
+//! How far a laboratory is, on standard error, where a person looks.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use candor_lab::observer::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Shows stages and downloads until the command starts, then passes on what it prints.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    downloading: bool,
+    /// What the command printed could not be passed on.
+    pub(crate) failed: Option<io::Error>,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        bar.set_style(spinner());
+        Self { bar, downloading: false, failed: None }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn keep(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn stage(&mut self, stage: &str) {
+        if self.downloading {
+            self.downloading = false;
+            self.bar.set_style(spinner());
+            self.bar.unset_length();
+        }
+        self.bar.set_message(stage.to_owned());
+        self.bar.enable_steady_tick(Duration::from_millis(120));
+    }
+
+    fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
+        if !self.downloading {
+            self.downloading = true;
+            self.bar.disable_steady_tick();
+            self.bar.set_style(download());
+            self.bar.set_length(total);
+            self.bar.reset_eta();
+            self.bar.set_message(format!("Fetching {what}"));
+            if self.bar.is_hidden() {
+                // A log wants to know why it takes so long.
+                crate::render::err(&format!("candor: fetching {what} ({} MB)\n", total / 1_000_000));
+            }
+        }
+        self.bar.set_position(bytes);
+    }
+
+    fn started(&mut self) {
+        self.clear();
+    }
+
+    fn stdout(&mut self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        self.keep(written);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        let written = io::stderr().lock().write_all(bytes);
+        self.keep(written);
+    }
+}
+
+fn spinner() -> ProgressStyle {
+    style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})"))
+}
+
+fn download() -> ProgressStyle {
+    style(ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}"))
+}
+
+fn style(template: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressStyle {
+    template.unwrap_or_else(|_| ProgressStyle::default_bar())
+}
