@@ -7,6 +7,7 @@ pub mod can;
 pub mod clock;
 pub mod guest;
 pub mod lock;
+pub mod module;
 pub mod netlink;
 pub mod process;
 pub mod schedule;

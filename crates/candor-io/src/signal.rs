@@ -39,6 +39,17 @@ impl Signal {
     }
 }
 
+/// Sends an ending signal to another process.
+///
+/// # Errors
+/// `ESRCH` if there is no such process, `EPERM` if it is somebody else's.
+pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
+    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: two integers, no memory; a positive pid names one process.
+    socket::check(unsafe { libc::kill(pid.max(1), signal.number()) })?;
+    Ok(())
+}
+
 /// The signal that says "look": `SIGURG`, which is ignored where nobody waits for it.
 pub(crate) const NUDGE: libc::c_int = libc::SIGURG;
 

@@ -174,9 +174,9 @@ mod tests {
         let speed = RouteCounters { handled: 12_345, dropped: 6, deleted: 0 };
         let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];
         insta::assert_snapshot!(table(rows.into_iter(), Duration::from_millis(1500), Moment::End), @r"
-        at the end, after 1.5 s                         handled       dropped       deleted
-        speed                                             12345             6             0
-        a route with a long name for the dashboard            0             0             0
+        at the end, after 1.5 s                          handled       dropped       deleted
+        speed                                              12345             6             0
+        a route with a long name for the dashboard             0             0             0
         ");
     }
 }

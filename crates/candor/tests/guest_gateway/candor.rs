@@ -1,0 +1,154 @@
+//! `candor run` as a process.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use candor_io::signal::{self, Signal};
+use serde_json::Value;
+
+/// Longer than anything takes, also in a guest whose every instruction is counted.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How to start it.
+#[derive(Clone, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) gateway: &'a str,
+    pub(crate) engine: &'a str,
+    pub(crate) run_dir: PathBuf,
+    /// Run as this user instead of root.
+    pub(crate) uid: Option<u32>,
+}
+
+/// A `candor run --json` whose output is read as it comes.
+#[derive(Debug)]
+pub(crate) struct Candor {
+    child: Child,
+    events: Receiver<Value>,
+    /// What came before `ready`.
+    pub(crate) before_ready: Vec<Value>,
+    errors: Option<JoinHandle<String>>,
+}
+
+/// What was left to read.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) events: Vec<Value>,
+    pub(crate) errors: String,
+}
+
+impl Run<'_> {
+    /// Starts it and waits until it is ready.
+    pub(crate) fn start(&self) -> Candor {
+        let mut candor = self.spawn();
+        loop {
+            match candor.events.recv_timeout(PATIENCE) {
+                Ok(event) if event["event"] == "ready" => return candor,
+                Ok(event) => candor.before_ready.push(event),
+                Err(_) => panic!("candor did not become ready: {:?}", candor.wait()),
+            }
+        }
+    }
+
+    /// Starts it and waits until it has ended, which it must do by itself.
+    pub(crate) fn fails(&self) -> Ended {
+        self.spawn().wait()
+    }
+
+    fn spawn(&self) -> Candor {
+        let mut command = Command::new(program());
+        // The file comes through standard input: another user could not read it from a folder of root's.
+        command.args(["run", "-", "--json", "--engine", self.engine]).env("CANDOR_RUN_DIR", &self.run_dir);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(uid) = self.uid {
+            command.uid(uid).gid(uid);
+        }
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(self.gateway.as_bytes()).unwrap();
+        let (sender, events) = mpsc::channel();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in stdout.lines() {
+                let event = serde_json::from_str(&line.unwrap()).unwrap();
+                if sender.send(event).is_err() {
+                    return;
+                }
+            }
+        });
+        let mut stderr = child.stderr.take().unwrap();
+        let errors = Some(std::thread::spawn(move || {
+            let mut text = String::new();
+            stderr.read_to_string(&mut text).unwrap();
+            text
+        }));
+        Candor { child, events, before_ready: Vec::new(), errors }
+    }
+}
+
+impl Candor {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends a signal and waits for the end.
+    pub(crate) fn end(self, signal: Signal) -> Ended {
+        signal::send(self.child.id(), signal).unwrap();
+        self.wait()
+    }
+
+    /// The death that no program can prepare for.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Waits for the end.
+    pub(crate) fn wait(mut self) -> Ended {
+        let mut events = Vec::new();
+        loop {
+            match self.events.recv_timeout(PATIENCE) {
+                Ok(event) => events.push(event),
+                Err(mpsc::RecvTimeoutError::Disconnected) => break,
+                Err(mpsc::RecvTimeoutError::Timeout) => {
+                    let _ = self.child.kill();
+                    panic!("candor did not end; it said {events:?}");
+                }
+            }
+        }
+        let status = self.child.wait().unwrap();
+        Ended { status, events, errors: self.errors.take().unwrap().join().unwrap() }
+    }
+}
+
+impl Drop for Candor {
+    fn drop(&mut self) {
+        // Only after a failed assertion; a candor that has ended cannot be killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    /// The one event of this kind.
+    pub(crate) fn event(&self, kind: &str) -> &Value {
+        self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))
+    }
+}
+
+/// The texts of the notices among these events.
+pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
+    events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
+}
+
+fn program() -> PathBuf {
+    match std::env::var_os("CANDOR_BIN") {
+        Some(path) => path.into(),
+        None if std::env::var_os("CANDOR_TESTBED").is_some() => "candor".into(),
+        None => env!("CARGO_BIN_EXE_candor").into(),
+    }
+}

@@ -1,0 +1,173 @@
+//! What is said when something is missing: each its own words, and what to type.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candor_core::frame::{CANFD_MTU, Frame, RawId};
+use candor_io::can::{CanSocket, Options};
+use candor_io::signal::Signal;
+use candor_io::{guest, module};
+use candor_netlink::client::Client;
+use candor_netlink::link;
+
+use crate::candor::{Ended, Run, notices};
+use crate::require::{Bus, Feature, jobs_between, require};
+
+const ENGINES: [&str; 2] = ["kernel", "read-write"];
+const NOBODY: u32 = 65534;
+
+/// Where a guest keeps the module.
+const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
+
+fn gateway(right: &str) -> String {
+    format!(
+        "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"{right}\"\n\
+         [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n"
+    )
+}
+
+fn run<'a>(gateway: &'a str, engine: &'a str, run_dir: &Path) -> Run<'a> {
+    Run { gateway, engine, run_dir: run_dir.to_owned(), uid: None }
+}
+
+#[track_caller]
+fn says(ended: &Ended, words: &[&str]) {
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    for word in words {
+        assert!(ended.errors.contains(word), "no {word:?} in {:?}", ended.errors);
+    }
+}
+
+#[test]
+fn a_missing_interface() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (left, _right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    for engine in ENGINES {
+        let typed = run(&gateway("t-rihgt"), engine, run_dir.path()).fails();
+        says(&typed, &["There is no interface t-rihgt (bus \"right\")", "did you mean t-right?"]);
+        let virtual_one = run(&gateway("vcan77"), engine, run_dir.path()).fails();
+        says(&virtual_one, &["There is no interface vcan77", "sudo ip link add dev vcan77 type vcan"]);
+        let ethernet = run(&gateway("lo"), engine, run_dir.path()).fails();
+        says(&ethernet, &["Interface lo (bus \"right\") is no CAN interface"]);
+    }
+    assert_eq!(jobs_between(&[&left]), []);
+}
+
+#[test]
+fn missing_privilege() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (left, right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let text = gateway("t-right");
+    let ended = Run { uid: Some(NOBODY), ..run(&text, "kernel", run_dir.path()) }.fails();
+    says(&ended, &["CAP_NET_ADMIN", "--engine read-write"]);
+    assert_eq!(jobs_between(&[&left, &right]), []);
+    // What the message offers is true.
+    let candor = Run { uid: Some(NOBODY), ..run(&text, "read-write", run_dir.path()) }.start();
+    assert!(candor.end(Signal::Terminate).status.success());
+}
+
+#[test]
+fn a_missing_cangw_module() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
+    let was_there = require_module_away();
+    let Ok(file) = was_there else { return };
+    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let ended = run(&gateway("t-right"), "kernel", run_dir.path()).fails();
+    if let Some(file) = file {
+        guest::load_module(&std::fs::read(file).unwrap()).unwrap();
+    }
+    says(&ended, &["module can-gw is not loaded", "sudo modprobe can-gw"]);
+    assert!(!ended.errors.contains("CAP_NET_ADMIN"), "{}", ended.errors);
+}
+
+/// Takes can-gw out of the kernel; gives the file to put it back from, or `None` if it was not there.
+fn require_module_away() -> Result<Option<PathBuf>, ()> {
+    let is_loaded = std::fs::read_to_string("/proc/modules").unwrap_or_default().contains("can_gw ");
+    if !is_loaded && !Path::new("/sys/module/can_gw").exists() {
+        return Ok(None);
+    }
+    let Some(file) = CANGW_FILES.iter().map(PathBuf::from).find(|file| file.exists()) else {
+        println!("SKIP needs a module file to load can-gw again from: none of {CANGW_FILES:?} is there");
+        return Err(());
+    };
+    module::unload("can_gw").unwrap();
+    Ok(Some(file))
+}
+
+#[test]
+fn an_interface_that_is_down() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (left, right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    for engine in ENGINES {
+        right.set_down();
+        let text = gateway("t-right");
+        let candor = run(&text, engine, run_dir.path()).start();
+        let said = notices(&candor.before_ready);
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].starts_with("Interface t-right is down"), "{said:?}");
+        assert!(said[0].ends_with("sudo ip link set t-right up"), "{said:?}");
+        send(&left);
+        if engine == "read-write" {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        // Frames pass as soon as it is up, without a restart.
+        right.set_up();
+        let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+        send(&left);
+        assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
+        let ended = candor.end(Signal::Terminate);
+        let route = &ended.event("final-counters")["routes"][0];
+        assert_eq!((&route["handled"], &route["dropped"]), (&1.into(), &1.into()), "{engine}");
+        if engine == "read-write" {
+            let failures = notices(&ended.events);
+            assert!(failures.iter().any(|text| text.starts_with("Frames to t-right are dropped")), "{failures:?}");
+        }
+    }
+}
+
+#[test]
+fn an_interface_that_goes_away_ends_the_gateway() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let run_dir = tempfile::tempdir().unwrap();
+    for engine in ENGINES {
+        for unplugged in ["left", "right"] {
+            let (left, right) = (Bus::new("left"), Bus::new("right"));
+            let text = gateway("t-right");
+            let candor = run(&text, engine, run_dir.path()).start();
+            let gone = if unplugged == "left" { &left } else { &right };
+            link::delete(&mut Client::open().unwrap(), gone.index).unwrap();
+            let ended = candor.wait();
+            says(&ended, &[&format!("Interface t-{unplugged} (bus \"{unplugged}\") is gone")]);
+            assert_eq!(jobs_between(&[&left, &right]), []);
+        }
+    }
+}
+
+#[test]
+fn a_hop_limit_beyond_that_of_the_module() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let max_hops = std::fs::read_to_string("/sys/module/can_gw/parameters/max_hops").unwrap();
+    if max_hops.trim() != "1" {
+        println!("SKIP needs can-gw with max_hops=1, the default");
+        return;
+    }
+    let (left, _right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let text = gateway("t-right") + "hop-limit = 2\n";
+    let ended = run(&text, "kernel", run_dir.path()).fails();
+    says(&ended, &["Route \"over\" has the hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"]);
+    assert_eq!(jobs_between(&[&left]), []);
+    let user_space = run(&text, "read-write", run_dir.path()).fails();
+    says(&user_space, &["counting hops", "--engine kernel"]);
+}
+
+fn send(bus: &Bus) {
+    let socket = CanSocket::open(bus.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let mut bytes = [0; CANFD_MTU];
+    let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
+    socket.write(&bytes[..len]).unwrap();
+}

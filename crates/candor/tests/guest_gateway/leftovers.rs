@@ -1,0 +1,146 @@
+//! What is in the kernel after `candor run` has ended, in every way in which it can end.
+
+use candor_core::filter::Filter;
+use candor_core::rule::{Checksums, Modifications};
+use candor_io::signal::Signal;
+use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
+use candor_netlink::client::Client;
+
+use crate::candor::{Candor, Run, notices};
+use crate::require::{Bus, Feature, jobs_between, require};
+
+const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
+
+/// Two buses and a folder for the lists of jobs.
+struct Place {
+    left: Bus,
+    right: Bus,
+    run_dir: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
+    }
+
+    fn start(&self, gateway: &str) -> Candor {
+        self.run(gateway).start()
+    }
+
+    fn run<'a>(&self, gateway: &'a str) -> Run<'a> {
+        Run { gateway, engine: "kernel", run_dir: self.run_dir.path().to_owned(), uid: None }
+    }
+
+    fn jobs(&self) -> Vec<CangwJob> {
+        jobs_between(&[&self.left, &self.right])
+    }
+
+    /// Lists of jobs in the folder.
+    fn lists(&self) -> usize {
+        let files = self.run_dir.path().read_dir().unwrap();
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "json")).count()
+    }
+}
+
+fn gateway(filters: &[&str]) -> String {
+    let buses = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
+    let routes = filters.iter().map(|filter| {
+        format!("[[route]]\nname = \"r{filter}\"\nfrom = \"left\"\nto = \"right\"\nframes = \"classic\"\nmatch = \"{filter}\"\n")
+    });
+    buses.to_owned() + &routes.collect::<String>()
+}
+
+fn filters(jobs: &[CangwJob]) -> Vec<u32> {
+    jobs.iter().map(|job| job.filter.id).collect()
+}
+
+#[test]
+fn ending_signals_leave_nothing() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    for signal in [Signal::Terminate, Signal::Interrupt, Signal::Hangup] {
+        let candor = place.start(&gateway(&["100", "200"]));
+        assert_eq!(filters(&place.jobs()), [0x100, 0x200], "the file's order is the kernel's");
+        assert_eq!(place.lists(), 1);
+        let ended = candor.end(signal);
+        assert!(ended.status.success(), "{ended:?}");
+        assert_eq!(ended.event("ended")["signal"], signal.name());
+        assert_eq!(ended.event("ended")["removed_jobs"], 2);
+        assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+    }
+}
+
+#[test]
+fn the_next_start_adopts_what_a_killed_one_left() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let killed = place.start(&gateway(&["100", "200", "300"]));
+    let pid = killed.pid();
+    killed.kill();
+    assert_eq!((filters(&place.jobs()), place.lists()), (vec![0x100, 0x200, 0x300], 1));
+
+    let candor = place.start(&gateway(&["100", "200", "300"]));
+    let said = format!("Adopted 3 can-gw jobs of candor process {pid}, which died");
+    assert_eq!(notices(&candor.before_ready), [said]);
+    assert_eq!((filters(&place.jobs()), place.lists()), (vec![0x100, 0x200, 0x300], 1));
+    assert!(candor.end(Signal::Terminate).status.success());
+    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}
+
+#[test]
+fn the_next_start_removes_what_is_not_wanted_any_more() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let killed = place.start(&gateway(&["100", "200", "300"]));
+    let pid = killed.pid();
+    killed.kill();
+
+    let candor = place.start(&gateway(&["400", "200", "300"]));
+    let said = [
+        format!("Adopted 2 can-gw jobs of candor process {pid}, which died"),
+        format!("Removed 1 can-gw job of candor process {pid}, which died"),
+    ];
+    assert_eq!(notices(&candor.before_ready), said);
+    assert_eq!(filters(&place.jobs()), [0x400, 0x200, 0x300]);
+    assert!(candor.end(Signal::Terminate).status.success());
+    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}
+
+#[test]
+fn foreign_jobs_are_left_alone() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let foreign = CangwJob {
+        source: place.left.index,
+        destination: place.right.index,
+        flags: JobFlags::default(),
+        filter: Filter { id: 0x555, mask: 0x7FF },
+        hop_limit: 0,
+        uid: 0,
+        modifications: Modifications::default(),
+        checksums: Checksums::default(),
+        counters: JobCounters::default(),
+    };
+    cangw::add(&mut Client::open().unwrap(), &foreign).unwrap();
+    place.start(&gateway(&["100"])).kill();
+    let candor = place.start(&gateway(&["200"]));
+    assert_eq!(filters(&place.jobs()), [0x200, 0x555]);
+    assert!(candor.end(Signal::Interrupt).status.success());
+    assert_eq!(place.jobs(), [foreign]);
+}
+
+#[test]
+fn two_gateways_with_the_same_route_are_refused_and_with_different_ones_are_not() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let first = place.start(&gateway(&["100"]));
+    let other = place.start(&gateway(&["200"]));
+    let ended = place.run(&gateway(&["300", "100"])).fails();
+    assert_eq!(ended.status.code(), Some(2));
+    assert!(ended.errors.contains(&format!("kill {}", first.pid())), "{}", ended.errors);
+    assert_eq!(filters(&place.jobs()), [0x200, 0x100]);
+    assert!(first.end(Signal::Terminate).status.success());
+    assert_eq!(filters(&place.jobs()), [0x200]);
+    assert!(other.end(Signal::Terminate).status.success());
+    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}

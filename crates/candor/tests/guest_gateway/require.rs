@@ -1,0 +1,109 @@
+//! What a test needs of the machine, and interfaces of its own.
+
+use std::os::unix::fs::MetadataExt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use candor_io::can::InterfaceIndex;
+use candor_netlink::cangw::{self, CangwError};
+use candor_netlink::client::Client;
+use candor_netlink::link;
+
+/// Something that not every machine has; the names are those of `CANDOR_REQUIRE`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Feature {
+    /// The module can-gw, and the right to use it.
+    Cangw,
+    /// A process of the user root.
+    Root,
+    /// Virtual CAN buses.
+    Vcan,
+}
+
+impl Feature {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Cangw => "cangw",
+            Self::Root => "root",
+            Self::Vcan => "vcan",
+        }
+    }
+
+    fn missing(self) -> Option<String> {
+        match self {
+            Self::Cangw => {
+                let mut client = Client::open().unwrap();
+                let first = InterfaceIndex::new(1).unwrap();
+                cangw::probe(&mut client, first).err().map(|error| error.to_string())
+            }
+            Self::Root => {
+                let uid = std::fs::metadata("/proc/self").unwrap().uid();
+                (uid != 0).then(|| format!("the user has the number {uid}"))
+            }
+            Self::Vcan => Bus::create("probe").err(),
+        }
+    }
+}
+
+/// The tests share a kernel, so one runs at a time. `None`, after saying why, if something is missing.
+pub(crate) fn require(features: &[Feature]) -> Option<MutexGuard<'static, ()>> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
+    for feature in features {
+        if let Some(reason) = feature.missing() {
+            let name = feature.name();
+            assert!(!demanded.split(',').any(|demand| demand == name), "{name} is required, but {reason}");
+            println!("SKIP needs {name}: {reason}");
+            return None;
+        }
+    }
+    Some(guard)
+}
+
+/// A virtual bus that is up and goes away with this value.
+#[derive(Debug)]
+pub(crate) struct Bus {
+    pub(crate) index: InterfaceIndex,
+}
+
+impl Bus {
+    pub(crate) fn new(name: &str) -> Self {
+        Self::create(name).unwrap()
+    }
+
+    fn create(suffix: &str) -> Result<Self, String> {
+        let name = format!("t-{suffix}");
+        let mut client = Client::open().map_err(|error| error.to_string())?;
+        link::create_vcan(&mut client, &name).map_err(|error| error.to_string())?;
+        let index = link::by_name(&mut client, &name).unwrap().unwrap().index;
+        let bus = Self { index };
+        bus.set_up();
+        Ok(bus)
+    }
+
+    pub(crate) fn set_up(&self) {
+        link::set_up(&mut Client::open().unwrap(), self.index).unwrap();
+    }
+
+    pub(crate) fn set_down(&self) {
+        link::set_down(&mut Client::open().unwrap(), self.index).unwrap();
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        // A test may have removed it on purpose.
+        let _ = Client::open().and_then(|mut client| link::delete(&mut client, self.index));
+    }
+}
+
+/// The can-gw jobs between these buses.
+pub(crate) fn jobs_between(buses: &[&Bus]) -> Vec<cangw::CangwJob> {
+    let all = cangw::dump(&mut Client::open().unwrap());
+    let is_here = |index| buses.iter().any(|bus| bus.index == index);
+    match all {
+        Ok(all) => all.into_iter().filter(|job| is_here(job.source) || is_here(job.destination)).collect(),
+        Err(CangwError::ModuleMissing) => Vec::new(),
+        Err(error) => panic!("{error}"),
+    }
+}
