@@ -32,6 +32,9 @@ enum Running {
 /// How a gateway ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
+    /// What every route has counted, in the order of the plan. With the read-write engine nothing is missing; can-gw may
+    /// forward a frame between the last look at a job and its removal.
+    pub counters: Vec<RouteCounters>,
     /// Jobs that were taken out of the kernel.
     pub removed_jobs: usize,
     /// Jobs that were no longer there.
@@ -99,11 +102,7 @@ impl Gateway {
             Running::Kernel(engine) => engine.counters()?,
             Running::ReadWrite(engine) => engine.counters(),
         };
-        let mut by_route = vec![RouteCounters::default(); self.plan.routes().len()];
-        for (job, counters) in self.jobs.iter().zip(by_job) {
-            by_route[job.route.0] += counters;
-        }
-        Ok(by_route)
+        Ok(by_route(&self.plan, &self.jobs, by_job))
     }
 
     /// Ends the gateway and takes its jobs out of the kernel.
@@ -111,9 +110,19 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
     pub fn stop(self) -> Result<Ended, GatewayError> {
-        match self.engine {
-            Running::Kernel(engine) => engine.stop(&self.plan),
-            Running::ReadWrite(engine) => engine.stop(),
-        }
+        let (by_job, ended) = match self.engine {
+            Running::Kernel(engine) => engine.stop(&self.plan)?,
+            Running::ReadWrite(engine) => engine.stop()?,
+        };
+        Ok(Ended { counters: by_route(&self.plan, &self.jobs, by_job), ..ended })
     }
+}
+
+/// Adds up what the jobs of each route have counted.
+fn by_route(plan: &Plan, jobs: &[Job], by_job: Vec<RouteCounters>) -> Vec<RouteCounters> {
+    let mut by_route = vec![RouteCounters::default(); plan.routes().len()];
+    for (job, counters) in jobs.iter().zip(by_job) {
+        by_route[job.route.0] += counters;
+    }
+    by_route
 }

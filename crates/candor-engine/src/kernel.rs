@@ -83,11 +83,13 @@ impl KernelGateway {
         Ok(self.followed.iter().map(Followed::total).collect())
     }
 
-    pub(crate) fn stop(mut self, plan: &Plan) -> Result<Ended, GatewayError> {
+    /// The last counters by job, and how it ended.
+    pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+        let counters = self.counters()?;
         let first = self.routes.first().map_or_else(String::new, |&route| plan.route(route).name.clone());
         let (removed_jobs, missing_jobs) =
             self.installed.remove_all().map_err(|source| GatewayError::Remove { route: first, source })?;
-        Ok(Ended { removed_jobs, missing_jobs, notices: Vec::new() })
+        Ok((counters, Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
     /// Follows the counters and gives the position of a job that is not there any more.

@@ -86,9 +86,10 @@ impl ReadWriteGateway {
         self.shared.counters.iter().map(shared::JobCounts::read).collect()
     }
 
-    pub(crate) fn stop(mut self) -> Result<Ended, GatewayError> {
+    /// The last counters by job, and how it ended.
+    pub(crate) fn stop(mut self) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
         self.end()?;
-        Ok(Ended { notices: self.shared.notices(), ..Ended::default() })
+        Ok((self.counters(), Ended { notices: self.shared.notices(), ..Ended::default() }))
     }
 
     /// Ends all threads; gives the first failure among them.

@@ -38,9 +38,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let started = Instant::now();
     report.started(&gateway, file.source.name(), &notices)?;
     let signal = follow(&mut gateway, &signals, stats, started, report)?;
-    let counters = gateway.counters()?;
-    report.counters(gateway.plan(), &counters, started.elapsed(), Moment::End)?;
+    let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
+    report.counters(&plan, &ended.counters, started.elapsed(), Moment::End)?;
     report.ended(signal, &ended)?;
     Ok(Exit::Fine)
 }
