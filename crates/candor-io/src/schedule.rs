@@ -1,5 +1,6 @@
 //! Scheduling policy and memory locking, for those who measure.
 
+use std::fmt;
 use std::io;
 
 /// A `SCHED_FIFO` priority, 1 to 99.
@@ -14,19 +15,39 @@ impl FifoPriority {
     }
 }
 
-/// Gives the calling thread the `SCHED_FIFO` policy.
-///
-/// `SCHED_RESET_ON_FORK` comes with it: processes that the thread starts afterwards are scheduled normally, so a
-/// tester never lends its priority to the gateway that it measures.
+impl fmt::Display for FifoPriority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A scheduling policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// `SCHED_FIFO`: before everything with less priority.
+    Fifo(FifoPriority),
+    /// `SCHED_IDLE`: after everything else; any thread of another policy preempts it as soon as it wakes up.
+    Idle,
+    /// `SCHED_OTHER`, what processes have by default.
+    Normal,
+}
+
+/// Gives the calling thread a policy. Processes that it starts inherit `Idle` and `Normal`, never `Fifo`
+/// (`SCHED_RESET_ON_FORK`): a tester must not lend its priority to the gateway that it measures.
 ///
 /// # Errors
-/// `EPERM` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
-pub fn become_fifo(priority: FifoPriority) -> io::Result<()> {
+/// `EPERM` for `Fifo` without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`.
+pub fn set_policy(policy: Policy) -> io::Result<()> {
+    let (policy, priority) = match policy {
+        Policy::Fifo(priority) => (libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority.0),
+        Policy::Idle => (libc::SCHED_IDLE, 0),
+        Policy::Normal => (libc::SCHED_OTHER, 0),
+    };
     // SAFETY: `sched_param` is plain integers in every libc, for which all bits zero is a value; musl has more fields
     // than the one we set, and leaves them unused.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
-    param.sched_priority = priority.0;
-    set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &param)
+    param.sched_priority = priority;
+    set_scheduler(policy, &param)
 }
 
 /// Locks all present and future memory of the process, so that no page fault falls into a measurement.

@@ -49,6 +49,8 @@ pub struct Header {
     pub receive: String,
     /// Traffic law; version 1 knows `one-at-a-time`.
     pub traffic: String,
+    /// Scheduling policy of the tester; the gateway has the normal one.
+    pub tester_policy: String,
     /// Where the stamps came from.
     pub stamps: String,
     /// Shortest pause between a reception and the next frame.
@@ -213,6 +215,7 @@ pub(crate) mod tests {
             monitor: "can1".into(),
             receive: "can4".into(),
             traffic: "one-at-a-time".into(),
+            tester_policy: "SCHED_IDLE".into(),
             stamps: "kernel receive stamps (SO_TIMESTAMPNS)".into(),
             gap_min_ns: 500_000,
             gap_max_ns: 1_500_000,

@@ -126,12 +126,26 @@ pub(crate) struct TesterArgs {
     /// Data-phase bit rate of the second bus.
     #[arg(long, value_name = "RATE", requires = "wire_bitrate")]
     pub(crate) wire_data_bitrate: Option<BitRate>,
+    /// Who comes first on a processor that tester and gateway share.
+    #[arg(long, default_value = "auto")]
+    pub(crate) policy: PolicyArg,
     /// Folder for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Scheduling policy of the tester.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PolicyArg {
+    /// idle on a machine with a single processor, else fifo.
+    Auto,
+    /// SCHED_FIFO 95: the tester comes first and is never late.
+    Fifo,
+    /// SCHED_IDLE: the gateway comes first, so that the tester does not hold it up.
+    Idle,
 }
 
 /// The traffic of a measurement.
@@ -141,7 +155,7 @@ pub(crate) struct TrafficArgs {
     #[arg(long, default_value_t = 10_000)]
     pub(crate) frames: u32,
     /// Frame to send, in can-utils notation; a number replaces its first two payload bytes.
-    #[arg(long, default_value = "123#0000112233445566")]
+    #[arg(long, default_value = "123#0000")]
     pub(crate) frame: Frame,
     /// Frames before the first that counts.
     #[arg(long, default_value_t = 10)]

@@ -4,20 +4,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use candor_io::schedule::{self, FifoPriority};
+use candor_io::schedule::{self, FifoPriority, Policy};
 use candor_lab::device::Device;
 use candor_lab::record::{Header, RECORD_EXTENSION, Record};
 use candor_lab::tester::{self, Interfaces, Law, Names, Wire};
 use serde_json::json;
 
-use crate::cli::{TesterArgs, TrafficArgs};
+use crate::cli::{PolicyArg, TesterArgs, TrafficArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::GatewayFile;
 use crate::render;
 
 /// Above every gateway, below the kernel's own threads that a gateway depends on.
-const PRIORITY: FifoPriority = FifoPriority::new(95).expect("95 is between 1 and 99");
+const FIFO: Policy = Policy::Fifo(FifoPriority::new(95).expect("95 is between 1 and 99"));
 
 /// How often progress is reported within a series.
 const REPORTS: u32 = 10;
@@ -40,13 +40,15 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     drop(Interfaces::open(names)?);
     fs::create_dir_all(&args.records)?;
     let candor = std::env::current_exe()?;
-    let warnings = prepare();
+    let policy = policy(args.policy);
     for (file, device, engine) in devices {
         let say = Say { device: &device, json: args.json };
         say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
         let running = file.map(|file| Device::start(&candor, file)).transpose()?;
-        let header = header(&device, engine, names, &law, &warnings);
-        let record = measure(names, &law, header, &say)?;
+        // Only now: the gateway inherits the policy of the one who starts it.
+        let warnings = prepare(policy);
+        let record = measure(names, &law, header(&device, engine, names, &law, policy, warnings), &say)?;
+        schedule::set_policy(Policy::Normal)?;
         if let Some(running) = running {
             running.stop()?;
         }
@@ -99,11 +101,23 @@ fn measure(
     Ok(Record { header, samples: series.samples })
 }
 
-/// Takes the priority and the memory that a tester needs; what is refused becomes a warning in the record.
-fn prepare() -> Vec<String> {
+/// With a processor to itself the tester comes first, so that it is never late. On a single one the gateway comes
+/// first: a tester that goes on running after it has sent would be measured as latency of the gateway.
+fn policy(wanted: PolicyArg) -> Policy {
+    let single = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    match wanted {
+        PolicyArg::Fifo => FIFO,
+        PolicyArg::Idle => Policy::Idle,
+        PolicyArg::Auto if single => Policy::Idle,
+        PolicyArg::Auto => FIFO,
+    }
+}
+
+/// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
+fn prepare(policy: Policy) -> Vec<String> {
     let warn = |what: &str, result: io::Result<()>| result.err().map(|error| format!("{what}: {error}"));
     [
-        warn("The tester runs without real-time priority (needs CAP_SYS_NICE)", schedule::become_fifo(PRIORITY)),
+        warn("The tester has no real-time priority (needs CAP_SYS_NICE)", schedule::set_policy(policy)),
         warn("The tester's memory is not locked (needs CAP_IPC_LOCK)", schedule::lock_memory()),
     ]
     .into_iter()
@@ -111,7 +125,7 @@ fn prepare() -> Vec<String> {
     .collect()
 }
 
-fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, warnings: &[String]) -> Header {
+fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, policy: Policy, warnings: Vec<String>) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Header {
@@ -125,6 +139,11 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, warnings: &[S
         monitor: names.monitor.to_owned(),
         receive: names.receive.to_owned(),
         traffic: "one-at-a-time".to_owned(),
+        tester_policy: match policy {
+            Policy::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+            Policy::Idle => "SCHED_IDLE".to_owned(),
+            Policy::Normal => "SCHED_OTHER".to_owned(),
+        },
         stamps: "kernel receive stamps (SO_TIMESTAMPNS)".to_owned(),
         gap_min_ns: nanoseconds(law.gap.0),
         gap_max_ns: nanoseconds(law.gap.1),
@@ -136,7 +155,7 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, warnings: &[S
         wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
-        warnings: warnings.to_vec(),
+        warnings,
     }
 }
 

@@ -1,8 +1,112 @@
-//! `candor lab measure`.
+//! `candor lab measure`: one guest, all gateways, the same traffic for each.
 
-use crate::cli::LabMeasureArgs;
-use crate::cmd::Outcome;
+mod progress;
 
-pub(crate) fn run(_args: &LabMeasureArgs) -> Outcome {
-    Err("not built yet".into())
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use candor_lab::guest::{self, GuestSpec};
+use candor_lab::job::Topology;
+use candor_lab::kernel::Testbed;
+use candor_lab::record::{RECORD_EXTENSION, Record};
+
+use crate::cli::{LabMeasureArgs, TopologyArg, TrafficArgs};
+use crate::cmd::{Outcome, report, tester};
+use crate::exit::Exit;
+use crate::gateway_file::GatewayFile;
+use crate::render;
+use progress::Progress;
+
+pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
+    // Mistakes are found here, before a guest is booted for them.
+    tester::law(&args.traffic, None)?;
+    for file in &args.gateways {
+        if GatewayFile::read(file)?.gateway().is_none() {
+            return Ok(Exit::No);
+        }
+    }
+    let names = guest_names(&args.gateways)?;
+    let found = tempfile::tempdir()?;
+    let mut spec = GuestSpec::new(
+        Testbed::Icount,
+        match args.topology {
+            TopologyArg::Vcan => Topology::Vcan,
+            TopologyArg::Kvaser => Topology::Kvaser,
+        },
+        guest::static_candor()?,
+        command(args.topology, &args.traffic, &names),
+    );
+    spec.kernel.clone_from(&args.kernel);
+    spec.copies.clone_from(&args.gateways);
+    spec.out = Some(found.path().to_owned());
+    spec.environment.insert("CANDOR_INSTRUCTION_NS".to_owned(), (1 << spec.clock.exponent()).to_string());
+
+    let mut progress = Progress::new(names.len());
+    let exit = guest::run(&spec, &mut progress);
+    progress.clear();
+    let exit = exit.inspect_err(super::show_console)?;
+    if exit.status != 0 {
+        render::err(&format!("candor: The tester in the guest ended with status {}\n", exit.status));
+        return Ok(Exit::CouldNotRun);
+    }
+    let records = store(found.path(), &args.records, &names)?;
+    if !args.json {
+        let platform = &exit.platform;
+        let seconds = exit.wall.as_secs_f64();
+        render::out(&format!("\n{} ({}), {seconds:.0} s in the guest\n", platform.kernel, platform.release))?;
+    }
+    report::print(&records, args.html.as_deref(), args.json)?;
+    Ok(Exit::Fine)
+}
+
+/// The tester's command line in the guest.
+fn command(topology: TopologyArg, traffic: &TrafficArgs, gateways: &[String]) -> Vec<String> {
+    let (send, monitor, receive) = match topology {
+        TopologyArg::Vcan => ("vcan0", "vcan0", "vcan1"),
+        TopologyArg::Kvaser => ("can0", "can1", "can4"),
+    };
+    let time = |time: std::time::Duration| format!("{}ns", time.as_nanos());
+    let options = [
+        ("--send", send.to_owned()),
+        ("--monitor", monitor.to_owned()),
+        ("--receive", receive.to_owned()),
+        ("--frames", traffic.frames.to_string()),
+        ("--frame", traffic.frame.to_string()),
+        ("--warm-up", traffic.warm_up.to_string()),
+        ("--gap-min", time(traffic.gap_min)),
+        ("--gap-max", time(traffic.gap_max)),
+        ("--seed", traffic.seed.to_string()),
+        ("--lost-after", time(traffic.lost_after)),
+        ("--records", candor_lab::job::OUT.to_owned()),
+    ];
+    let mut words = vec!["candor".to_owned(), "tester".to_owned(), "--json".to_owned()];
+    words.extend(options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+    words.extend_from_slice(gateways);
+    words
+}
+
+/// The gateway files as they are called in the guest's working directory; two of one name would be one file there.
+fn guest_names(files: &[PathBuf]) -> Result<Vec<String>, String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        if names.contains(&name) {
+            return Err(format!("Two gateway files are called {name}; the records could not be told apart"));
+        }
+        names.push(name);
+    }
+    Ok(names)
+}
+
+/// Moves the records to where the user wants them, and reads them in the order of the gateways.
+fn store(from: &Path, to: &Path, gateways: &[String]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+    fs::create_dir_all(to)?;
+    let mut records = Vec::new();
+    for gateway in gateways {
+        let stem = Path::new(gateway).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let name = format!("{stem}.{RECORD_EXTENSION}");
+        fs::copy(from.join(&name), to.join(&name)).map_err(|error| format!("The guest left no {name}: {error}"))?;
+        records.extend(report::read(&to.join(&name))?);
+    }
+    Ok(records)
 }
