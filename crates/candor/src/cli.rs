@@ -158,7 +158,7 @@ pub(crate) struct TrafficArgs {
     #[arg(long, default_value = "123#0000")]
     pub(crate) frame: Frame,
     /// Frames before the first that counts.
-    #[arg(long, default_value_t = 10)]
+    #[arg(long, default_value_t = 500)]
     pub(crate) warm_up: u32,
     /// Shortest pause between a reception and the next frame.
     #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_duration)]

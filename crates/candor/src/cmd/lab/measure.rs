@@ -50,11 +50,15 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         return Ok(Exit::CouldNotRun);
     }
     let records = store(found.path(), &args.records, &names)?;
-    if !args.json {
-        let platform = &exit.platform;
-        let seconds = exit.wall.as_secs_f64();
-        render::out(&format!("\n{} ({}), {seconds:.0} s in the guest\n", platform.kernel, platform.release))?;
-    }
+    // The time on the host's clock is news, not a result: it goes where progress goes.
+    let platform = &exit.platform;
+    render::err(&format!(
+        "candor: {} ({}) with QEMU {}, booted and measured in {:.0} s\n",
+        platform.kernel,
+        platform.release,
+        platform.qemu.as_deref().unwrap_or("unknown"),
+        exit.wall.as_secs_f64()
+    ));
     report::print(&records, args.html.as_deref(), args.json)?;
     Ok(Exit::Fine)
 }
