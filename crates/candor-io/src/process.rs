@@ -2,7 +2,7 @@
 
 mod xstate;
 
-pub use xstate::{ExtendedState, extended_state, hide_extended_state};
+pub use xstate::{ExtendedState, extended_state};
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};

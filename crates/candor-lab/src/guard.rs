@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use candor_io::process::{self, ExtendedState, Patience, Reaped};
+use candor_io::process::{self, Patience, Reaped};
 
 /// What a guard does.
 #[derive(Clone, Debug)]
@@ -45,9 +45,6 @@ pub const DEADLINE_STATUS: u8 = 124;
 pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
     process::start_session()?;
     process::adopt_orphans()?;
-    if process::extended_state() == ExtendedState::TooLarge {
-        process::hide_extended_state()?;
-    }
     let (program, arguments) = duty.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());

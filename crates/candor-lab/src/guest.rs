@@ -109,6 +109,14 @@ pub enum LabError {
     /// A topology of emulated hardware in a laboratory that emulates none.
     #[error("The topology {} needs the icount laboratory", .0.name())]
     NoHardware(Topology),
+    /// The processor has more registers than this user-mode Linux can hold.
+    #[error(
+        "The kernel {kernel} cannot hold all registers of this processor; the icount laboratory can (--testbed icount)"
+    )]
+    NoRoom {
+        /// Which kernel.
+        kernel: String,
+    },
     /// QEMU cannot be had.
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
@@ -165,14 +173,20 @@ fn run_on(
     };
     let kernel = kernel::obtain(&cache, spec.testbed, spec.kernel.as_deref(), observer)?;
 
+    if !kernel.fits_processor() {
+        return Err(LabError::NoRoom { kernel: kernel.name });
+    }
+
     observer.stage("Making the guest's image");
+    let (size, socket) = terminal.unzip();
+    let mut image = Vec::new();
+    let archive = image::build(&kernel, &spec.candor, job(spec, size), &contents(spec))?;
+    archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
+    drop(archive);
+    // As late as possible: until the guard runs, nobody removes the folder if this process is killed.
     let folder = tempfile::Builder::new().prefix("candor-lab-").tempdir().map_err(file(&std::env::temp_dir()))?;
     let files = Files::new(folder.path());
-    let (size, socket) = terminal.unzip();
-    let archive = image::build(&kernel, &spec.candor, job(spec, size), &contents(spec))?;
-    let image = File::create(&files.image).map_err(file(&files.image))?;
-    archive.write(io::BufWriter::new(image)).map_err(file(&files.image))?;
-    drop(archive);
+    fs::write(&files.image, image).map_err(file(&files.image))?;
 
     observer.stage(&format!("Booting {} ({})", kernel.name, spec.testbed.name()));
     let command = match &qemu {

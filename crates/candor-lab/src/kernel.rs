@@ -2,11 +2,13 @@
 
 mod catalog;
 pub mod modules;
+mod uml;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use candor_io::process::{self, ExtendedState};
 use serde::{Deserialize, Serialize};
 
 use crate::cache::{Cache, CacheError};
@@ -67,6 +69,8 @@ pub struct CachedKernel {
     pub version: String,
     /// Suite that offered it.
     pub suite: String,
+    /// What processors it works on (user-mode Linux only).
+    room: Option<uml::Room>,
     /// How its files lie in the cache; one of another number is fetched anew.
     layout: u32,
     /// Where it is.
@@ -123,6 +127,12 @@ impl CachedKernel {
     #[must_use]
     pub fn image(&self) -> PathBuf {
         self.folder.join("kernel")
+    }
+
+    /// Whether it can run on this machine's processor.
+    #[must_use]
+    pub fn fits_processor(&self) -> bool {
+        self.room != Some(uml::Room::AsBuilt) || process::extended_state() == ExtendedState::Fits
     }
 
     /// The folder of its modules.
@@ -218,7 +228,7 @@ pub fn obtain(
 }
 
 /// Changes when files lie elsewhere in a kernel's folder.
-const LAYOUT: u32 = 1;
+const LAYOUT: u32 = 2;
 const MANIFEST: &str = "manifest.json";
 /// Parts of the module tree that no gateway and no laboratory can use are not kept.
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
@@ -267,7 +277,17 @@ fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, Ker
     if !image.is_file() {
         return Err(odd());
     }
-    rename(&image, &target.join("kernel"))?;
+    let final_image = target.join("kernel");
+    rename(&image, &final_image)?;
+    let room = match kernel.testbed {
+        Testbed::Icount => None,
+        Testbed::Uml => {
+            let mut program = fs::read(&final_image).map_err(file(&final_image))?;
+            let room = uml::widen(&mut program);
+            fs::write(&final_image, program).map_err(file(&final_image))?;
+            Some(room)
+        }
+    };
     for part in NOT_KEPT {
         remove(&modules.join("kernel").join(part))?;
     }
@@ -286,6 +306,7 @@ fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, Ker
         release,
         version: kernel.version.clone(),
         suite: kernel.suite.clone(),
+        room,
         layout: LAYOUT,
         folder: PathBuf::new(),
     };

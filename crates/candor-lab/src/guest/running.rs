@@ -60,8 +60,8 @@ impl Running {
             |status| Ending {
                 at_deadline: status.code() == Some(i32::from(DEADLINE_STATUS)),
                 reason: match status.code() {
-                    Some(0) => "it switched itself off".to_owned(),
-                    _ => "the program that runs it failed".to_owned(),
+                    Some(0) => "it switched itself off or restarted".to_owned(),
+                    _ => "the program that runs it ended with an error".to_owned(),
                 },
             },
         )

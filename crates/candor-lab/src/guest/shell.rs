@@ -32,7 +32,9 @@ pub enum ShellError {
 pub fn shell(spec: &GuestSpec, observer: &mut dyn Observer) -> Result<GuestExit, ShellError> {
     let input = io::stdin();
     let size = window_size(&input).map_err(ShellError::NoTerminal)?;
-    let size = TerminalSize { rows: size.rows, columns: size.columns };
+    // Some terminals do not say how large they are.
+    let or = |number, usual| if number == 0 { usual } else { number };
+    let size = TerminalSize { rows: or(size.rows, 24), columns: or(size.columns, 80) };
     let (ours, theirs) = UnixStream::pair().map_err(ShellError::NoTerminal)?;
     let from_guest = ours.try_clone().map_err(ShellError::NoTerminal)?;
     let printer = thread::spawn(move || print(from_guest));
