@@ -6,8 +6,10 @@
 
 mod apply;
 mod checksum;
+mod operation;
 
 pub use apply::{Verdict, change};
+pub use operation::Operation;
 
 use crate::frame::CANFD_MAX_DLEN;
 
@@ -48,6 +50,17 @@ pub struct Modifications {
 }
 
 impl Modifications {
+    /// The operands with their operations, in the order in which they run.
+    #[must_use]
+    pub const fn operands(&self) -> [(Operation, &Operand); 4] {
+        [
+            (Operation::And, &self.and),
+            (Operation::Or, &self.or),
+            (Operation::Xor, &self.xor),
+            (Operation::Set, &self.set),
+        ]
+    }
+
     /// Whether no modification is active. The kernel then shares the buffer instead of copying it, and ignores
     /// checksums and uid.
     #[must_use]

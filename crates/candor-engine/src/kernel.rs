@@ -15,8 +15,8 @@ use candor_netlink::cangw::{self, CangwError, CangwJob};
 use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
+use crate::ended::Ended;
 use crate::error::GatewayError;
-use crate::gateway::Ended;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use installed::Installed;

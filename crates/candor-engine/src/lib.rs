@@ -14,6 +14,7 @@
 #![forbid(unsafe_code)]
 
 mod counters;
+mod ended;
 mod error;
 mod gateway;
 mod kernel;
@@ -22,6 +23,7 @@ mod preflight;
 mod read_write;
 
 pub use counters::RouteCounters;
+pub use ended::Ended;
 pub use error::{GatewayError, RunDirError};
-pub use gateway::{Ended, Gateway};
+pub use gateway::Gateway;
 pub use notice::Notice;

@@ -21,8 +21,8 @@ use candor_core::ruleset::RuleSet;
 use candor_io::signal::{self, WakeUp};
 
 use crate::counters::RouteCounters;
+use crate::ended::Ended;
 use crate::error::GatewayError;
-use crate::gateway::Ended;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use shared::{Port, Shared};

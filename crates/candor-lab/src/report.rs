@@ -4,6 +4,7 @@
 //! and the same records give the same bytes.
 
 mod chart;
+mod digits;
 mod html;
 mod summary;
 mod threat;

@@ -34,18 +34,14 @@ pub fn cangw_arguments(job: &Job, source: &str, destination: &str) -> Vec<String
         option("-l", hops.to_string());
     }
     let modifications = &job.modifications;
-    for (name, operand) in [
-        ("AND", &modifications.and),
-        ("OR", &modifications.or),
-        ("XOR", &modifications.xor),
-        ("SET", &modifications.set),
-    ] {
+    for (operation, operand) in modifications.operands() {
         if operand.is_empty() {
             continue;
         }
+        let name = operation.name().to_uppercase();
         match job.format {
-            FrameFormat::Classic => option("-m", classic_modification(name, operand)),
-            FrameFormat::Fd => option("-M", fd_modification(name, operand)),
+            FrameFormat::Classic => option("-m", classic_modification(&name, operand)),
+            FrameFormat::Fd => option("-M", fd_modification(&name, operand)),
         }
     }
     // cangw refuses checksums without a modification, and the kernel ignores them.

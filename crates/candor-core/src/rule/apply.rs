@@ -1,8 +1,6 @@
 //! One rule applied to one frame, step by step as can-gw does it.
 
-use std::ops::{BitAnd, BitOr, BitXor};
-
-use super::{Checksums, Modifications, Operand};
+use super::{Checksums, Modifications, Operand, Operation};
 use crate::frame::{CAN_MAX_DLEN, CAN_MAX_RAW_DLC, Frame, FrameFormat, RawId};
 
 /// What became of a frame in a rule.
@@ -34,10 +32,9 @@ impl Modifications {
     ///
     /// Afterwards `len` may be more than the format can carry; [`change`] is what tells.
     pub fn apply(&self, frame: &mut Frame) {
-        self.and.apply(frame, Operation::And);
-        self.or.apply(frame, Operation::Or);
-        self.xor.apply(frame, Operation::Xor);
-        self.set.apply(frame, Operation::Set);
+        for (operation, operand) in self.operands() {
+            operand.apply(frame, operation);
+        }
     }
 }
 
@@ -61,28 +58,6 @@ impl Operand {
             for (byte, operand) in frame.data[..used].iter_mut().zip(data) {
                 *byte = operation.on(*byte, *operand);
             }
-        }
-    }
-}
-
-#[derive(Clone, Copy)]
-enum Operation {
-    And,
-    Or,
-    Xor,
-    Set,
-}
-
-impl Operation {
-    fn on<T>(self, value: T, operand: T) -> T
-    where
-        T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
-    {
-        match self {
-            Self::And => value & operand,
-            Self::Or => value | operand,
-            Self::Xor => value ^ operand,
-            Self::Set => operand,
         }
     }
 }

@@ -143,7 +143,7 @@ fn px(value: f64) -> String {
 }
 
 fn grouped(count: f64) -> String {
-    super::html::grouped(&format!("{count:.0}"))
+    super::digits::grouped(&format!("{count:.0}"))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use candor_core::stats::LatencyNs;
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 
+use super::digits::grouped;
 use super::{Summary, Threat, chart, ratio_to_kernel};
 use crate::record::{Header, Record};
 
@@ -216,19 +217,6 @@ fn data(summaries: &[Summary]) -> String {
     serde_json::to_string(&lines).expect("strings and numbers only").replace("</", "<\\/")
 }
 
-/// Digits in groups of three, with a thin space between.
-pub(super) fn grouped(digits: &str) -> String {
-    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
-    let mut grouped = String::from(sign);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push('\u{2009}');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::summary::tests::record;
@@ -259,12 +247,5 @@ mod tests {
     #[test]
     fn the_same_records_give_the_same_bytes() {
         assert_eq!(page(), page());
-    }
-
-    #[test]
-    fn digits_are_grouped() {
-        assert_eq!(grouped("1234567"), "1\u{2009}234\u{2009}567");
-        assert_eq!(grouped("-123"), "-123");
-        assert_eq!(grouped("12"), "12");
     }
 }

@@ -7,38 +7,10 @@ use crate::config::parse::quote;
 use crate::config::spec::{OperandSpec, RouteSpec, Spanned};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FrameFormat};
 use crate::plan::Formats;
-use crate::rule::{Modifications, Operand};
+use crate::rule::{Modifications, Operand, Operation};
 
 /// Payload lengths that a CAN FD frame can have above 8 bytes.
 const FD_LENGTHS: [i64; 7] = [12, 16, 20, 24, 32, 48, 64];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    And,
-    Or,
-    Xor,
-    Set,
-}
-
-impl Operation {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-            Self::Set => "set",
-        }
-    }
-
-    /// The data byte that this operation leaves as it is; SET has none.
-    const fn identity(self) -> Option<u8> {
-        match self {
-            Self::And => Some(0xFF),
-            Self::Or | Self::Xor => Some(0),
-            Self::Set => None,
-        }
-    }
-}
 
 /// All modifications of a route. `formats` is `None` when the file does not say a valid one.
 pub(super) fn modifications(

@@ -3,19 +3,12 @@
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat, RawId};
 use candor_core::plan::{Bus, Echo, Formats, Route, Timestamp};
-use candor_core::rule::{ChecksumSpan, Crc8Profile, Operand};
+use candor_core::rule::{ChecksumSpan, Crc8Profile, Operand, Operation};
 
 /// What a route does, as pairs of a key word and its meaning. `to` is the bus it leads to.
 pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
     let mut lines = vec![("takes", frames(route))];
-    let modifications = &route.modifications;
-    let operations = [
-        (Operation::And, &modifications.and),
-        (Operation::Or, &modifications.or),
-        (Operation::Xor, &modifications.xor),
-        (Operation::Set, &modifications.set),
-    ];
-    for (operation, operand) in operations {
+    for (operation, operand) in route.modifications.operands() {
         lines.extend(fields(operation, operand, route.formats).into_iter().map(|field| (operation.name(), field)));
     }
     if let Some(crc8) = &route.checksums.crc8 {
@@ -124,32 +117,13 @@ fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
     format!("{article} {width}identifier that is {digits} in the bits {}", number(bits, all_bits))
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Operation {
-    And,
-    Or,
-    Xor,
-    Set,
-}
-
-impl Operation {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::And => "and",
-            Self::Or => "or",
-            Self::Xor => "xor",
-            Self::Set => "set",
-        }
-    }
-
-    /// What happens to the bits of a field.
-    fn on(self, field: &str, bits: &str) -> String {
-        match self {
-            Self::And => format!("{field}: keeps the bits {bits} and clears the others"),
-            Self::Or => format!("{field}: raises the bits {bits}"),
-            Self::Xor => format!("{field}: flips the bits {bits}"),
-            Self::Set => format!("{field} becomes {bits}"),
-        }
+/// What an operation does to the bits of a field.
+fn effect(operation: Operation, field: &str, bits: &str) -> String {
+    match operation {
+        Operation::And => format!("{field}: keeps the bits {bits} and clears the others"),
+        Operation::Or => format!("{field}: raises the bits {bits}"),
+        Operation::Xor => format!("{field}: flips the bits {bits}"),
+        Operation::Set => format!("{field} becomes {bits}"),
     }
 }
 
@@ -164,10 +138,10 @@ fn fields(operation: Operation, operand: &Operand, formats: Formats) -> Vec<Stri
             (_, Operation::Set) => ("length", format!("{len} bytes")),
             _ => ("length", len.to_string()),
         };
-        fields.push(operation.on(field, &bits));
+        fields.push(effect(operation, field, &bits));
     }
     if let Some(flags) = operand.flags {
-        fields.push(operation.on("CAN FD flags", &format!("{flags:02X}")));
+        fields.push(effect(operation, "CAN FD flags", &format!("{flags:02X}")));
     }
     if let Some(data) = &operand.data {
         let room = match formats {
@@ -197,24 +171,19 @@ fn identifier(operation: Operation, id: u32) -> String {
             let all_bits = if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK };
             format!("identifier becomes {}{format}{remote}", number(RawId(id).bits(), all_bits))
         }
-        _ => format!("{}{format}", operation.on("identifier", &bits_text)),
+        _ => format!("{}{format}", effect(operation, "identifier", &bits_text)),
     }
 }
 
 fn payload(operation: Operation, data: &[u8]) -> String {
-    let identity = match operation {
-        Operation::And => Some(0xFF),
-        Operation::Or | Operation::Xor => Some(0),
-        Operation::Set => None,
-    };
-    let touched = data.iter().rposition(|&byte| Some(byte) != identity).map_or(0, |last| last + 1);
+    let touched = data.iter().rposition(|&byte| Some(byte) != operation.identity()).map_or(0, |last| last + 1);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ");
     match touched {
         0 => "changes nothing; can-gw computes checksums only beside a modification".to_owned(),
         touched if touched < data.len() => {
-            format!("{}, further bytes stay as they are", operation.on("data", &hex(&data[..touched])))
+            format!("{}, further bytes stay as they are", effect(operation, "data", &hex(&data[..touched])))
         }
-        _ => operation.on("data", &hex(data)),
+        _ => effect(operation, "data", &hex(data)),
     }
 }
 
