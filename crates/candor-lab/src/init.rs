@@ -61,6 +61,9 @@ pub enum InitError {
     /// An interface of the topology has not appeared.
     #[error("The interface {0} is not there")]
     NoInterface(String),
+    /// A controller that does not start.
+    #[error("The interface {0} is up but does not become operational")]
+    NotOperational(String),
 }
 
 /// Whether this process is a guest's init.

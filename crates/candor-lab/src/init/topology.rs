@@ -1,5 +1,9 @@
 //! The interfaces of a guest.
 
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
 use candor_core::units::BitRate;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
@@ -27,7 +31,24 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
         };
         set_size.and_then(|()| link::set_up(&mut client, interface.index)).map_err(failed(name))?;
     }
+    if topology == Topology::Kvaser {
+        topology.interfaces().iter().try_for_each(|name| wait_until_operational(name))?;
+    }
     Ok(())
+}
+
+/// The kernel says at most once a second that interfaces have become operational. That work is better done before the
+/// command starts than while it measures.
+fn wait_until_operational(name: &str) -> Result<(), InitError> {
+    const LOOK: Duration = Duration::from_millis(20);
+    const LOOKS: u32 = 200;
+    for _ in 0..LOOKS {
+        if fs::read_to_string(format!("/sys/class/net/{name}/operstate")).is_ok_and(|state| state.trim() == "up") {
+            return Ok(());
+        }
+        thread::sleep(LOOK);
+    }
+    Err(InitError::NotOperational(name.to_owned()))
 }
 
 fn find(client: &mut Client, name: &str) -> Result<Link, InitError> {
