@@ -3,6 +3,7 @@
 mod catalog;
 pub mod modules;
 mod uml;
+mod unpacked;
 
 use std::fs;
 use std::io;
@@ -123,7 +124,7 @@ pub enum KernelError {
 }
 
 impl CachedKernel {
-    /// The kernel itself: a bzImage, or user-mode Linux as a program.
+    /// The kernel itself: an ELF file or a bzImage for QEMU, or user-mode Linux as a program.
     #[must_use]
     pub fn image(&self) -> PathBuf {
         self.folder.join("kernel")
@@ -228,7 +229,7 @@ pub fn obtain(
 }
 
 /// Changes when files lie elsewhere in a kernel's folder.
-const LAYOUT: u32 = 2;
+const LAYOUT: u32 = 3;
 const MANIFEST: &str = "manifest.json";
 /// Parts of the module tree that no gateway and no laboratory can use are not kept.
 const KEPT: [&str; 8] = ["arch", "crypto", "drivers/net", "drivers/usb", "fs", "lib", "net", "security"];
@@ -277,17 +278,16 @@ fn arrange(target: PathBuf, tree: &Path, kernel: &Kernel) -> Result<PathBuf, Ker
     if !image.is_file() {
         return Err(odd());
     }
-    let final_image = target.join("kernel");
-    rename(&image, &final_image)?;
+    let mut program = fs::read(&image).map_err(file(&image))?;
     let room = match kernel.testbed {
-        Testbed::Icount => None,
-        Testbed::Uml => {
-            let mut program = fs::read(&final_image).map_err(file(&final_image))?;
-            let room = uml::widen(&mut program);
-            fs::write(&final_image, program).map_err(file(&final_image))?;
-            Some(room)
+        Testbed::Icount => {
+            program = unpacked::unpack(&program).unwrap_or(program);
+            None
         }
+        Testbed::Uml => Some(uml::widen(&mut program)),
     };
+    fs::write(&image, program).map_err(file(&image))?;
+    rename(&image, &target.join("kernel"))?;
     for part in NOT_KEPT {
         remove(&modules.join("kernel").join(part))?;
     }
