@@ -1,7 +1,12 @@
 //! What is in the kernel after `candor run` has ended, in every way in which it can end.
 
+use std::sync::mpsc;
+use std::time::Duration;
+
+use candor_core::config;
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
+use candor_engine::Gateway;
 use candor_io::signal::Signal;
 use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
@@ -68,6 +73,26 @@ fn ending_signals_leave_nothing() {
         assert_eq!(ended.event("ended")["removed_jobs"], 2);
         assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
     }
+}
+
+#[test]
+fn a_panic_leaves_nothing() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let plan = config::load(gateway(&["100", "200"]).as_bytes()).unwrap().plan;
+    let (tell, hear) = mpsc::channel();
+    let panicking = std::thread::spawn(move || {
+        let _running = Gateway::start(plan).unwrap();
+        hear.recv().unwrap();
+        panic!("forced by the test");
+    });
+    while place.jobs().len() < 2 && !panicking.is_finished() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(filters(&place.jobs()), [0x100, 0x200]);
+    tell.send(()).unwrap();
+    assert!(panicking.join().is_err());
+    assert_eq!(place.jobs(), Vec::new());
 }
 
 #[test]
