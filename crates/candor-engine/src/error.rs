@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::NetlinkError;
@@ -32,6 +33,9 @@ pub enum GatewayError {
     /// The module can-raw is not there.
     #[error("The kernel has no CAN_RAW sockets; type: sudo modprobe can-raw")]
     CanRawMissing,
+    /// A signal asked the process to end before the gateway had started.
+    #[error("A signal ended candor before it had started; nothing was installed")]
+    EndedAtStart,
     /// A route allows more hops than the module.
     #[error(
         "Route {route:?} has the hop limit {limit}, but can-gw was loaded with max_hops={max_hops}; \
@@ -114,7 +118,7 @@ pub enum GatewayError {
         source: CangwError,
     },
     /// The list of what candor has put into the kernel cannot be kept.
-    #[error("{path} cannot be used; candor keeps there what to remove after a crash (CANDOR_RUN_DIR names another)", path = .0.path.display())]
+    #[error("{path} cannot be used; candor keeps there what it runs and what to remove after a crash (CANDOR_RUN_DIR names another)", path = .0.path.display())]
     RunDir(#[source] RunDirError),
     /// A socket failed.
     #[error("The CAN_RAW socket of interface {interface} failed")]
@@ -123,6 +127,17 @@ pub enum GatewayError {
         interface: String,
         /// Why.
         source: io::Error,
+    },
+    /// Somebody holds the lock of starting candors.
+    #[error(
+        "Another process has held {} for {} s, so candor cannot start; find it with: sudo fuser -v {}",
+        .path.display(), .waited.as_secs(), .path.display()
+    )]
+    StartsBlocked {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
     },
     /// The system refused something ordinary.
     #[error("{what} failed")]

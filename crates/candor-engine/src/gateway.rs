@@ -31,27 +31,35 @@ enum Running {
 }
 
 impl Gateway {
-    /// Starts the engine that the plan names; nothing is left behind if it cannot start.
-    ///
-    /// The read-write engine interrupts its threads by SIGUSR2.
+    /// As [`start_and_tell`](Self::start_and_tell), with all that there is to tell at the end.
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
     pub fn start(plan: Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
+        let mut notices = Vec::new();
+        let gateway = Self::start_and_tell(plan, &mut |notice| notices.push(notice))?;
+        Ok((gateway, notices))
+    }
+
+    /// Starts the engine that the plan names; nothing is left behind if it cannot start.
+    ///
+    /// Waits some seconds for another candor that is starting, or until an ending signal that is blocked has come. The
+    /// read-write engine interrupts its threads by SIGUSR2.
+    ///
+    /// # Errors
+    /// [`GatewayError`] with the reason and what to type.
+    pub fn start_and_tell(plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
         let mut client = Client::open().map_err(GatewayError::Links)?;
         let watch = LinkWatch::start()
             .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
-        let (interfaces, mut notices) = Interfaces::find(&mut client, &plan)?;
+        let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
+        notices.into_iter().for_each(&mut *tell);
         let jobs = job::lower(&plan);
         let engine = match plan.engine() {
-            Engine::Kernel => {
-                let (engine, more) = KernelGateway::start(&plan, &jobs, &interfaces)?;
-                notices.extend(more);
-                Running::Kernel(engine)
-            }
-            Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces)?),
+            Engine::Kernel => Running::Kernel(KernelGateway::start(&plan, &jobs, &interfaces, tell)?),
+            Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces, tell)?),
         };
-        Ok((Self { plan, jobs, interfaces, client, watch, engine }, notices))
+        Ok(Self { plan, jobs, interfaces, client, watch, engine })
     }
 
     /// What it runs.

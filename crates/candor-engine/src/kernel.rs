@@ -1,17 +1,16 @@
 //! The kernel engine: the plan's jobs in can-gw, installed whole or not at all, and taken out again.
 //!
-//! can-gw has no owners, so candor keeps a list of its own ([`run_dir`]): written before the first job is added, locked
+//! can-gw has no owners, so candor keeps a list of its own ([`crate::run_dir`]): written before the first job is added, locked
 //! while the process lives, removed after the last job is gone. What a dead candor left is adopted or removed.
 
 mod installed;
-mod run_dir;
 mod takeover;
 
 use std::collections::BTreeMap;
 
 use candor_core::job::Job;
-use candor_core::plan::{Plan, RouteIndex};
-use candor_netlink::cangw::{self, CangwError, CangwJob};
+use candor_core::plan::{Engine, Plan, RouteIndex};
+use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
@@ -19,8 +18,8 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
+use crate::run_dir::RunDir;
 use installed::Installed;
-use run_dir::{Instance, RunDir};
 use takeover::Takeover;
 
 /// Where can-gw says how many hops it allows.
@@ -39,20 +38,20 @@ impl KernelGateway {
         plan: &Plan,
         jobs: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<(Self, Vec<Notice>), GatewayError> {
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Self, GatewayError> {
         let mut client = Client::open().map_err(GatewayError::Links)?;
         may_configure(&mut client, jobs, interfaces)?;
         hop_limits_fit(plan)?;
-        let wanted: Vec<_> =
-            jobs.iter().map(|job| CangwJob::new(job, interfaces.index(job.from), interfaces.index(job.to))).collect();
+        let wanted = interfaces.kernel_jobs(jobs);
         let routes: Vec<_> = jobs.iter().map(|job| job.route).collect();
         let name = |position: usize| plan.route(routes[position]).name.clone();
 
-        let mut run_dir = RunDir::open()?;
-        refuse_twins(run_dir.alive(), &wanted, name)?;
+        let mut run_dir = RunDir::open(tell)?;
+        run_dir.refuse_twins(&wanted, name)?;
         let present = cangw::dump(&mut client).map_err(GatewayError::ListJobs)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
-        let entry = run_dir.announce(&wanted)?;
+        let entry = run_dir.announce(Engine::Kernel, &wanted)?;
 
         let mut installed = Installed::new(client, entry);
         installed.take_over(&wanted[wanted.len() - takeover.adopted..]);
@@ -67,7 +66,8 @@ impl KernelGateway {
 
         let now = installed.list().map_err(GatewayError::ListJobs)?;
         let followed = now.into_iter().map(|job| Followed::from_now(job.unwrap_or_default())).collect();
-        Ok((Self { installed, routes: routes.clone(), followed }, notices(&takeover, name)))
+        notices(&takeover, name).into_iter().for_each(tell);
+        Ok(Self { installed, routes, followed })
     }
 
     pub(crate) fn check(&mut self, plan: &Plan) -> Result<(), GatewayError> {
@@ -123,15 +123,6 @@ fn hop_limits_fit(plan: &Plan) -> Result<(), GatewayError> {
         Some((route, limit)) => Err(GatewayError::HopLimit { route: route.name.clone(), limit, max_hops }),
         None => Ok(()),
     }
-}
-
-fn refuse_twins(alive: &[Instance], wanted: &[CangwJob], name: impl Fn(usize) -> String) -> Result<(), GatewayError> {
-    for other in alive {
-        if let Some(position) = wanted.iter().position(|job| other.jobs.contains(job)) {
-            return Err(GatewayError::AlreadyRunning { route: name(position), pid: other.pid });
-        }
-    }
-    Ok(())
 }
 
 fn notices(takeover: &Takeover, name: impl Fn(usize) -> String) -> Vec<Notice> {

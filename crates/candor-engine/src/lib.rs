@@ -21,6 +21,7 @@ mod kernel;
 mod notice;
 mod preflight;
 mod read_write;
+mod run_dir;
 
 pub use counters::RouteCounters;
 pub use ended::Ended;

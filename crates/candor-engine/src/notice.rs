@@ -1,6 +1,7 @@
 //! What a person should know although the gateway runs.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use candor_core::units::BitRate;
 
@@ -43,6 +44,18 @@ pub enum Notice {
         /// The interface.
         interface: String,
     },
+    /// The run directory cannot be used, so that other candors do not know of this one.
+    NotAnnounced {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A file of the run directory that cannot be understood.
+    OddList {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A socket lost frames because the engine was too slow.
     ReceiveOverflow {
         /// The interface.
@@ -63,6 +76,11 @@ pub enum Notice {
         interface: String,
         /// Why.
         errno: i32,
+    },
+    /// Another candor is starting, or somebody else holds its lock.
+    WaitsForStart {
+        /// The lock.
+        path: PathBuf,
     },
 }
 
@@ -99,6 +117,19 @@ impl fmt::Display for Notice {
                 "Interface {interface} is down; nothing is forwarded from or to it until you type: sudo ip link set \
                  {interface} up"
             ),
+            Self::NotAnnounced { path } => write!(
+                f,
+                "{} cannot be used, so nobody will notice if a second candor runs the same routes, which floods buses \
+                 that are routed both ways; set XDG_RUNTIME_DIR or CANDOR_RUN_DIR to a folder of yours",
+                path.display()
+            ),
+            Self::OddList { path, reason } => write!(
+                f,
+                "{path} cannot be understood ({reason}), so can-gw jobs that it lists may stay in the kernel; \
+                 if no candor of another version runs, look with cangw -L, delete all jobs with sudo cangw -F, and \
+                 type: sudo rm {path}",
+                path = path.display()
+            ),
             Self::ReceiveOverflow { interface, frames } => {
                 write!(f, "{frames} frames from {interface} were lost because they came faster than they were read")
             }
@@ -108,6 +139,9 @@ impl fmt::Display for Notice {
             Self::SendFailed { interface, errno } => {
                 let error = std::io::Error::from_raw_os_error(*errno);
                 write!(f, "Frames to {interface} are dropped: {error}{}", advice(*errno, interface))
+            }
+            Self::WaitsForStart { path } => {
+                write!(f, "Waiting for another candor to finish starting: somebody holds {}", path.display())
             }
         }
     }

@@ -5,6 +5,7 @@ use candor_core::job::Job;
 use candor_core::plan::{Bus, BusIndex, Echo, Engine, Formats, Plan, Timestamp};
 use candor_core::units::BitRate;
 use candor_io::can::{self, InterfaceIndex, Support};
+use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
@@ -52,6 +53,11 @@ impl Interfaces {
     /// The number of the interface of a bus of the plan.
     pub(crate) fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.link(bus).index
+    }
+
+    /// The jobs as the kernel knows them, whichever engine runs them.
+    pub(crate) fn kernel_jobs(&self, jobs: &[Job]) -> Vec<CangwJob> {
+        jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
     }
 
     /// Whether all interfaces are still there.

@@ -16,7 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Plan};
+use candor_core::plan::{BusIndex, Engine, Plan};
 use candor_core::ruleset::RuleSet;
 use candor_io::signal::{self, WakeUp};
 
@@ -25,6 +25,7 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
+use crate::run_dir::{Entry, RunDir};
 use shared::{Port, Shared};
 use worker::Stopped;
 
@@ -36,6 +37,8 @@ const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) struct ReadWriteGateway {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
+    /// What others know of this process; `None` where this user has no place to say it.
+    entry: Option<Entry>,
 }
 
 #[derive(Debug)]
@@ -47,7 +50,12 @@ struct Worker {
 }
 
 impl ReadWriteGateway {
-    pub(crate) fn start(plan: &Plan, jobs: &[Job], interfaces: &Interfaces) -> Result<Self, GatewayError> {
+    pub(crate) fn start(
+        plan: &Plan,
+        jobs: &[Job],
+        interfaces: &Interfaces,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Self, GatewayError> {
         preflight::read_write_can_do(plan, jobs)?;
         signal::allow_wake_ups()
             .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
@@ -58,8 +66,9 @@ impl ReadWriteGateway {
             jobs.len(),
         ));
         let sources = (0..plan.buses().len()).map(BusIndex).filter(|bus| jobs.iter().any(|job| job.from == *bus));
+        let entry = announce(plan, jobs, interfaces, tell)?;
         // From here on dropping the value ends the threads that have been started.
-        let mut gateway = Self { shared, workers: Vec::new() };
+        let mut gateway = Self { shared, workers: Vec::new(), entry };
         for bus in sources {
             let wake_up = WakeUp::new();
             let (shared, target) = (Arc::clone(&gateway.shared), wake_up.clone());
@@ -101,6 +110,9 @@ impl ReadWriteGateway {
             let ended = self.join(position);
             outcome = outcome.and(ended);
         }
+        if let Some(entry) = self.entry.take() {
+            entry.forget();
+        }
         outcome
     }
 
@@ -115,6 +127,22 @@ impl ReadWriteGateway {
         let panicked = || GatewayError::ThreadPanicked { interface: self.shared.port(worker.bus).interface.clone() };
         thread.join().map_err(|_panic| panicked())?.map(|Stopped| ())
     }
+}
+
+/// Makes sure that nobody else runs the same and tells others that this process does.
+///
+/// The kernel hides from a socket only what this very socket sent: two processes with the same routes in both
+/// directions would forward each other's frames for ever.
+fn announce(
+    plan: &Plan,
+    jobs: &[Job],
+    interfaces: &Interfaces,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<Option<Entry>, GatewayError> {
+    let Some(run_dir) = RunDir::open_where_possible(tell)? else { return Ok(None) };
+    let wanted = interfaces.kernel_jobs(jobs);
+    run_dir.refuse_twins(&wanted, |position| plan.route(jobs[position].route).name.clone())?;
+    run_dir.announce(Engine::ReadWrite, &wanted).map(Some)
 }
 
 impl Drop for ReadWriteGateway {

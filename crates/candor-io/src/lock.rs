@@ -1,7 +1,8 @@
 //! Files that say "somebody alive holds this".
 
-use std::fs::{File, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// An exclusive lock on an open file; the kernel gives it up when the process ends, however it ends.
@@ -23,6 +24,19 @@ impl FileLock {
         }
     }
 
+    /// Whether this name means the locked file, and not another one or nothing.
+    ///
+    /// # Errors
+    /// Whatever `stat()` reports except that there is no such file.
+    pub fn is_at(&self, path: &Path) -> io::Result<bool> {
+        let identity = |data: Metadata| (data.dev(), data.ino());
+        match std::fs::symlink_metadata(path) {
+            Ok(named) => Ok(identity(named) == identity(self.file.metadata()?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// The locked file.
     #[must_use]
     pub const fn file(&self) -> &File {
@@ -35,6 +49,5 @@ impl FileLock {
 /// # Errors
 /// Whatever `stat()` reports.
 pub fn inode(path: &Path) -> io::Result<u64> {
-    use std::os::unix::fs::MetadataExt;
     Ok(std::fs::metadata(path)?.ino())
 }

@@ -101,6 +101,17 @@ impl EndingSignals {
     }
 }
 
+/// Whether an ending signal has come to this thread or process and waits because it is blocked.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn ending_signal_waits() -> io::Result<bool> {
+    let mut pending = signal_set(&[])?;
+    // SAFETY: `pending` is live and writable, and the call only fills it.
+    socket::check(unsafe { libc::sigpending(&raw mut pending) })?;
+    Ok(Signal::ALL.into_iter().any(|signal| is_member(&pending, signal.number())))
+}
+
 /// The signal that only interrupts: `SIGUSR2` with a handler that does nothing.
 const WAKE_UP: libc::c_int = libc::SIGUSR2;
 
@@ -179,6 +190,11 @@ impl Drop for WakeTarget {
     fn drop(&mut self) {
         *self.wake_up.thread.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
+}
+
+fn is_member(set: &libc::sigset_t, signal: libc::c_int) -> bool {
+    // SAFETY: the set is initialised and only read.
+    unsafe { libc::sigismember(std::ptr::from_ref(set), signal) == 1 }
 }
 
 fn signal_set(signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {

@@ -3,7 +3,7 @@
 use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
 use candor_netlink::client::Client;
 
-use super::run_dir::Entry;
+use crate::run_dir::Entry;
 
 /// Owns jobs in the kernel. Dropping removes them, so an error or a panic half-way leaves nothing.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use candor_netlink::cangw::CangwJob;
 
-use super::run_dir::Instance;
+use crate::run_dir::Instance;
 
 /// What to do with the jobs that are in the kernel at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,79 @@
+//! Holding the run directory while a candor starts.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use candor_io::signal;
+
+use super::{OTHERS, failed};
+use crate::error::GatewayError;
+use crate::notice::Notice;
+
+/// Starting takes milliseconds, so who holds the lock longer than this is worth a word.
+const TOLD_AFTER: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(10);
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+const PRIVATE_FILE: u32 = 0o600;
+
+/// Takes the lock; gives up after a while, or when a signal asks this process to end.
+pub(super) fn hold(path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<File, GatewayError> {
+    hold_within(path, PATIENCE, tell)
+}
+
+fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) -> Result<File, GatewayError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(PRIVATE_FILE)
+        .open(path)
+        .map_err(failed(path, "Making it"))?;
+    let rights = file.metadata().map_err(failed(path, "Looking at it"))?.permissions();
+    if rights.mode() & OTHERS != 0 {
+        file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed(path, "Making it private"))?;
+    }
+    let start = Instant::now();
+    let mut told = false;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(path, "Locking it")(error).into()),
+        }
+        let waited = start.elapsed();
+        if waited >= patience {
+            return Err(GatewayError::StartsBlocked { path: path.to_owned(), waited });
+        }
+        if waited >= TOLD_AFTER && !told {
+            told = true;
+            tell(Notice::WaitsForStart { path: path.to_owned() });
+        }
+        let ended = signal::ending_signal_waits()
+            .map_err(|source| GatewayError::System { what: "Looking for signals", source })?;
+        if ended {
+            return Err(GatewayError::EndedAtStart);
+        }
+        std::thread::sleep(LOOK_INTERVAL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_held_lock_is_waited_for_and_told_and_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = hold(&path, &mut |_notice| {}).unwrap();
+        assert_eq!(held.metadata().unwrap().permissions().mode() & OTHERS, 0);
+        let mut told = Vec::new();
+        let error = hold_within(&path, Duration::from_millis(700), &mut |notice| told.push(notice)).unwrap_err();
+        assert!(matches!(error, GatewayError::StartsBlocked { .. }), "{error}");
+        assert_eq!(told, [Notice::WaitsForStart { path: path.clone() }]);
+        drop(held);
+        hold(&path, &mut |_notice| panic!("nobody holds it")).unwrap();
+    }
+}
