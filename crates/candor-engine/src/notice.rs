@@ -56,6 +56,11 @@ pub enum Notice {
         /// What is wrong with it.
         reason: String,
     },
+    /// Frames come faster than they leave, or do not leave at all; said once for each interface.
+    QueueFull {
+        /// The outgoing interface.
+        interface: String,
+    },
     /// A socket lost frames because the engine was too slow.
     ReceiveOverflow {
         /// The interface.
@@ -130,6 +135,12 @@ impl fmt::Display for Notice {
                  type: sudo rm {path}",
                 path = path.display()
             ),
+            Self::QueueFull { interface } => write!(
+                f,
+                "The queue of {interface} is full, and frames to it are dropped; look at its state and errors: ip \
+                 -details -statistics link show {interface} (bus-off, or nobody on the bus who acknowledges?), and if \
+                 it is only slow type: sudo ip link set {interface} txqueuelen 1000"
+            ),
             Self::ReceiveOverflow { interface, frames } => {
                 write!(f, "{frames} frames from {interface} were lost because they came faster than they were read")
             }
@@ -151,12 +162,11 @@ fn count(jobs: usize) -> String {
     if jobs == 1 { "1 can-gw job".into() } else { format!("{jobs} can-gw jobs") }
 }
 
-/// What the errnos of a CAN_RAW `write()` mean for a gateway.
+/// What the errnos of a CAN_RAW `send()` mean for a gateway.
 fn advice(errno: i32, interface: &str) -> String {
     match errno {
         EINVAL | EMSGSIZE => " (FD frames for an interface that sends classic ones only)".into(),
         ENETDOWN => format!("; type: sudo ip link set {interface} up"),
-        ENOBUFS => format!(" (its queue is full); type: sudo ip link set {interface} txqueuelen 1000"),
         _ => String::new(),
     }
 }
@@ -164,4 +174,3 @@ fn advice(errno: i32, interface: &str) -> String {
 const EINVAL: i32 = 22;
 const EMSGSIZE: i32 = 90;
 const ENETDOWN: i32 = 100;
-const ENOBUFS: i32 = 105;

@@ -1,7 +1,7 @@
 //! The read-write engine: the papers' simplest user-space gateway.
 //!
 //! One CAN_RAW socket for each interface, one thread for each bus that frames come from: a blocking `read()`, the
-//! compiled rules, a `write()` for each job that sends. Needs no privilege.
+//! compiled rules, a `send()` that never waits for each job that sends. Needs no privilege.
 //!
 //! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
 //! (told as [`Notice::ReceiveOverflow`]), and frames reach it only after the kernel's own listeners.
@@ -11,7 +11,7 @@ mod shared;
 mod worker;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -45,6 +45,8 @@ pub(crate) struct ReadWriteGateway {
 struct Worker {
     bus: BusIndex,
     wake_up: WakeUp,
+    /// Set by the thread just before it is gone.
+    ended: Arc<AtomicBool>,
     /// `None` after it has been joined.
     thread: Option<JoinHandle<Result<Stopped, GatewayError>>>,
 }
@@ -71,19 +73,20 @@ impl ReadWriteGateway {
         let mut gateway = Self { shared, workers: Vec::new(), entry };
         for bus in sources {
             let wake_up = WakeUp::new();
-            let (shared, target) = (Arc::clone(&gateway.shared), wake_up.clone());
+            let ended = Arc::new(AtomicBool::new(false));
+            let (shared, target, tells_end) = (Arc::clone(&gateway.shared), wake_up.clone(), Arc::clone(&ended));
             let thread = std::thread::Builder::new()
                 .name(format!("route-{}", interfaces.link(bus).name))
-                .spawn(move || worker::run(&shared, bus, &target))
+                .spawn(move || worker::run(&shared, bus, &target, &tells_end))
                 .map_err(|source| GatewayError::System { what: "Starting a thread", source })?;
-            gateway.workers.push(Worker { bus, wake_up, thread: Some(thread) });
+            gateway.workers.push(Worker { bus, wake_up, ended, thread: Some(thread) });
         }
         Ok(gateway)
     }
 
     pub(crate) fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         for position in 0..self.workers.len() {
-            if self.workers[position].thread.as_ref().is_some_and(JoinHandle::is_finished) {
+            if self.workers[position].ended.load(Ordering::Acquire) {
                 self.join(position)?;
             }
         }

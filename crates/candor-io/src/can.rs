@@ -94,7 +94,7 @@ impl CanSocket {
         socket::check_len(unsafe { libc::read(self.fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len()) })
     }
 
-    /// Sends a frame of 16 or 72 bytes.
+    /// Sends a frame of 16 or 72 bytes; waits while the socket's own share of waiting frames is used up.
     ///
     /// # Errors
     /// `ENOBUFS` if the interface's queue is full, `ENETDOWN` if the interface is down, `EINVAL` if the frame does not
@@ -105,6 +105,18 @@ impl CanSocket {
         let written = unsafe { libc::write(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len()) };
         // CAN_RAW takes a frame whole or not at all, so the length needs no second look.
         socket::check_len(written).map(|_len| ())
+    }
+
+    /// Sends a frame of 16 or 72 bytes, or gives up at once: an interface that takes nothing must not hold up its sender.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write), and `EAGAIN` if the socket's own share of waiting frames is used up.
+    pub fn send_now(&self, frame: &[u8]) -> io::Result<()> {
+        let (data, flags) = (frame.as_ptr().cast(), libc::MSG_DONTWAIT);
+        // SAFETY: pointer and length describe the borrowed slice, which the kernel only reads; the descriptor is open
+        // as long as `self` is borrowed.
+        let sent = unsafe { libc::send(self.fd.as_raw_fd(), data, frame.len(), flags) };
+        socket::check_len(sent).map(|_len| ())
     }
 
     /// Waits for a frame and takes its receive stamp and the drop count along.

@@ -70,13 +70,20 @@ pub struct EndingSignals {
 impl EndingSignals {
     /// Blocks the ending signals in this thread and in those it starts from now on. Call it before any is started.
     ///
+    /// Those that whoever started the process had it ignore (`nohup`, `&` in scripts) stay ignored.
+    ///
     /// Programs that are started later inherit the block.
     ///
     /// # Errors
     /// None that a correct kernel gives.
     pub fn block() -> io::Result<Self> {
-        let [hangup, interrupt, terminate] = Signal::ALL.map(Signal::number);
-        let set = signal_set(&[hangup, interrupt, terminate, NUDGE])?;
+        let mut set = signal_set(&[NUDGE])?;
+        for signal in Signal::ALL.map(Signal::number) {
+            // The kernel keeps a blocked signal for who waits, even one that is ignored.
+            if !is_ignored(signal)? {
+                add(&mut set, signal)?;
+            }
+        }
         // SAFETY: `set` is an initialised signal set that the call only reads; a null old set is allowed.
         let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
         if status == 0 { Ok(Self { set }) } else { Err(io::Error::from_raw_os_error(status)) }
@@ -155,13 +162,22 @@ impl WakeUp {
         Self { thread: Arc::new(Mutex::new(None)) }
     }
 
-    /// Makes the calling thread the one that is woken, until the target is dropped.
-    #[must_use]
-    pub fn target_this_thread(&self) -> WakeTarget {
+    /// Makes the calling thread the one that is woken, until the target is dropped. Unblocks the signal in it, which
+    /// may have been blocked by whoever started the process.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn target_this_thread(&self) -> io::Result<WakeTarget> {
+        let set = signal_set(&[WAKE_UP])?;
+        // SAFETY: `set` is an initialised signal set that the call only reads; a null old set is allowed.
+        let status = unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut()) };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(status));
+        }
         // SAFETY: gettid() has no preconditions and cannot fail.
         let thread = unsafe { libc::gettid() };
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
-        WakeTarget { wake_up: self.clone(), _not_send: std::marker::PhantomData }
+        Ok(WakeTarget { wake_up: self.clone(), _not_send: std::marker::PhantomData })
     }
 
     /// Interrupts the thread's blocking call, if there is a thread and it is in one.
@@ -203,10 +219,22 @@ fn signal_set(signals: &[libc::c_int]) -> io::Result<libc::sigset_t> {
     // SAFETY: `set` is live and writable.
     socket::check(unsafe { libc::sigemptyset(&raw mut set) })?;
     for &signal in signals {
-        // SAFETY: `set` is live, writable and initialised above.
-        socket::check(unsafe { libc::sigaddset(&raw mut set, signal) })?;
+        add(&mut set, signal)?;
     }
     Ok(set)
+}
+
+fn add(set: &mut libc::sigset_t, signal: libc::c_int) -> io::Result<()> {
+    // SAFETY: `set` is an initialised signal set, exclusively borrowed.
+    socket::check(unsafe { libc::sigaddset(std::ptr::from_mut(set), signal) }).map(drop)
+}
+
+fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
+    // SAFETY: sigaction consists of integers, a set of integers and optional function pointers: all zero is valid.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    // SAFETY: a null new action changes nothing; `action` is live and writable, and the call fills it.
+    socket::check(unsafe { libc::sigaction(signal, std::ptr::null(), &raw mut action) })?;
+    Ok(action.sa_sigaction == libc::SIG_IGN)
 }
 
 #[cfg(test)]
@@ -224,7 +252,10 @@ mod tests {
         let (sender, receiver) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                let _target = wake_up.target_this_thread();
+                let blocked = signal_set(&[WAKE_UP]).unwrap();
+                // SAFETY: the set is initialised and only read; a null old set is allowed.
+                unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const blocked, std::ptr::null_mut()) };
+                let _target = wake_up.target_this_thread().unwrap();
                 let mut byte = [0_u8];
                 // SAFETY: the kernel writes at most one byte into the live array; the pipe is open.
                 let got = unsafe { libc::read(reader.as_raw_fd(), byte.as_mut_ptr().cast(), 1) };
@@ -239,6 +270,17 @@ mod tests {
             assert_eq!(outcome, Err(io::ErrorKind::Interrupted));
         });
         wake_up.wake().unwrap();
+    }
+
+    #[test]
+    fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
+        // SAFETY: ignoring a signal installs no code; no other test of this process waits for SIGHUP.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        let signals = EndingSignals::block().unwrap();
+        let of_set = Signal::ALL.map(|signal| is_member(&signals.set, signal.number()));
+        assert_eq!(of_set, [false, true, true]);
+        send(std::process::id(), Signal::Hangup).unwrap();
+        assert_eq!(signals.wait(Duration::from_millis(1)).unwrap(), None);
     }
 
     #[test]

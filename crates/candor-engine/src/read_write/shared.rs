@@ -28,7 +28,7 @@ pub(super) struct Port {
     pub(super) bus: String,
     pub(super) interface: String,
     pub(super) socket: CanSocket,
-    /// Errnos of `write()` not told yet.
+    /// Errnos of `send()`, told and not told.
     pub(super) failures: ErrnoSet,
     /// Drops of the receive queue that have been told.
     told_drops: AtomicU32,
@@ -96,9 +96,11 @@ impl Port {
     }
 
     fn notices(&self) -> Vec<Notice> {
-        let failures = self.failures.take_untold();
-        let mut notices: Vec<_> =
-            failures.map(|errno| Notice::SendFailed { interface: self.interface.clone(), errno }).collect();
+        let failed = |errno| {
+            let interface = self.interface.clone();
+            if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
+        };
+        let mut notices: Vec<_> = self.failures.take_untold().map(failed).collect();
         // Kernels before 4.12 do not count.
         let drops = self.socket.dropped().unwrap_or_default();
         let frames = drops.wrapping_sub(self.told_drops.swap(drops, Ordering::Relaxed));
@@ -125,6 +127,8 @@ impl Count {
 
 impl ErrnoSet {
     pub(super) fn note(&self, errno: i32) {
+        // Whether the interface or the socket has no room for a further frame makes no difference to people.
+        let errno = if errno == EAGAIN { ENOBUFS } else { errno };
         let Some((word, bit)) = place(errno) else { return };
         self.seen[word].fetch_or(bit, Ordering::Relaxed);
     }
@@ -139,6 +143,8 @@ impl ErrnoSet {
     }
 }
 
+const EAGAIN: i32 = 11;
+const ENOBUFS: i32 = 105;
 /// The largest errno of Linux is 133.
 const MAX_ERRNO: i32 = 191;
 
@@ -161,7 +167,7 @@ mod tests {
     #[test]
     fn an_errno_is_told_once() {
         let set = ErrnoSet::default();
-        for errno in [105, 22, 105, -3, 9999] {
+        for errno in [105, 22, 11, -3, 9999] {
             set.note(errno);
         }
         assert_eq!(set.take_untold().collect::<Vec<_>>(), [22, 105]);

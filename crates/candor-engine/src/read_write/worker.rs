@@ -1,7 +1,7 @@
 //! The thread of one source bus: the whole data path.
 
 use std::io::{self, ErrorKind};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::plan::BusIndex;
@@ -18,9 +18,15 @@ pub(super) struct Stopped;
 /// Forwards frames of one bus until it is stopped or an interface is gone.
 ///
 /// Nothing is allocated, formatted or locked for a frame.
-pub(super) fn run(shared: &Shared, from: BusIndex, wake_up: &WakeUp) -> Result<Stopped, GatewayError> {
-    let _supervisor_looks_when_this_ends = Nudge;
-    let _woken_here = wake_up.target_this_thread();
+pub(super) fn run(
+    shared: &Shared,
+    from: BusIndex,
+    wake_up: &WakeUp,
+    ended: &AtomicBool,
+) -> Result<Stopped, GatewayError> {
+    let _supervisor_looks_when_this_ends = Nudge { ended };
+    let _woken_here =
+        wake_up.target_this_thread().map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
     let source = shared.port(from);
     let mut received = [0; CANFD_MTU];
     let mut gone = None;
@@ -59,10 +65,14 @@ pub(super) fn run(shared: &Shared, from: BusIndex, wake_up: &WakeUp) -> Result<S
 }
 
 /// Makes the supervisor look as soon as the thread ends, by an error or a panic.
-struct Nudge;
+struct Nudge<'a> {
+    /// The nudge comes before the thread is gone, so the flag says what it is about.
+    ended: &'a AtomicBool,
+}
 
-impl Drop for Nudge {
+impl Drop for Nudge<'_> {
     fn drop(&mut self) {
+        self.ended.store(true, Ordering::Release);
         signal::nudge();
     }
 }
@@ -70,13 +80,7 @@ impl Drop for Nudge {
 fn send(shared: &Shared, to: BusIndex, frame: &Frame) -> io::Result<()> {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
-    loop {
-        match shared.port(to).socket.write(&bytes[..len]) {
-            // A wake-up while the socket's own queue is full: go on waiting unless it is time to end.
-            Err(error) if error.kind() == ErrorKind::Interrupted && !shared.stop.load(Ordering::Acquire) => {}
-            result => return result,
-        }
-    }
+    shared.port(to).socket.send_now(&bytes[..len])
 }
 
 /// Errors of `read()` after which it makes sense to read again.
