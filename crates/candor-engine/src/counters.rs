@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use candor_netlink::cangw::JobCounters;
 
-/// What the jobs of a route have counted since the gateway started.
+/// What the jobs of a route have counted since the gateway started, or since it took them over from one that died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteCounters {
     /// Frames that the outgoing interface's queue accepted.
@@ -31,19 +31,18 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Counts from what the kernel shows now.
-    pub(crate) fn from_now(now: JobCounters) -> Self {
-        Self { last: now, total: RouteCounters::default() }
+    /// Counts from what the kernel showed at a start: zeros for a new job.
+    pub(crate) fn since(start: JobCounters) -> Self {
+        Self { last: start, total: RouteCounters::default() }
     }
 
     /// Takes what the kernel shows now.
     pub(crate) fn follow(&mut self, now: JobCounters) {
         self.total += RouteCounters {
-            handled: growth(self.last.handled, now.handled),
-            dropped: growth(self.last.dropped, now.dropped),
-            deleted: growth(self.last.deleted, now.deleted),
+            handled: advance(&mut self.last.handled, now.handled),
+            dropped: advance(&mut self.last.dropped, now.dropped),
+            deleted: advance(&mut self.last.deleted, now.deleted),
         };
-        self.last = now;
     }
 
     pub(crate) const fn total(&self) -> RouteCounters {
@@ -51,12 +50,27 @@ impl Followed {
     }
 }
 
-/// How much a wrapping counter has grown between two looks that are seconds apart.
-fn growth(last: u32, now: u32) -> u64 {
-    let grown = now.wrapping_sub(last);
-    // No bus carries 2³¹ frames in that time: the job was replaced by an equal one that counts from 0.
-    if grown > u32::MAX / 2 { now.into() } else { grown.into() }
+/// Moves to what a wrapping counter shows now and says how much it has grown, between two looks that are seconds apart.
+fn advance(last: &mut u32, now: u32) -> u64 {
+    let (grown, shrunk) = (now.wrapping_sub(*last), last.wrapping_sub(now));
+    match (grown, shrunk) {
+        // Waits until the kernel is there again.
+        (_, 1..=STEP_BACK) => 0,
+        // No bus carries 2³¹ frames in that time: the job was replaced by an equal one that counts from 0.
+        (0x8000_0000.., _) => {
+            *last = now;
+            now.into()
+        }
+        _ => {
+            *last = now;
+            grown.into()
+        }
+    }
 }
+
+/// The kernel counts without atomics, so a processor that was late writes back a smaller number: smaller by what others
+/// counted within its few instructions, or, in a guest, within the time slice that it waited.
+const STEP_BACK: u32 = 256;
 
 #[cfg(test)]
 mod tests {
@@ -68,7 +82,7 @@ mod tests {
 
     #[test]
     fn totals_go_on_where_the_kernel_wraps() {
-        let mut followed = Followed::from_now(handled(u32::MAX - 1));
+        let mut followed = Followed::since(handled(u32::MAX - 1));
         followed.follow(handled(3));
         assert_eq!(followed.total().handled, 5);
         followed.follow(handled(1000));
@@ -77,9 +91,21 @@ mod tests {
 
     #[test]
     fn a_job_that_starts_again_adds_what_it_counted() {
-        let mut followed = Followed::from_now(handled(5));
+        let mut followed = Followed::since(handled(5));
         followed.follow(handled(500));
         followed.follow(handled(7));
         assert_eq!(followed.total().handled, 495 + 7);
+    }
+
+    #[test]
+    fn a_small_step_back_adds_nothing() {
+        let mut followed = Followed::since(handled(0));
+        for (now, total) in [(1000, 1000), (998, 1000), (999, 1000), (1003, 1003)] {
+            followed.follow(handled(now));
+            assert_eq!(followed.total().handled, total);
+        }
+        let mut wrapped = Followed::since(handled(3));
+        wrapped.follow(handled(u32::MAX));
+        assert_eq!(wrapped.total().handled, 0);
     }
 }

@@ -27,6 +27,9 @@ pub enum GatewayError {
         /// What it asks for.
         what: &'static str,
     },
+    /// The module was taken out of the kernel while its jobs ran.
+    #[error("The kernel module can-gw was unloaded while the gateway ran; type: sudo modprobe can-gw, and start again")]
+    CangwGone,
     /// The module can-gw is not there.
     #[error("The kernel module can-gw is not loaded; type: sudo modprobe can-gw")]
     CangwMissing,
@@ -109,6 +112,18 @@ pub enum GatewayError {
          run it as root (sudo candor run …), or use --engine read-write, which needs no privilege"
     )]
     NotPermitted,
+    /// The kernel would write outside the frame, or is not known not to.
+    #[error(
+        "Route {route:?} has a CRC8 with positions from the end, which kernel {kernel} may compute outside the frame \
+         (fixed in March 2026: 6.1.168, 6.6.131, 6.12.80, 6.18.21, 6.19.11, 7.0); use --engine read-write, or count \
+         the positions from the start"
+    )]
+    RelativeCrc8 {
+        /// Which route.
+        route: String,
+        /// The release.
+        kernel: String,
+    },
     /// Jobs could not be removed.
     #[error("The can-gw jobs of route {route:?} could not be removed; the next candor run will do it")]
     Remove {

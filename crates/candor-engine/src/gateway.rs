@@ -88,16 +88,15 @@ impl Gateway {
         }
     }
 
-    /// What every route has counted since the start, in the order of the plan.
-    ///
-    /// # Errors
-    /// [`GatewayError::ListJobs`] if the kernel does not tell.
-    pub fn counters(&mut self) -> Result<Vec<RouteCounters>, GatewayError> {
-        let by_job = match &mut self.engine {
-            Running::Kernel(engine) => engine.counters()?,
+    /// What every route had counted at the last [`check`](Self::check) since the start, in the order of the plan. The
+    /// read-write engine counts up to now.
+    #[must_use]
+    pub fn counters(&self) -> Vec<RouteCounters> {
+        let by_job = match &self.engine {
+            Running::Kernel(engine) => engine.counters(),
             Running::ReadWrite(engine) => engine.counters(),
         };
-        Ok(by_route(&self.plan, &self.jobs, by_job))
+        by_route(&self.plan, &self.jobs, by_job)
     }
 
     /// Ends the gateway and takes its jobs out of the kernel.

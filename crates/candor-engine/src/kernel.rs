@@ -5,12 +5,15 @@
 
 mod installed;
 mod takeover;
+mod version;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use candor_core::job::Job;
 use candor_core::plan::{Engine, Plan, RouteIndex};
-use candor_netlink::cangw::{self, CangwError};
+use candor_core::rule::ChecksumSpan;
+use candor_netlink::cangw::{self, CangwError, JobCounters};
 use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
@@ -21,7 +24,10 @@ use crate::preflight::Interfaces;
 use crate::run_dir::RunDir;
 use installed::Installed;
 use takeover::Takeover;
+use version::RunningKernel;
 
+/// Is there while can-gw is, as a module or built in.
+const MODULE: &str = "/sys/module/can_gw";
 /// Where can-gw says how many hops it allows.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
@@ -43,6 +49,7 @@ impl KernelGateway {
         let mut client = Client::open().map_err(GatewayError::Links)?;
         may_configure(&mut client, jobs, interfaces)?;
         hop_limits_fit(plan)?;
+        checksums_are_safe(plan, jobs)?;
         let wanted = interfaces.kernel_jobs(jobs);
         let routes: Vec<_> = jobs.iter().map(|job| job.route).collect();
         let name = |position: usize| plan.route(routes[position]).name.clone();
@@ -64,43 +71,50 @@ impl KernelGateway {
         }
         run_dir.forget_dead()?;
 
-        let now = installed.list().map_err(GatewayError::ListJobs)?;
-        let followed = now.into_iter().map(|job| Followed::from_now(job.unwrap_or_default())).collect();
+        let new = std::iter::repeat_n(JobCounters::default(), wanted.len() - takeover.adopted);
+        let followed = new.chain(takeover.adopted_counters()).map(Followed::since).collect();
         notices(&takeover, name).into_iter().for_each(tell);
         Ok(Self { installed, routes, followed })
     }
 
     pub(crate) fn check(&mut self, plan: &Plan) -> Result<(), GatewayError> {
-        match self.refresh()? {
-            Some(position) => Err(GatewayError::JobsGone { route: plan.route(self.routes[position]).name.clone() }),
-            None => Ok(()),
+        match self.refresh() {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) | Err(CangwError::ModuleMissing) if !Path::new(MODULE).exists() => Err(GatewayError::CangwGone),
+            Ok(Some(position)) => Err(GatewayError::JobsGone { route: self.route(plan, position) }),
+            Err(error) => Err(GatewayError::ListJobs(error)),
         }
     }
 
-    /// By job, in the order of the plan.
-    pub(crate) fn counters(&mut self) -> Result<Vec<RouteCounters>, GatewayError> {
-        self.refresh()?;
-        Ok(self.followed.iter().map(Followed::total).collect())
+    /// By job, in the order of the plan, as of the last check.
+    pub(crate) fn counters(&self) -> Vec<RouteCounters> {
+        self.followed.iter().map(Followed::total).collect()
     }
 
     /// The last counters by job, and how it ended.
     pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
-        let counters = self.counters()?;
-        let first = self.routes.first().map_or_else(String::new, |&route| plan.route(route).name.clone());
-        let (removed_jobs, missing_jobs) =
-            self.installed.remove_all().map_err(|source| GatewayError::Remove { route: first, source })?;
-        Ok((counters, Ended { removed_jobs, missing_jobs, ..Ended::default() }))
+        // Jobs are removed also where they cannot be counted any more.
+        let _ = self.refresh();
+        let (removed_jobs, missing_jobs) = self
+            .installed
+            .remove_all()
+            .map_err(|source| GatewayError::Remove { route: self.route(plan, 0), source })?;
+        Ok((self.counters(), Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
     /// Follows the counters and gives the position of a job that is not there any more.
-    fn refresh(&mut self) -> Result<Option<usize>, GatewayError> {
-        let now = self.installed.list().map_err(GatewayError::ListJobs)?;
+    fn refresh(&mut self) -> Result<Option<usize>, CangwError> {
+        let now = self.installed.list()?;
         for (followed, now) in self.followed.iter_mut().zip(&now) {
             if let Some(now) = now {
                 followed.follow(*now);
             }
         }
         Ok(now.iter().position(Option::is_none))
+    }
+
+    fn route(&self, plan: &Plan, position: usize) -> String {
+        self.routes.get(position).map_or_else(String::new, |&route| plan.route(route).name.clone())
     }
 }
 
@@ -123,6 +137,19 @@ fn hop_limits_fit(plan: &Plan) -> Result<(), GatewayError> {
         Some((route, limit)) => Err(GatewayError::HopLimit { route: route.name.clone(), limit, max_hops }),
         None => Ok(()),
     }
+}
+
+/// A checksum that some kernels compute outside the frame is for kernels only that are known not to.
+fn checksums_are_safe(plan: &Plan, jobs: &[Job]) -> Result<(), GatewayError> {
+    let from_the_end = |span: ChecksumSpan| span.from.min(span.to).min(span.result) < 0;
+    let is_relative = |job: &&Job| job.checksums.crc8.as_ref().is_some_and(|crc8| from_the_end(crc8.span));
+    let Some(job) = jobs.iter().find(is_relative) else { return Ok(()) };
+    let running = RunningKernel::read()
+        .map_err(|source| GatewayError::System { what: "Reading the kernel's version from /proc", source })?;
+    if running.computes_relative_crc8() {
+        return Ok(());
+    }
+    Err(GatewayError::RelativeCrc8 { route: plan.route(job.route).name.clone(), kernel: running.to_string() })
 }
 
 fn notices(takeover: &Takeover, name: impl Fn(usize) -> String) -> Vec<Notice> {

@@ -62,7 +62,8 @@ impl Installed {
         while let Some(job) = self.jobs.last() {
             match cangw::delete(&mut self.client, job) {
                 Ok(()) => removed += 1,
-                Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => missing += 1,
+                // A module takes its jobs along.
+                Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => missing += 1,
                 Err(error) => return Err(error),
             }
             self.jobs.pop();

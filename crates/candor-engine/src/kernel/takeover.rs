@@ -1,6 +1,6 @@
 //! Which jobs of dead processes can stay, which must go. Pure.
 
-use candor_netlink::cangw::CangwJob;
+use candor_netlink::cangw::{CangwJob, JobCounters};
 
 use crate::run_dir::Instance;
 
@@ -13,6 +13,8 @@ pub(super) struct Takeover {
     pub(super) adopted: usize,
     /// The processes that left those.
     pub(super) adopted_from: Vec<u32>,
+    /// What they had counted by then; last first, like `adopted_from`.
+    adopted_counters: Vec<JobCounters>,
     /// Jobs of dead processes that are not kept, and whose they were.
     pub(super) leftovers: Vec<(CangwJob, u32)>,
     /// Wanted jobs that are in the kernel by somebody else's hand.
@@ -27,7 +29,7 @@ impl Takeover {
         let mut foreign = Vec::new();
         for job in present {
             match owners.iter().position(|(owned, _)| owned.is_same_job(job)) {
-                Some(position) => ours.push(owners.swap_remove(position)),
+                Some(position) => ours.push((*job, owners.swap_remove(position).1)),
                 None => foreign.push(job),
             }
         }
@@ -43,11 +45,17 @@ impl Takeover {
             let Some(found) = ours[..end].iter().rposition(|(owned, _)| owned.is_same_job(job)) else { break };
             kept[found] = true;
             takeover.adopted_from.push(ours[found].1);
+            takeover.adopted_counters.push(ours[found].0.counters);
             takeover.adopted += 1;
             end = found;
         }
         takeover.leftovers = ours.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(owned, _)| owned).collect();
         takeover
+    }
+
+    /// What the adopted jobs had counted, in the order of the plan.
+    pub(super) fn adopted_counters(&self) -> impl Iterator<Item = JobCounters> {
+        self.adopted_counters.iter().rev().copied()
     }
 }
 
@@ -72,7 +80,7 @@ mod tests {
     use candor_core::filter::Filter;
     use candor_core::rule::{Checksums, Modifications};
     use candor_io::can::InterfaceIndex;
-    use candor_netlink::cangw::{JobCounters, JobFlags};
+    use candor_netlink::cangw::JobFlags;
 
     use super::*;
 
@@ -110,6 +118,8 @@ mod tests {
         let takeover = Takeover::of(&jobs(&[1, 2, 3]), &[dead(9, &[1, 2, 3])], &jobs(&[1, 2, 3]));
         assert_eq!((takeover.adopted, takeover.leftovers.len()), (3, 0));
         assert_eq!(takeover.adopted_from, [9, 9, 9]);
+        let counted: Vec<_> = takeover.adopted_counters().map(|counters| counters.handled).collect();
+        assert_eq!(counted, [1, 2, 3]);
     }
 
     #[test]

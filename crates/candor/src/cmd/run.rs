@@ -1,10 +1,11 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
+mod output;
 mod report;
 
 use std::time::{Duration, Instant};
 
-use candor_core::plan::Engine;
+use candor_core::plan::{Engine, Plan};
 use candor_core::units::parse_duration;
 use candor_engine::Gateway;
 use candor_io::signal::{EndingSignals, Signal};
@@ -14,6 +15,7 @@ use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::GatewayFile;
 use crate::render;
+use output::Output;
 use report::{Moment, Report};
 
 /// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
@@ -33,15 +35,22 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
     // installed waits until they can be removed.
     let signals = EndingSignals::block()?;
-    let report = Report::new(args.json);
-    let (mut gateway, notices) = Gateway::start(plan)?;
+    let report = Report::new(args.json, Output::start()?);
+    let outcome = forward(plan, file.source.name(), &signals, stats, &report);
+    report.finish();
+    outcome
+}
+
+/// Runs the gateway. Nothing in here waits for a reader of the output.
+fn forward(plan: Plan, file: &str, signals: &EndingSignals, stats: Option<Duration>, report: &Report) -> Outcome {
+    let mut gateway = Gateway::start_and_tell(plan, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
-    report.started(&gateway, file.source.name(), &notices)?;
-    let signal = follow(&mut gateway, &signals, stats, started, report)?;
+    report.started(&gateway, file);
+    let signal = follow(&mut gateway, signals, stats, started, report)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
-    report.counters(&plan, &ended.counters, started.elapsed(), Moment::End)?;
-    report.ended(signal, &ended)?;
+    report.counters(&plan, &ended.counters, started.elapsed(), Moment::End);
+    report.ended(signal, &ended);
     Ok(Exit::Fine)
 }
 
@@ -51,25 +60,31 @@ fn follow(
     signals: &EndingSignals,
     stats: Option<Duration>,
     started: Instant,
-    report: Report,
+    report: &Report,
 ) -> Result<Signal, Box<dyn std::error::Error>> {
     let interval = stats.unwrap_or(CHECK_INTERVAL);
     let mut next = started + interval;
     loop {
-        let signal = signals.wait(next.saturating_duration_since(Instant::now()))?;
-        report.notices(&gateway.check()?)?;
-        if let Some(signal) = signal {
+        // Whoever asks for the end gets it, whatever else there would be to say.
+        if let Some(signal) = signals.wait(next.saturating_duration_since(Instant::now()))? {
             return Ok(signal);
         }
+        gateway.check()?.iter().for_each(|notice| report.notice(notice));
         let now = Instant::now();
         if now >= next {
-            // A look that came late is not made up for.
-            next = (next + interval).max(now);
+            next = following(next, interval, now);
             if stats.is_some() {
-                let counters = gateway.counters()?;
-                report.counters(gateway.plan(), &counters, started.elapsed(), Moment::Running)?;
+                report.counters(gateway.plan(), &gateway.counters(), started.elapsed(), Moment::Running);
             }
         }
+    }
+}
+
+/// When to look after a look that was due at `due`: a look that came late is not made up for.
+fn following(due: Instant, interval: Duration, now: Instant) -> Instant {
+    match due + interval {
+        next if next > now => next,
+        _ => now + interval,
     }
 }
 
@@ -83,5 +98,18 @@ impl From<EngineArg> for Engine {
             EngineArg::Kernel => Self::Kernel,
             EngineArg::ReadWrite => Self::ReadWrite,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_look_is_followed_by_a_whole_interval() {
+        let (due, interval) = (Instant::now(), Duration::from_secs(2));
+        assert_eq!(following(due, interval, due + Duration::from_millis(1)), due + interval);
+        let late = due + Duration::from_secs(5);
+        assert_eq!(following(due, interval, late), late + interval);
     }
 }

@@ -3,7 +3,6 @@
 //! Text: one line for each job or route, then a line that begins with `ready`; whoever starts candor waits for it.
 
 use std::fmt::Write as _;
-use std::io;
 use std::time::Duration;
 
 use candor_core::filter::Filter;
@@ -14,8 +13,8 @@ use candor_engine::{Ended, Gateway, Notice, RouteCounters};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
+use super::output::{Output, Stream};
 use crate::gateway_file::plural;
-use crate::render;
 
 /// When counters are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,26 +23,26 @@ pub(super) enum Moment {
     End,
 }
 
-/// The form of the output.
-#[derive(Clone, Copy, Debug)]
+/// The form of the output, and the way there.
+#[derive(Debug)]
 pub(super) struct Report {
     json: bool,
+    output: Output,
 }
 
 impl Report {
-    pub(super) const fn new(json: bool) -> Self {
-        Self { json }
+    pub(super) const fn new(json: bool, output: Output) -> Self {
+        Self { json, output }
     }
 
-    pub(super) fn started(self, gateway: &Gateway, file: &str, notices: &[Notice]) -> io::Result<()> {
+    pub(super) fn started(&self, gateway: &Gateway, file: &str) {
         let (plan, pid) = (gateway.plan(), std::process::id());
-        self.notices(notices)?;
+        // One text, so that many jobs do not fill the queue.
         if self.json {
-            for job in gateway.jobs() {
-                line(&job_json(plan, job))?;
-            }
+            let mut text: String = gateway.jobs().iter().map(|job| line(&job_json(plan, job))).collect();
             let (engine, jobs) = (plan.engine().name(), gateway.jobs().len());
-            return line(&json!({"event": "ready", "file": file, "engine": engine, "jobs": jobs, "pid": pid}));
+            text += &line(&json!({"event": "ready", "file": file, "engine": engine, "jobs": jobs, "pid": pid}));
+            return self.out(text);
         }
         let mut text: String = gateway.jobs().iter().map(|job| job_text(plan, job)).collect();
         let what = match plan.engine() {
@@ -52,29 +51,20 @@ impl Report {
         };
         let engine = plan.engine().name();
         let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
-        render::out(&text)
+        self.out(text);
     }
 
     /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
-    pub(super) fn notices(self, notices: &[Notice]) -> io::Result<()> {
-        for notice in notices {
-            let text = notice.to_string();
-            match (self.json, notice.is_warning()) {
-                (true, warning) => line(&json!({"event": "notice", "warning": warning, "text": text}))?,
-                (false, true) => render::err(&format!("warning: {text}\n")),
-                (false, false) => render::out(&format!("{text}\n"))?,
-            }
+    pub(super) fn notice(&self, notice: &Notice) {
+        let text = notice.to_string();
+        match (self.json, notice.is_warning()) {
+            (true, warning) => self.out(line(&json!({"event": "notice", "warning": warning, "text": text}))),
+            (false, true) => self.output.say(Stream::Error, format!("warning: {text}\n")),
+            (false, false) => self.out(format!("{text}\n")),
         }
-        Ok(())
     }
 
-    pub(super) fn counters(
-        self,
-        plan: &Plan,
-        counters: &[RouteCounters],
-        elapsed: Duration,
-        moment: Moment,
-    ) -> io::Result<()> {
+    pub(super) fn counters(&self, plan: &Plan, counters: &[RouteCounters], elapsed: Duration, moment: Moment) {
         if self.json {
             let routes: Vec<_> = plan
                 .routes()
@@ -89,31 +79,40 @@ impl Report {
                 Moment::Running => "counters",
                 Moment::End => "final-counters",
             };
-            return line(&json!({"event": event, "elapsed_s": elapsed.as_secs_f64(), "routes": routes}));
+            let elapsed_s = elapsed.as_secs_f64();
+            return self.out(line(&json!({"event": event, "elapsed_s": elapsed_s, "routes": routes})));
         }
         let names = plan.routes().iter().map(|route| route.name.as_str());
-        render::out(&table(names.zip(counters), elapsed, moment))
+        self.out(table(names.zip(counters), elapsed, moment));
     }
 
-    pub(super) fn ended(self, signal: Signal, ended: &Ended) -> io::Result<()> {
-        self.notices(&ended.notices)?;
+    pub(super) fn ended(&self, signal: Signal, ended: &Ended) {
+        ended.notices.iter().for_each(|notice| self.notice(notice));
         let (signal, removed, missing) = (signal.name(), ended.removed_jobs, ended.missing_jobs);
         if self.json {
-            return line(
-                &json!({"event": "ended", "signal": signal, "removed_jobs": removed, "missing_jobs": missing}),
-            );
+            let event = json!({"event": "ended", "signal": signal, "removed_jobs": removed, "missing_jobs": missing});
+            return self.out(line(&event));
         }
         let jobs = match (removed, missing) {
             (0, 0) => String::new(),
             (_, 0) => format!("; removed {}", plural(removed, "can-gw job")),
             (_, _) => format!("; removed {}, {missing} were gone already", plural(removed, "can-gw job")),
         };
-        render::out(&format!("ended by {signal}{jobs}\n"))
+        self.out(format!("ended by {signal}{jobs}\n"));
+    }
+
+    /// Waits a moment until all is written.
+    pub(super) fn finish(self) {
+        self.output.finish();
+    }
+
+    fn out(&self, text: String) {
+        self.output.say(Stream::Output, text);
     }
 }
 
-fn line(value: &Value) -> io::Result<()> {
-    render::out(&format!("{value}\n"))
+fn line(value: &Value) -> String {
+    format!("{value}\n")
 }
 
 fn job_json(plan: &Plan, job: &Job) -> Value {

@@ -1,0 +1,93 @@
+//! Which kernel this is, and what it is known to do right.
+
+use std::fmt;
+use std::fs;
+use std::io;
+
+/// The running kernel by its own words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RunningKernel {
+    release: String,
+    /// `None` if the words hold no version, or that of a release candidate.
+    version: Option<Version>,
+}
+
+/// As in 6.1.168.
+type Version = (u32, u32, u32);
+
+/// The first stable releases with the fix of the CRC8 with positions from the end; from 7.0 on all have it.
+///
+/// # Source
+/// Mainline commit `b9c310d72783`, CVE-2026-31570.
+const RELATIVE_CRC8: [Version; 7] =
+    [(5, 10, 253), (5, 15, 203), (6, 1, 168), (6, 6, 131), (6, 12, 80), (6, 18, 21), (6, 19, 11)];
+
+impl RunningKernel {
+    pub(super) fn read() -> io::Result<Self> {
+        let word = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
+        Ok(Self::from_words(word("osrelease")?.trim(), word("version")?.trim()))
+    }
+
+    fn from_words(release: &str, build: &str) -> Self {
+        // Debian's release is a name like 6.1.0-52-amd64; the version of the source stands in the build text.
+        let source = build.split_once("Debian ").map_or(release, |(_, version)| version);
+        Self { release: release.to_owned(), version: version(source) }
+    }
+
+    /// Whether it is known to compute a CRC8 with positions from the end inside the frame.
+    pub(super) fn computes_relative_crc8(&self) -> bool {
+        let Some((major, minor, patch)) = self.version else { return false };
+        major >= 7 || RELATIVE_CRC8.iter().any(|&(x, y, first)| (x, y) == (major, minor) && patch >= first)
+    }
+}
+
+impl fmt::Display for RunningKernel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.release.fmt(f)
+    }
+}
+
+fn version(text: &str) -> Option<Version> {
+    if text.contains("-rc") || text.contains("~rc") {
+        return None;
+    }
+    let mut numbers = text.splitn(3, '.').map(|part| {
+        let digits = part.find(|c: char| !c.is_ascii_digit()).map_or(part, |end| &part[..end]);
+        digits.parse().ok()
+    });
+    Some((numbers.next()??, numbers.next()??, numbers.next().flatten().unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_kernels_that_are_known_to_be_fixed_are_trusted() {
+        let debian = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.192-1 (2026-10-02)";
+        let old_debian = "#1 SMP PREEMPT_DYNAMIC Debian 6.1.158-1 (2025-11-09)";
+        for (release, build, trusted) in [
+            ("6.1.0-52-amd64", debian, true),
+            ("6.1.0-41-amd64", old_debian, false),
+            ("6.1.0-52-amd64", "#1 SMP", false),
+            ("6.1.168", "#1 SMP", true),
+            ("6.1.167", "#1 SMP", false),
+            ("6.12.80+deb13-amd64", "#1 SMP PREEMPT_DYNAMIC Debian 6.12.80-1 (2026-04-20)", true),
+            ("6.8.0-90-generic", "#91-Ubuntu SMP", false),
+            ("6.17.300", "#1 SMP", false),
+            ("5.4.400", "#1 SMP", false),
+            ("7.0.0", "#1 SMP", true),
+            ("7.0.0-rc4", "#1 SMP", false),
+            ("7.2", "#1 SMP", true),
+            ("strange", "", false),
+        ] {
+            let kernel = RunningKernel::from_words(release, build);
+            assert_eq!(kernel.computes_relative_crc8(), trusted, "{kernel:?}");
+        }
+    }
+
+    #[test]
+    fn this_kernel_has_a_version() {
+        assert!(RunningKernel::read().unwrap().version.is_some());
+    }
+}

@@ -1,0 +1,138 @@
+//! Output that cannot hold up a gateway.
+//!
+//! A pipe that nobody reads blocks its writer, a full disk refuses; neither may end forwarding, or keep a signal from
+//! taking the jobs out of the kernel. So another thread does the writing, and what it has no room for is lost.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use crate::render;
+
+/// Texts that may wait for a slow reader.
+const ROOM: usize = 256;
+/// How long the end waits for a reader to take what is left.
+const LAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// Where the text goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Error,
+    Output,
+}
+
+/// A queue to standard output and standard error.
+#[derive(Debug)]
+pub(super) struct Output {
+    queue: SyncSender<(Stream, String)>,
+    /// Disconnected when everything has been written.
+    done: Receiver<()>,
+    lost: Arc<AtomicU64>,
+}
+
+impl Output {
+    /// Starts the writing thread.
+    pub(super) fn start() -> io::Result<Self> {
+        Self::start_with(|stream, text| match stream {
+            Stream::Error => {
+                render::err(text);
+                Ok(())
+            }
+            Stream::Output => render::out(text),
+        })
+    }
+
+    fn start_with(mut write: impl FnMut(Stream, &str) -> io::Result<()> + Send + 'static) -> io::Result<Self> {
+        let (queue, texts) = mpsc::sync_channel::<(Stream, String)>(ROOM);
+        let (writing, done) = mpsc::sync_channel(0);
+        let lost = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&lost);
+        std::thread::Builder::new().name("output".into()).spawn(move || {
+            let _until_the_end: SyncSender<()> = writing;
+            for (stream, text) in texts {
+                if write(stream, &text).is_err() {
+                    counter.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        })?;
+        Ok(Self { queue, done, lost })
+    }
+
+    /// Has a text written as soon as possible. Never waits.
+    pub(super) fn say(&self, stream: Stream, text: String) {
+        if self.queue.try_send((stream, text)).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits a moment for what is still to be written, and says on standard error if anything was lost.
+    pub(super) fn finish(self) {
+        let Some(text) = self.finish_within(LAST_PATIENCE) else { return };
+        // Standard error may be the stream that blocks.
+        if let Ok(last) = Self::start() {
+            last.say(Stream::Error, text);
+            let Self { queue, done, .. } = last;
+            drop(queue);
+            let _ = done.recv_timeout(LAST_PATIENCE);
+        }
+    }
+
+    fn finish_within(self, patience: Duration) -> Option<String> {
+        let Self { queue, done, lost } = self;
+        drop(queue);
+        let stalled = done.recv_timeout(patience) == Err(RecvTimeoutError::Timeout);
+        match (stalled, lost.load(Ordering::Relaxed)) {
+            (false, 0) => None,
+            (false, lost) => Some(format!("candor: {lost} pieces of output were lost: nobody could take them\n")),
+            (true, _) => Some("candor: The end of the output was lost: its reader does not read\n".into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(20);
+
+    #[test]
+    fn a_stalled_reader_holds_up_nobody() {
+        let (go_on, stalled) = mpsc::channel::<()>();
+        let output = Output::start_with(move |_stream, _text| {
+            let _ = stalled.recv();
+            Ok(())
+        })
+        .unwrap();
+        for _ in 0..10 * ROOM {
+            output.say(Stream::Output, "text".into());
+        }
+        assert!(output.lost.load(Ordering::Relaxed) >= (9 * ROOM - 1) as u64);
+        let said = output.finish_within(SHORT).unwrap();
+        assert!(said.contains("does not read"), "{said}");
+        drop(go_on);
+    }
+
+    #[test]
+    fn refused_output_is_told_at_the_end() {
+        let output = Output::start_with(|_stream, _text| Err(io::ErrorKind::StorageFull.into())).unwrap();
+        output.say(Stream::Output, "one".into());
+        output.say(Stream::Error, "two".into());
+        let said = output.finish_within(Duration::from_secs(20)).unwrap();
+        assert!(said.contains("2 pieces of output were lost"), "{said}");
+    }
+
+    #[test]
+    fn what_is_written_is_not_lost() {
+        let (sender, written) = mpsc::channel();
+        let output =
+            Output::start_with(move |stream, text| sender.send((stream, text.to_owned())).map_err(io::Error::other))
+                .unwrap();
+        output.say(Stream::Output, "one".into());
+        output.say(Stream::Error, "two".into());
+        assert_eq!(output.finish_within(Duration::from_secs(20)), None);
+        let written: Vec<_> = written.iter().collect();
+        assert_eq!(written, [(Stream::Output, "one".to_owned()), (Stream::Error, "two".to_owned())]);
+    }
+}
