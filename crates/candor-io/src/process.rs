@@ -5,7 +5,7 @@ mod xstate;
 pub use xstate::{ExtendedState, extended_state};
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
@@ -30,7 +30,11 @@ pub fn end_with_parent(command: &mut Command) -> &mut Command {
 
 /// Hands descriptors to the process that `command` starts, as 3, 4 and so on.
 pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
+    let reserved = reserve(&descriptors).map_err(|error| error.raw_os_error());
     let set = move || {
+        if let Err(errno) = &reserved {
+            return Err(errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error));
+        }
         let numbers = (FIRST_GIVEN..).zip(&descriptors);
         // First out of the way: a given descriptor may already have a number that an earlier one is to get.
         let mut parked = [-1; MAX_GIVEN];
@@ -39,8 +43,8 @@ pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
             *parked = check(unsafe { libc::fcntl(descriptor.as_raw_fd(), libc::F_DUPFD_CLOEXEC, PARKING) })?;
         }
         for ((number, _), parked) in numbers.zip(parked) {
-            // SAFETY: `parked` is open since the loop above; `number` is above the standard streams, and whatever it
-            // names in this forked child is closed by the exec that follows anyway.
+            // SAFETY: `parked` is open since the loop above; `number` is above the standard streams and was taken
+            // before the fork, so in this child it names a copy that nobody uses, not the pipe by which std reports.
             check(unsafe { libc::dup2(parked, number) })?;
         }
         Ok(())
@@ -48,6 +52,23 @@ pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
     // SAFETY: between fork and exec the closure only makes system calls on a fixed array; it allocates nothing and
     // takes no lock.
     unsafe { command.pre_exec(set) }
+}
+
+/// Takes the numbers that are to be given, so that nothing that std opens for starting the process gets them. Held as
+/// long as the command.
+fn reserve(descriptors: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {
+    let mut reserved = Vec::new();
+    let (Some(any), Ok(count)) = (descriptors.first(), i32::try_from(descriptors.len())) else { return Ok(reserved) };
+    loop {
+        // SAFETY: `F_DUPFD_CLOEXEC` takes a number; the descriptor is borrowed, hence open.
+        let number = check(unsafe { libc::fcntl(any.as_raw_fd(), libc::F_DUPFD_CLOEXEC, FIRST_GIVEN) })?;
+        // SAFETY: the call above made the descriptor, and nobody else knows of it.
+        let copy = unsafe { OwnedFd::from_raw_fd(number) };
+        if number >= FIRST_GIVEN + count {
+            return Ok(reserved);
+        }
+        reserved.push(copy);
+    }
 }
 
 /// How many descriptors [`give`] can hand out.
@@ -103,7 +124,7 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGTERM)
 }
 
-fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
+pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
     let pid = libc::pid_t::try_from(pid).map_err(|_too_large| io::ErrorKind::InvalidInput)?;
     if pid < 2 {
         return Err(io::ErrorKind::InvalidInput.into());
@@ -197,6 +218,14 @@ mod tests {
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
         assert_eq!(text, "three\n");
+    }
+
+    #[test]
+    fn giving_does_not_hide_that_a_program_is_missing() {
+        let (_reader, writer) = io::pipe().unwrap();
+        let mut command = Command::new("/no such program");
+        give(&mut command, vec![writer.into()]);
+        assert_eq!(command.spawn().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::process;
 use crate::socket;
 
 /// A signal that ends a gateway.
@@ -39,15 +40,12 @@ impl Signal {
     }
 }
 
-/// Sends an ending signal to another process.
+/// Sends an ending signal to another process. One that has ended already is fine.
 ///
 /// # Errors
-/// `ESRCH` if there is no such process, `EPERM` if it is somebody else's.
+/// `EPERM` if it is somebody else's.
 pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
-    let pid = libc::pid_t::try_from(pid).map_err(io::Error::other)?;
-    // SAFETY: two integers, no memory; a positive pid names one process.
-    socket::check(unsafe { libc::kill(pid.max(1), signal.number()) })?;
-    Ok(())
+    process::send_signal(pid, signal.number())
 }
 
 /// The signal that says "look": `SIGURG`, which is ignored where nobody waits for it.
