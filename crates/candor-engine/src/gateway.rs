@@ -81,11 +81,12 @@ impl Gateway {
     /// [`GatewayError`] if the gateway cannot go on: an interface or the jobs are gone, a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
-        self.interfaces.still_there(&mut self.client, &self.plan)?;
+        let mut notices = self.interfaces.look(&mut self.client, &self.plan)?;
         match &mut self.engine {
-            Running::Kernel(engine) => engine.check(&self.plan).map(|()| Vec::new()),
-            Running::ReadWrite(engine) => engine.check(),
+            Running::Kernel(engine) => engine.check(&self.plan)?,
+            Running::ReadWrite(engine) => notices.extend(engine.check()?),
         }
+        Ok(notices)
     }
 
     /// What every route had counted at the last [`check`](Self::check) since the start, in the order of the plan. The

@@ -44,6 +44,11 @@ pub enum Notice {
         /// The interface.
         interface: String,
     },
+    /// The interface is up again.
+    InterfaceUp {
+        /// The interface.
+        interface: String,
+    },
     /// The run directory cannot be used, so that other candors do not know of this one.
     NotAnnounced {
         /// The directory.
@@ -93,7 +98,7 @@ impl Notice {
     /// Whether it is about something that is not as it should be.
     #[must_use]
     pub const fn is_warning(&self) -> bool {
-        !matches!(self, Self::Adopted { .. } | Self::RemovedLeftovers { .. })
+        !matches!(self, Self::Adopted { .. } | Self::InterfaceUp { .. } | Self::RemovedLeftovers { .. })
     }
 }
 
@@ -122,6 +127,7 @@ impl fmt::Display for Notice {
                 "Interface {interface} is down; nothing is forwarded from or to it until you type: sudo ip link set \
                  {interface} up"
             ),
+            Self::InterfaceUp { interface } => write!(f, "Interface {interface} is up again"),
             Self::NotAnnounced { path } => write!(
                 f,
                 "{} cannot be used, so nobody will notice if a second candor runs the same routes, which floods buses \

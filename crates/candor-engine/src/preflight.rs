@@ -15,21 +15,23 @@ use crate::notice::Notice;
 /// Names that differ more than this are not offered as what was meant.
 const SIMILAR: f64 = 0.75;
 
-/// The interfaces of a plan's buses, found; unused buses too, so that positions agree.
+/// The interfaces of a plan's buses, found.
 #[derive(Debug)]
 pub(crate) struct Interfaces {
-    links: Vec<Link>,
+    /// By bus; `None` for those that no route uses, which are left alone.
+    links: Vec<Option<Link>>,
 }
 
 impl Interfaces {
-    /// Finds the interface of every bus and says what is odd about it.
+    /// Finds the interface of every bus that a route uses and says what is odd about it.
     pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
         protocols_are_there(plan.engine())?;
         let mut links = Vec::new();
         let mut notices = Vec::new();
-        for bus in plan.buses() {
-            let link = find(client, bus)?;
-            notices.extend(look_at(bus, &link));
+        for (index, bus) in plan.buses().iter().enumerate() {
+            let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
+            let link = if is_used { Some(find(client, bus)?) } else { None };
+            notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
             links.push(link);
         }
         let found = Self { links };
@@ -45,9 +47,9 @@ impl Interfaces {
         Ok((found, notices))
     }
 
-    /// The interface of a bus of the plan.
+    /// The interface of a bus that a route of the plan uses.
     pub(crate) fn link(&self, bus: BusIndex) -> &Link {
-        &self.links[bus.0]
+        self.links[bus.0].as_ref().expect("the interfaces of all buses that a route uses were found at the start")
     }
 
     /// The number of the interface of a bus of the plan.
@@ -60,14 +62,26 @@ impl Interfaces {
         jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
     }
 
-    /// Whether all interfaces are still there.
-    pub(crate) fn still_there(&self, client: &mut Client, plan: &Plan) -> Result<(), GatewayError> {
+    /// Looks again: are all interfaces still there, and which went down or up since the last look?
+    pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, GatewayError> {
         let now = link::list(client).map_err(GatewayError::Links)?;
-        let gone = |link: &&Link| !now.iter().any(|other| other.index == link.index);
-        match self.links.iter().zip(plan.buses()).find(|(link, _)| gone(link)) {
-            Some((link, bus)) => Err(interface_gone(bus, &link.name)),
-            None => Ok(()),
+        let used = self.links.iter_mut().zip(plan.buses()).filter_map(|(link, bus)| Some((link.as_mut()?, bus)));
+        let mut notices = Vec::new();
+        for (link, bus) in used {
+            let Some(seen) = now.iter().find(|other| other.index == link.index) else {
+                return Err(interface_gone(bus, &link.name));
+            };
+            if seen.up != link.up {
+                link.up = seen.up;
+                let interface = link.name.clone();
+                notices.push(if seen.up {
+                    Notice::InterfaceUp { interface }
+                } else {
+                    Notice::InterfaceDown { interface }
+                });
+            }
         }
+        Ok(notices)
     }
 }
 

@@ -61,7 +61,7 @@ impl ReadWriteGateway {
         preflight::read_write_can_do(plan, jobs)?;
         signal::allow_wake_ups()
             .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
-        let ports = (0..plan.buses().len()).map(|bus| Port::open(plan, BusIndex(bus), jobs, interfaces));
+        let ports = (0..plan.buses().len()).map(|bus| Port::open_if_used(plan, BusIndex(bus), jobs, interfaces));
         let shared = Arc::new(Shared::new(
             RuleSet::compile(jobs, plan.buses().len()),
             ports.collect::<Result<_, _>>()?,

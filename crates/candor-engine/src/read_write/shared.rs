@@ -16,7 +16,8 @@ use crate::preflight::{self, Interfaces};
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rules: RuleSet,
-    pub(super) ports: Vec<Port>,
+    /// By bus; `None` for those that no job uses.
+    ports: Vec<Option<Port>>,
     /// By job.
     pub(super) counters: Vec<JobCounts>,
     pub(super) stop: AtomicBool,
@@ -55,28 +56,35 @@ pub(super) struct ErrnoSet {
 }
 
 impl Shared {
-    pub(super) fn new(rules: RuleSet, ports: Vec<Port>, jobs: usize) -> Self {
+    pub(super) fn new(rules: RuleSet, ports: Vec<Option<Port>>, jobs: usize) -> Self {
         let counters = (0..jobs).map(|_| JobCounts::default()).collect();
         Self { rules, ports, counters, stop: AtomicBool::new(false) }
     }
 
+    /// The port of a bus that a job uses.
     pub(super) fn port(&self, bus: BusIndex) -> &Port {
-        &self.ports[bus.0]
+        self.ports[bus.0].as_ref().expect("the ports of all buses that a job uses were opened at the start")
     }
 
     /// What has happened since the last call.
     pub(super) fn notices(&self) -> Vec<Notice> {
-        self.ports.iter().flat_map(Port::notices).collect()
+        self.ports.iter().flatten().flat_map(Port::notices).collect()
     }
 }
 
 impl Port {
-    pub(super) fn open(
+    /// Opens the port of a bus, unless no job uses it.
+    pub(super) fn open_if_used(
         plan: &Plan,
         bus: BusIndex,
         jobs: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Option<Self>, GatewayError> {
+        let is_used = jobs.iter().any(|job| [job.from, job.to].contains(&bus));
+        is_used.then(|| Self::open(plan, bus, jobs, interfaces)).transpose()
+    }
+
+    fn open(plan: &Plan, bus: BusIndex, jobs: &[Job], interfaces: &Interfaces) -> Result<Self, GatewayError> {
         let interface = interfaces.link(bus).name.clone();
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
         let options = Options {
