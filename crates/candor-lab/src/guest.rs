@@ -121,7 +121,7 @@ pub enum LabError {
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
     /// The guest was ended.
-    #[error("The guest was ended after {} s", .limit.as_secs())]
+    #[error("The guest was ended after {} s; --timeout gives it more", .limit.as_secs())]
     Timeout {
         /// The limit.
         limit: Duration,
@@ -214,6 +214,8 @@ fn run_on(
             },
         }),
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
+        // A command that ran is not explained by what the kernel said while it booted.
+        (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
         _ if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: console() }),
         (_, Some(_)) => Err(LabError::Died { reason: ending.reason, console: console() }),
         (_, None) => Err(LabError::DidNotBoot { reason: ending.reason, console: console() }),

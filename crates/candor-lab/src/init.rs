@@ -88,6 +88,7 @@ pub fn run() -> io::Result<()> {
         Ok((job, outlet)) => {
             let last = match work(&job, &outlet) {
                 Ok(status) => Message::Exit(status),
+                Err(InitError::Command { program, source }) => no_command(&program, &source, &outlet),
                 Err(error) => Message::Failed(error.to_string()),
             };
             outlet.send(last);
@@ -196,6 +197,21 @@ fn wait_for(pid: u32) -> Result<ExitStatus, InitError> {
             Reaped::Child(..) | Reaped::NothingYet => {}
         }
     }
+}
+
+/// A command that cannot be started is the caller's mistake, not the guest's: it is said and counted as shells do.
+fn no_command(program: &str, source: &io::Error, outlet: &Outlet) -> Message {
+    let (text, status) = match source.kind() {
+        io::ErrorKind::NotFound => {
+            let text = format!(
+                "There is no program {program} in the guest: only candor and what --program and --copy bring are there"
+            );
+            (text, 127)
+        }
+        _ => (format!("Cannot start {program}: {source}"), 126),
+    };
+    outlet.send(Message::Stderr(format!("candor: {text}\n").into_bytes()));
+    Message::Exit(status)
 }
 
 /// As shells count: the status, or 128 and the signal.

@@ -242,6 +242,9 @@ pub(crate) struct GuestArgs {
 }
 
 /// Boot a guest, run a command in it as root, and exit with its status.
+///
+/// The guest holds candor, the command if it is a program of this machine (with its libraries), and what --copy and
+/// --program bring. There is no shell in it unless you bring one.
 #[derive(Args, Debug)]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]

@@ -7,6 +7,8 @@ use crate::record::Record;
 /// A reason to believe a record less.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Threat {
+    /// No frame arrived.
+    Everything,
     /// The p99 is not bounded by so few frames.
     FewFrames {
         /// Frames with a latency.
@@ -67,13 +69,15 @@ impl Threat {
             }
         };
         add(header.testbed == "uml", Self::NoTime);
-        add(lost > 0, Self::Lost { frames: lost });
+        let nothing = lost > 0 && lost == samples.len();
+        add(nothing, Self::Everything);
+        add(lost > 0 && !nothing, Self::Lost { frames: lost });
         add(unmonitored > 0, Self::Unmonitored { frames: unmonitored });
         add(negative > 0, Self::Negative { frames: negative });
         let late = header.late_or_duplicate_frames;
         add(late > 0, Self::LateOrDuplicate { frames: late });
         add(header.foreign_frames > 0, Self::Foreign { frames: header.foreign_frames });
-        add(measured < FRAMES_FOR_P99, Self::FewFrames { frames: measured });
+        add(measured > 0 && measured < FRAMES_FOR_P99, Self::FewFrames { frames: measured });
         threats.extend(header.warnings.iter().map(|warning| Self::Tester { warning: warning.clone() }));
         threats
     }
@@ -82,6 +86,11 @@ impl Threat {
 impl fmt::Display for Threat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Everything => write!(
+                f,
+                "no frame arrived: does a gateway forward between the two buses? Between virtual interfaces it needs \
+                 echo"
+            ),
             Self::FewFrames { frames } => write!(
                 f,
                 "{frames} frames are too few to bound the p99 (95 % confidence needs {FRAMES_FOR_P99}): raise --frames"
@@ -121,6 +130,11 @@ mod tests {
     #[test]
     fn a_clean_record_has_no_threats() {
         assert_eq!(Threat::all_of(&record("kernel", "kernel", &[Some(1); 400])), []);
+    }
+
+    #[test]
+    fn a_series_without_any_frame_gets_one_piece_of_advice() {
+        assert_eq!(Threat::all_of(&record("kernel", "kernel", &[None, None])), [Threat::Everything]);
     }
 
     #[test]

@@ -39,6 +39,9 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     spec.programs.clone_from(&args.program);
     spec.timeout = args.timeout;
     spec.clock = ClockShift::new(args.shift).unwrap_or_default();
+    for file in &args.copy {
+        std::fs::File::open(file).map_err(|error| format!("Cannot read {} for --copy: {error}", file.display()))?;
+    }
     for variable in &args.env {
         let (name, value) =
             variable.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {variable} has no ="))?;

@@ -32,7 +32,8 @@ pub(super) fn print(records: &[Record], html: Option<&Path>, json: bool) -> io::
         render::out(&table::text(records))?;
     }
     if let Some(path) = html {
-        fs::write(path, report::html(records))?;
+        fs::write(path, report::html(records))
+            .map_err(|error| io::Error::new(error.kind(), format!("Cannot write {}: {error}", path.display())))?;
         if !json {
             render::out(&format!("\nReport: {}\n", path.display()))?;
         }

@@ -38,9 +38,11 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     }
     // Whatever is wrong with the interfaces should be said before the first gateway starts.
     drop(Interfaces::open(names)?);
-    fs::create_dir_all(&args.records)?;
+    let folder = args.records.display();
+    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
     let policy = policy(args.policy);
+    let mut exit = Exit::Fine;
     for (file, device, engine) in devices {
         let say = Say { device: &device, json: args.json };
         say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
@@ -54,10 +56,18 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         }
         let path = write(&args.records, &record)?;
         let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
+        if lost > 0 && lost == record.samples.len() {
+            exit = Exit::No;
+            render::err(&format!(
+                "candor: {device}: no frame arrived on {}. Does a gateway forward from the bus of {} to it? Between \
+                 virtual interfaces it needs echo = true (cangw -e).\n",
+                args.receive, args.send
+            ));
+        }
         let shown = path.display();
         say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
     }
-    Ok(Exit::Fine)
+    Ok(exit)
 }
 
 /// The traffic that the arguments ask for.
@@ -165,7 +175,8 @@ fn name_of(file: &Path) -> String {
 
 fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {
     let path = folder.join(format!("{}.{RECORD_EXTENSION}", record.header.device));
-    fs::write(&path, record.to_text())?;
+    fs::write(&path, record.to_text())
+        .map_err(|error| io::Error::new(error.kind(), format!("Cannot write {}: {error}", path.display())))?;
     Ok(path)
 }
 

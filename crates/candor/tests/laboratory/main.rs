@@ -46,6 +46,30 @@ fn a_command_runs_in_uml_and_its_output_and_status_come_back() {
 }
 
 #[test]
+fn a_command_that_is_not_there_is_the_callers_mistake() {
+    let Some(candor) = static_candor() else { return };
+    let run = lab_run(&candor, &[], &["no-such-program"]);
+    assert_eq!(run.status.code(), Some(127));
+    assert!(text(&run.stderr).contains("There is no program no-such-program in the guest"), "{}", text(&run.stderr));
+    let forgotten = lab_run(&candor, &[], &["candor", "check", "Cargo.toml"]);
+    assert!(
+        text(&forgotten.stderr).contains("--copy Cargo.toml puts it into the guest"),
+        "{}",
+        text(&forgotten.stderr)
+    );
+}
+
+#[test]
+fn a_tester_that_receives_nothing_says_no() {
+    let Some(candor) = static_candor() else { return };
+    let options = ["--send", "vcan0", "--monitor", "vcan0", "--receive", "vcan1", "--frames", "3", "--warm-up", "0"];
+    let command = ["candor", "tester", "--lost-after", "50ms", "--records", "/root/out"];
+    let run = lab_run(&candor, &[], &[&command[..], &options].concat());
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("no frame arrived on vcan1"), "{}", text(&run.stderr));
+}
+
+#[test]
 fn files_go_in_and_come_out_unchanged() {
     let Some(candor) = static_candor() else { return };
     let folder = tempfile::tempdir().unwrap();

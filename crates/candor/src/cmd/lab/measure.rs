@@ -45,7 +45,8 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     let exit = guest::run(&spec, &mut progress);
     progress.clear();
     let exit = exit.inspect_err(super::show_console)?;
-    if exit.status != 0 {
+    // 1 is an answer: nothing arrived. What was measured is reported all the same.
+    if exit.status > 1 {
         render::err(&format!("candor: The tester in the guest ended with status {}\n", exit.status));
         return Ok(Exit::CouldNotRun);
     }
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         exit.wall.as_secs_f64()
     ));
     report::print(&records, args.html.as_deref(), args.json)?;
-    Ok(Exit::Fine)
+    Ok(if exit.status == 0 { Exit::Fine } else { Exit::No })
 }
 
 /// The tester's command line in the guest.
@@ -104,7 +105,7 @@ fn guest_names(files: &[PathBuf]) -> Result<Vec<String>, String> {
 
 /// Moves the records to where the user wants them, and reads them in the order of the gateways.
 fn store(from: &Path, to: &Path, gateways: &[String]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
-    fs::create_dir_all(to)?;
+    fs::create_dir_all(to).map_err(|error| format!("Cannot make the folder {}: {error}", to.display()))?;
     let mut records = Vec::new();
     for gateway in gateways {
         let stem = Path::new(gateway).file_stem().unwrap_or_default().to_string_lossy().into_owned();
