@@ -101,6 +101,16 @@ impl Candor {
         self.wait()
     }
 
+    /// Waits for the next notice.
+    pub(crate) fn notice(&self) -> String {
+        loop {
+            let event = self.events.recv_timeout(PATIENCE).unwrap();
+            if event["event"] == "notice" {
+                return event["text"].as_str().unwrap().to_owned();
+            }
+        }
+    }
+
     /// The death that no program can prepare for.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
@@ -145,7 +155,8 @@ pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
 }
 
-fn program() -> PathBuf {
+/// The binary under test.
+pub(crate) fn program() -> PathBuf {
     match std::env::var_os("CANDOR_BIN") {
         Some(path) => path.into(),
         None if std::env::var_os("CANDOR_TESTBED").is_some() => "candor".into(),

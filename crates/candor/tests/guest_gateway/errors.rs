@@ -130,6 +130,49 @@ fn an_interface_that_is_down() {
 }
 
 #[test]
+fn an_interface_that_goes_down_and_up_again_is_told() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (_left, right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let text = gateway("t-right");
+    for engine in ENGINES {
+        let candor = run(&text, engine, run_dir.path()).start();
+        right.set_down();
+        assert!(candor.notice().starts_with("Interface t-right is down"));
+        right.set_up();
+        assert_eq!(candor.notice(), "Interface t-right is up again");
+        assert!(candor.end(Signal::Terminate).status.success());
+    }
+}
+
+#[test]
+fn a_bus_that_no_route_uses_is_left_alone() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let text = "[bus.unused]\ninterface = \"nosuch\"\n".to_owned() + &gateway("t-right");
+    for engine in ENGINES {
+        let candor = run(&text, engine, run_dir.path()).start();
+        assert!(candor.end(Signal::Terminate).status.success());
+    }
+}
+
+#[test]
+fn a_module_that_is_unloaded_while_its_jobs_run() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let (_left, right) = (Bus::new("left"), Bus::new("right"));
+    let run_dir = tempfile::tempdir().unwrap();
+    let text = gateway("t-right");
+    let candor = run(&text, "kernel", run_dir.path()).start();
+    let Ok(Some(file)) = require_module_away() else { return };
+    // Any change of an interface makes candor look.
+    right.set_down();
+    let ended = candor.wait();
+    guest::load_module(&std::fs::read(file).unwrap()).unwrap();
+    says(&ended, &["can-gw was unloaded while the gateway ran"]);
+}
+
+#[test]
 fn an_interface_that_goes_away_ends_the_gateway() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let run_dir = tempfile::tempdir().unwrap();

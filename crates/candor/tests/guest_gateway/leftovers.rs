@@ -1,17 +1,19 @@
 //! What is in the kernel after `candor run` has ended, in every way in which it can end.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use candor_core::config;
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
 use candor_engine::Gateway;
-use candor_io::signal::Signal;
+use candor_io::signal::{self, Signal};
 use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
 
-use crate::candor::{Candor, Run, notices};
+use crate::candor::{Candor, Run, notices, program};
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -168,4 +170,65 @@ fn two_gateways_with_the_same_route_are_refused_and_with_different_ones_are_not(
     assert_eq!(filters(&place.jobs()), [0x200]);
     assert!(other.end(Signal::Terminate).status.success());
     assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}
+
+#[test]
+fn two_read_write_gateways_with_the_same_routes_are_refused() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let text = gateway(&["100"]) + "[[route]]\nname = \"back\"\nfrom = \"right\"\nto = \"left\"\nmatch = \"100\"\n";
+    let read_write = Run { engine: "read-write", ..place.run(&text) };
+    let first = read_write.start();
+    assert_eq!(place.lists(), 1);
+    for second in [read_write.clone(), place.run(&text)] {
+        let ended = second.fails();
+        assert_eq!(ended.status.code(), Some(2));
+        assert!(ended.errors.contains(&format!("kill {}", first.pid())), "{}", ended.errors);
+    }
+    first.kill();
+    // It is gone and so is all that it did: nothing is adopted.
+    let next = place.start(&text);
+    assert_eq!(notices(&next.before_ready), Vec::<&str>::new());
+    assert!(next.end(Signal::Terminate).status.success());
+    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}
+
+#[test]
+fn a_reader_that_stalls_or_leaves_keeps_no_jobs_in_the_kernel() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    // Long lines fill the pipe soon.
+    let numbers: Vec<_> = (0x100..0x140).map(|id| format!("{id:X}")).collect();
+    let filters: Vec<_> = numbers.iter().map(String::as_str).collect();
+    for stalls in [true, false] {
+        let mut command = Command::new(program());
+        command.args(["run", "-", "--json", "--stats", "1ms"]).env("CANDOR_RUN_DIR", place.run_dir.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut candor = command.spawn().unwrap();
+        candor.stdin.take().unwrap().write_all(gateway(&filters).as_bytes()).unwrap();
+        let mut reader = BufReader::new(candor.stdout.take().unwrap());
+        let mut line = String::new();
+        while !line.contains("\"ready\"") {
+            line.clear();
+            assert_ne!(reader.read_line(&mut line).unwrap(), 0);
+        }
+        let kept = stalls.then_some(reader);
+        std::thread::sleep(Duration::from_secs(2));
+        assert_eq!((candor.try_wait().unwrap(), place.jobs().len()), (None, filters.len()));
+        signal::send(candor.id(), Signal::Terminate).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let status = loop {
+            match candor.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    candor.kill().unwrap();
+                    panic!("candor waits for its reader (stalls: {stalls})");
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        };
+        assert!(status.success(), "{status}");
+        assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+        drop(kept);
+    }
 }

@@ -11,5 +11,6 @@ mod candor;
 mod errors;
 mod forwarding;
 mod leftovers;
+mod moments;
 mod require;
 mod traffic;
