@@ -8,6 +8,8 @@ mod operand;
 mod route;
 mod warnings;
 
+pub(super) use buses::MAX_INTERFACE_BYTES;
+
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::{closest, quote};
@@ -20,7 +22,7 @@ const ENGINES: [Engine; 2] = [Engine::Kernel, Engine::ReadWrite];
 pub(super) fn plan(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
     let engine = engine(spec, findings);
     let buses = buses::buses(&spec.buses, findings);
-    let names = buses::BusNames::new(&spec.buses);
+    let names = buses::BusNames::new(spec);
     let routes: Vec<_> = spec.routes.iter().map(|route| route::route(route, &names, findings)).collect();
     route::names_are_unique(&spec.routes, findings);
     if let Some(engine) = engine {

@@ -3,10 +3,14 @@
 pub(super) mod limits;
 
 mod entry;
+mod headers;
+mod operand;
 mod sections;
 mod syntax;
 
 pub(super) use entry::{closest, quote};
+
+use std::borrow::Cow;
 
 use toml::de::DeTable;
 
@@ -19,7 +23,9 @@ pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
         findings.report(*diagnostic);
         return None;
     }
-    let (document, errors) = DeTable::parse_recoverable(text);
+    let mended = headers::with_stray_routes_apart(text);
+    let (document, errors) = DeTable::parse_recoverable(&mended);
     syntax::report(text, document.get_ref(), &errors, findings);
-    Some(sections::spec(document.get_ref(), findings))
+    let has_strays = matches!(mended, Cow::Owned(_));
+    Some(sections::spec(document.get_ref(), has_strays, findings))
 }

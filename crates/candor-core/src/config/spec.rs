@@ -38,6 +38,8 @@ pub struct Spec {
     pub routes: Vec<RouteSpec>,
     /// Whether the file has a `bus` or `route` key at all, even a broken one.
     pub sections: Sections,
+    /// Names of buses that are there, but are no tables.
+    pub broken_buses: Vec<String>,
 }
 
 /// Which sections a file has, sound or not.
@@ -47,6 +49,8 @@ pub struct Sections {
     pub bus: bool,
     /// `route` is there.
     pub route: bool,
+    /// A bus is there whose name is not.
+    pub nameless_bus: bool,
 }
 
 /// `[bus.NAME]`.

@@ -129,8 +129,14 @@ fn mistakes_in_a_file_are_found_where_they_are() {
         (file("bus = 1\n", ""), &[("E0202", "1"), ("E0101", "bus"), ("E0101", "bus")]),
         (
             "[bus]\ninterface = \"can0\"\n[route]\nname = \"r\"\n".to_owned(),
-            &[("E0202", "interface"), ("E0202", "[route]")],
+            &[("E0202", "interface"), ("E0202", "[route]"), ("E0203", "[route]"), ("E0203", "[route]")],
         ),
+        (
+            file("", "hop-limit = 9\n[route]\nname = \"s\"\nto = \"a\"\nfrom = \"c\"\n"),
+            &[("E0308", "9"), ("E0202", "[route]"), ("E0401", "\"c\"")],
+        ),
+        (file("[route]\nnam = \"s\"\nfrom = \"b\"\nto = \"a\"\n", ""), &[("E0202", "[route]"), ("E0201", "nam")]),
+        ("[bus]\na = \"can0\"\n[bus.b]\ninterface = \"can1\"\n".to_owned() + route, &[("E0202", "\"can0\"")]),
     ];
     for (text, expected) in cases {
         assert_eq!(underlined(text), *expected, "{text}");
@@ -218,6 +224,7 @@ fn hostile_files_are_refused_at_once() {
         (format!("{BUSES}{}", kib(200, "[[route]]\nfrom = \"x\"\nto = \"y\"\n")), code::TOO_MANY),
         (kib(200, "}\n"), code::SYNTAX),
         (kib(200, "[[route]]\n"), code::TOO_MANY),
+        (kib(200, "[route]\n"), code::TOO_MANY),
     ];
     for (text, code) in cases {
         let findings = findings(&text);

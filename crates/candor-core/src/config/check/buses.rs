@@ -1,31 +1,40 @@
 //! Buses: names, interfaces, bit rates.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::quote;
-use crate::config::spec::{BusSpec, Spanned};
+use crate::config::spec::{BusSpec, Spanned, Spec};
 use crate::plan::{Bus, BusIndex};
 use crate::units::BitRate;
 
 /// `IFNAMSIZ` less the final zero byte.
-const MAX_INTERFACE_BYTES: usize = 15;
+pub(in crate::config) const MAX_INTERFACE_BYTES: usize = 15;
 
 /// The buses of a file by name. toml sees to it that no name is there twice.
 pub(super) struct BusNames<'s> {
     specs: &'s [BusSpec],
     by_name: HashMap<&'s str, BusIndex>,
+    broken: HashSet<&'s str>,
+    has_nameless: bool,
 }
 
 impl<'s> BusNames<'s> {
-    pub(super) fn new(specs: &'s [BusSpec]) -> Self {
+    pub(super) fn new(spec: &'s Spec) -> Self {
+        let specs = spec.buses.as_slice();
         let by_name = specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index))).collect();
-        Self { specs, by_name }
+        let broken = spec.broken_buses.iter().map(String::as_str).collect();
+        Self { specs, by_name, broken, has_nameless: spec.sections.nameless_bus }
     }
 
     pub(super) fn index(&self, name: &str) -> Option<BusIndex> {
         self.by_name.get(name).copied()
+    }
+
+    /// Whether a bus that is reported as broken is, or may be, the one of this name.
+    pub(super) fn may_be_broken(&self, name: &str) -> bool {
+        self.has_nameless || self.broken.contains(name)
     }
 
     pub(super) const fn specs(&self) -> &'s [BusSpec] {

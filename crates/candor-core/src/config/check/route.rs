@@ -83,7 +83,7 @@ fn is_true(written: Option<&Spanned<bool>>) -> bool {
 
 fn bus(written: &Spanned<String>, buses: &BusNames<'_>, findings: &mut Findings) -> Option<BusIndex> {
     let found = buses.index(&written.value);
-    if found.is_none() && !findings.torn && !findings.is_full() {
+    if found.is_none() && !buses.may_be_broken(&written.value) && !findings.torn && !findings.is_full() {
         unknown_bus(written, buses.specs(), findings);
     }
     found

@@ -11,14 +11,27 @@ use crate::config::spec::Spanned;
 const MAX_QUOTED_CHARS: usize = 40;
 
 /// What other tools call the same thing.
-const ALIASES: [(&str, &str); 10] = [
+const ALIASES: &[(&str, &str)] = &[
+    ("baudrate", "bitrate"),
+    ("buses", "bus"),
     ("can_id", "id"),
+    ("can_id", "match"),
+    ("crc8", "checksum-crc8"),
+    ("dbitrate", "data-bitrate"),
     ("destination", "to"),
     ("dlc", "len"),
+    ("device", "interface"),
     ("dst", "to"),
     ("filter", "match"),
+    ("hops", "hop-limit"),
+    ("id", "match"),
     ("identifier", "id"),
+    ("identifier", "match"),
+    ("iface", "interface"),
     ("length", "len"),
+    ("mask", "match"),
+    ("rule", "route"),
+    ("rules", "route"),
     ("source", "from"),
     ("src", "from"),
     ("type", "frames"),
@@ -108,26 +121,34 @@ impl<'t> Entry<'t> {
         None
     }
 
-    /// Reports a key that does not exist in `place`.
-    pub(super) fn unknown(&self, place: &str, known: &[&str], findings: &mut Findings) {
+    /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
+    pub(super) fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
         let list = known.join(", ");
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
-        let alias =
-            ALIASES.iter().find(|(word, name)| *word == self.key && known.contains(name)).map(|&(_, name)| name);
-        findings.report(match alias.or_else(|| closest(self.key, known)) {
+        let alias = known.iter().copied().find(|name| ALIASES.contains(&(self.key, name)));
+        let meant = alias.or_else(|| closest(self.key, known));
+        findings.report(match meant {
             Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(format!("known keys are {list}")),
             None => diagnostic.help(format!("known keys are {list}")),
         });
+        meant
     }
 }
 
-/// Reports keys that a table must have and has not.
-pub(super) fn require(table: &DeTable<'_>, span: &Span, place: &str, keys: &[(&str, &str)], findings: &mut Findings) {
+/// Reports keys that a table must have and has not, nor an unknown one that suggests it.
+pub(super) fn require(
+    table: &DeTable<'_>,
+    span: &Span,
+    place: &str,
+    keys: &[(&str, &str)],
+    suggested: &[&str],
+    findings: &mut Findings,
+) {
     if findings.torn {
         return;
     }
-    for (key, example) in keys.iter().filter(|(key, _)| !table.contains_key(*key)) {
+    for (key, example) in keys.iter().filter(|(key, _)| !table.contains_key(*key) && !suggested.contains(key)) {
         findings.report(
             Diagnostic::error(code::MISSING_KEY, span.clone(), format!("{place} has no `{key}`"))
                 .label(format!("`{key}` is missing"))

@@ -94,6 +94,14 @@ impl<'t> Cause<'t> {
             Self::Other(message) if message.starts_with("invalid boolean") => {
                 at(span, "Neither `true` nor `false`").help("write true or false in small letters")
             }
+            Self::Other(message) if message.starts_with("unexpected key or value, expected newline") => {
+                let help = if lacks_quote(text, &span) {
+                    "is a quote missing on this line? A text ends at the next quote, also behind a #"
+                } else {
+                    "every key and every header has a line of its own; comments begin with #"
+                };
+                at(span, "The line should end here").help(help)
+            }
             Self::Other(message) => at(span, &sentence(message)),
         }
     }
@@ -106,7 +114,11 @@ fn duplicate(text: &str, document: &DeTable<'_>, span: Span) -> Diagnostic {
     let help = if is_header {
         "give the second table another name, or merge the two"
     } else {
-        "remove one of the two; a second route starts with its own [[route]]"
+        match section(text, &span) {
+            Section::Bus => "remove one of the two; a second bus starts with its own [bus.NAME]",
+            Section::Route => "remove one of the two; a second route starts with its own [[route]]",
+            Section::Other => "remove one of the two",
+        }
     };
     let diagnostic = Diagnostic::error(code::DUPLICATE_KEY, span, format!("{} is there twice", quote(name)))
         .label("again")
@@ -115,6 +127,34 @@ fn duplicate(text: &str, document: &DeTable<'_>, span: Span) -> Diagnostic {
         Some(first) => diagnostic.also(first, "first here"),
         None => diagnostic,
     }
+}
+
+/// What a line belongs to.
+enum Section {
+    Bus,
+    Other,
+    Route,
+}
+
+/// The section that a key stands in; keys inside of a value belong to none.
+fn section(text: &str, key: &Span) -> Section {
+    let start = line_start(text, key.start);
+    if !text[start..key.start].trim().is_empty() {
+        return Section::Other;
+    }
+    let header = text[..start].lines().rev().map(str::trim_start).find(|line| line.starts_with('['));
+    match header.map(|header| header.trim_start_matches(['[', ' '])) {
+        Some(name) if name.starts_with("bus") => Section::Bus,
+        Some(name) if name.starts_with("route") => Section::Route,
+        _ => Section::Other,
+    }
+}
+
+/// Whether the line of a place has a quote without its partner. An apostrophe is one only where there are no others.
+fn lacks_quote(text: &str, place: &Span) -> bool {
+    let line = line_at(text, place.start);
+    let quote = if line.contains('"') { '"' } else { '\'' };
+    line.matches(quote).count() % 2 == 1
 }
 
 /// The nearest key of this name before the duplicate, in the same nesting.
