@@ -52,6 +52,14 @@ pub struct Platform {
     pub qemu: Option<String>,
 }
 
+impl Platform {
+    /// One line with the versions, for `CANDOR_PLATFORM`.
+    fn to_json(&self) -> String {
+        serde_json::json!({ "kernel": self.kernel, "kernel_version": self.kernel_version, "qemu": self.qemu })
+            .to_string()
+    }
+}
+
 /// Why a guest did not do its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -179,8 +187,14 @@ fn run_on(
 
     observer.stage("Making the guest's image");
     let (size, socket) = terminal.unzip();
+    let platform = Platform {
+        kernel: kernel.name.clone(),
+        release: kernel.release.clone(),
+        kernel_version: kernel.version.clone(),
+        qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
+    };
     let mut image = Vec::new();
-    let archive = image::build(&kernel, &spec.candor, job(spec, size), &contents(spec))?;
+    let archive = image::build(&kernel, &spec.candor, job(spec, &platform, size), &contents(spec))?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: until the guard runs, nobody removes the folder if this process is killed.
@@ -202,17 +216,7 @@ fn run_on(
     let boot = heard?;
     let console = || console::last_lines(&files.console);
     match (hearing.outcome(), boot) {
-        (Some(Ok(status)), Some(boot)) => Ok(GuestExit {
-            status,
-            wall: begin.elapsed(),
-            boot,
-            platform: Platform {
-                kernel: kernel.name,
-                release: kernel.release,
-                kernel_version: kernel.version,
-                qemu: qemu.map(|qemu| qemu.version),
-            },
-        }),
+        (Some(Ok(status)), Some(boot)) => Ok(GuestExit { status, wall: begin.elapsed(), boot, platform }),
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
         // A command that ran is not explained by what the kernel said while it booted.
         (_, Some(_)) if ending.at_deadline => Err(LabError::Timeout { limit: spec.timeout, console: Vec::new() }),
@@ -251,12 +255,9 @@ fn listen(
     }
 }
 
-fn job(spec: &GuestSpec, terminal: Option<TerminalSize>) -> Job {
+fn job(spec: &GuestSpec, platform: &Platform, terminal: Option<TerminalSize>) -> Job {
     let mut environment = spec.environment.clone();
-    let own = [("CANDOR_OUT", OUT), ("HOME", HOME), ("LD_LIBRARY_PATH", image::GUEST_LIBRARIES), ("PATH", PATH)];
-    environment.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
-    environment.insert("CANDOR_TESTBED".to_owned(), spec.testbed.name().to_owned());
-    environment.insert("CANDOR_TOPOLOGY".to_owned(), spec.topology.name().to_owned());
+    environment.extend(own_variables(spec, platform).map(|(name, value)| (name.to_owned(), value)));
     Job {
         testbed: spec.testbed,
         topology: spec.topology,
@@ -265,6 +266,24 @@ fn job(spec: &GuestSpec, terminal: Option<TerminalSize>) -> Job {
         environment,
         terminal,
     }
+}
+
+/// What the laboratory tells the command. All of it is in the image, so nothing of it may change from run to run.
+fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = (&'static str, String)> + use<> {
+    let instruction_ns = match spec.testbed {
+        Testbed::Icount => Some(("CANDOR_INSTRUCTION_NS", (1_u32 << spec.clock.exponent()).to_string())),
+        Testbed::Uml => None,
+    };
+    let fixed = [
+        ("CANDOR_OUT", OUT.to_owned()),
+        ("CANDOR_PLATFORM", platform.to_json()),
+        ("CANDOR_TESTBED", spec.testbed.name().to_owned()),
+        ("CANDOR_TOPOLOGY", spec.topology.name().to_owned()),
+        ("HOME", HOME.to_owned()),
+        ("LD_LIBRARY_PATH", image::GUEST_LIBRARIES.to_owned()),
+        ("PATH", PATH.to_owned()),
+    ];
+    fixed.into_iter().chain(instruction_ns)
 }
 
 /// The command itself is taken along if it is a program of the host by its plain name.
@@ -301,4 +320,35 @@ fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
 /// Makes an empty file.
 fn touch(path: &Path) -> Result<(), LabError> {
     fs::write(path, "").map_err(file(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn platform(qemu: Option<&str>) -> Platform {
+        Platform {
+            kernel: "debian-6.1".to_owned(),
+            release: "6.1.0-1-amd64".to_owned(),
+            kernel_version: "6.1.1-1".to_owned(),
+            qemu: qemu.map(str::to_owned),
+        }
+    }
+
+    fn environment(testbed: Testbed, platform: &Platform) -> std::collections::BTreeMap<String, String> {
+        let mut spec = GuestSpec::new(testbed, Topology::Vcan, PathBuf::new(), vec!["candor".to_owned()]);
+        spec.clock = ClockShift::new(3).unwrap();
+        job(&spec, platform, None).environment
+    }
+
+    #[test]
+    fn a_command_learns_what_it_runs_on() {
+        let counted = environment(Testbed::Icount, &platform(Some("7.2.22 (Debian \"x\")")));
+        assert_eq!(counted["CANDOR_INSTRUCTION_NS"], "8");
+        let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;
+        assert_eq!(counted["CANDOR_PLATFORM"], said);
+        let uml = environment(Testbed::Uml, &platform(None));
+        assert!(!uml.contains_key("CANDOR_INSTRUCTION_NS"));
+        assert_eq!(uml["CANDOR_PLATFORM"], r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":null}"#);
+    }
 }
