@@ -54,6 +54,8 @@ fn mistakes_in_a_route_are_found_where_they_are() {
         ("match = \"123:1FFFFFFF\"", &[("E0304", "1FFFFFFF")]),
         ("match = \"12345678:7FF\"", &[("E0304", "7FF")]),
         ("match = \"123:7FF\"", &[("W0501", "\"123:7FF\"")]),
+        ("match = \"100-1FF\"", &[("E0304", "100-1FF")]),
+        ("match = \"any\"", &[("E0304", "any")]),
         ("match = \"0~0\"", &[("W0505", "\"0~0\"")]),
         ("frames = \"clasic\"", &[("E0305", "\"clasic\"")]),
         ("hop-limit = 0", &[("E0308", "0")]),

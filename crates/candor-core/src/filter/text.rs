@@ -23,6 +23,21 @@ pub enum FilterTextErrorKind {
     /// Nothing there.
     #[error("The filter is empty")]
     Empty,
+    /// `*`, `any`, `all`.
+    #[error("A filter has no word for every frame")]
+    Everything,
+    /// `100-1FF`.
+    #[error("A filter is an identifier and a mask; ranges are not supported")]
+    Range {
+        /// The filter with the fewest identifiers that takes them all.
+        nearest: Filter,
+        /// The first identifier that it takes.
+        first: u32,
+        /// The last one.
+        last: u32,
+        /// Whether it takes no others than the range.
+        is_exact: bool,
+    },
     /// `:7FF`.
     #[error("The filter has no identifier")]
     MissingId,
@@ -61,8 +76,8 @@ pub enum FilterTextErrorKind {
         /// The identifier without it.
         id: u32,
     },
-    /// `123:1FFFFFFF`.
-    #[error("Mask {mask:08X} compares 29 bits, but {id:03X} is an 11-bit identifier")]
+    /// `123:1FFFFFFF`, which does not say by 80000000 that only 11-bit frames are meant.
+    #[error("Mask {mask:08X} has bits above 7FF, but {id:03X} is an 11-bit identifier")]
     ExtendedMaskOnStandardId {
         /// The identifier.
         id: u32,
@@ -94,8 +109,21 @@ impl FilterTextErrorKind {
             Self::Empty | Self::MissingId => {
                 "write an identifier such as 123, or identifier and mask such as 123:7FF; 000:000 is every frame".into()
             }
+            Self::Everything => "leave `match` out for every frame".into(),
+            Self::Range { nearest, is_exact: true, .. } => format!("write {nearest} for the same identifiers"),
+            Self::Range { nearest, first, last, .. } => {
+                let digits = if nearest.id & CAN_EFF_FLAG == 0 { 3 } else { 8 };
+                format!(
+                    "write a route for each part of it that a mask can say, or {nearest}, which takes \
+                     {first:0digits$X} to {last:0digits$X}"
+                )
+            }
             Self::MissingMask => "write the mask behind the separator, or leave the separator out".into(),
             Self::NotHex { found: ',' } => "a route has one filter; write one route for each".into(),
+            Self::NotHex { found: '#' } => {
+                "`#` is for error frames in candump, and error frames are not routed; masks are written as in 123:7FF"
+                    .into()
+            }
             Self::NotHex { .. } => "identifiers and masks are hexadecimal: 0 to 9 and A to F".into(),
             Self::StandardIdTooBig { id } => format!("write {id:08X}, with 8 digits, for a 29-bit identifier"),
             Self::AmbiguousId { id, .. } if id <= CAN_SFF_MASK => {
@@ -103,7 +131,11 @@ impl FilterTextErrorKind {
             }
             Self::AmbiguousId { id, .. } => format!("write {id:08X} for a 29-bit identifier"),
             Self::TooManyDigits { .. } => "identifiers and masks have at most 8 digits".into(),
-            Self::InvertBitInId { .. } => "write ~ instead of : to invert a filter, as in 123~7FF".into(),
+            Self::InvertBitInId { .. } => {
+                "to invert a filter write ~ in place of the colon, as in 123~7FF; error frames, which this bit marks in \
+                 other places, are not routed"
+                    .into()
+            }
             Self::ExtendedMaskOnStandardId { id, mask } => format!(
                 "write {id:03X}:{:08X} for the 11-bit identifier or {id:08X}:{:08X} for the 29-bit one",
                 DATA_FRAMES | (mask & CAN_SFF_MASK),
@@ -134,11 +166,18 @@ impl Filter {
     /// An identifier of 8 digits up to `1FFFFFFF` gets the EFF flag; above that its flag bits are taken as written.
     /// A mask is always taken as written. Both may have the prefix `0x`, which counts as no digit.
     ///
+    /// Beside an 11-bit identifier a mask may have bits above `7FF` only if it compares the format (`80000000`): then
+    /// the kernel ignores them, otherwise they would be compared in 29-bit frames. Beside a 29-bit identifier a mask
+    /// of 1 to 3 digits is refused unless it is 0: it is for 11 bits.
+    ///
     /// # Errors
     /// [`FilterTextError`] with the place of the first mistake.
     pub fn parse(text: &str) -> Result<Self, FilterTextError> {
         if text.is_empty() {
             return Err(FilterTextError { kind: FilterTextErrorKind::Empty, range: 0..0 });
+        }
+        if let Some(kind) = other_notation(text) {
+            return Err(FilterTextError { kind, range: 0..text.len() });
         }
         let separator = text.find([':', '~']);
         let id = Number::read(text, 0..separator.unwrap_or(text.len()), FilterTextErrorKind::MissingId)?;
@@ -166,6 +205,30 @@ impl fmt::Display for Filter {
             write!(f, "{id:03X}{separator}{:03X}", self.mask)
         }
     }
+}
+
+/// What people write who expect more than identifier and mask.
+fn other_notation(text: &str) -> Option<FilterTextErrorKind> {
+    if ["*", "all", "any"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
+        return Some(FilterTextErrorKind::Everything);
+    }
+    let (first, last) = text.split_once('-')?;
+    let end = |written: &str, range| Number::read(written, range, FilterTextErrorKind::MissingId).ok();
+    let (first, last) = (end(first, 0..first.len())?, end(last, 0..last.len())?);
+    let is_extended = [&first, &last].iter().any(|end| end.digits > 3 || end.value > CAN_SFF_MASK);
+    let (low, high) = (first.value.min(last.value), first.value.max(last.value));
+    let (bits, format) = if is_extended { (CAN_EFF_MASK, CAN_EFF_FLAG) } else { (CAN_SFF_MASK, 0) };
+    if high > bits {
+        return None;
+    }
+    // All bits below the highest one in which the ends differ.
+    let free = u32::MAX.checked_shr((low ^ high).leading_zeros()).unwrap_or(0);
+    Some(FilterTextErrorKind::Range {
+        nearest: Filter { id: low & !free | format, mask: bits & !free | CAN_EFF_FLAG | CAN_RTR_FLAG },
+        first: low & !free,
+        last: low | free,
+        is_exact: low & free == 0 && high & free == free,
+    })
 }
 
 /// A hexadecimal number as it stands in the text.

@@ -10,8 +10,13 @@ use crate::units::BitRate;
 #[non_exhaustive]
 pub enum QuantityError {
     /// A rate in bytes, as `tc` writes it.
-    #[error("`{0}` counts bytes per second, as in tc; a bit rate is written in bit/s, kbit/s or Mbit/s")]
-    BytesPerSecond(String),
+    #[error("`{unit}` counts bytes per second, as in tc; for bits per second write {meant}")]
+    BytesPerSecond {
+        /// What was written.
+        unit: String,
+        /// The same with bits.
+        meant: &'static str,
+    },
     /// The value has a fraction of the smallest unit.
     #[error("The value is not a whole number of {0}")]
     NotWhole(&'static str),
@@ -25,12 +30,20 @@ pub enum QuantityError {
     #[error("The value is too large")]
     TooLarge,
     /// A unit nobody knows.
-    #[error("Unknown unit `{unit}`; known are {known}")]
+    #[error("Unknown unit `{unit}`; known are {}", .known.replace(" or ", " and "))]
     UnknownUnit {
         /// What was written.
         unit: String,
         /// What could have been written.
         known: &'static str,
+    },
+    /// A unit in other letters than candor has for it.
+    #[error("Unknown unit `{unit}`; did you mean {meant}?")]
+    OtherSpelling {
+        /// What was written.
+        unit: String,
+        /// What was probably meant.
+        meant: &'static str,
     },
     /// Nothing happens at 0 bit/s, and in no time at all.
     #[error("The value must be more than zero")]
@@ -39,6 +52,48 @@ pub enum QuantityError {
 
 const BIT_RATE_UNITS: &str = "bit/s, kbit/s or Mbit/s";
 const DURATION_UNITS: &str = "ns, us, ms, s, min or h";
+
+/// Other spellings, in small letters.
+const BIT_RATE_SPELLINGS: &[(&str, &str)] = &[
+    ("baud", "bit/s"),
+    ("bd", "bit/s"),
+    ("bit", "bit/s"),
+    ("bit/s", "bit/s"),
+    ("bits", "bit/s"),
+    ("bits/s", "bit/s"),
+    ("k", "kbit/s"),
+    ("kb/s", "kbit/s"),
+    ("kbaud", "kbit/s"),
+    ("kbd", "kbit/s"),
+    ("kbit", "kbit/s"),
+    ("kbit/s", "kbit/s"),
+    ("kbits", "kbit/s"),
+    ("kbits/s", "kbit/s"),
+    ("m", "Mbit/s"),
+    ("mb/s", "Mbit/s"),
+    ("mbaud", "Mbit/s"),
+    ("mbd", "Mbit/s"),
+    ("mbit", "Mbit/s"),
+    ("mbit/s", "Mbit/s"),
+    ("mbits", "Mbit/s"),
+    ("mbits/s", "Mbit/s"),
+];
+const DURATION_SPELLINGS: &[(&str, &str)] = &[
+    ("hour", "h"),
+    ("hours", "h"),
+    ("hr", "h"),
+    ("m", "min"),
+    ("mins", "min"),
+    ("minute", "min"),
+    ("minutes", "min"),
+    ("msec", "ms"),
+    ("nsec", "ns"),
+    ("sec", "s"),
+    ("second", "s"),
+    ("seconds", "s"),
+    ("secs", "s"),
+    ("usec", "us"),
+];
 
 impl FromStr for BitRate {
     type Err = QuantityError;
@@ -51,8 +106,7 @@ impl FromStr for BitRate {
             "kbit/s" | "kbit" | "k" => number.times(1_000, "bit/s")?,
             "Mbit/s" | "Mbit" | "M" => number.times(1_000_000, "bit/s")?,
             "" => return Err(QuantityError::NoUnit(BIT_RATE_UNITS)),
-            unit if is_bytes_per_second(unit) => return Err(QuantityError::BytesPerSecond(shown(unit))),
-            unit => return Err(QuantityError::UnknownUnit { unit: shown(unit), known: BIT_RATE_UNITS }),
+            unit => return Err(unknown_bit_rate(unit)),
         };
         let rate = u32::try_from(bits_per_second).map_err(|_overflow| QuantityError::TooLarge)?;
         Self::from_bits_per_second(rate).ok_or(QuantityError::Zero)
@@ -74,7 +128,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         "min" => number.times(60_000_000_000, NANOSECONDS)?,
         "h" => number.times(3_600_000_000_000, NANOSECONDS)?,
         "" => return Err(QuantityError::NoUnit(DURATION_UNITS)),
-        unit => return Err(QuantityError::UnknownUnit { unit: shown(unit), known: DURATION_UNITS }),
+        unit => return Err(unknown(unit, DURATION_UNITS, DURATION_SPELLINGS)),
     };
     if nanoseconds == 0 { Err(QuantityError::Zero) } else { Ok(Duration::from_nanos(nanoseconds)) }
 }
@@ -120,8 +174,25 @@ fn digits(text: &str) -> Result<u64, QuantityError> {
     text.parse().map_err(|_overflow| QuantityError::TooLarge)
 }
 
-fn is_bytes_per_second(unit: &str) -> bool {
-    matches!(unit.to_ascii_lowercase().as_str(), "bps" | "kbps" | "mbps" | "gbps" | "byte/s" | "kbyte/s" | "mbyte/s")
+fn unknown_bit_rate(unit: &str) -> QuantityError {
+    let meant = match unit.to_ascii_lowercase().as_str() {
+        "bps" | "byte/s" => "bit/s",
+        "kbps" | "kbyte/s" => "kbit/s",
+        "mbps" | "mbyte/s" | "gbps" => "Mbit/s",
+        _ => return unknown(unit, BIT_RATE_UNITS, BIT_RATE_SPELLINGS),
+    };
+    QuantityError::BytesPerSecond { unit: shown(unit), meant }
+}
+
+fn unknown(unit: &str, known: &'static str, spellings: &[(&str, &'static str)]) -> QuantityError {
+    let small = unit.to_lowercase();
+    let meant = spellings.iter().find(|(spelling, _)| *spelling == small).map(|&(_, meant)| meant);
+    // Units of one spelling differ from it only in their capitals.
+    let meant = meant.or_else(|| known.split([',', ' ']).find(|known| !known.is_empty() && *known == small));
+    match meant {
+        Some(meant) => QuantityError::OtherSpelling { unit: shown(unit), meant },
+        None => QuantityError::UnknownUnit { unit: shown(unit), known },
+    }
 }
 
 /// A unit as it can stand in a message: not long, and harmless to a terminal.
@@ -154,14 +225,22 @@ mod tests {
     #[test]
     fn wrong_bit_rates_say_why() {
         let unknown = |unit: &str| QuantityError::UnknownUnit { unit: unit.into(), known: BIT_RATE_UNITS };
+        let other = |unit: &str, meant| QuantityError::OtherSpelling { unit: unit.into(), meant };
         let cases = [
-            ("500kbps", QuantityError::BytesPerSecond("kbps".into())),
+            ("500kbps", QuantityError::BytesPerSecond { unit: "kbps".into(), meant: "kbit/s" }),
+            ("1Mbps", QuantityError::BytesPerSecond { unit: "Mbps".into(), meant: "Mbit/s" }),
+            ("500 kBit/s", other("kBit/s", "kbit/s")),
+            ("500Kbit", other("Kbit", "kbit/s")),
+            ("500K", other("K", "kbit/s")),
+            ("1m", other("m", "Mbit/s")),
+            ("1MBaud", other("MBaud", "Mbit/s")),
             ("500", QuantityError::NoUnit(BIT_RATE_UNITS)),
             ("kbit/s", QuantityError::NoNumber),
             ("", QuantityError::NoNumber),
             ("1.2.3k", QuantityError::NoNumber),
             ("-5k", QuantityError::NoNumber),
-            ("5 mbit/s", unknown("mbit/s")),
+            ("5 mbit/s", other("mbit/s", "Mbit/s")),
+            ("5 parsec", unknown("parsec")),
             ("0.5bit/s", QuantityError::NotWhole("bit/s")),
             ("0k", QuantityError::Zero),
             ("5000Mbit/s", QuantityError::TooLarge),
@@ -190,6 +269,11 @@ mod tests {
         assert_eq!(parse_duration("10min"), Ok(Duration::from_secs(600)));
         assert_eq!(parse_duration("0s"), Err(QuantityError::Zero));
         assert_eq!(parse_duration("5"), Err(QuantityError::NoUnit(DURATION_UNITS)));
+        let other = |unit: &str, meant| Err(QuantityError::OtherSpelling { unit: unit.into(), meant });
+        assert_eq!(parse_duration("5 S"), other("S", "s"));
+        assert_eq!(parse_duration("5m"), other("m", "min"));
+        let error = parse_duration("5 parsec").unwrap_err().to_string();
+        assert_eq!(error, "Unknown unit `parsec`; known are ns, us, ms, s, min and h");
         assert_eq!(parse_duration("0.5ns"), Err(QuantityError::NotWhole("nanoseconds")));
     }
 }

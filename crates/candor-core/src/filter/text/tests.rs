@@ -22,6 +22,9 @@ fn reads_every_form() {
         ("123~7FF", filter(0x2000_0123, 0x7FF)),
         ("123:C00007FF", filter(0x123, 0xC000_07FF)),
         ("123:DFFFFFFF", filter(0x123, 0xDFFF_FFFF)),
+        ("123:C0000FFF", filter(0x123, 0xC000_0FFF)),
+        ("98DAF110", filter(0x98DA_F110, 0xDFFF_FFFF)),
+        ("40000123", filter(0x4000_0123, 0xC000_07FF)),
         ("000:000", Filter::ALL),
         ("0:0", Filter::ALL),
         ("000:80000000", filter(0, 0x8000_0000)),
@@ -49,6 +52,10 @@ fn says_what_is_wrong_and_where() {
         (" 123", Kind::NotHex { found: ' ' }, 0..1),
         ("123:7FF,456:7FF", Kind::NotHex { found: ',' }, 7..8),
         ("123:7FF:1", Kind::NotHex { found: ':' }, 7..8),
+        ("*", Kind::Everything, 0..1),
+        ("Any", Kind::Everything, 0..3),
+        ("100-", Kind::NotHex { found: '-' }, 3..4),
+        ("#FFFFFFFF", Kind::NotHex { found: '#' }, 0..1),
         ("800", Kind::StandardIdTooBig { id: 0x800 }, 0..3),
         ("0xFFF:7FF", Kind::StandardIdTooBig { id: 0xFFF }, 0..5),
         ("40000800:7FF", Kind::StandardIdTooBig { id: 0x800 }, 0..8),
@@ -57,6 +64,8 @@ fn says_what_is_wrong_and_where() {
         ("123456789", Kind::TooManyDigits { digits: 9 }, 0..9),
         ("123:0000007FF", Kind::TooManyDigits { digits: 9 }, 4..13),
         ("20000123:7FF", Kind::InvertBitInId { id: 0x123 }, 0..8),
+        ("20000000", Kind::InvertBitInId { id: 0 }, 0..8),
+        ("FFFFFFFF", Kind::InvertBitInId { id: 0xDFFF_FFFF }, 0..8),
         ("123:1FFFFFFF", Kind::ExtendedMaskOnStandardId { id: 0x123, mask: 0x1FFF_FFFF }, 4..12),
         ("123:800", Kind::ExtendedMaskOnStandardId { id: 0x123, mask: 0x800 }, 4..7),
         ("12345678:7FF", Kind::StandardMaskOnExtendedId { id: 0x1234_5678, mask: 0x7FF }, 9..12),
@@ -78,6 +87,12 @@ fn help_names_what_to_write() {
         "write 123:C00007FF for the 11-bit identifier or 00000123:DFFFFFFF for the 29-bit one"
     );
     assert_eq!(help("0:FFFFFFFF"), "write DFFFFFFF to leave them out");
+    assert!(help("FFFFFFFF").contains("error frames") && help("#FFFFFFFF").contains("error frames"));
+    assert_eq!(help("100-1FF"), "write 100:C0000700 for the same identifiers");
+    assert_eq!(help("0x7-0x7"), "write 007:C00007FF for the same identifiers");
+    assert_eq!(help("0-1FFFFFFF"), "write 80000000:C0000000 for the same identifiers");
+    assert_eq!(help("18DAF100-18DAF1FF"), "write 98DAF100:DFFFFF00 for the same identifiers");
+    assert!(help("100-180").ends_with("or 100:C0000700, which takes 100 to 1FF"));
 }
 
 #[test]
