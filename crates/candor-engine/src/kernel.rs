@@ -56,6 +56,9 @@ impl KernelGateway {
 
         let mut run_dir = RunDir::open(tell)?;
         run_dir.refuse_twins(&wanted, name)?;
+        if let Some((position, pid)) = run_dir.first_circle(Engine::Kernel, &wanted) {
+            tell(Notice::MayCircle { route: name(position), pid });
+        }
         let present = cangw::dump(&mut client).map_err(GatewayError::ListJobs)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
         let entry = run_dir.announce(Engine::Kernel, &wanted)?;

@@ -3,7 +3,7 @@
 //! ```text
 //!            ┌─ kernel ──── can-gw jobs ── candor-netlink ──▶ kernel forwards
 //!  Plan ──▶ Gateway
-//!            └─ read-write ─ one thread for each source bus: read() ─▶ RuleSet ─▶ write()
+//!            └─ read-write ─ one thread for each source bus: read() ─▶ RuleSet ─▶ send()
 //! ```
 //!
 //! [`Gateway::start`] looks at the interfaces first ([`Notice`], [`GatewayError`]: what is wrong and what to type),

@@ -49,6 +49,13 @@ pub enum Notice {
         /// The interface.
         interface: String,
     },
+    /// Another candor carries frames the other way, and nothing counts their hops.
+    MayCircle {
+        /// The route.
+        route: String,
+        /// The other process.
+        pid: u32,
+    },
     /// The run directory cannot be used, so that other candors do not know of this one.
     NotAnnounced {
         /// The directory.
@@ -128,6 +135,11 @@ impl fmt::Display for Notice {
                  {interface} up"
             ),
             Self::InterfaceUp { interface } => write!(f, "Interface {interface} is up again"),
+            Self::MayCircle { route, pid } => write!(
+                f,
+                "Route {route:?} and a route of candor process {pid} the other way pass the same frames to and fro \
+                 without end; put both directions into one file, or give them filters that exclude each other"
+            ),
             Self::NotAnnounced { path } => write!(
                 f,
                 "{} cannot be used, so nobody will notice if a second candor runs the same routes, which floods buses \

@@ -144,7 +144,11 @@ fn announce(
 ) -> Result<Option<Entry>, GatewayError> {
     let Some(run_dir) = RunDir::open_where_possible(tell)? else { return Ok(None) };
     let wanted = interfaces.kernel_jobs(jobs);
-    run_dir.refuse_twins(&wanted, |position| plan.route(jobs[position].route).name.clone())?;
+    let name = |position: usize| plan.route(jobs[position].route).name.clone();
+    run_dir.refuse_twins(&wanted, name)?;
+    if let Some((position, pid)) = run_dir.first_circle(Engine::ReadWrite, &wanted) {
+        tell(Notice::MayCircle { route: name(position), pid });
+    }
     run_dir.announce(Engine::ReadWrite, &wanted).map(Some)
 }
 

@@ -14,9 +14,10 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::plan::Engine;
 use candor_io::lock::{self, FileLock};
-use candor_netlink::cangw::CangwJob;
+use candor_netlink::cangw::{CangwJob, JobFlags};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{GatewayError, RunDirError};
@@ -31,6 +32,7 @@ const OTHERS: u32 = 0o077;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) pid: u32,
+    pub(crate) engine: Engine,
     pub(crate) jobs: Vec<CangwJob>,
 }
 
@@ -107,6 +109,16 @@ impl RunDir {
         Ok(())
     }
 
+    /// The first of these jobs that another process answers with one the other way round, so that a frame that both take
+    /// never ends: frames that a program sends begin their hops anew, and only its own socket does not hear them.
+    pub(crate) fn first_circle(&self, engine: Engine, wanted: &[CangwJob]) -> Option<(usize, u32)> {
+        let in_user_space = |other: &&Instance| [engine, other.engine].contains(&Engine::ReadWrite);
+        self.alive.iter().filter(in_user_space).find_map(|other| {
+            let answered = |job: &CangwJob| other.jobs.iter().any(|theirs| may_circle(job, theirs));
+            Some((wanted.iter().position(answered)?, other.pid))
+        })
+    }
+
     /// Says what this process is about to run.
     pub(crate) fn announce(&self, engine: Engine, jobs: &[CangwJob]) -> Result<Entry, GatewayError> {
         Ok(Entry::write(&self.path, &Content::new(&self.here, std::process::id(), engine, jobs))?)
@@ -145,13 +157,13 @@ impl RunDir {
             Err(file) => entry::read(file, &self.here),
         };
         match (found, lock) {
-            (Ok(Found::Here(_, instance)), Err(_held)) => self.alive.push(instance),
-            (Ok(Found::Here(Engine::Kernel, instance)), Ok(lock)) => {
+            (Ok(Found::Here(instance)), Err(_held)) => self.alive.push(instance),
+            (Ok(Found::Here(instance)), Ok(lock)) if instance.engine == Engine::Kernel => {
                 self.dead.push(instance);
                 self.dead_files.push((path.to_owned(), lock));
             }
             // What a process did itself ended with it, and jobs end with their boot.
-            (Ok(Found::Here(Engine::ReadWrite, _) | Found::OtherBoot), Ok(lock)) => remove(path, &lock)?,
+            (Ok(Found::Here(_) | Found::OtherBoot), Ok(lock)) => remove(path, &lock)?,
             // The jobs of another namespace cannot be reached from here.
             (Ok(Found::OtherBoot | Found::OtherNamespace), _) => {}
             (Err(error), _) => tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() }),
@@ -168,6 +180,21 @@ impl Place {
             .map_err(|source| GatewayError::System { what: "Reading the network namespace from /proc", source })?;
         Ok(Self { boot_id: boot_id.trim().into(), netns })
     }
+}
+
+fn may_circle(one: &CangwJob, other: &CangwJob) -> bool {
+    let there_and_back = (one.source, one.destination) == (other.destination, other.source);
+    let seen = |job: &CangwJob| job.flags.contains(JobFlags::ECHO);
+    there_and_back
+        && seen(one)
+        && seen(other)
+        && one.flags.format() == other.flags.format()
+        && may_overlap(one.filter, other.filter)
+}
+
+/// Whether some identifier passes both; too careful about inverted filters.
+fn may_overlap(one: Filter, other: Filter) -> bool {
+    (one.id | other.id) & CAN_INV_FILTER != 0 || (one.id ^ other.id) & one.mask & other.mask == 0
 }
 
 fn configured_path() -> Option<PathBuf> {

@@ -78,6 +78,7 @@ fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
 #[cfg(test)]
 mod tests {
     use candor_core::filter::Filter;
+    use candor_core::plan::Engine;
     use candor_core::rule::{Checksums, Modifications};
     use candor_io::can::InterfaceIndex;
     use candor_netlink::cangw::JobFlags;
@@ -105,6 +106,7 @@ mod tests {
     fn dead(pid: u32, ids: &[u32]) -> Instance {
         Instance {
             pid,
+            engine: Engine::Kernel,
             jobs: jobs(ids).iter().map(|job| CangwJob { counters: JobCounters::default(), ..*job }).collect(),
         }
     }

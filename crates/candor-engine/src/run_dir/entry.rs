@@ -39,7 +39,7 @@ pub(super) struct Content {
 /// Whose file it is.
 #[derive(Debug)]
 pub(super) enum Found {
-    Here(Engine, Instance),
+    Here(Instance),
     OtherBoot,
     OtherNamespace,
 }
@@ -87,8 +87,7 @@ pub(super) fn read(file: &File, here: &Place) -> io::Result<Found> {
     if content.version != VERSION {
         return Err(invalid("it is of another version of candor"));
     }
-    let engine = [Engine::Kernel, Engine::ReadWrite].into_iter().find(|engine| engine.name() == content.engine);
-    Ok(Found::Here(engine.ok_or_else(|| invalid("its engine is unknown"))?, content.instance()?))
+    Ok(Found::Here(content.instance()?))
 }
 
 impl Content {
@@ -102,7 +101,9 @@ impl Content {
             let bytes = from_hex(hex).ok_or_else(|| invalid("a job is no hexadecimal text"))?;
             CangwJob::from_bytes(&bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
         };
-        Ok(Instance { pid: self.pid, jobs: self.jobs.iter().map(job).collect::<io::Result<_>>()? })
+        let engine = [Engine::Kernel, Engine::ReadWrite].into_iter().find(|engine| engine.name() == self.engine);
+        let engine = engine.ok_or_else(|| invalid("its engine is unknown"))?;
+        Ok(Instance { pid: self.pid, engine, jobs: self.jobs.iter().map(job).collect::<io::Result<_>>()? })
     }
 }
 

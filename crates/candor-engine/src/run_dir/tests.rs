@@ -54,12 +54,12 @@ fn a_held_file_is_a_live_process_and_a_free_one_is_a_dead_one() {
     let jobs = [job(1), job(2)];
     let entry = write(path.path(), &here(), 41, &jobs);
     let while_alive = run_dir(path.path());
-    assert_eq!(while_alive.alive, [Instance { pid: 41, jobs: jobs.to_vec() }]);
+    assert_eq!(while_alive.alive, [Instance { pid: 41, engine: Engine::Kernel, jobs: jobs.to_vec() }]);
     assert!(while_alive.dead().is_empty());
 
     drop(entry);
     let mut afterwards = run_dir(path.path());
-    assert_eq!(afterwards.dead(), [Instance { pid: 41, jobs: jobs.to_vec() }]);
+    assert_eq!(afterwards.dead(), [Instance { pid: 41, engine: Engine::Kernel, jobs: jobs.to_vec() }]);
     afterwards.forget_dead().unwrap();
     assert!(run_dir(path.path()).dead().is_empty());
 }
@@ -71,7 +71,7 @@ fn a_process_with_the_number_of_a_dead_one_has_a_file_of_its_own() {
     let mut start = run_dir(path.path());
     let entry = write(path.path(), &here(), 1, &[job(2)]);
     start.forget_dead().unwrap();
-    assert_eq!(run_dir(path.path()).alive, [Instance { pid: 1, jobs: vec![job(2)] }]);
+    assert_eq!(run_dir(path.path()).alive, [Instance { pid: 1, engine: Engine::Kernel, jobs: vec![job(2)] }]);
     entry.forget();
     assert_eq!(lists(path.path()), 0);
 }
@@ -114,6 +114,18 @@ fn twins_are_refused_whatever_their_engines() {
     drop(entry);
     assert!(run_dir(path.path()).dead().is_empty());
     assert_eq!(lists(path.path()), 0);
+}
+
+#[test]
+fn frames_that_two_processes_could_pass_to_and_fro_are_noticed() {
+    let path = tempfile::tempdir().unwrap();
+    let back = |id| CangwJob { source: job(id).destination, destination: job(id).source, ..job(id) };
+    let quiet = CangwJob { flags: JobFlags::default(), ..back(7) };
+    let _kernel = write(path.path(), &here(), 6, &[back(1), back(2), quiet]);
+    let dir = run_dir(path.path());
+    assert_eq!(dir.first_circle(Engine::ReadWrite, &[job(3), job(2)]), Some((1, 6)));
+    assert_eq!(dir.first_circle(Engine::ReadWrite, &[job(3), job(7), back(1)]), None);
+    assert_eq!(dir.first_circle(Engine::Kernel, &[job(2)]), None, "the kernel counts hops");
 }
 
 #[test]
