@@ -11,6 +11,7 @@
 //! frame takes on the far bus and that [`Sample::latency`] subtracts. Lines of a later version are refused, unknown
 //! header keys of the same version are not written.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use candor_core::stats::LatencyNs;
@@ -37,8 +38,14 @@ pub struct Header {
     pub testbed: String,
     /// Nanoseconds that one instruction takes on the testbed's clock; `null` where time is not counted in instructions.
     pub instruction_ns: Option<u32>,
+    /// Interfaces of the guest by name, `None` outside of laboratories.
+    pub topology: Option<String>,
     /// `uname -r` of the kernel under test.
     pub kernel_release: String,
+    /// Versions of what the testbed is made of: kernel package and QEMU. Empty on a host.
+    pub platform: BTreeMap<String, String>,
+    /// Version of the candor that measured.
+    pub candor_version: String,
     /// Frame template in can-utils notation; the first two payload bytes carry the tag.
     pub frame: String,
     /// Interface that sent.
@@ -77,6 +84,23 @@ pub struct Header {
     pub warnings: Vec<String>,
 }
 
+impl Header {
+    /// Whether figures of the two may be compared: everything but the device under test is the same.
+    #[must_use]
+    pub fn is_comparable_with(&self, other: &Self) -> bool {
+        let differs_freely = |header: &Self| Self {
+            device: String::new(),
+            engine: String::new(),
+            start_realtime_ns: 0,
+            late_or_duplicate_frames: 0,
+            foreign_frames: 0,
+            warnings: Vec::new(),
+            ..header.clone()
+        };
+        differs_freely(self) == differs_freely(other)
+    }
+}
+
 /// One frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -101,7 +125,8 @@ impl Sample {
     /// 2011 gateway timing paper, section 2.1, figure 2.
     #[must_use]
     pub fn latency(&self) -> Option<LatencyNs> {
-        Some(LatencyNs(self.far_ns? - self.monitor_ns? - i64::from(self.wire_ns)))
+        let between = self.far_ns?.checked_sub(self.monitor_ns?)?;
+        Some(LatencyNs(between.checked_sub(i64::from(self.wire_ns))?))
     }
 }
 
@@ -209,6 +234,9 @@ pub(crate) mod tests {
             engine: engine.into(),
             testbed: "icount".into(),
             instruction_ns: Some(1),
+            topology: Some("kvaser".into()),
+            platform: BTreeMap::from([("qemu".into(), "7.2.22".into())]),
+            candor_version: "0.1.0".into(),
             kernel_release: "6.1.0-56-amd64".into(),
             frame: "123#0000112233445566".into(),
             send: "can0".into(),
@@ -259,6 +287,22 @@ pub(crate) mod tests {
     fn latency_is_far_minus_monitor_minus_wire() {
         let latencies: Vec<_> = record().samples.iter().map(Sample::latency).collect();
         assert_eq!(latencies, [Some(LatencyNs(670)), None, None, Some(LatencyNs(-30))]);
+    }
+
+    #[test]
+    fn hostile_stamps_have_no_latency() {
+        let sample = |monitor, far| Sample { monitor_ns: Some(monitor), far_ns: Some(far), ..record().samples[0] };
+        assert_eq!(sample(i64::MIN, i64::MAX).latency(), None);
+        assert_eq!(sample(0, i64::MIN).latency(), None);
+    }
+
+    #[test]
+    fn only_equal_conditions_are_comparable() {
+        let one = header("a", "kernel");
+        assert!(one.is_comparable_with(&Header { start_realtime_ns: 1, ..header("b", "read-write") }));
+        assert!(!one.is_comparable_with(&Header { testbed: "uml".into(), ..one.clone() }));
+        assert!(!one.is_comparable_with(&Header { instruction_ns: Some(4), ..one.clone() }));
+        assert!(!one.is_comparable_with(&Header { frame: "123#000000".into(), ..one.clone() }));
     }
 
     #[test]

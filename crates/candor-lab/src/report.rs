@@ -10,5 +10,5 @@ mod summary;
 mod threat;
 
 pub use html::html;
-pub use summary::{Figures, Summary, ratio_to_kernel};
+pub use summary::{Figures, Summary};
 pub use threat::Threat;

@@ -290,6 +290,9 @@ pub(crate) struct LabMeasureArgs {
     /// Kernel by its name in `candor lab kernels` (default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
+    /// End the guest after this time on the host's clock.
+    #[arg(long, value_name = "TIME", default_value = "30min", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
     /// Folder for the raw records.
     #[arg(long, value_name = "DIR", default_value = "records")]
     pub(crate) records: PathBuf,

@@ -2,17 +2,19 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::ProfilePoint;
+use candor_core::stats::{ProfilePoint, Series};
 use maud::{Markup, html};
 
 use super::Summary;
 
 const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 460.0;
+const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 70.0;
 const RIGHT: f64 = 24.0;
-const TOP: f64 = 46.0;
+const TOP: f64 = 14.0;
 const BOTTOM: f64 = 58.0;
+
+const COLOURS: usize = 6;
 
 /// The lowest value on the logarithmic axis: just under one frame, so that a single worst frame can be seen.
 const FLOOR: f64 = 0.7;
@@ -50,26 +52,22 @@ pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
             }
             rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
             @for (index, summary) in summaries.iter().enumerate() {
+                @let points = summary.series.as_ref().map_or_else(Vec::new, Series::profile);
+                path.line.(class(index)) d=(frame.path(&points, summary)) {
+                    title { (summary.device) }
+                }
                 @if let Some(series) = &summary.series {
-                    path.line.(format!("s{index}")) d=(frame.path(&series.profile(), summary)) {
-                        title { (summary.device) }
-                    }
-                    circle.worst.(format!("s{index}")) r="3.5"
+                    circle.worst.(class(index)) r="3.5"
                         cx=(px(frame.x(series.max().microseconds())))
-                        cy=(px(frame.y(series.profile().last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
+                        cy=(px(frame.y(points.last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
                         title { (summary.device) ": longest of these frames" }
                     }
-                    @if summary.lost > 0 {
-                        text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
-                            (summary.lost) " lost"
-                        }
+                }
+                @if summary.lost > 0 {
+                    text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
+                        (summary.lost) " lost"
                     }
                 }
-            }
-            @for (index, summary) in summaries.iter().enumerate() {
-                @let x = LEFT + 4.0 + 200.0 * count(index);
-                line.line.(format!("s{index}")) x1=(x) x2=(x + 26.0) y1="22" y2="22" {}
-                text.legend x=(x + 34.0) y="27" { (summary.device) }
             }
             text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { "latency of the gateway in " (unit) }
             text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom))) text-anchor="middle" {
@@ -78,6 +76,26 @@ pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
             line #cursor x1="0" x2="0" y1=(TOP) y2=(bottom) visibility="hidden" {}
         }
     }
+}
+
+/// The names beside their lines, above the picture, where they can wrap.
+pub(super) fn legend(summaries: &[Summary]) -> Markup {
+    html! {
+        ul.legend { @for (index, summary) in summaries.iter().enumerate() {
+            li {
+                svg.(class(index)) viewBox="0 0 26 6" aria-hidden="true" {
+                    line.line.(class(index)) x1="0" x2="26" y1="3" y2="3" {}
+                }
+                (summary.device)
+            }
+        } }
+    }
+}
+
+/// The look of a series. There are six colours; later series have them again, dashed.
+pub(super) fn class(index: usize) -> String {
+    let dashed = if index < COLOURS { "" } else { " dashed" };
+    format!("s{}{dashed}", index % COLOURS)
 }
 
 impl Frame {
@@ -170,8 +188,21 @@ mod tests {
     }
 
     #[test]
-    fn no_frames_make_an_empty_picture_and_no_panic() {
-        let svg = latency_profile(&[Summary::of(&record("a", "kernel", &[None]))], "µs").into_string();
-        assert!(!svg.contains("<path"), "{svg}");
+    fn a_series_that_is_all_lost_is_a_plateau() {
+        let summary = Summary::of(&record("a", "kernel", &[None; 10]));
+        let frame = Frame { max_us: 1.0, max_count: 10.0 };
+        let y = px(frame.y(10.0));
+        assert_eq!(frame.path(&[], &summary), format!("M{} {y}H{}", px(LEFT), px(WIDTH - RIGHT)));
+        assert!(latency_profile(&[summary], "µs").into_string().contains("10 lost"));
+    }
+
+    #[test]
+    fn no_records_make_an_empty_picture_and_no_panic() {
+        assert!(!latency_profile(&[], "µs").into_string().contains("<path"));
+    }
+
+    #[test]
+    fn more_series_than_colours_can_be_told_apart() {
+        assert_eq!((class(1), class(7)), ("s1".to_owned(), "s1 dashed".to_owned()));
     }
 }

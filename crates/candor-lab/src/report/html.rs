@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 
 use super::digits::grouped;
-use super::{Summary, Threat, chart, ratio_to_kernel};
+use super::{Summary, Threat, chart};
 use crate::record::{Header, Record};
 
 const STYLE: &str = include_str!("page.css");
@@ -17,7 +17,7 @@ const PAPER_RATIO: &str = "about three times";
 /// The report as HTML text. It loads nothing from anywhere.
 #[must_use]
 pub fn html(records: &[Record]) -> String {
-    let summaries: Vec<Summary> = records.iter().map(Summary::of).collect();
+    let summaries = Summary::of_all(records);
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
@@ -32,7 +32,7 @@ pub fn html(records: &[Record]) -> String {
                     header {
                         p.eyebrow { "candor · latency report" }
                         h1 { (verdict(&summaries)) }
-                        @if let Some(first) = records.first() { p.lead { (lead(&first.header)) } }
+                        @for lead in leads(records) { p.lead { (lead) } }
                     }
                     section {
                         h2 { "Latency profile" }
@@ -40,12 +40,12 @@ pub fn html(records: &[Record]) -> String {
                             "How many frames took at least this long. The vertical axis is logarithmic, so the few slow "
                             "frames at the bottom right are as easy to see as the thousands at the top left."
                         }
-                        figure { (chart::latency_profile(&summaries, time_unit(records))) }
+                        figure { (chart::legend(&summaries)) (chart::latency_profile(&summaries, time_unit(records))) }
                         p #readout .readout aria-live="polite" { "Point at the figure to read it." }
                     }
                     section { h2 { "Figures" } (table(records, &summaries)) }
                     section { h2 { "What to believe" } (threats(records)) }
-                    section { h2 { "How it was measured" } @for record in records.iter().take(1) { (method(&record.header)) } }
+                    section { h2 { "How it was measured" } @for record in conditions_of(records) { (method(&record.header)) } }
                     section { h2 { "Everything that was held constant" } @for record in records { (conditions(&record.header)) } }
                 }
                 script #data type="application/json" { (PreEscaped(data(&summaries))) }
@@ -58,13 +58,30 @@ pub fn html(records: &[Record]) -> String {
 
 /// The sentence that the page is about.
 fn verdict(summaries: &[Summary]) -> String {
-    let ratio = summaries.iter().find_map(|summary| Some((ratio_to_kernel(summaries, summary)?, summary)));
+    let ratio = summaries.iter().find_map(|summary| Some((summary.kernel_ratio?, summary)));
     match ratio {
         Some((ratio, summary)) => {
             format!("The {} gateway takes {ratio:.2} times as long as the kernel's", summary.engine)
         }
         None => "How long frames take through the gateway".to_owned(),
     }
+}
+
+/// One record for each set of conditions.
+fn conditions_of(records: &[Record]) -> Vec<&Record> {
+    let mut different: Vec<&Record> = Vec::new();
+    for record in records {
+        if !different.iter().any(|known| known.header.is_comparable_with(&record.header)) {
+            different.push(record);
+        }
+    }
+    different
+}
+
+fn leads(records: &[Record]) -> Vec<String> {
+    let mut leads: Vec<String> = conditions_of(records).iter().map(|record| lead(&record.header)).collect();
+    leads.dedup();
+    leads
 }
 
 fn lead(header: &Header) -> String {
@@ -99,7 +116,7 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
                 @for (row, unit) in units.iter().enumerate() {
                     tr.first[row == 0] {
                         @if row == 0 {
-                            th scope="row" rowspan=(units.len()) { span.key.(format!("s{index}")) {} (summary.device) }
+                            th scope="row" rowspan=(units.len()) { span.key.(chart::class(index)) {} (summary.device) }
                         }
                         td { (unit.name) }
                         @if row == 0 {
@@ -112,7 +129,7 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
                         }
                         @if row == 0 {
                             td.n rowspan=(units.len()) {
-                                @match ratio_to_kernel(summaries, summary) {
+                                @match summary.kernel_ratio {
                                     Some(ratio) => { strong { (format!("{ratio:.2}")) } }
                                     None => "–",
                                 }
@@ -122,7 +139,7 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
                 }
             } }
         } }
-        @if summaries.iter().any(|summary| ratio_to_kernel(summaries, summary).is_some()) {
+        @if summaries.iter().any(|summary| summary.kernel_ratio.is_some()) {
             p.note {
                 "The 2011 paper (section 3.7) found " em { (PAPER_RATIO) } " for a user-space gateway on its board. The ratio "
                 "depends on what both gateways share: the interrupts and the driver of real or emulated cards are in both "
@@ -149,13 +166,21 @@ fn units(header: &Header) -> Vec<Unit> {
 
 fn threats(records: &[Record]) -> Markup {
     let all: Vec<_> = records.iter().map(|record| (&record.header.device, Threat::all_of(record))).collect();
-    let virtual_time = records.iter().any(|record| record.header.instruction_ns.is_some());
+    let mut instructions: Vec<u32> = records.iter().filter_map(|record| record.header.instruction_ns).collect();
+    instructions.dedup();
+    let kinds = conditions_of(records).len();
     markup! {
         ul.trust {
-            @if virtual_time {
+            @for ns in &instructions {
                 li {
-                    "One nanosecond is one instruction of the emulated processor. There are no caches, no second core and "
+                    "One instruction of the emulated processor takes " (ns) " ns. There are no caches, no second core and "
                     "no idle states in it: compare the figures with each other, never with a stopwatch."
+                }
+            }
+            @if kinds > 1 {
+                li.threat {
+                    "These gateways were measured under " (kinds) " different sets of conditions: only those of the same "
+                    "set can be compared. Each is described below."
                 }
             }
             @for (device, threats) in &all { @for threat in threats { li.threat { strong { (device) } ": " (threat) "." } } }
@@ -213,8 +238,8 @@ fn data(summaries: &[Summary]) -> String {
             }),
         })
         .collect();
-    // A name could hold "</script>"; in JSON the slash may be escaped.
-    serde_json::to_string(&lines).expect("strings and numbers only").replace("</", "<\\/")
+    // A name could hold the end of the script, or "<!--"; in JSON any character may be escaped.
+    serde_json::to_string(&lines).expect("strings and numbers only").replace('<', "\\u003c")
 }
 
 #[cfg(test)]
@@ -225,7 +250,7 @@ mod tests {
     fn page() -> String {
         html(&[
             record("kernel", "kernel", &[Some(8000), Some(9000)]),
-            record("</script><b>", "read-write", &[Some(16_000), None]),
+            record("</script><!--<script>", "read-write", &[Some(16_000), None]),
         ])
     }
 
@@ -239,7 +264,7 @@ mod tests {
     #[test]
     fn the_page_loads_nothing_and_escapes_names() {
         let page = page();
-        for forbidden in ["http:", "https:", "<link", "src=", "@import", "</script><b>"] {
+        for forbidden in ["http:", "https:", "<link", "src=", "@import", "<!--"] {
             assert!(!page.contains(forbidden), "{forbidden}");
         }
     }

@@ -5,7 +5,7 @@ use candor_core::stats::{LatencyNs, Quantile, Series};
 use crate::record::Record;
 
 /// What a record says in one row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
     /// Name of the device under test.
     pub device: String,
@@ -19,6 +19,9 @@ pub struct Summary {
     pub figures: Option<Figures>,
     /// The latencies behind the figures.
     pub series: Option<Series>,
+    /// How many times the median of the kernel gateway the median is, if a kernel gateway was measured under the same
+    /// conditions and this is another one.
+    pub kernel_ratio: Option<f64>,
 }
 
 /// Order statistics of a series.
@@ -45,9 +48,24 @@ impl Figures {
 }
 
 impl Summary {
-    /// Sums a record up.
+    /// Sums each of these records up.
     #[must_use]
-    pub fn of(record: &Record) -> Self {
+    pub fn of_all(records: &[Record]) -> Vec<Self> {
+        let mut all: Vec<Self> = records.iter().map(Self::of).collect();
+        for index in 0..all.len() {
+            let header = &records[index].header;
+            let kernel = records
+                .iter()
+                .position(|record| record.header.engine == "kernel" && record.header.is_comparable_with(header));
+            let medians = kernel
+                .filter(|&kernel| kernel != index)
+                .and_then(|kernel| Some((all[index].figures?.p50, all[kernel].figures?.p50)));
+            all[index].kernel_ratio = medians.and_then(|(median, base)| median.ratio_to(base));
+        }
+        all
+    }
+
+    pub(super) fn of(record: &Record) -> Self {
         let series = Series::new(record.samples.iter().filter_map(|sample| sample.latency()).collect());
         let figures = series.as_ref().map(|series| Figures {
             min: series.min(),
@@ -63,19 +81,9 @@ impl Summary {
             lost: record.samples.iter().filter(|sample| sample.far_ns.is_none()).count(),
             figures,
             series,
+            kernel_ratio: None,
         }
     }
-}
-
-/// How many times the median of the first kernel gateway among these a summary's median is; `None` for that gateway
-/// itself, and where there is nothing to compare.
-#[must_use]
-pub fn ratio_to_kernel(all: &[Summary], of: &Summary) -> Option<f64> {
-    let kernel = all.iter().find(|summary| summary.engine == "kernel")?;
-    if std::ptr::eq(kernel, of) {
-        return None;
-    }
-    of.figures?.p50.ratio_to(kernel.figures?.p50)
 }
 
 #[cfg(test)]
@@ -112,12 +120,13 @@ pub(super) mod tests {
 
     #[test]
     fn the_ratio_is_that_of_the_medians() {
-        let all = [
-            Summary::of(&record("user", "read-write", &[Some(300)])),
-            Summary::of(&record("kernel", "kernel", &[Some(200)])),
-        ];
-        assert_eq!(ratio_to_kernel(&all, &all[0]), Some(1.5));
-        assert_eq!(ratio_to_kernel(&all, &all[1]), None);
-        assert_eq!(ratio_to_kernel(&all[..1], &all[0]), None);
+        let all = [record("user", "read-write", &[Some(300)]), record("kernel", "kernel", &[Some(200)])];
+        let ratios =
+            |records: &[Record]| Summary::of_all(records).iter().map(|one| one.kernel_ratio).collect::<Vec<_>>();
+        assert_eq!(ratios(&all), [Some(1.5), None]);
+        assert_eq!(ratios(&all[..1]), [None]);
+        let mut elsewhere = all.clone();
+        elsewhere[1].header.testbed = "uml".into();
+        assert_eq!(ratios(&elsewhere), [None, None]);
     }
 }

@@ -117,8 +117,8 @@ impl Bench for Interfaces {
         next(&self.receive, timeout)
     }
 
-    fn monitored(&mut self) -> io::Result<Option<Stamped>> {
-        next(&self.monitor, Duration::ZERO)
+    fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        next(&self.monitor, timeout)
     }
 }
 

@@ -25,12 +25,14 @@ struct Script {
     far: VecDeque<Stamped>,
     held: Option<Frame>,
     near: VecDeque<Stamped>,
+    slow: VecDeque<Stamped>,
+    monitor_is_slow: bool,
 }
 
 impl Script {
     fn new(fates: &[Fate]) -> Self {
-        let (far, near) = (VecDeque::new(), VecDeque::new());
-        Self { now: 5_000, fates: fates.to_vec(), sent: 0, far, held: None, near }
+        let (far, near, slow) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
+        Self { now: 5_000, fates: fates.to_vec(), sent: 0, far, held: None, near, slow, monitor_is_slow: false }
     }
 
     fn deliver(&mut self, frame: Frame, after: i64) {
@@ -49,7 +51,8 @@ impl Bench for Script {
 
     fn send(&mut self, frame: &Frame) -> io::Result<()> {
         self.now += 10;
-        self.near.push_back(Stamped { frame: *frame, at: RealtimeNs(self.now) });
+        let monitor = if self.monitor_is_slow { &mut self.slow } else { &mut self.near };
+        monitor.push_back(Stamped { frame: *frame, at: RealtimeNs(self.now) });
         if let Some(held) = self.held.take() {
             self.deliver(held, 1);
         }
@@ -75,7 +78,11 @@ impl Bench for Script {
         Ok(seen)
     }
 
-    fn monitored(&mut self) -> io::Result<Option<Stamped>> {
+    fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        if self.near.is_empty() && !timeout.is_zero() {
+            // The slow monitor of the test hands its frame over only to those who wait.
+            return Ok(self.slow.pop_front());
+        }
         Ok(self.near.pop_front())
     }
 }
@@ -106,6 +113,14 @@ fn every_frame_gets_its_own_latency() {
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200)]);
     assert_eq!((series.late_or_duplicate, series.foreign), (0, 0));
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
+fn a_monitor_that_is_slower_than_the_gateway_is_waited_for() {
+    let mut script = Script::new(&[Fate::Forward(300), Fate::Forward(100)]);
+    script.monitor_is_slow = true;
+    let series = measure(&mut script, &law(2), |_| {}).unwrap();
+    assert_eq!(latencies(&series), [Some(300), Some(100)]);
 }
 
 #[test]

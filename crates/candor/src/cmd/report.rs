@@ -61,7 +61,7 @@ fn read_one(file: &PathBuf) -> Result<Record, Box<dyn std::error::Error>> {
 }
 
 fn as_json(records: &[Record]) -> serde_json::Value {
-    let summaries: Vec<Summary> = records.iter().map(Summary::of).collect();
+    let summaries = Summary::of_all(records);
     let one = |record: &Record, summary: &Summary| {
         let figures: Option<serde_json::Map<String, serde_json::Value>> = summary.figures.map(|figures| {
             figures.columns().into_iter().map(|(name, latency)| (format!("{name}_ns"), latency.0.into())).collect()
@@ -71,7 +71,7 @@ fn as_json(records: &[Record]) -> serde_json::Value {
             "frames": summary.frames,
             "lost": summary.lost,
             "latency": figures,
-            "p50_ratio_to_kernel": report::ratio_to_kernel(&summaries, summary),
+            "p50_ratio_to_kernel": summary.kernel_ratio,
             "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     };

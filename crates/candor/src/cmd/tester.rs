@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use candor_io::schedule::{self, FifoPriority, Policy};
 use candor_lab::device::Device;
@@ -27,11 +28,11 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let law = law(&args.traffic, wire)?;
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     let mut devices = Vec::new();
-    for file in &args.gateways {
+    for (file, device) in args.gateways.iter().zip(device_names(&args.gateways)?) {
         let Some(engine) = GatewayFile::read(file)?.gateway().map(|loaded| loaded.plan.engine().name()) else {
             return Ok(Exit::No);
         };
-        devices.push((Some(file.as_path()), name_of(file), engine));
+        devices.push((Some(file.as_path()), device, engine));
     }
     if devices.is_empty() {
         devices.push((None, "external".to_owned(), "external"));
@@ -47,14 +48,12 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         let say = Say { device: &device, json: args.json };
         say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
         let running = file.map(|file| Device::start(&candor, file)).transpose()?;
-        // Only now: the gateway inherits the policy of the one who starts it.
-        let warnings = prepare(policy);
-        let record = measure(names, &law, header(&device, engine, names, &law, policy, warnings), &say)?;
-        schedule::set_policy(Policy::Normal)?;
+        let record = measure(names, &law, policy, header(&device, engine, names, &law), &say)
+            .map_err(|error| -> Box<dyn std::error::Error> { error })?;
+        let path = write(&args.records, &record)?;
         if let Some(running) = running {
             running.stop()?;
         }
-        let path = write(&args.records, &record)?;
         let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
         if lost > 0 && lost == record.samples.len() {
             exit = Exit::No;
@@ -88,12 +87,30 @@ pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>) -> Result<Law, Box<dyn
     Ok(law)
 }
 
+/// Measures on a thread of its own, whose scheduling policy ends with it: gateways inherit the policy of the thread
+/// that starts them.
 fn measure(
+    names: Names<'_>,
+    law: &Law,
+    policy: Policy,
+    mut header: Header,
+    say: &Say<'_>,
+) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
+    thread::scope(|scope| {
+        let measuring = scope.spawn(|| {
+            prepare(policy, &mut header);
+            series(names, law, header, say)
+        });
+        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+fn series(
     names: Names<'_>,
     law: &Law,
     mut header: Header,
     say: &Say<'_>,
-) -> Result<Record, Box<dyn std::error::Error>> {
+) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
     let mut interfaces = Interfaces::open(names)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
@@ -114,7 +131,7 @@ fn measure(
 /// With a processor to itself the tester comes first, so that it is never late. On a single one the gateway comes
 /// first: a tester that goes on running after it has sent would be measured as latency of the gateway.
 fn policy(wanted: PolicyArg) -> Policy {
-    let single = std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
+    let single = thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
     match wanted {
         PolicyArg::Fifo => FIFO,
         PolicyArg::Idle => Policy::Idle,
@@ -124,36 +141,46 @@ fn policy(wanted: PolicyArg) -> Policy {
 }
 
 /// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
-fn prepare(policy: Policy) -> Vec<String> {
-    let warn = |what: &str, result: io::Result<()>| result.err().map(|error| format!("{what}: {error}"));
-    [
-        warn("The tester has no real-time priority (needs CAP_SYS_NICE)", schedule::set_policy(policy)),
-        warn("The tester's memory is not locked (needs CAP_IPC_LOCK)", schedule::lock_memory()),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+fn prepare(policy: Policy, header: &mut Header) {
+    match schedule::set_policy(policy) {
+        Ok(()) => header.tester_policy = name_of_policy(policy),
+        Err(error) => {
+            header.warnings.push(format!("The tester has no real-time priority (needs CAP_SYS_NICE): {error}"));
+        }
+    }
+    if let Err(error) = schedule::lock_memory() {
+        header.warnings.push(format!("The tester's memory is not locked (needs CAP_IPC_LOCK): {error}"));
+    }
 }
 
-fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, policy: Policy, warnings: Vec<String>) -> Header {
+fn name_of_policy(policy: Policy) -> String {
+    match policy {
+        Policy::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+        Policy::Idle => "SCHED_IDLE".to_owned(),
+        Policy::Normal => "SCHED_OTHER".to_owned(),
+    }
+}
+
+/// A header without what only the measurement will tell.
+fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let variable = |name: &str| std::env::var(name).ok();
     Header {
         device: device.to_owned(),
         engine: engine.to_owned(),
-        testbed: std::env::var("CANDOR_TESTBED").unwrap_or_else(|_unset| "host".to_owned()),
-        instruction_ns: std::env::var("CANDOR_INSTRUCTION_NS").ok().and_then(|text| text.parse().ok()),
+        testbed: variable("CANDOR_TESTBED").unwrap_or_else(|| "host".to_owned()),
+        instruction_ns: variable("CANDOR_INSTRUCTION_NS").and_then(|text| text.parse().ok()),
+        topology: variable("CANDOR_TOPOLOGY"),
         kernel_release: kernel.trim().to_owned(),
+        platform: variable("CANDOR_PLATFORM").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        candor_version: env!("CARGO_PKG_VERSION").to_owned(),
         frame: law.template.to_string(),
         send: names.send.to_owned(),
         monitor: names.monitor.to_owned(),
         receive: names.receive.to_owned(),
         traffic: "one-at-a-time".to_owned(),
-        tester_policy: match policy {
-            Policy::Fifo(priority) => format!("SCHED_FIFO {priority}"),
-            Policy::Idle => "SCHED_IDLE".to_owned(),
-            Policy::Normal => "SCHED_OTHER".to_owned(),
-        },
+        tester_policy: name_of_policy(Policy::Normal),
         stamps: "kernel receive stamps (SO_TIMESTAMPNS)".to_owned(),
         gap_min_ns: nanoseconds(law.gap.0),
         gap_max_ns: nanoseconds(law.gap.1),
@@ -165,12 +192,23 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law, policy: Polic
         wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
-        warnings,
+        warnings: Vec::new(),
     }
 }
 
-fn name_of(file: &Path) -> String {
-    file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
+/// The names of gateways in tables and of their records: the stems of their files, which must differ.
+pub(super) fn device_names(files: &[PathBuf]) -> Result<Vec<String>, String> {
+    let mut names: Vec<String> = Vec::new();
+    for file in files {
+        let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        if names.contains(&name) {
+            return Err(format!(
+                "Two gateway files are called {name}; the second would overwrite the record of the first"
+            ));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {

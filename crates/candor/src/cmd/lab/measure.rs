@@ -2,7 +2,7 @@
 
 mod progress;
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use candor_lab::guest::{self, GuestSpec};
@@ -25,8 +25,10 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
             return Ok(Exit::No);
         }
     }
-    let names = guest_names(&args.gateways)?;
-    let found = tempfile::tempdir()?;
+    let devices = tester::device_names(&args.gateways)?;
+    let folder = args.records.display();
+    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
+    args.html.as_deref().map(probe).transpose()?;
     let mut spec = GuestSpec::new(
         Testbed::Icount,
         match args.topology {
@@ -34,14 +36,14 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
             TopologyArg::Kvaser => Topology::Kvaser,
         },
         guest::static_candor()?,
-        command(args.topology, &args.traffic, &names),
+        command(args.topology, &args.traffic, &guest_names(&args.gateways)),
     );
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
-    spec.out = Some(found.path().to_owned());
-    spec.environment.insert("CANDOR_INSTRUCTION_NS".to_owned(), (1 << spec.clock.exponent()).to_string());
+    spec.out = Some(args.records.clone());
+    spec.timeout = args.timeout;
 
-    let mut progress = Progress::new(names.len());
+    let mut progress = Progress::new(devices.len());
     let exit = guest::run(&spec, &mut progress);
     progress.clear();
     let exit = exit.inspect_err(super::show_console)?;
@@ -50,7 +52,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         render::err(&format!("candor: The tester in the guest ended with status {}\n", exit.status));
         return Ok(Exit::CouldNotRun);
     }
-    let records = store(found.path(), &args.records, &names)?;
+    let records = read(&args.records, &devices)?;
     // The time on the host's clock is news, not a result: it goes where progress goes.
     let platform = &exit.platform;
     render::err(&format!(
@@ -90,28 +92,23 @@ fn command(topology: TopologyArg, traffic: &TrafficArgs, gateways: &[String]) ->
     words
 }
 
-/// The gateway files as they are called in the guest's working directory; two of one name would be one file there.
-fn guest_names(files: &[PathBuf]) -> Result<Vec<String>, String> {
-    let mut names: Vec<String> = Vec::new();
-    for file in files {
-        let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        if names.contains(&name) {
-            return Err(format!("Two gateway files are called {name}; the records could not be told apart"));
-        }
-        names.push(name);
-    }
-    Ok(names)
+/// The gateway files as they are called in the guest's working directory.
+fn guest_names(files: &[PathBuf]) -> Vec<String> {
+    let name = |file: &PathBuf| file.file_name().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+    files.iter().map(name).collect()
 }
 
-/// Moves the records to where the user wants them, and reads them in the order of the gateways.
-fn store(from: &Path, to: &Path, gateways: &[String]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
-    fs::create_dir_all(to).map_err(|error| format!("Cannot make the folder {}: {error}", to.display()))?;
+/// A report that cannot be written should be known before the gateways are measured for it.
+fn probe(html: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().create(true).append(true).open(html);
+    opened.map(drop).map_err(|error| format!("Cannot write {}: {error}", html.display()))
+}
+
+/// The records that the guest has left, in the order of the gateways.
+fn read(folder: &Path, devices: &[String]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
-    for gateway in gateways {
-        let stem = Path::new(gateway).file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let name = format!("{stem}.{RECORD_EXTENSION}");
-        fs::copy(from.join(&name), to.join(&name)).map_err(|error| format!("The guest left no {name}: {error}"))?;
-        records.extend(report::read(&to.join(&name))?);
+    for device in devices {
+        records.extend(report::read(&folder.join(format!("{device}.{RECORD_EXTENSION}")))?);
     }
     Ok(records)
 }

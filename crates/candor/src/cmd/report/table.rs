@@ -4,15 +4,15 @@ use std::fmt::Write as _;
 
 use candor_core::stats::LatencyNs;
 use candor_lab::record::{Header, Record};
-use candor_lab::report::{Summary, Threat, ratio_to_kernel};
+use candor_lab::report::{Summary, Threat};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// The table, the ratios beside the paper's, and what to believe less.
 pub(super) fn text(records: &[Record]) -> String {
-    let summaries: Vec<Summary> = records.iter().map(Summary::of).collect();
+    let summaries = Summary::of_all(records);
     let mut text = format!("{}\n", table(records, &summaries));
     for summary in &summaries {
-        if let Some(ratio) = ratio_to_kernel(&summaries, summary) {
+        if let Some(ratio) = summary.kernel_ratio {
             writeln!(
                 text,
                 "{}: p50 is {ratio:.2} times the kernel gateway's (2011 paper, section 3.7: about three times)",
