@@ -31,8 +31,9 @@ impl Filter {
         Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
-    /// Whether frames of both formats match because the mask does not compare the format, although it compares
-    /// identifier bits: `123:7FF` is also for the 29-bit identifier 00000123 and 1FFFF923, and for remote frames.
+    /// Whether frames of both formats match (inverted: do not match) because the mask does not compare the format,
+    /// although it compares identifier bits: `123:7FF` is also for the 29-bit identifier 00000123 and 1FFFF923, and
+    /// for remote frames.
     ///
     /// [`Filter::tightened`] is what was probably meant.
     #[must_use]

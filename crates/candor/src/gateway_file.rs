@@ -2,10 +2,10 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::config::{self, Loaded, MAX_FILE_BYTES};
+use candor_core::config::{self, Loaded, MAX_FILE_BYTES, code};
 
 use crate::render::{self, Source};
 
@@ -21,13 +21,13 @@ pub(crate) struct GatewayFile {
 /// A file that cannot be read.
 #[derive(Debug)]
 pub(crate) struct ReadError {
-    path: PathBuf,
+    name: String,
     source: io::Error,
 }
 
 impl std::fmt::Display for ReadError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cannot read {}", self.path.display())
+        write!(f, "Cannot read {}", self.name)
     }
 }
 
@@ -48,8 +48,10 @@ impl GatewayFile {
         } else {
             (path.display().to_string(), File::open(path).and_then(at_most))
         };
-        let bytes = bytes.map_err(|source| ReadError { path: path.to_owned(), source })?;
-        Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) })
+        match bytes {
+            Ok(bytes) => Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) }),
+            Err(source) => Err(ReadError { name, source }),
+        }
     }
 
     /// The gateway; if there is none, every finding has been written to standard error.
@@ -65,14 +67,17 @@ impl GatewayFile {
     }
 }
 
-/// How many of what: `5 errors, 1 warning`.
+/// How many of what: `5 errors, 1 warning`. That there are more is a line, but no finding of its own.
 pub(crate) fn tally(findings: &[Diagnostic]) -> String {
-    let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-    match (count(Severity::Error), count(Severity::Warning)) {
+    let is_more = |finding: &Diagnostic| [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&finding.code);
+    let listed = || findings.iter().filter(|finding| !is_more(finding));
+    let count = |severity| listed().filter(|finding| finding.severity == severity).count();
+    let counted = match (count(Severity::Error), count(Severity::Warning)) {
         (0, warnings) => plural(warnings, "warning"),
         (errors, 0) => plural(errors, "error"),
         (errors, warnings) => format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
-    }
+    };
+    if findings.iter().any(is_more) { format!("{counted} and more") } else { counted }
 }
 
 /// `1 route`, `2 routes`, `2 buses`.

@@ -11,8 +11,26 @@ use std::io::{self, IsTerminal, Write};
 /// Unlike `print!` this gives back the error of a closed pipe, which `main` does not take for a failure.
 pub(crate) fn out(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    stdout.write_all(text.as_bytes())?;
-    stdout.flush()
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(|source| io::Error::new(source.kind(), OutError { source }))
+}
+
+/// Standard output that takes nothing more, within an [`io::Error`] of the same kind.
+#[derive(Debug)]
+struct OutError {
+    source: io::Error,
+}
+
+impl std::fmt::Display for OutError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Cannot write to standard output")
+    }
+}
+
+impl std::error::Error for OutError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 /// Writes to standard error. Where that is closed too, nobody is left to tell.

@@ -54,6 +54,18 @@ fn bytes_that_are_no_gateway_file() {
 }
 
 #[test]
+fn the_line_that_there_are_more_is_not_counted() {
+    let routes: String =
+        (0..150).map(|route| format!("[[route]]\nname = \"r{route}\"\nfrom = \"a\"\nto = \"c\"\n")).collect();
+    let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
+    let run = candor_with_input(FINDINGS, &["check", "-"], text.as_bytes());
+    assert_eq!(run.stderr.matches("error[E0401]").count(), 100);
+    let end = "error[E0107]: There are more findings, which are not listed\n--> standard input\n\n\
+               standard input: not valid: 100 errors and more\n";
+    assert!(run.stderr.ends_with(end), "{}", run.stderr);
+}
+
+#[test]
 fn byte_order_marks_and_carriage_returns_are_no_mistakes() {
     let text = fs::read_to_string(format!("{FINDINGS}/../../../../examples/03-modify.toml")).unwrap();
     for text in [format!("\u{feff}{text}"), text.replace('\n', "\r\n")] {

@@ -1,7 +1,7 @@
 //! `candor generate`: what the definition of the command line says, for shells and for `man`.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use clap::{Command, CommandFactory};
 
@@ -22,9 +22,32 @@ pub(crate) fn run(command: &GenerateCommand) -> Outcome {
     Ok(Exit::Fine)
 }
 
-fn man(dir: &Path) -> Result<(), std::io::Error> {
-    fs::create_dir_all(dir)?;
-    clap_mangen::generate_to(visible(&Cli::command()), dir)
+fn man(dir: &Path) -> Result<(), ManError> {
+    let written = if dir.exists() && !dir.is_dir() {
+        Err(io::ErrorKind::NotADirectory.into())
+    } else {
+        fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(visible(&Cli::command()), dir))
+    };
+    written.map_err(|source| ManError { dir: dir.to_owned(), source })
+}
+
+/// A folder that takes no man pages.
+#[derive(Debug)]
+struct ManError {
+    dir: PathBuf,
+    source: io::Error,
+}
+
+impl std::fmt::Display for ManError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Cannot write man pages to {}", self.dir.display())
+    }
+}
+
+impl std::error::Error for ManError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
 }
 
 /// The command without what is hidden: completions would offer the hidden commands too.

@@ -86,7 +86,15 @@ fn inside(text: &str, span: &Span) -> Span {
 }
 
 fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
-    [code::FILE_TOO_LARGE, code::LINE_TOO_LONG, code::NO_BUS, code::NO_ROUTE].contains(&finding.code)
+    let codes = [
+        code::FILE_TOO_LARGE,
+        code::LINE_TOO_LONG,
+        code::NO_BUS,
+        code::NO_ROUTE,
+        code::TOO_MANY,
+        code::TOO_MANY_WARNINGS,
+    ];
+    codes.contains(&finding.code)
 }
 
 fn json_finding(source: &Source, finding: &Diagnostic) -> Value {

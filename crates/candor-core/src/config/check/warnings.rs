@@ -7,15 +7,25 @@ use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::quote;
 use crate::config::spec::{Spanned, Spec};
 use crate::filter::{CAN_INV_FILTER, Filter};
+use crate::frame::CAN_RTR_FLAG;
 use crate::plan::{Formats, Route};
 
 pub(super) fn filter(written: &Spanned<String>, filter: Filter, findings: &mut Findings) {
     if filter.is_loose() {
-        let message = format!("Filter {} takes 11-bit and 29-bit frames, and remote frames", quote(&written.value));
+        let (is_inverted, compares_remote) = (filter.id & CAN_INV_FILTER != 0, filter.mask & CAN_RTR_FLAG != 0);
+        let does = if is_inverted { "holds back" } else { "takes" };
+        let remote = if compares_remote { "" } else { ", and remote frames" };
+        let kind = if compares_remote && filter.id & CAN_RTR_FLAG != 0 { "remote" } else { "data" };
+        let only = if is_inverted {
+            format!("to hold back {kind} frames of one format only")
+        } else {
+            format!("for {kind} frames of one format")
+        };
+        let message = format!("Filter {} {does} 11-bit and 29-bit frames{remote}", quote(&written.value));
         findings.report(
             Diagnostic::warning(code::LOOSE_FILTER, written.span.clone(), message)
                 .label("the mask does not compare the format")
-                .help(format!("for data frames of one format write \"{}\"", filter.tightened())),
+                .help(format!("{only} write \"{}\"", filter.tightened())),
         );
     }
     if filter.id & CAN_INV_FILTER != 0 && filter.mask == 0 {

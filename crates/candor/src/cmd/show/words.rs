@@ -78,19 +78,24 @@ pub(super) fn frames(route: &Route) -> String {
     };
     let identifier = match (width.is_empty(), bits) {
         (true, 0) => String::new(),
-        (true, bits) => {
-            format!(" with an identifier that is {} in the bits {}", number(id & bits, bits), number(bits, bits))
-        }
+        (true, CAN_SFF_MASK) => format!(" whose identifier ends in the 11 bits {}", number(id & bits, bits)),
+        (true, bits) => format!(" whose identifier is {} in the bits {}", number(id & bits, bits), number(bits, bits)),
         (false, bits) => {
             let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
             format!(" with {}", identifiers(width, id & bits & all_bits, bits & all_bits, all_bits))
         }
     };
+    // Where the mask does not compare the format, the identifier may still be too large for one.
+    let both = match (width.is_empty() && bits != 0, id & bits > CAN_SFF_MASK) {
+        (false, _) => "",
+        (true, false) => "11-bit and 29-bit ",
+        (true, true) => "29-bit ",
+    };
     match (is_inverted, mask) {
         (false, 0) => format!("every {format}frame"),
         (true, 0) => "no frame at all".to_owned(),
-        (false, _) => format!("{format}{kind}frames{identifier}"),
-        (true, _) => format!("every {format}frame but {kind}frames{identifier}"),
+        (false, _) => format!("{format}{both}{kind}frames{identifier}"),
+        (true, _) => format!("every {format}frame except {both}{kind}frames{identifier}"),
     }
 }
 
@@ -204,5 +209,34 @@ fn byte_at(position: i8) -> String {
         -1 => "the last byte".to_owned(),
         position if position < 0 => format!("byte {} from the end", position.unsigned_abs()),
         position => format!("byte {position}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_in_words() {
+        for (filter, words) in [
+            ("0:0", "every frame"),
+            ("0~0", "no frame at all"),
+            ("123", "data frames with the 11-bit identifier 123"),
+            ("400:C0000700", "data frames with the 11-bit identifiers 400 to 4FF"),
+            ("123~C00007FF", "every frame except data frames with the 11-bit identifier 123"),
+            ("123:7FF", "11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
+            ("123~7FF", "every frame except 11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
+            ("120~7F0", "every frame except 11-bit and 29-bit frames whose identifier is 120 in the bits 7F0"),
+            ("123:400007FF", "11-bit and 29-bit data frames whose identifier ends in the 11 bits 123"),
+            ("18FEF100:1FFFFF00", "29-bit frames whose identifier is 18FEF100 in the bits 1FFFFF00"),
+            ("00000000~80000000", "every frame except frames with a 29-bit identifier"),
+        ] {
+            let file = format!(
+                "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\n\
+                 to = \"b\"\nmatch = \"{filter}\"\n"
+            );
+            let plan = candor_core::config::load(file.as_bytes()).unwrap().plan;
+            assert_eq!(frames(&plan.routes()[0]), words, "{filter}");
+        }
     }
 }
