@@ -19,6 +19,15 @@ pub struct Archive<'cache> {
     configuration: PathBuf,
 }
 
+/// What [`Archive::refresh`] leaves.
+#[derive(Debug)]
+pub enum Lists {
+    /// Lists of today.
+    Fresh,
+    /// Older ones, and why there are no newer ones.
+    Old(PackageError),
+}
+
 /// One version of a package that can be had.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
@@ -103,12 +112,12 @@ impl<'cache> Archive<'cache> {
     ///
     /// # Errors
     /// [`PackageError::NoNetwork`] if they cannot be had and there are no older ones.
-    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<(), PackageError> {
+    pub fn refresh(&self, observer: &mut dyn Observer) -> Result<Lists, PackageError> {
         match apt::age_of_lists(self.cache) {
-            Some(age) if age < apt::LISTS_KEEP => Ok(()),
-            None => self.update(observer),
+            Some(age) if age < apt::LISTS_KEEP => Ok(Lists::Fresh),
+            None => self.update(observer).map(|()| Lists::Fresh),
             // Old lists are better than none on a machine that is off the network.
-            Some(_) => self.update(observer).or(Ok(())),
+            Some(_) => Ok(self.update(observer).map_or_else(Lists::Old, |()| Lists::Fresh)),
         }
     }
 

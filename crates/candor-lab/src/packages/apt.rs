@@ -17,6 +17,8 @@ use crate::observer::Observer;
 pub(super) const LISTS_KEEP: Duration = Duration::from_secs(24 * 60 * 60);
 /// The file that is touched when the lists are complete.
 const STAMP: &str = "apt/updated";
+/// Between the complaints of a program.
+const SEPARATOR: &str = "; ";
 const POLL: Duration = Duration::from_millis(100);
 
 /// Writes sources and settings of the private root. Returns the configuration file.
@@ -77,20 +79,38 @@ pub(super) fn age_of_lists(cache: &Cache) -> Option<Duration> {
 
 /// Fetches the lists. A mirror without backports is asked again without them.
 pub(super) fn update(cache: &Cache, configuration: &Path) -> Result<(), PackageError> {
-    let sources = cache.path("apt/candor.sources");
-    let arguments = ["update", "--quiet=2"];
-    if let Err(error) = run(cache, "apt-get", Some(configuration), &arguments, Path::new("/")) {
-        let all = fs::read_to_string(&sources).map_err(file(&sources))?;
-        let without = sources::without_backports(&all);
-        let backports_only = matches!(&error, PackageError::Failed { message, .. } if message.contains("-backports"));
-        if !backports_only || without == all {
-            return Err(no_network(error));
-        }
-        write_if_changed(&sources, &without)?;
-        run(cache, "apt-get", Some(configuration), &arguments, Path::new("/")).map_err(no_network)?;
-    }
+    let fetch = || run(cache, "apt-get", Some(configuration), &["update", "--quiet=2"], Path::new("/")).map(drop);
+    update_with(&cache.path("apt/candor.sources"), fetch)?;
     let stamp = cache.path(STAMP);
     fs::write(&stamp, "").map_err(file(&stamp))
+}
+
+/// The sources are left without backports only if that helps.
+fn update_with(sources: &Path, fetch: impl Fn() -> Result<(), PackageError>) -> Result<(), PackageError> {
+    let Err(error) = fetch() else { return Ok(()) };
+    let all = fs::read_to_string(sources).map_err(file(sources))?;
+    let without = sources::without_backports(&all);
+    let backports_only = matches!(&error, PackageError::Failed { message, .. } if blames_backports_only(message));
+    if !backports_only || without == all {
+        return Err(no_network(error));
+    }
+    write_if_changed(sources, &without)?;
+    fetch().or_else(|second| {
+        write_if_changed(sources, &all)?;
+        Err(no_network(second))
+    })
+}
+
+/// Whether everything that apt could not get belongs to backports. A dead network fails for the other suites too.
+fn blames_backports_only(message: &str) -> bool {
+    const FETCH: &str = "Failed to fetch ";
+    const RELEASE: &str = "does not have a Release file";
+    let mut blamed = message.split(SEPARATOR).filter_map(|said| match said.split_once(FETCH) {
+        Some((_, rest)) => rest.split_whitespace().next(),
+        None => said.contains(RELEASE).then_some(said),
+    });
+    let first = blamed.next().is_some_and(|what| what.contains("-backports"));
+    first && blamed.all(|what| what.contains("-backports"))
 }
 
 /// A line of `apt-cache madison`: `package | version | URI suite/component architecture Packages`.
@@ -202,7 +222,7 @@ fn finished(cache: &Cache, program: &'static str, output: Output) -> Result<Vec<
         text.lines().filter_map(|line| line.strip_prefix("E: ").or_else(|| line.strip_prefix("W: "))).collect();
     let message = match said.as_slice() {
         [] => text.lines().last().unwrap_or("no reason given").trim().to_owned(),
-        lines => lines.join("; "),
+        lines => lines.join(SEPARATOR),
     };
     Err(PackageError::Failed { program, message })
 }
@@ -261,6 +281,55 @@ mod tests {
             "'http://mirror.example/q/qemu_7.2%2bb3_amd64.deb' qemu-system-x86_1%3a7.2+b3_amd64.deb 9281168 MD5Sum:aa";
         assert_eq!(wanted(line), Some(Wanted { request: "qemu-system-x86=1:7.2+b3".into(), bytes: 9_281_168 }));
         assert_eq!(wanted("Reading package lists..."), None);
+    }
+
+    fn failed(message: &str) -> PackageError {
+        PackageError::Failed { program: "apt-get", message: message.to_owned() }
+    }
+
+    /// Updates sources that have backports; `fetch` gets them and says what apt would.
+    fn update(fetch: impl Fn(&str) -> Result<(), PackageError>) -> (Result<(), PackageError>, bool) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("candor.sources");
+        fs::write(&path, "Suites: bookworm\n\nSuites: bookworm-backports\n\n").unwrap();
+        let result = update_with(&path, || fetch(&fs::read_to_string(&path).unwrap()));
+        (result, fs::read_to_string(&path).unwrap().contains("-backports"))
+    }
+
+    #[test]
+    fn a_mirror_without_backports_is_used_without_them() {
+        for message in [
+            "The repository 'http://mirror.example/debian bookworm-backports Release' does not have a Release file.",
+            "Failed to fetch http://mirror.example/dists/bookworm-backports/InRelease  404  Not Found; Some index files \
+             failed to download. They have been ignored, or old ones used instead.",
+        ] {
+            let (result, kept) =
+                update(|sources| if sources.contains("-backports") { Err(failed(message)) } else { Ok(()) });
+            assert!(result.is_ok() && !kept, "{message}");
+        }
+    }
+
+    #[test]
+    fn a_dead_network_is_no_mirror_without_backports() {
+        let message = "Failed to fetch http://mirror.example/dists/bookworm/InRelease  Could not connect; Failed to \
+                       fetch http://mirror.example/dists/bookworm-backports/InRelease  Unable to connect";
+        let calls = std::cell::Cell::new(0);
+        let (result, kept) = update(|_| {
+            calls.set(calls.get() + 1);
+            Err(failed(message))
+        });
+        assert!(matches!(result, Err(PackageError::NoNetwork { .. })) && kept);
+        assert_eq!(calls.get(), 1);
+    }
+
+    #[test]
+    fn backports_come_back_if_leaving_them_out_does_not_help() {
+        let (result, kept) = update(|sources| {
+            let suite = if sources.contains("-backports") { "bookworm-backports" } else { "bookworm" };
+            Err(failed(&format!("Failed to fetch http://mirror.example/dists/{suite}/InRelease  Timed out")))
+        });
+        let Err(PackageError::NoNetwork { message }) = result else { panic!("{result:?}") };
+        assert!(message.contains("/bookworm/") && kept);
     }
 
     #[test]
