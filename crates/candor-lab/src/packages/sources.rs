@@ -12,7 +12,10 @@ pub enum SourcesError {
     #[error("This machine does not say which Debian release it is (VERSION_CODENAME in /etc/os-release)")]
     NoCodename,
     /// No source for the release.
-    #[error("No package source of this machine has the Debian release {codename}; candor needs its main archive")]
+    #[error(
+        "No package source of this machine has the Debian release {codename}, by that name or as stable, testing or \
+         unstable; candor needs its main archive"
+    )]
     NoMainArchive {
         /// The release.
         codename: String,
@@ -25,8 +28,20 @@ struct Source {
     uris: Vec<String>,
     suites: Vec<String>,
     components: Vec<String>,
-    /// A key ring's path, or a whole key with its line breaks.
-    signed_by: Option<String>,
+    /// Those of [`OPTIONS`] that it has.
+    options: Vec<(&'static str, String)>,
+}
+
+/// What is taken along of a source besides its place: the keys it is checked with, and the checks that are off. One-line
+/// notation has the same names in lower case.
+const OPTIONS: [&str; 3] = ["Signed-By", "Trusted", "Check-Valid-Until"];
+
+/// The release of this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Release<'a> {
+    codename: &'a str,
+    /// Testing and unstable have no number, and no backports.
+    released: bool,
 }
 
 /// The folder with apt's sources, from its settings.
@@ -48,7 +63,7 @@ pub(super) fn etc_folder(settings: &str) -> PathBuf {
 /// The sources of the private root for this machine.
 pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let codename = codename(&release).ok_or(SourcesError::NoCodename)?;
+    let release = this_release(&release).ok_or(SourcesError::NoCodename)?;
     let mut configured = parse_lines(&fs::read_to_string(etc.join("sources.list")).unwrap_or_default());
     let mut parts: Vec<PathBuf> = match fs::read_dir(etc.join("sources.list.d")) {
         Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
@@ -63,7 +78,7 @@ pub(super) fn of_machine(etc: &Path) -> Result<String, SourcesError> {
             _ => {}
         }
     }
-    derive(&configured, codename)
+    derive(&configured, release)
 }
 
 /// The same sources, less the backports.
@@ -72,25 +87,48 @@ pub(super) fn without_backports(text: &str) -> String {
     text.split_inclusive("\n\n").filter(keep).collect()
 }
 
-fn codename(release: &str) -> Option<&str> {
-    let value = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="))?.trim().trim_matches('"');
-    (!value.is_empty()).then_some(value)
+fn this_release(os_release: &str) -> Option<Release<'_>> {
+    let value = |name: &str| {
+        let line = os_release.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))?;
+        Some(line.trim().trim_matches('"')).filter(|value| !value.is_empty())
+    };
+    Some(Release { codename: value("VERSION_CODENAME")?, released: value("VERSION_ID").is_some() })
 }
 
-/// The release, its updates and its security fixes as configured, and its backports from the same archive.
-fn derive(configured: &[Source], codename: &str) -> Result<String, SourcesError> {
-    let main = |source: &&Source| source.suites.iter().any(|suite| suite == codename) && has_main(source);
-    let archive =
-        configured.iter().find(main).ok_or_else(|| SourcesError::NoMainArchive { codename: codename.to_owned() })?;
+/// The release, its updates and its security fixes as configured, and the backports of a stable one from the same
+/// archive.
+fn derive(configured: &[Source], release: Release<'_>) -> Result<String, SourcesError> {
+    let (archive, base) = main_archive(configured, release)
+        .ok_or_else(|| SourcesError::NoMainArchive { codename: release.codename.to_owned() })?;
     let mut text = String::new();
-    let wanted = ["", "-updates", "-security"].map(|suffix| format!("{codename}{suffix}"));
+    let belongs = |suite: &str| {
+        [base, release.codename]
+            .iter()
+            .any(|name| suite.strip_prefix(name).is_some_and(|suffix| matches!(suffix, "" | "-updates" | "-security")))
+    };
     for source in configured.iter().filter(|source| has_main(source)) {
-        for suite in source.suites.iter().filter(|suite| wanted.contains(suite)) {
+        for suite in source.suites.iter().filter(|suite| belongs(suite)) {
             stanza(&mut text, source, suite);
         }
     }
-    stanza(&mut text, archive, &format!("{codename}-backports"));
+    if release.released && !UNRELEASED.contains(&base) {
+        stanza(&mut text, archive, &format!("{base}-backports"));
+    }
     Ok(text)
+}
+
+/// Suites that change all the time.
+const UNRELEASED: [&str; 3] = ["testing", "unstable", "sid"];
+
+/// The source that has the release, and under which name. A machine may have several suites, the others for a few
+/// packages: its own name counts most, then what it is.
+fn main_archive<'a>(configured: &'a [Source], release: Release<'a>) -> Option<(&'a Source, &'a str)> {
+    let stable = release.released.then_some("stable");
+    let names = [Some(release.codename), stable].into_iter().flatten().chain(UNRELEASED);
+    names.into_iter().find_map(|name| {
+        let has = |source: &&Source| has_main(source) && source.suites.iter().any(|suite| suite == name);
+        Some((configured.iter().find(has)?, name))
+    })
 }
 
 fn has_main(source: &Source) -> bool {
@@ -98,13 +136,15 @@ fn has_main(source: &Source) -> bool {
 }
 
 fn stanza(text: &mut String, source: &Source, suite: &str) {
-    let written = write!(
-        text,
-        "Types: deb\nURIs: {}\nSuites: {suite}\nComponents: main\nArchitectures: amd64\n",
-        source.uris.join(" ")
-    );
-    let signed_by = source.signed_by.as_deref().map_or(Ok(()), |keys| writeln!(text, "Signed-By: {keys}"));
-    written.and(signed_by).and_then(|()| text.write_str("\n")).expect("writing to a String cannot fail");
+    let uris = source.uris.join(" ");
+    let mut add = |name: &str, value: &str| {
+        writeln!(text, "{name}: {value}").expect("writing to a String cannot fail");
+    };
+    let fixed =
+        [("Types", "deb"), ("URIs", &uris), ("Suites", suite), ("Components", "main"), ("Architectures", "amd64")];
+    fixed.into_iter().for_each(|(name, value)| add(name, value));
+    source.options.iter().for_each(|(name, value)| add(name, value));
+    text.push('\n');
 }
 
 /// One-line notation: `deb [option=value …] URI suite component…`.
@@ -120,10 +160,15 @@ fn parse_line(line: &str) -> Option<Source> {
         None => ("", line),
     };
     let mut words = rest.split_whitespace().map(str::to_owned);
-    let signed_by = options.split_whitespace().find_map(|option| option.strip_prefix("signed-by="));
-    let signed_by = signed_by.map(|keys| keys.replace(',', " "));
+    let option = |wanted: &str| {
+        let written = options.split_whitespace().filter_map(|option| option.split_once('='));
+        let (_, value) = { written }.find(|(name, _)| name.eq_ignore_ascii_case(wanted))?;
+        // Several values are separated by commas here and by blanks in stanzas.
+        Some(value.replace(',', " "))
+    };
+    let options = taken_along(option);
     let (uri, suite) = (words.next()?, words.next()?);
-    usable(&uri).then(|| Source { uris: vec![uri], suites: vec![suite], components: words.collect(), signed_by })
+    usable(&uri).then(|| Source { uris: vec![uri], suites: vec![suite], components: words.collect(), options })
 }
 
 /// deb822 notation: stanzas of `Name: value`, with continuation lines.
@@ -150,9 +195,12 @@ fn parse_stanza(lines: &[&str]) -> Option<Source> {
         return None;
     }
     let uris: Vec<String> = words("URIs").into_iter().filter(|uri| usable(uri)).collect();
-    let source =
-        Source { uris, suites: words("Suites"), components: words("Components"), signed_by: field("Signed-By") };
+    let source = Source { uris, suites: words("Suites"), components: words("Components"), options: taken_along(field) };
     (!source.uris.is_empty()).then_some(source)
+}
+
+fn taken_along(value: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
+    OPTIONS.into_iter().filter_map(|name| Some((name, value(name)?))).collect()
 }
 
 /// A medium that must be put into a drive is no archive to take kernels from.
@@ -164,16 +212,27 @@ fn usable(uri: &str) -> bool {
 mod tests {
     use super::*;
 
+    const BOOKWORM: Release<'_> = Release { codename: "bookworm", released: true };
+    const TRIXIE: Release<'_> = Release { codename: "trixie", released: true };
+    const FORKY: Release<'_> = Release { codename: "forky", released: false };
+
+    fn suites(text: &str) -> Vec<&str> {
+        text.lines().filter_map(|line| line.strip_prefix("Suites: ")).collect()
+    }
+
     #[test]
     fn both_notations_give_the_same_sources() {
         let lines = "# comment\n\
-            deb [arch=amd64 signed-by=/keys/a.gpg] http://mirror.example/debian trixie main contrib # why\n\
+            deb [arch=amd64 signed-by=/keys/a.gpg,/keys/b.gpg trusted=yes check-valid-until=no] http://mirror.example/debian trixie main contrib # why\n\
             deb-src http://mirror.example/debian trixie main\n\
             deb cdrom:[Debian]/ trixie main\n";
         let stanzas = "Types: deb deb-src\n# comment\nURIs: http://mirror.example/debian\nSuites: trixie\n\
-            Components: main\n contrib\nSigned-By: /keys/a.gpg\n\n\
+            Components: main\n contrib\nSigned-By: /keys/a.gpg /keys/b.gpg\nTrusted: yes\n\
+            Check-Valid-Until: no\n\n\
             Enabled: no\nTypes: deb\nURIs: http://off.example/\nSuites: trixie\nComponents: main\n";
-        assert_eq!(derive(&parse_lines(lines), "trixie"), derive(&parse_stanzas(stanzas), "trixie"));
+        let text = derive(&parse_lines(lines), TRIXIE).unwrap();
+        assert_eq!(Ok(&text), derive(&parse_stanzas(stanzas), TRIXIE).as_ref());
+        assert!(text.contains("Signed-By: /keys/a.gpg /keys/b.gpg\nTrusted: yes\nCheck-Valid-Until: no\n\n"), "{text}");
     }
 
     #[test]
@@ -182,9 +241,8 @@ mod tests {
             Components: main\nSigned-By:\n -----BEGIN KEY-----\n .\n abc\n\n\
             Types: deb\nURIs: http://mirror.example/security\nSuites: bookworm-security\nComponents: main\n\n\
             Types: deb\nURIs: https://other.example/\nSuites: nodistro\nComponents: main\n";
-        let text = derive(&parse_stanzas(stanzas), "bookworm").unwrap();
-        let suites: Vec<&str> = text.lines().filter_map(|line| line.strip_prefix("Suites: ")).collect();
-        assert_eq!(suites, ["bookworm", "bookworm-updates", "bookworm-security", "bookworm-backports"]);
+        let text = derive(&parse_stanzas(stanzas), BOOKWORM).unwrap();
+        assert_eq!(suites(&text), ["bookworm", "bookworm-updates", "bookworm-security", "bookworm-backports"]);
         assert!(text.contains("Signed-By: \n -----BEGIN KEY-----\n .\n abc\n"));
         assert!(!text.contains("other.example"));
         let without = without_backports(&text);
@@ -194,9 +252,34 @@ mod tests {
     #[test]
     fn other_distributions_are_refused() {
         let sources = parse_lines("deb http://mirror.example/other jammy main\n");
-        assert_eq!(derive(&sources, "trixie"), Err(SourcesError::NoMainArchive { codename: "trixie".into() }));
-        assert_eq!(codename("ID=x\nVERSION_CODENAME=\"bookworm\"\n"), Some("bookworm"));
-        assert_eq!(codename("ID=x\n"), None);
+        assert_eq!(derive(&sources, TRIXIE), Err(SourcesError::NoMainArchive { codename: "trixie".into() }));
+    }
+
+    #[test]
+    fn releases_have_numbers() {
+        assert_eq!(this_release("ID=x\nVERSION_ID=\"12\"\nVERSION_CODENAME=\"bookworm\"\n"), Some(BOOKWORM));
+        assert_eq!(this_release("PRETTY_NAME=\"forky/sid\"\nVERSION_CODENAME=forky\n"), Some(FORKY));
+        assert_eq!(this_release("ID=x\n"), None);
+    }
+
+    #[test]
+    fn other_names_of_the_release_stay_as_they_are() {
+        let with = |names: &[&str]| {
+            let line = |name: &&str| format!("deb http://mirror.example/debian {name} main\n");
+            parse_lines(&names.iter().map(line).collect::<String>())
+        };
+        let derived = |names: &[&str], release| derive(&with(names), release).unwrap();
+        let stable = ["stable", "stable-updates", "trixie-security", "sid"];
+        assert_eq!(
+            suites(&derived(&stable, TRIXIE)),
+            ["stable", "stable-updates", "trixie-security", "stable-backports"]
+        );
+        assert_eq!(suites(&derived(&["sid", "trixie"], TRIXIE)), ["trixie", "trixie-backports"]);
+        assert_eq!(suites(&derived(&["testing", "testing-security"], FORKY)), ["testing", "testing-security"]);
+        assert_eq!(suites(&derived(&["unstable"], FORKY)), ["unstable"]);
+        assert_eq!(suites(&derived(&["sid"], TRIXIE)), ["sid"]);
+        assert_eq!(suites(&derived(&["forky"], FORKY)), ["forky"]);
+        assert!(derive(&with(&["stable"]), FORKY).is_err());
     }
 
     #[test]
