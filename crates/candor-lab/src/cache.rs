@@ -1,10 +1,12 @@
 //! The folder in which everything that was downloaded stays.
 
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
+
+use crate::observer::Observer;
 
 /// `$XDG_CACHE_HOME/candor`.
 #[derive(Clone, Debug)]
@@ -62,11 +64,17 @@ impl Cache {
     ///
     /// # Errors
     /// [`CacheError::Unusable`] if the folder cannot be made or written.
-    pub fn lock(&self) -> Result<CacheLock, CacheError> {
+    pub fn lock(&self, observer: &mut dyn Observer) -> Result<CacheLock, CacheError> {
         self.create("")?;
         let path = self.path("lock");
         let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(unusable(&path))?;
-        file.lock().map_err(unusable(&path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                observer.stage("Waiting for another candor that is fetching");
+                file.lock().map_err(unusable(&path))?;
+            }
+            result => result.map_err(io::Error::from).map_err(unusable(&path))?,
+        }
         let unfinished = self.path(UNFINISHED);
         match fs::remove_dir_all(&unfinished) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(unusable(&unfinished)(error)),
@@ -121,19 +129,46 @@ fn unusable(path: &Path) -> impl FnOnce(io::Error) -> CacheError {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+    use crate::observer::Silent;
+
+    /// Passes stages on.
+    struct Stages(mpsc::Sender<String>);
+
+    impl Observer for Stages {
+        fn stage(&mut self, stage: &str) {
+            self.0.send(stage.to_owned()).unwrap();
+        }
+    }
+
+    #[test]
+    fn who_waits_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::at(folder.path().join("candor"));
+        let (tell, hear) = mpsc::channel();
+        let held = cache.lock(&mut Stages(tell.clone())).unwrap();
+        assert!(hear.try_recv().is_err());
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| cache.lock(&mut Stages(tell)).map(drop));
+            assert_eq!(hear.recv().unwrap(), "Waiting for another candor that is fetching");
+            drop(held);
+            waiting.join().unwrap().unwrap();
+        });
+    }
 
     #[test]
     fn half_done_work_is_cleared_and_finished_work_stays() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().join("candor"));
-        let lock = cache.lock().unwrap();
+        let lock = cache.lock(&mut Silent).unwrap();
         let work = cache.workshop(&lock).unwrap();
         fs::write(work.path().join("file"), "1").unwrap();
         let target = cache.publish(&lock, work.path(), "kernels/one").unwrap();
         let abandoned = cache.workshop(&lock).unwrap().keep();
         drop(lock);
-        drop(cache.lock().unwrap());
+        drop(cache.lock(&mut Silent).unwrap());
         assert!(!abandoned.exists());
         assert_eq!(fs::read_to_string(target.join("file")).unwrap(), "1");
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::{Cache, CacheError};
 use crate::observer::Observer;
-use crate::packages::{Archive, PackageError};
+use crate::packages::{Archive, Lists, PackageError};
 
 /// Which laboratory a guest runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,6 +77,15 @@ pub struct CachedKernel {
     /// Where it is.
     #[serde(skip)]
     folder: PathBuf,
+}
+
+/// What [`list`] finds.
+#[derive(Debug)]
+pub struct KernelList {
+    /// The kernels.
+    pub kernels: Vec<Kernel>,
+    /// Why kernels may be missing, or older than what the archive has.
+    pub doubt: Option<KernelError>,
 }
 
 /// Why a kernel cannot be had.
@@ -146,18 +155,26 @@ impl CachedKernel {
 /// All kernels that the archive of this machine offers, and those that are cached though it no longer does.
 ///
 /// # Errors
-/// [`KernelError::Packages`] if nothing is cached and the archive cannot be reached.
-pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<Vec<Kernel>, KernelError> {
-    let cached = cached_kernels(cache);
-    let offered = (|| {
-        let lock = cache.lock()?;
+/// Any [`KernelError`] if nothing is cached and the archive is of no use.
+pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<KernelList, KernelError> {
+    list_of(cached_kernels(cache), || {
+        let lock = cache.lock(observer)?;
         let archive = Archive::open(cache, &lock)?;
-        archive.refresh(observer)?;
-        catalog::offered(&archive)
-    })();
-    let mut kernels = match offered {
-        Err(error) if cached.is_empty() => return Err(error.into()),
-        offered => offered.unwrap_or_default(),
+        let lists = archive.refresh(observer)?;
+        Ok((catalog::offered(&archive)?, lists))
+    })
+}
+
+/// [`list`], of these cached kernels and of what the archive offers.
+fn list_of(
+    cached: Vec<CachedKernel>,
+    offered: impl FnOnce() -> Result<(Vec<Kernel>, Lists), KernelError>,
+) -> Result<KernelList, KernelError> {
+    let (mut kernels, doubt) = match offered() {
+        Ok((kernels, Lists::Fresh)) => (kernels, None),
+        Ok((kernels, Lists::Old(error))) => (kernels, Some(error.into())),
+        Err(error) if cached.is_empty() => return Err(error),
+        Err(error) => (Vec::new(), Some(error)),
     };
     for present in cached {
         match kernels.iter_mut().find(|kernel| kernel.name == present.name) {
@@ -178,7 +195,7 @@ pub fn list(cache: &Cache, observer: &mut dyn Observer) -> Result<Vec<Kernel>, K
             }),
         }
     }
-    Ok(kernels)
+    Ok(KernelList { kernels, doubt })
 }
 
 /// The kernel of this name, or the usual one of the laboratory, from the cache or else from the archive.
@@ -194,7 +211,7 @@ pub fn obtain(
     if let Some(kernel) = find_cached(cache, testbed, name) {
         return Ok(kernel);
     }
-    let lock = cache.lock()?;
+    let lock = cache.lock(observer)?;
     // Another candor may have fetched it while this one waited.
     if let Some(kernel) = find_cached(cache, testbed, name) {
         return Ok(kernel);
@@ -334,4 +351,40 @@ fn remove(path: &Path) -> Result<(), KernelError> {
 fn file(path: &Path) -> impl FnOnce(io::Error) -> KernelError {
     let path = path.to_owned();
     move |source| KernelError::File { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cached() -> CachedKernel {
+        CachedKernel {
+            name: "debian-6.1".to_owned(),
+            testbed: Testbed::Icount,
+            release: "6.1.0-1-amd64".to_owned(),
+            version: "6.1.1-1".to_owned(),
+            suite: "bookworm".to_owned(),
+            room: None,
+            layout: LAYOUT,
+            folder: PathBuf::new(),
+        }
+    }
+
+    fn no_network() -> PackageError {
+        PackageError::NoNetwork { message: "no".to_owned() }
+    }
+
+    #[test]
+    fn a_list_of_cached_kernels_says_why_it_has_no_others() {
+        let list = list_of(vec![cached()], || Err(no_network().into())).unwrap();
+        assert!(list.kernels.len() == 1 && list.kernels[0].cached);
+        assert!(matches!(list.doubt, Some(KernelError::Packages(_))));
+        assert!(list_of(Vec::new(), || Err(no_network().into())).is_err());
+    }
+
+    #[test]
+    fn old_lists_are_shown_with_the_reason() {
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Old(no_network())))).unwrap().doubt.is_some());
+        assert!(list_of(Vec::new(), || Ok((Vec::new(), Lists::Fresh))).unwrap().doubt.is_none());
+    }
 }

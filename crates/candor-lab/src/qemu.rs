@@ -52,7 +52,7 @@ impl Qemu {
         if let Ok(cached) = Self::cached(cache) {
             return Ok(cached);
         }
-        let lock = cache.lock()?;
+        let lock = cache.lock(observer)?;
         if let Ok(cached) = Self::cached(cache) {
             return Ok(cached);
         }

@@ -1,7 +1,9 @@
 //! `candor lab kernels`.
 
+use std::io;
+
 use candor_lab::cache::Cache;
-use candor_lab::kernel;
+use candor_lab::kernel::{self, Kernel, KernelList};
 use serde_json::json;
 
 use super::progress::Progress;
@@ -12,12 +14,20 @@ use crate::render;
 
 pub(crate) fn run(args: &LabKernelsArgs) -> Outcome {
     let mut progress = Progress::new();
-    let kernels = kernel::list(&Cache::of_user()?, &mut progress);
+    let list = kernel::list(&Cache::of_user()?, &mut progress);
     progress.clear();
-    let kernels = kernels?;
+    let KernelList { kernels, doubt } = list?;
+    print(args, &kernels)?;
+    if let Some(error) = doubt {
+        render::err("candor: this list may be out of date, and kernels that are not cached may be missing\n");
+        render::error_chain(&error);
+    }
+    Ok(Exit::Fine)
+}
+
+fn print(args: &LabKernelsArgs, kernels: &[Kernel]) -> io::Result<()> {
     if args.json {
-        render::out(&format!("{:#}\n", json!({ "kernels": kernels })))?;
-        return Ok(Exit::Fine);
+        return render::out(&format!("{:#}\n", json!({ "kernels": kernels })));
     }
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::NOTHING);
@@ -32,6 +42,5 @@ pub(crate) fn run(args: &LabKernelsArgs) -> Outcome {
             if kernel.cached { "yes" } else { "no" },
         ]);
     }
-    render::out(&format!("{table}\n"))?;
-    Ok(Exit::Fine)
+    render::out(&format!("{table}\n"))
 }
