@@ -73,8 +73,13 @@ impl<W: Write> Sender<W> {
     /// Writes one message. The payload must not exceed [`MAX_PAYLOAD_BYTES`].
     ///
     /// # Errors
-    /// `InvalidInput` if the payload is too long, or whatever the stream reports.
+    /// `InvalidInput` if the payload is too long or a file name is none, or whatever the stream reports.
     pub fn send(&mut self, message: &Message) -> io::Result<()> {
+        if let Message::File { name, .. } = message
+            && !is_file_name(name)
+        {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let (kind, payload) = encode(message);
         if payload.len() > MAX_PAYLOAD_BYTES {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -136,6 +141,13 @@ impl Receiver {
     }
 }
 
+/// Whether a file of this name can be sent: a line break ends the name, and no control character is worth the trouble
+/// that it makes on the host.
+#[must_use]
+pub fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.chars().any(char::is_control)
+}
+
 const EXIT: u8 = 1;
 const FAILED: u8 = 2;
 const FILE: u8 = 3;
@@ -147,10 +159,7 @@ fn encode(message: &Message) -> (u8, Vec<u8>) {
     match message {
         Message::Exit(status) => (EXIT, vec![*status]),
         Message::Failed(reason) => (FAILED, reason.clone().into_bytes()),
-        Message::File { name, bytes } => {
-            // A name never has a line break; one that has is refused by the receiver.
-            (FILE, [name.as_bytes(), b"\n", bytes].concat())
-        }
+        Message::File { name, bytes } => (FILE, [name.as_bytes(), b"\n", bytes].concat()),
         Message::Started => (STARTED, Vec::new()),
         Message::Stderr(bytes) => (STDERR, bytes.clone()),
         Message::Stdout(bytes) => (STDOUT, bytes.clone()),
@@ -164,7 +173,11 @@ fn decode(kind: u8, payload: &[u8]) -> Result<Message, ChannelError> {
         (FAILED, reason) => text(reason).map(Message::Failed),
         (FILE, bytes) => {
             let end = bytes.iter().position(|&byte| byte == b'\n').ok_or(ChannelError::Payload(kind))?;
-            Ok(Message::File { name: text(&bytes[..end])?, bytes: bytes[end + 1..].to_vec() })
+            let name = text(&bytes[..end])?;
+            if !is_file_name(&name) {
+                return Err(ChannelError::Payload(kind));
+            }
+            Ok(Message::File { name, bytes: bytes[end + 1..].to_vec() })
         }
         (STARTED, &[]) => Ok(Message::Started),
         (STDERR, bytes) => Ok(Message::Stderr(bytes.to_vec())),
@@ -185,7 +198,7 @@ mod tests {
         prop_oneof![
             any::<u8>().prop_map(Message::Exit),
             "\\PC*".prop_map(Message::Failed),
-            ("[a-z./ ]{0,20}", bytes()).prop_map(|(name, bytes)| Message::File { name, bytes }),
+            ("[a-z./ ]{1,20}", bytes()).prop_map(|(name, bytes)| Message::File { name, bytes }),
             Just(Message::Started),
             bytes().prop_map(Message::Stderr),
             bytes().prop_map(Message::Stdout),
@@ -220,6 +233,19 @@ mod tests {
             receiver.push(&MAGIC);
             receiver.push(&bytes);
             while let Ok(Some(_)) = receiver.next_message() {}
+        }
+    }
+
+    #[test]
+    fn file_names_without_line_breaks_only() {
+        let mut sender = Sender::begin(Vec::new()).unwrap();
+        for name in ["a\nb", "a\rb", "\0", ""] {
+            let message = Message::File { name: name.to_owned(), bytes: b"x".to_vec() };
+            assert_eq!(sender.send(&message).unwrap_err().kind(), io::ErrorKind::InvalidInput, "{name:?}");
+        }
+        assert_eq!(sender.stream, MAGIC);
+        for payload in [b"\nb".as_slice(), b"a\rb\nc"] {
+            assert_eq!(decode(FILE, payload), Err(ChannelError::Payload(FILE)));
         }
     }
 

@@ -18,7 +18,7 @@ use candor_io::guest;
 use candor_io::process::{self, Patience, Reaped};
 use candor_netlink::client::NetlinkError;
 
-use crate::channel::Message;
+use crate::channel::{Message, is_file_name};
 use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT};
 use outlet::Outlet;
 
@@ -42,6 +42,9 @@ pub enum InitError {
         /// Why.
         source: io::Error,
     },
+    /// A file that cannot be sent.
+    #[error("The command left a file with a line break or another control character in its name: {0:?}")]
+    FileName(String),
     /// A system call failed.
     #[error("{what}: {source}")]
     Kernel {
@@ -239,6 +242,9 @@ fn send_files(folder: &Path, prefix: &str, outlet: &Outlet) -> Result<(), InitEr
     for entry in entries {
         let path = entry.path();
         let name = format!("{prefix}{}", entry.file_name().to_string_lossy());
+        if !is_file_name(&name) {
+            return Err(InitError::FileName(name));
+        }
         let kind = entry.file_type().map_err(failed(&path))?;
         if kind.is_dir() {
             send_files(&path, &format!("{name}/"), outlet)?;
