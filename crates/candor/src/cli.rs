@@ -29,9 +29,6 @@ pub(crate) enum Command {
     Lab(LabCommand),
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// First process of a laboratory guest.
-    #[command(hide = true)]
-    GuestInit,
     /// Keeps a laboratory guest from outliving the candor that started it.
     #[command(hide = true)]
     Guard(GuardArgs),
@@ -39,7 +36,9 @@ pub(crate) enum Command {
 
 /// Say whether a gateway file is right, and everything that is wrong with it.
 ///
-/// Nothing is sent to the kernel. Exit status: 0 the file is valid, 1 it is not, 2 it could not be read.
+/// Nothing is sent to the kernel.
+///
+/// Exit status: 0 the file is valid, 1 it is not, 2 it could not be read.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The gateway file (candor.toml); - is standard input.
@@ -52,13 +51,15 @@ pub(crate) struct CheckArgs {
 /// Run the gateway of a file until SIGINT or SIGTERM.
 ///
 /// Prints what it did, and the counters of every route at the end. Leaves nothing behind.
+///
+/// Exit status: 0 it ran until the signal, 1 the file is not valid, 2 it could not run.
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
     /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: PathBuf,
     /// Print the counters at this interval, for example 1s or 500ms.
-    #[arg(long, value_name = "INTERVAL")]
-    pub(crate) stats: Option<String>,
+    #[arg(long, value_name = "INTERVAL", value_parser = parse_duration)]
+    pub(crate) stats: Option<Duration>,
     /// Run this engine instead of the one that the file names.
     #[arg(long)]
     pub(crate) engine: Option<EngineArg>,
@@ -76,11 +77,13 @@ pub(crate) enum EngineArg {
 }
 
 /// Show the gateway of a file: as a picture, as cangw commands, as a graph.
+///
+/// Exit status: 0 it was shown, 1 the file is not valid, 2 it could not be read.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: PathBuf,
-    /// Print the equivalent cangw commands.
+    /// Print the gateway in this form (default: tree).
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["dot", "json"])]
     pub(crate) form: Option<ShowForm>,
     /// Print a graph for Graphviz's dot.
@@ -103,6 +106,8 @@ pub(crate) enum ShowForm {
 ///
 /// Sends a tagged frame, waits for it on the far side, and takes the kernel's receive time stamps on the monitor and
 /// on the far side. Each gateway file given is started as a process of its own, measured and stopped.
+///
+/// Exit status: 0 it was measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
 pub(crate) struct TesterArgs {
     /// Gateway files to measure, one after another (or none: something else forwards the frames).
@@ -175,6 +180,8 @@ pub(crate) struct TrafficArgs {
 }
 
 /// Make the table and the report of recorded measurements.
+///
+/// Exit status: 0 they were made, 2 they could not be.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
     /// Record files or folders with records.
@@ -245,6 +252,9 @@ pub(crate) struct GuestArgs {
 ///
 /// The guest holds candor, the command if it is a program of this machine (with its libraries), and what --copy and
 /// --program bring. There is no shell in it unless you bring one.
+///
+/// Exit status: that of the command, 127 if the guest has no such command, 126 if it cannot be started, 128 and the
+/// number of the signal if one ended it; 2 if the laboratory could not run it.
 #[derive(Args, Debug)]
 pub(crate) struct LabRunArgs {
     #[command(flatten)]
@@ -275,6 +285,8 @@ pub(crate) struct LabKernelsArgs {
 /// Measure gateway files in the instruction-counted laboratory and report.
 ///
 /// Boots the icount guest once, measures every gateway with the same traffic, prints the table and writes the report.
+///
+/// Exit status: 0 it was measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
 pub(crate) struct LabMeasureArgs {
     /// Gateway files; their interfaces must be those of the topology's gateway (kvaser: can2 to can3, vcan: vcan0 to

@@ -27,7 +27,6 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Lab(command) => cmd::lab::run(&command),
         Command::Generate(command) => cmd::generate::run(&command),
-        Command::GuestInit => cmd::guest::init(),
         Command::Guard(args) => cmd::guest::guard(&args),
     };
     result

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use candor::candor;
 
-const HIDDEN: [&str; 2] = ["guest-init", "guard"];
+const HIDDEN: [&str; 1] = ["guard"];
 
 #[test]
 fn every_visible_command_has_a_man_page() {

@@ -19,10 +19,6 @@ pub(crate) fn called_by_kernel() -> Option<ExitCode> {
     init::is_modprobe().then(|| finish(init::modprobe().map_err(Into::into)))
 }
 
-pub(crate) fn init() -> Outcome {
-    Err("only the kernel of a laboratory guest starts this".into())
-}
-
 pub(crate) fn guard(args: &GuardArgs) -> Outcome {
     let duty =
         Duty { deadline: Duration::from_secs(args.seconds), command: &args.command, remove: args.remove.as_deref() };

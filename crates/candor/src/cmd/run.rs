@@ -6,7 +6,6 @@ mod report;
 use std::time::{Duration, Instant};
 
 use candor_core::plan::{Engine, Plan};
-use candor_core::units::parse_duration;
 use candor_engine::Gateway;
 use candor_io::signal::{EndingSignals, Signal};
 
@@ -23,7 +22,6 @@ use report::{Moment, Report};
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    let stats = args.stats.as_deref().map(interval).transpose()?;
     let file = GatewayFile::read(&args.file)?;
     let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
@@ -36,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // installed waits until they can be removed.
     let signals = EndingSignals::block()?;
     let report = Report::new(args.json, Output::start()?);
-    let outcome = forward(plan, file.source.name(), &signals, stats, &report);
+    let outcome = forward(plan, file.source.name(), &signals, args.stats, &report);
     report.finish();
     outcome
 }
@@ -86,10 +84,6 @@ fn following(due: Instant, interval: Duration, now: Instant) -> Instant {
         next if next > now => next,
         _ => now + interval,
     }
-}
-
-fn interval(text: &str) -> Result<Duration, String> {
-    parse_duration(text).map_err(|error| format!("Invalid value {text:?} for --stats: {error}"))
 }
 
 impl From<EngineArg> for Engine {
