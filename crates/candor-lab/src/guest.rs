@@ -174,6 +174,9 @@ fn run_on(
     if spec.topology == Topology::Kvaser && spec.testbed != Testbed::Icount {
         return Err(LabError::NoHardware(spec.topology));
     }
+    if let Some(out) = &spec.out {
+        make_out(out)?;
+    }
     let cache = Cache::of_user()?;
     let qemu = match spec.testbed {
         Testbed::Icount => Some(Qemu::obtain(&cache, observer)?),
@@ -312,6 +315,11 @@ fn exec_folder() -> Result<PathBuf, LabError> {
         .ok_or(LabError::NoExecFolder)
 }
 
+/// Makes the folder for the guest's files: before a guest runs for an hour and its results have no place.
+fn make_out(out: &Path) -> Result<(), LabError> {
+    fs::create_dir_all(out).and_then(|()| tempfile::tempfile_in(out)).map(drop).map_err(file(out))
+}
+
 fn file(path: &Path) -> impl Fn(io::Error) -> LabError {
     let path = path.to_owned();
     move |source| LabError::File { path: path.clone(), source }
@@ -342,11 +350,25 @@ mod tests {
     }
 
     #[test]
+    fn results_have_a_place_before_a_guest_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let new = folder.path().join("a/b");
+        make_out(&new).unwrap();
+        assert!(new.is_dir() && fs::read_dir(&new).unwrap().next().is_none());
+        let file = folder.path().join("file");
+        touch(&file).unwrap();
+        for out in [file.join("x"), file] {
+            assert!(matches!(make_out(&out), Err(LabError::File { path, .. }) if path == out));
+        }
+    }
+
+    #[test]
     fn a_command_learns_what_it_runs_on() {
         let counted = environment(Testbed::Icount, &platform(Some("7.2.22 (Debian \"x\")")));
         assert_eq!(counted["CANDOR_INSTRUCTION_NS"], "8");
         let said = r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":"7.2.22 (Debian \"x\")"}"#;
         assert_eq!(counted["CANDOR_PLATFORM"], said);
+        assert!(counted.keys().eq(GuestSpec::OWN_VARIABLES));
         let uml = environment(Testbed::Uml, &platform(None));
         assert!(!uml.contains_key("CANDOR_INSTRUCTION_NS"));
         assert_eq!(uml["CANDOR_PLATFORM"], r#"{"kernel":"debian-6.1","kernel_version":"6.1.1-1","qemu":null}"#);

@@ -27,7 +27,7 @@ pub struct GuestSpec {
     pub files: Vec<(String, Vec<u8>)>,
     /// Kernel modules that the guest must not have.
     pub without_modules: Vec<String>,
-    /// Environment of the command, besides PATH, HOME and what begins with `CANDOR_`.
+    /// Environment of the command, besides [`GuestSpec::OWN_VARIABLES`].
     pub environment: BTreeMap<String, String>,
     /// Program and arguments, run as root in /root.
     pub command: Vec<String>,
@@ -61,6 +61,18 @@ impl ClockShift {
 }
 
 impl GuestSpec {
+    /// Variables that the laboratory sets, whatever [`GuestSpec::environment`] has.
+    pub const OWN_VARIABLES: [&str; 8] = [
+        "CANDOR_INSTRUCTION_NS",
+        "CANDOR_OUT",
+        "CANDOR_PLATFORM",
+        "CANDOR_TESTBED",
+        "CANDOR_TOPOLOGY",
+        "HOME",
+        "LD_LIBRARY_PATH",
+        "PATH",
+    ];
+
     /// A guest that runs this command and nothing else, for at most ten minutes.
     #[must_use]
     pub fn new(testbed: Testbed, topology: Topology, candor: PathBuf, command: Vec<String>) -> Self {

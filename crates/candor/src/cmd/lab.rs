@@ -42,12 +42,24 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     for file in &args.copy {
         std::fs::File::open(file).map_err(|error| format!("Cannot read {} for --copy: {error}", file.display()))?;
     }
-    for variable in &args.env {
-        let (name, value) =
-            variable.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {variable} has no ="))?;
+    for written in &args.env {
+        let (name, value) = variable(written)?;
         spec.environment.insert(name.to_owned(), value.to_owned());
     }
     Ok(spec)
+}
+
+/// A variable that the guest has not got yet.
+fn variable(written: &str) -> Result<(&str, &str), String> {
+    let (name, value) =
+        written.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {written} has no ="))?;
+    if name.is_empty() {
+        return Err(format!("--env takes NAME=VALUE, and {written} has no name"));
+    }
+    if GuestSpec::OWN_VARIABLES.contains(&name) {
+        return Err(format!("--env cannot set {name}: the laboratory does"));
+    }
+    Ok((name, value))
 }
 
 /// Shows what the guest's console said last, where that explains an error.
@@ -56,6 +68,20 @@ fn show_console(error: &LabError) {
         render::err("candor: the guest's console said last:\n");
         for line in error.console() {
             render::err(&format!("  | {line}\n"));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_of_the_laboratory_are_refused() {
+        assert_eq!(variable("A=b=c"), Ok(("A", "b=c")));
+        assert_eq!(variable("CANDOR_REQUIRE="), Ok(("CANDOR_REQUIRE", "")));
+        for written in ["PATH=/x", "HOME=", "CANDOR_OUT=/", "=x", "A"] {
+            assert!(variable(written).is_err(), "{written}");
         }
     }
 }
