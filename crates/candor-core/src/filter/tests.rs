@@ -110,3 +110,12 @@ fn loose_filters_ignore_the_format() {
     }
     assert_eq!(Filter::parse("123:7FF").unwrap().tightened().to_string(), "123:C00007FF");
 }
+
+#[test]
+fn masks_of_an_11_bit_identifier_may_have_bits_that_it_has_not() {
+    let normalised = |text| Filter::parse(text).unwrap().normalise();
+    for text in ["123:C0000FFF", "123:DFFFFFFF", "123"] {
+        assert_eq!(normalised(text), normalised("123:C00007FF"), "{text}");
+    }
+    assert!(Filter::parse("123:1FFFFFFF").is_err(), "without the format they would mean 29-bit frames");
+}
