@@ -178,11 +178,20 @@ pub fn reap(patience: Patience) -> io::Result<Reaped> {
     }
 }
 
-/// Whether programs may be run from this folder, that is, whether its file system lacks `noexec`.
+/// What a folder's file system can hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Whether programs may be run from it, that is, whether it lacks `noexec`.
+    pub allows_exec: bool,
+    /// How much this user can still write there. A file system without a limit has [`u64::MAX`].
+    pub free_bytes: u64,
+}
+
+/// The room of a folder.
 ///
 /// # Errors
 /// Whatever `statvfs()` reports.
-pub fn allows_exec(folder: &std::path::Path) -> io::Result<bool> {
+pub fn room(folder: &std::path::Path) -> io::Result<Room> {
     use std::os::unix::ffi::OsStrExt as _;
 
     let path = std::ffi::CString::new(folder.as_os_str().as_bytes())?;
@@ -191,7 +200,9 @@ pub fn allows_exec(folder: &std::path::Path) -> io::Result<bool> {
     check(unsafe { libc::statvfs(path.as_ptr(), info.as_mut_ptr()) })?;
     // SAFETY: the call succeeded, so it filled the structure.
     let info = unsafe { info.assume_init() };
-    Ok(info.f_flag & libc::ST_NOEXEC == 0)
+    // A tmpfs without a limit says that it has no blocks at all.
+    let free_bytes = if info.f_blocks == 0 { u64::MAX } else { info.f_bavail.saturating_mul(info.f_frsize) };
+    Ok(Room { allows_exec: info.f_flag & libc::ST_NOEXEC == 0, free_bytes })
 }
 
 /// Turns the `-1` of a system call into the error it stands for.
@@ -242,8 +253,9 @@ mod tests {
     }
 
     #[test]
-    fn the_root_folder_has_flags() {
-        assert!(allows_exec(std::path::Path::new("/")).is_ok());
-        assert!(allows_exec(std::path::Path::new("/no such folder")).is_err());
+    fn folders_have_room() {
+        assert!(room(&std::env::temp_dir()).unwrap().free_bytes > 0);
+        assert!(!room(std::path::Path::new("/proc")).unwrap().allows_exec);
+        assert!(room(std::path::Path::new("/no such folder")).is_err());
     }
 }

@@ -5,6 +5,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{self, Read as _};
+use std::net::Shutdown;
+use std::os::fd::AsFd as _;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -20,7 +24,7 @@ pub struct Duty<'a> {
     pub deadline: Duration,
     /// The guest's program and arguments. Descriptors from 3 on are handed through.
     pub command: &'a [OsString],
-    /// A folder to remove if candor goes first.
+    /// A folder to remove once candor is gone, or needs it no more.
     pub remove: Option<&'a Path>,
 }
 
@@ -38,7 +42,33 @@ pub enum Ending {
 /// The exit status by which a guard says that the deadline passed.
 pub const DEADLINE_STATUS: u8 = 124;
 
-/// Starts the guest and stays until nothing of it is left. Standard input is the line to candor: its end is candor's.
+impl Ending {
+    /// The exit status by which a guard says it: 128 and the number of the signal if one killed the guest.
+    #[must_use]
+    pub fn status(self) -> u8 {
+        match self {
+            Self::Abandoned => 0,
+            Self::Deadline => DEADLINE_STATUS,
+            Self::Itself(status) if status.success() => 0,
+            Self::Itself(status) => match status.signal().map(u8::try_from) {
+                Some(Ok(signal)) => KILLED_STATUS.saturating_add(signal),
+                _ => 1,
+            },
+        }
+    }
+}
+
+/// The signal that killed the guest, to judge by the exit status of its guard.
+#[must_use]
+pub fn killed_by(status: i32) -> Option<i32> {
+    let signal = status - i32::from(KILLED_STATUS);
+    (1..=64).contains(&signal).then_some(signal)
+}
+
+const KILLED_STATUS: u8 = 128;
+
+/// Starts the guest and stays until nothing of it is left and candor closes the line, which is standard input: its end
+/// is candor's. If the line is a socket, candor hears there that the guest has ended.
 ///
 /// # Errors
 /// If the guest cannot be started.
@@ -48,6 +78,8 @@ pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
     let (program, arguments) = duty.command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
     let mut command = Command::new(program);
     command.args(arguments).stdin(Stdio::null());
+    // User-mode Linux that panics ends its whole process group, and this process has more to do.
+    command.process_group(0);
     process::end_with_parent(&mut command);
     let mut guest = command.spawn()?;
 
@@ -69,11 +101,22 @@ pub fn keep(duty: &Duty<'_>) -> io::Result<Ending> {
         Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ending::Deadline,
     };
     end_descendants()?;
-    if let (Ending::Abandoned, Some(folder)) = (ending, duty.remove) {
+    if ending != Ending::Abandoned {
+        tell_candor()?;
+        while !matches!(hear.recv(), Ok(Ending::Abandoned) | Err(_)) {}
+    }
+    if let Some(folder) = duty.remove {
         // Candor may be removing it at this moment.
         let _ = fs::remove_dir_all(folder);
     }
     Ok(ending)
+}
+
+/// Closes this end of the line. Whoever gave something else than a socket waits for no news.
+fn tell_candor() -> io::Result<()> {
+    let line = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let _ = line.shutdown(Shutdown::Write);
+    Ok(())
 }
 
 /// Kills until no process is left that descends from this one, and takes the status of each: the machine's first
@@ -144,6 +187,18 @@ fn state_and_parent(stat: &str) -> Option<(char, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn signals_survive_the_way_to_candor() {
+        for raw in [7, 9, 64] {
+            assert_eq!(killed_by(Ending::Itself(ExitStatus::from_raw(raw)).status().into()), Some(raw));
+        }
+        let exited = |code: i32| Ending::Itself(ExitStatus::from_raw(code << 8)).status();
+        assert_eq!((exited(0), exited(3), exited(137)), (0, 1, 1));
+        for status in [0, 1, i32::from(DEADLINE_STATUS), 128, 193] {
+            assert_eq!(killed_by(status), None, "{status}");
+        }
+    }
 
     #[test]
     fn odd_names_do_not_confuse() {

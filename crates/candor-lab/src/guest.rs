@@ -112,8 +112,18 @@ pub enum LabError {
     #[error("There is no command to run")]
     NoCommand,
     /// No folder that is large enough and from which programs may run.
-    #[error("User-mode Linux needs a folder from which programs may be run; /dev/shm and TMPDIR are none")]
-    NoExecFolder,
+    #[error(
+        "User-mode Linux needs a folder with {} MiB free from which programs may be run; {} are none; the icount \
+         laboratory needs none (--testbed icount)",
+        .bytes >> 20,
+        .folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ")
+    )]
+    NoExecFolder {
+        /// How much is needed.
+        bytes: u64,
+        /// Where it was looked for.
+        folders: Vec<PathBuf>,
+    },
     /// A topology of emulated hardware in a laboratory that emulates none.
     #[error("The topology {} needs the icount laboratory", .0.name())]
     NoHardware(Topology),
@@ -208,16 +218,21 @@ fn run_on(
     observer.stage(&format!("Booting {} ({})", kernel.name, spec.testbed.name()));
     let command = match &qemu {
         Some(qemu) => command_line::icount(spec, qemu, &kernel, &files, socket.is_some()),
-        None => command_line::uml(&kernel, &files, &exec_folder()?, socket.is_some()),
+        None => {
+            let folders = vec!["/dev/shm".into(), std::env::temp_dir(), "/var/tmp".into()];
+            let memory = memory_folder(folders, command_line::UML_MEMORY_BYTES)?;
+            command_line::uml(&kernel, &files, &memory, socket.is_some())
+        }
     };
     let begin = Instant::now();
     let mut running = Running::start(spec, &command, &files, socket)?;
     let mut hearing = Hearing::new(spec.out.as_deref());
     let heard = listen(&mut running, &mut hearing, &files, begin, observer);
-    // Whatever happened: the guest's processes go before its folder.
+    // Whatever happened: the guest's processes go before its folder, and that goes before the guard does.
+    let last_lines = console::last_lines(&files.console);
     let ending = running.end();
     let boot = heard?;
-    let console = || console::last_lines(&files.console);
+    let console = || last_lines;
     match (hearing.outcome(), boot) {
         (Some(Ok(status)), Some(boot)) => Ok(GuestExit { status, wall: begin.elapsed(), boot, platform }),
         (Some(Err(reason)), _) => Err(LabError::Guest { reason, console: console() }),
@@ -304,15 +319,16 @@ fn contents(spec: &GuestSpec) -> Contents {
     }
 }
 
-/// Where user-mode Linux may keep its memory: it maps the file for execution.
-fn exec_folder() -> Result<PathBuf, LabError> {
-    let usable = |folder: &PathBuf| {
-        candor_io::process::allows_exec(folder).unwrap_or(false) && tempfile::tempfile_in(folder).is_ok()
+/// Where user-mode Linux may keep its memory: it maps the file for execution, and dies where there is no room for it.
+fn memory_folder(folders: Vec<PathBuf>, bytes: u64) -> Result<PathBuf, LabError> {
+    let usable = |folder: &&PathBuf| {
+        candor_io::process::room(folder).is_ok_and(|room| room.allows_exec && room.free_bytes >= bytes)
+            && tempfile::tempfile_in(folder).is_ok()
     };
-    [PathBuf::from("/dev/shm"), std::env::temp_dir(), PathBuf::from("/var/tmp")]
-        .into_iter()
-        .find(usable)
-        .ok_or(LabError::NoExecFolder)
+    match folders.iter().find(usable) {
+        Some(folder) => Ok(folder.clone()),
+        None => Err(LabError::NoExecFolder { bytes, folders }),
+    }
 }
 
 /// Makes the folder for the guest's files: before a guest runs for an hour and its results have no place.
@@ -347,6 +363,16 @@ mod tests {
         let mut spec = GuestSpec::new(testbed, Topology::Vcan, PathBuf::new(), vec!["candor".to_owned()]);
         spec.clock = ClockShift::new(3).unwrap();
         job(&spec, platform, None).environment
+    }
+
+    #[test]
+    fn memory_goes_where_there_is_room_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().to_owned();
+        let folders = || vec!["/no such folder".into(), "/proc".into(), here.clone()];
+        assert_eq!(memory_folder(folders(), 1).unwrap(), here);
+        let error = memory_folder(folders(), 1 << 60).unwrap_err();
+        assert!(matches!(error, LabError::NoExecFolder { .. }), "{error}");
     }
 
     #[test]

@@ -24,6 +24,8 @@ pub(super) struct Files {
 pub(super) struct CommandLine {
     pub(super) words: Vec<OsString>,
     pub(super) environment: Vec<(OsString, OsString)>,
+    /// The folder of the guest's memory, if it is in a file.
+    pub(super) memory: Option<PathBuf>,
 }
 
 /// Descriptors of the guest's program besides the standard streams.
@@ -87,13 +89,16 @@ pub(super) fn icount(
     add("-initrd", files.image.clone().into_os_string());
     add("-append", KERNEL_ARGUMENTS.into());
     words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(OsString::from));
-    CommandLine { words, environment }
+    CommandLine { words, environment, memory: None }
 }
 
 /// No console input, no random numbers of the host's making, no addresses that change, no self-tests that take half of
 /// the time to boot.
 const KERNEL_ARGUMENTS: &str = "console=ttyS0 panic=1 quiet tsc=reliable nokaslr norandmaps random.trust_cpu=off \
                                 random.trust_bootloader=off cryptomgr.notests";
+
+/// Memory of a guest in user-mode Linux. It is taken as it is used.
+pub(super) const UML_MEMORY_BYTES: u64 = 512 << 20;
 
 /// User-mode Linux: a program of its own, with its memory in a file that has no name.
 pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal: bool) -> CommandLine {
@@ -103,7 +108,7 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
         word.push(value);
         words.push(word);
     };
-    add("mem=512M", Path::new(""));
+    add(&format!("mem={}", UML_MEMORY_BYTES), Path::new(""));
     add("initrd=", &files.image);
     add("uml_dir=", &files.folder);
     let mut fixed = vec!["umid=guest".to_owned(), "con=null".to_owned(), "con0=null,fd:2".to_owned()];
@@ -113,7 +118,8 @@ pub(super) fn uml(kernel: &CachedKernel, files: &Files, memory: &Path, terminal:
     }
     fixed.extend(["quiet", "panic=1"].map(str::to_owned));
     words.extend(fixed.into_iter().map(OsString::from));
-    CommandLine { words, environment: vec![("TMPDIR".into(), memory.into())] }
+    let environment = vec![("TMPDIR".into(), memory.into())];
+    CommandLine { words, environment, memory: Some(memory.to_owned()) }
 }
 
 /// QEMU splits options at commas; a comma in a path is doubled.

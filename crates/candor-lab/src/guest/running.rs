@@ -1,21 +1,28 @@
 //! A guest that runs under its guard.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use candor_io::process;
 
-use super::command_line::{CommandLine, Files};
+use super::command_line::{CommandLine, Files, UML_MEMORY_BYTES};
 use super::{GuestSpec, LabError, file, touch};
-use crate::guard::DEADLINE_STATUS;
+use crate::guard::{DEADLINE_STATUS, killed_by};
 
 /// Dropped, it ends the guest and waits until nothing of it is left.
 #[derive(Debug)]
 pub(super) struct Running {
     guard: Child,
+    /// The guard closes its end when nothing of the guest is left, and waits for the end of this one.
+    line: UnixStream,
+    /// Where the guest's memory is, if it is in a file.
+    memory: Option<PathBuf>,
 }
 
 /// What the guard says about the end.
@@ -42,33 +49,37 @@ impl Running {
         guard.arg("guard").arg("--seconds").arg(spec.timeout.as_secs().max(1).to_string());
         guard.arg("--remove").arg(&files.folder).arg("--").args(&line.words);
         guard.env_clear().envs(line.environment.iter().cloned());
-        // Standard input is the line that tells the guard when this process is gone.
-        guard.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(console);
+        let (ours, theirs) = UnixStream::pair().map_err(file(&spec.candor))?;
+        ours.set_nonblocking(true).map_err(file(&spec.candor))?;
+        guard.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(console);
         process::give(&mut guard, given);
         let guard = guard.spawn().map_err(file(&spec.candor))?;
-        Ok(Self { guard })
+        Ok(Self { guard, line: ours, memory: line.memory.clone() })
     }
 
     pub(super) fn has_ended(&mut self) -> io::Result<bool> {
-        Ok(self.guard.try_wait()?.is_some())
+        match self.line.read(&mut [0]) {
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(false),
+            // A guard that was killed has closed its end too.
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => Ok(true),
+            read => read.map(|count| count == 0),
+        }
     }
 
-    /// Ends the guest if it still runs.
+    /// Ends the guest if it still runs. Its folder is gone afterwards.
     pub(super) fn end(mut self) -> Ending {
         self.finish().map_or_else(
             |error| Ending { at_deadline: false, reason: error.to_string() },
             |status| Ending {
                 at_deadline: status.code() == Some(i32::from(DEADLINE_STATUS)),
-                reason: match status.code() {
-                    Some(0) => "it switched itself off or restarted".to_owned(),
-                    _ => "the program that runs it ended with an error".to_owned(),
-                },
+                reason: reason(status, self.memory.as_deref(), is_short),
             },
         )
     }
 
     fn finish(&mut self) -> io::Result<ExitStatus> {
-        drop(self.guard.stdin.take());
+        // It is closed already if the guard was killed.
+        let _ = self.line.shutdown(Shutdown::Both);
         self.guard.wait()
     }
 }
@@ -77,5 +88,69 @@ impl Drop for Running {
     fn drop(&mut self) {
         // The guard has its own deadline if it does not answer.
         let _ = self.finish();
+    }
+}
+
+/// A folder that could not have held the memory of a guest that is gone.
+fn is_short(memory: &Path) -> bool {
+    process::room(memory).is_ok_and(|room| room.free_bytes < UML_MEMORY_BYTES)
+}
+
+/// Why a guest ended that should not have, from the status of its guard. User-mode Linux answers the SIGBUS of memory
+/// that is not there with SIGABRT, if it can.
+fn reason(guard: ExitStatus, memory: Option<&Path>, is_short: fn(&Path) -> bool) -> String {
+    const SIGABRT: i32 = 6;
+    const SIGBUS: i32 = 7;
+    const SIGKILL: i32 = 9;
+    match (guard.code(), guard.code().and_then(killed_by), memory) {
+        (Some(0), ..) => "it switched itself off or restarted".to_owned(),
+        (_, Some(signal @ (SIGABRT | SIGBUS)), Some(memory)) if signal == SIGBUS || is_short(memory) => {
+            format!("killed by {}: not enough memory in {}", signal_name(signal), memory.display())
+        }
+        (_, Some(SIGKILL), _) => "killed by SIGKILL: this machine may have run out of memory".to_owned(),
+        (_, Some(signal), _) => format!("killed by {}", signal_name(signal)),
+        (None, ..) => format!("its guard was killed by {}", signal_name(guard.signal().unwrap_or_default())),
+        _ => "the program that runs it ended with an error".to_owned(),
+    }
+}
+
+/// The signals by which a program ends that does something wrong, or that somebody ends.
+fn signal_name(signal: i32) -> String {
+    const NAMES: [(i32, &str); 11] = [
+        (1, "SIGHUP"),
+        (2, "SIGINT"),
+        (3, "SIGQUIT"),
+        (4, "SIGILL"),
+        (5, "SIGTRAP"),
+        (6, "SIGABRT"),
+        (7, "SIGBUS"),
+        (8, "SIGFPE"),
+        (9, "SIGKILL"),
+        (11, "SIGSEGV"),
+        (15, "SIGTERM"),
+    ];
+    let name = NAMES.iter().find(|(number, _)| *number == signal);
+    name.map_or_else(|| format!("signal {signal}"), |(_, name)| (*name).to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_signal_that_killed_a_guest_is_named() {
+        let guard = |code: i32| ExitStatus::from_raw(code << 8);
+        let shm = Some(Path::new("/dev/shm"));
+        let with_room = |status, memory| reason(status, memory, |_| false);
+        assert_eq!(with_room(guard(128 + 7), shm), "killed by SIGBUS: not enough memory in /dev/shm");
+        assert_eq!(with_room(guard(128 + 7), None), "killed by SIGBUS");
+        assert_eq!(with_room(guard(128 + 6), shm), "killed by SIGABRT");
+        assert_eq!(reason(guard(128 + 6), shm, |_| true), "killed by SIGABRT: not enough memory in /dev/shm");
+        assert_eq!(with_room(guard(128 + 11), shm), "killed by SIGSEGV");
+        assert_eq!(with_room(guard(128 + 40), shm), "killed by signal 40");
+        assert!(with_room(guard(128 + 9), shm).contains("out of memory"));
+        assert_eq!(with_room(ExitStatus::from_raw(15), shm), "its guard was killed by SIGTERM");
+        assert!(with_room(guard(0), shm).contains("switched itself off"));
+        assert!(with_room(guard(1), shm).contains("with an error"));
     }
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use candor_lab::guard::{self, DEADLINE_STATUS, Duty, Ending};
+use candor_lab::guard::{self, Duty};
 use candor_lab::init;
 
 use crate::cli::GuardArgs;
@@ -22,11 +22,7 @@ pub(crate) fn called_by_kernel() -> Option<ExitCode> {
 pub(crate) fn guard(args: &GuardArgs) -> Outcome {
     let duty =
         Duty { deadline: Duration::from_secs(args.seconds), command: &args.command, remove: args.remove.as_deref() };
-    Ok(match guard::keep(&duty)? {
-        Ending::Deadline => Exit::Guest(DEADLINE_STATUS),
-        Ending::Itself(status) if !status.success() => Exit::No,
-        Ending::Abandoned | Ending::Itself(_) => Exit::Fine,
-    })
+    Ok(Exit::Guest(guard::keep(&duty)?.status()))
 }
 
 fn finish(result: Result<(), Box<dyn std::error::Error>>) -> ExitCode {
