@@ -1,8 +1,9 @@
-//! `docs/config.md` against the code.
+//! `docs/config.md` and the README against the code.
 
 use candor_core::config::code;
 
 const REFERENCE: &str = include_str!("../../../docs/config.md");
+const README: &str = include_str!("../../../README.md");
 
 #[test]
 fn every_code_is_explained_and_none_else() {
@@ -16,11 +17,13 @@ fn every_code_is_explained_and_none_else() {
 }
 
 #[test]
-fn the_gateways_in_it_are_valid() {
-    let blocks: Vec<_> = REFERENCE.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
-    assert!(!blocks.is_empty());
-    for block in blocks {
-        let loaded = candor_core::config::load(block.as_bytes());
-        assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
+fn the_gateways_in_them_are_valid() {
+    for text in [REFERENCE, README] {
+        let blocks: Vec<_> = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+        assert!(!blocks.is_empty());
+        for block in blocks {
+            let loaded = candor_core::config::load(block.as_bytes());
+            assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
+        }
     }
 }
