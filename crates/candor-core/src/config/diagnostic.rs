@@ -1,5 +1,6 @@
 //! What is wrong with a file, where, and what to do about it. Rendering is the binary's business.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Byte range in the text of the file.
@@ -97,6 +98,8 @@ impl Position {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Diagnostic>,
+    /// How many of each severity are in the list.
+    kept: BTreeMap<Severity, usize>,
     /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
     pub(crate) torn: bool,
     /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
@@ -106,12 +109,15 @@ pub(crate) struct Findings {
 /// More findings than this are not listed: after so many the file is something else than a gateway.
 pub(crate) const MAX_FINDINGS: usize = 100;
 
-/// Findings to keep before sorting. More than are listed, because the walk is not in the order of the file.
+/// Findings of one severity to keep before sorting. More than are listed, because the walk is not in the order of the
+/// file; each severity by itself, because no number of warnings may hide an error.
 const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        if !self.is_full() {
+        let kept = self.kept.entry(diagnostic.severity).or_default();
+        if *kept < MAX_KEPT {
+            *kept += 1;
             self.list.push(diagnostic);
         }
     }
@@ -121,9 +127,9 @@ impl Findings {
         self.broken.push(span);
     }
 
-    /// Whether more findings are not kept, so that no effort should go into them.
+    /// Whether no more errors are kept, so that no effort should go into finding them.
     pub(crate) fn is_full(&self) -> bool {
-        self.list.len() >= MAX_KEPT
+        self.kept.get(&Severity::Error).is_some_and(|&kept| kept >= MAX_KEPT)
     }
 
     pub(crate) fn has_errors(&self) -> bool {

@@ -395,3 +395,23 @@ proptest! {
         promises::hold(&bytes);
     }
 }
+
+#[test]
+fn no_number_of_warnings_hides_an_error() {
+    let mut text = String::from("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n");
+    for number in 0..1200 {
+        text += &format!("[[route]]\nname = \"r{number}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+    }
+    text += "[[route]]\nname = \"self\"\nfrom = \"a\"\nto = \"a\"\n";
+    let findings = load(text.as_bytes()).unwrap_err();
+    assert!(findings.iter().any(|finding| finding.code == "E0402"), "{:?}", findings.last());
+}
+
+#[test]
+fn empty_sections_are_no_sections() {
+    for text in ["bus = {}\nroute = []\n", "route = []\n[bus.a]\ninterface = \"can0\"\n"] {
+        let findings = load(text.as_bytes()).unwrap_err();
+        assert!(findings.iter().any(|finding| finding.code == "E0205"), "{findings:?}");
+        promises::hold(text.as_bytes());
+    }
+}

@@ -49,11 +49,11 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
         match entry.key {
             "engine" => spec.engine = entry.string("\"kernel\" or \"read-write\"", findings),
             "bus" => {
-                spec.sections.bus = true;
+                spec.sections.bus |= !is_empty(entry.value.get_ref());
                 buses(&entry, &mut spec, findings);
             }
             "route" => {
-                spec.sections.route = true;
+                spec.sections.route |= !is_empty(entry.value.get_ref());
                 routes(&entry, &mut spec.routes, findings);
             }
             STRAY_ROUTE if has_strays => {
@@ -79,6 +79,15 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
     }
     spec.routes.sort_by_key(|route| route.header.start);
     spec
+}
+
+/// `bus = {}` and `route = []` are as good as nothing.
+fn is_empty(value: &DeValue<'_>) -> bool {
+    match value {
+        DeValue::Array(array) => array.is_empty(),
+        DeValue::Table(table) => table.is_empty(),
+        _ => false,
+    }
 }
 
 fn buses(entry: &Entry<'_>, spec: &mut Spec, findings: &mut Findings) {
