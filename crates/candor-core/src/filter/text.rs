@@ -136,16 +136,15 @@ impl FilterTextErrorKind {
                  other places, are not routed"
                     .into()
             }
+            // Only the mask is told, so that the advice holds for inverted filters and remote frames too.
             Self::ExtendedMaskOnStandardId { id, mask } => format!(
-                "write {id:03X}:{:08X} for the 11-bit identifier or {id:08X}:{:08X} for the 29-bit one",
+                "write the mask {:08X} for the 11-bit identifier, or the identifier {id:08X} and the mask {:08X} for the \
+                 29-bit one",
                 DATA_FRAMES | (mask & CAN_SFF_MASK),
                 DATA_FRAMES | mask
             ),
-            Self::StandardMaskOnExtendedId { id, mask } => {
-                format!(
-                    "write the mask with 8 digits; {id:08X}:{:08X} compares these bits and the format",
-                    DATA_FRAMES | mask
-                )
+            Self::StandardMaskOnExtendedId { mask, .. } => {
+                format!("write the mask with 8 digits: {:08X} compares these bits and the format", DATA_FRAMES | mask)
             }
             Self::ErrorFrameMask { mask } => match mask & !CAN_ERR_FLAG {
                 0 => "error frames stay on the bus they were reported on; leave this route out".into(),

@@ -84,8 +84,9 @@ fn help_names_what_to_write() {
     assert_eq!(help("1234"), "write 00001234 for a 29-bit identifier");
     assert_eq!(
         help("123:1FFFFFFF"),
-        "write 123:C00007FF for the 11-bit identifier or 00000123:DFFFFFFF for the 29-bit one"
+        "write the mask C00007FF for the 11-bit identifier, or the identifier 00000123 and the mask DFFFFFFF for the 29-bit one"
     );
+    assert_eq!(help("12345678~7FF"), "write the mask with 8 digits: C00007FF compares these bits and the format");
     assert_eq!(help("0:FFFFFFFF"), "write DFFFFFFF to leave them out");
     assert!(help("FFFFFFFF").contains("error frames") && help("#FFFFFFFF").contains("error frames"));
     assert_eq!(help("100-1FF"), "write 100:C0000700 for the same identifiers");
