@@ -159,8 +159,14 @@ fn fields(operation: Operation, operand: &Operand, formats: Formats) -> Vec<Stri
 }
 
 fn identifier(operation: Operation, id: u32) -> String {
-    let (bits, is_eff) = (id & CAN_EFF_MASK, id & CAN_EFF_FLAG != 0);
-    let remote = if id & CAN_RTR_FLAG == 0 { "" } else { ", in a remote frame" };
+    let (bits, is_eff, is_rtr) = (id & CAN_EFF_MASK, id & CAN_EFF_FLAG != 0, id & CAN_RTR_FLAG != 0);
+    let remote = match (operation, is_rtr) {
+        (Operation::And, true) | (Operation::Or | Operation::Xor | Operation::Set, false) => "",
+        (Operation::And, false) => "; remote frames become data frames",
+        (Operation::Or, true) => "; data frames become remote frames",
+        (Operation::Xor, true) => "; data frames become remote frames and the other way round",
+        (Operation::Set, true) => ", in a remote frame",
+    };
     let bits_text = number(bits, if is_eff { CAN_EFF_MASK } else { bits });
     let format = match (operation, is_eff) {
         (Operation::And, true) => "",
@@ -176,7 +182,7 @@ fn identifier(operation: Operation, id: u32) -> String {
             let all_bits = if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK };
             format!("identifier becomes {}{format}{remote}", number(RawId(id).bits(), all_bits))
         }
-        _ => format!("{}{format}", effect(operation, "identifier", &bits_text)),
+        _ => format!("{}{format}{remote}", effect(operation, "identifier", &bits_text)),
     }
 }
 
