@@ -415,3 +415,17 @@ fn empty_sections_are_no_sections() {
         promises::hold(text.as_bytes());
     }
 }
+
+#[test]
+fn a_missing_value_is_one_finding() {
+    for key in ["match", "name", "to"] {
+        let route = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123\"\n";
+        let cut: String = route
+            .lines()
+            .map(|line| if line.starts_with(&format!("{key} =")) { format!("{key} =\n") } else { format!("{line}\n") })
+            .collect();
+        let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{cut}");
+        let codes: Vec<_> = load(text.as_bytes()).unwrap_err().iter().map(|finding| finding.code).collect();
+        assert_eq!(codes, ["E0101"], "{text}");
+    }
+}

@@ -33,8 +33,11 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
         }
         let cause = Cause::of(error.message(), text, &span);
         findings.torn |= cause.tears(text, &span);
-        if matches!(cause, Cause::Other(_) | Cause::Unclosed(_)) {
-            findings.breaks(line_span(text, span.start));
+        match cause {
+            Cause::Other(_) | Cause::Unclosed(_) => findings.breaks(line_span(text, span.start)),
+            // Only the value is missing; what is wrong with its key was written by the user.
+            Cause::NoValue => findings.breaks(span.clone()),
+            Cause::Duplicate | Cause::Unquoted(_) => {}
         }
         findings.report(cause.diagnostic(text, document, span));
     }
