@@ -85,14 +85,14 @@ impl<'t> Cause<'t> {
             Self::Duplicate => duplicate(text, document, span),
             Self::NoValue => at(span, "The value is missing").help("write one after `=`, or remove the line"),
             Self::Unquoted(raw) => at(span, "Text needs quotes").help(format!("write \"{}\"", raw.escape_debug())),
-            Self::Unclosed(bracket) => {
-                at(span, &format!("`{bracket}` is missing")).label(format!("expected `{bracket}`"))
-            }
+            Self::Unclosed(bracket) => at(span, &format!("`{bracket}` is missing"))
+                .label(format!("expected `{bracket}`"))
+                .help(format!("close what was opened with `{bracket}`")),
             Self::Other("key with no value, expected `=`") => {
                 at(span, "`=` is missing").help("write `key = value`, `[bus.NAME]` or `[[route]]`")
             }
             Self::Other(message) if message.starts_with("invalid basic string") => {
-                at(span, "The closing `\"` is missing")
+                at(span, "The closing `\"` is missing").help("a text begins and ends with `\"` on one line")
             }
             Self::Other(message) if message.starts_with("invalid boolean") => {
                 at(span, "Neither `true` nor `false`").help("write true or false in small letters")
@@ -105,7 +105,8 @@ impl<'t> Cause<'t> {
                 };
                 at(span, "The line should end here").help(help)
             }
-            Self::Other(message) => at(span, &sentence(message)),
+            Self::Other(message) => at(span, &sentence(message))
+                .help("a line is `key = value`, `[bus.NAME]` or `[[route]]`; docs/config.md shows every key"),
         }
     }
 }
