@@ -10,11 +10,11 @@ use crate::frame::{
     Frame, FrameFormat, RawId,
 };
 use crate::job::Job;
-use crate::plan::{BusIndex, Echo, RouteIndex, Timestamp};
+use crate::plan::BusIndex;
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
 /// A frame that can be on a bus: everything in range, nothing beyond the length.
-pub(crate) fn wire_frame() -> impl Strategy<Value = Frame> {
+pub fn wire_frame() -> impl Strategy<Value = Frame> {
     let id = prop_oneof![
         (0..=CAN_SFF_MASK, any::<bool>()).prop_map(|(id, rtr)| id | if rtr { CAN_RTR_FLAG } else { 0 }),
         (0..=CAN_EFF_MASK, any::<bool>()).prop_map(|(id, rtr)| CAN_EFF_FLAG | id | if rtr { CAN_RTR_FLAG } else { 0 }),
@@ -39,7 +39,7 @@ pub(crate) fn wire_frame() -> impl Strategy<Value = Frame> {
 }
 
 /// Any frame that the type can hold, malformed ones included.
-pub(crate) fn any_frame() -> impl Strategy<Value = Frame> {
+pub fn any_frame() -> impl Strategy<Value = Frame> {
     let len = prop_oneof![4 => 0..=8_u8, 1 => Just(8_u8), 2 => 9..=64_u8, 1 => any::<u8>()];
     let len8_dlc = prop_oneof![Just(0_u8), 0..=20_u8];
     (any::<bool>(), raw_id(), len, len8_dlc, any::<u8>(), payload_bytes()).prop_map(
@@ -54,7 +54,7 @@ pub(crate) fn any_frame() -> impl Strategy<Value = Frame> {
 }
 
 /// Jobs between `buses` buses, any filter the kernel takes, any modification and checksum within its bounds.
-pub(crate) fn job(buses: usize) -> impl Strategy<Value = Job> {
+pub fn job(buses: usize) -> impl Strategy<Value = Job> {
     (any::<bool>(), 0..buses, 1..buses, filter(), option::weighted(0.6, modifications()), checksums()).prop_map(
         move |(fd, from, step, filter, modifications, checksums)| {
             let format = if fd { FrameFormat::Fd } else { FrameFormat::Classic };
@@ -66,24 +66,14 @@ pub(crate) fn job(buses: usize) -> impl Strategy<Value = Job> {
                     operand.flags = None;
                 }
             }
-            Job {
-                route: RouteIndex(0),
-                from: BusIndex(from),
-                to: BusIndex((from + step) % buses),
-                format,
-                filter,
-                modifications,
-                checksums,
-                echo: Echo::On,
-                hop_limit: None,
-                timestamp: Timestamp::Fresh,
-            }
+            let to = BusIndex((from + step) % buses);
+            Job { modifications, checksums, ..Job::plain(BusIndex(from), to, format, filter) }
         },
     )
 }
 
 /// Raw filters, malformed ones and those for error frames included.
-pub(crate) fn filter() -> impl Strategy<Value = Filter> {
+pub fn filter() -> impl Strategy<Value = Filter> {
     let mask = prop_oneof![
         2 => Just(0),
         4 => Just(CAN_SFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG),

@@ -4,13 +4,17 @@ mod cangw;
 
 pub use cangw::cangw_arguments;
 
+use std::num::NonZeroU32;
+
 use crate::filter::Filter;
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
-use crate::plan::{BusIndex, Echo, Formats, Plan, RouteIndex, Timestamp};
+use crate::payload::PayloadPattern;
+use crate::plan::{BusIndex, Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp};
 use crate::rule::{self, Checksums, Modifications, Verdict};
 
-/// What one can-gw job does, still without interface indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What one can-gw job does, still without interface indices; and, in `payload` and `send_as`, what only user space
+/// can do beyond that.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
     /// The route this job is part of.
     pub route: RouteIndex,
@@ -32,15 +36,53 @@ pub struct Job {
     pub hop_limit: Option<u8>,
     /// `CGW_FLAGS_CAN_SRC_TSTAMP`.
     pub timestamp: Timestamp,
+    /// `CGW_FLAGS_CAN_IIF_TX_OK`.
+    pub incoming: Incoming,
+    /// `CGW_MOD_UID`.
+    pub uid: Option<NonZeroU32>,
+    /// Payloads it sees: one of these, or any if there is none. Beyond can-gw.
+    pub payload: Vec<PayloadPattern>,
+    /// The format that the frame gets before it is modified; `None` if it keeps its own. Beyond can-gw.
+    pub send_as: Option<SendAs>,
 }
 
 impl Job {
-    /// Whether this job takes a frame at all: it has the job's format and a length that the format allows.
+    /// A job that carries the frames of a filter as they are.
+    #[must_use]
+    pub const fn plain(from: BusIndex, to: BusIndex, format: FrameFormat, filter: Filter) -> Self {
+        Self {
+            route: RouteIndex(0),
+            from,
+            to,
+            format,
+            filter,
+            modifications: Modifications::NONE,
+            checksums: Checksums::NONE,
+            echo: Echo::Off,
+            hop_limit: None,
+            timestamp: Timestamp::Fresh,
+            incoming: Incoming::Skipped,
+            uid: None,
+            payload: Vec::new(),
+            send_as: None,
+        }
+    }
+
+    /// Whether can-gw can run this job.
+    #[must_use]
+    pub const fn is_for_kernel(&self) -> bool {
+        self.payload.is_empty() && self.send_as.is_none()
+    }
+
+    /// Whether this job takes a frame at all: it has the job's format, a length that the format allows, and one of the
+    /// job's payloads.
     ///
     /// Other frames pass by it and are counted nowhere.
     #[must_use]
     pub fn takes(&self, frame: &Frame) -> bool {
-        frame.format == self.format && usize::from(frame.len) <= self.format.max_len()
+        frame.format == self.format
+            && usize::from(frame.len) <= self.format.max_len()
+            && (self.payload.is_empty() || self.payload.iter().any(|pattern| pattern.matches(frame)))
     }
 
     /// What this job makes of a frame that it takes and that its filter matches.
@@ -49,7 +91,10 @@ impl Job {
     #[must_use]
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
-        let verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
+        let mut verdict = self.send_as.map_or(Verdict::Send, |send_as| rule::convert(&mut frame, send_as));
+        if verdict == Verdict::Send {
+            verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
+        }
         // The network layer marks every FD frame that is sent, whatever a rule has made of its flags.
         if frame.format == FrameFormat::Fd {
             frame.flags |= CANFD_FDF;
@@ -58,7 +103,8 @@ impl Job {
     }
 }
 
-/// The jobs of a plan in the order of its routes; a route for any format makes two, classic first.
+/// The jobs of a plan in the order of its routes; a route has one for each of its selections and formats, classic
+/// first.
 ///
 /// This is the order in which jobs of one receive list are to see a frame. The kernel puts each new job at the head of
 /// its list, so they are installed last to first.
@@ -70,18 +116,34 @@ pub fn lower(plan: &Plan) -> Vec<Job> {
             Formats::Any => &[FrameFormat::Classic, FrameFormat::Fd],
             Formats::Only(format) => std::slice::from_ref(format),
         };
-        jobs.extend(formats.iter().map(|&format| Job {
-            route: RouteIndex(index),
-            from: route.from,
-            to: route.to,
-            format,
-            filter: route.filter,
-            modifications: route.modifications,
-            checksums: route.checksums,
-            echo: route.echo,
-            hop_limit: route.hop_limit,
-            timestamp: route.timestamp,
-        }));
+        for selection in &route.selections {
+            jobs.extend(formats.iter().map(|&format| job(RouteIndex(index), route, selection, format)));
+        }
     }
     jobs
+}
+
+fn job(index: RouteIndex, route: &Route, selection: &Selection, format: FrameFormat) -> Job {
+    let mut modifications = route.modifications;
+    match selection.id {
+        Some(IdChange::Set(id)) => modifications.set.id = Some(id),
+        Some(IdChange::Move { and, or }) => (modifications.and.id, modifications.or.id) = (Some(and), Some(or)),
+        None => {}
+    }
+    Job {
+        route: index,
+        from: route.from,
+        to: route.to,
+        format,
+        filter: selection.filter,
+        modifications,
+        checksums: route.checksums,
+        echo: route.echo,
+        hop_limit: route.hop_limit,
+        timestamp: route.timestamp,
+        incoming: route.incoming,
+        uid: route.uid,
+        payload: route.payload.clone(),
+        send_as: route.send_as.filter(|send_as| send_as.format() != format),
+    }
 }

@@ -12,14 +12,16 @@
 //! time and randomness are arguments. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
 #![forbid(unsafe_code)]
 
-#[cfg(test)]
-mod arbitrary;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod bits;
 pub mod config;
 pub mod filter;
 pub mod frame;
 pub mod job;
 pub mod oracle;
+pub mod payload;
+pub mod placement;
 pub mod plan;
 pub mod rule;
 pub mod ruleset;

@@ -3,14 +3,19 @@
 //! A [`Plan`] is built by [`crate::config::load`] only. Its indices are in range, its names are unique, no route
 //! leads back to its own bus, and every operand fits the frame format of its route.
 
+use std::num::NonZeroU32;
+
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
+use crate::payload::PayloadPattern;
 use crate::rule::{Checksums, Modifications};
 use crate::units::BitRate;
 
 /// Which gateway runs the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
+    /// Each route in the kernel if can-gw can express it, otherwise in user space ([`crate::placement`]).
+    Auto,
     /// can-gw jobs in the kernel.
     Kernel,
     /// One CAN_RAW socket per interface, `read()`, compiled rules, `write()`.
@@ -22,6 +27,7 @@ impl Engine {
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Kernel => "kernel",
             Self::ReadWrite => "read-write",
         }
@@ -76,6 +82,71 @@ pub enum Timestamp {
     Kept,
 }
 
+/// Whether a frame may leave through the interface by which it came into this machine (`CGW_FLAGS_CAN_IIF_TX_OK`,
+/// `cangw -i`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Incoming {
+    /// It may not: can-gw passes over it, and counts it nowhere.
+    Skipped,
+    /// It may.
+    Allowed,
+}
+
+/// Identifiers that a route takes, and what becomes of them.
+///
+/// A route has one for each can-gw filter that it needs. No frame matches two of one route, because can-gw would
+/// forward it twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Selection {
+    /// Which identifiers.
+    pub filter: Filter,
+    /// What `to-id` makes of them; `None` leaves them to the route's modifications.
+    pub id: Option<IdChange>,
+}
+
+impl Selection {
+    /// Every data and remote frame, as it is.
+    pub const ALL: Self = Self { filter: Filter::ALL, id: None };
+}
+
+/// Another identifier, in the operations that can-gw has. Both forms work on the whole `can_id`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdChange {
+    /// SET: this one.
+    Set(u32),
+    /// AND, then OR: the low bits stay.
+    Move {
+        /// Bits that stay.
+        and: u32,
+        /// Bits that come instead of the others.
+        or: u32,
+    },
+}
+
+/// The format in which all frames of a route leave. Those that came in the other one are converted, after they were
+/// matched and before they are modified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SendAs {
+    /// CAN CC. FD frames of more than 8 bytes are deleted.
+    Classic,
+    /// CAN FD. Remote frames are deleted, because FD has none.
+    Fd {
+        /// Whether the frames ask for the data bit rate (`CANFD_BRS`).
+        bit_rate_switch: bool,
+    },
+}
+
+impl SendAs {
+    /// The format of all frames that leave.
+    #[must_use]
+    pub const fn format(self) -> FrameFormat {
+        match self {
+            Self::Classic => FrameFormat::Classic,
+            Self::Fd { .. } => FrameFormat::Fd,
+        }
+    }
+}
+
 /// One way from bus to bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
@@ -83,12 +154,16 @@ pub struct Route {
     pub name: String,
     /// Where frames come from.
     pub from: BusIndex,
-    /// Where they go; never the same bus.
+    /// Where they go; the same bus only with [`Incoming::Allowed`].
     pub to: BusIndex,
-    /// Which frames.
-    pub filter: Filter,
+    /// Which identifiers; no frame matches two of them. Never empty.
+    pub selections: Vec<Selection>,
     /// Which formats.
     pub formats: Formats,
+    /// Which payloads: one of these, or any if there is none. User space only.
+    pub payload: Vec<PayloadPattern>,
+    /// Whether frames leave in another format. User space only.
+    pub send_as: Option<SendAs>,
     /// What is changed.
     pub modifications: Modifications,
     /// What is computed afterwards. Empty unless a modification is active, as in the kernel.
@@ -99,6 +174,10 @@ pub struct Route {
     pub hop_limit: Option<u8>,
     /// Time stamp kept?
     pub timestamp: Timestamp,
+    /// Back to where it came from?
+    pub incoming: Incoming,
+    /// `CGW_MOD_UID` (`cangw -u`): the number by which can-gw finds a job whose modifications are to be exchanged.
+    pub uid: Option<NonZeroU32>,
 }
 
 /// A whole gateway.

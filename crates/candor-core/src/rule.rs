@@ -6,9 +6,11 @@
 
 mod apply;
 mod checksum;
+mod convert;
 mod operation;
 
 pub use apply::{Verdict, change};
+pub use convert::convert;
 pub use operation::Operation;
 
 use crate::frame::CANFD_MAX_DLEN;
@@ -29,6 +31,9 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// Touches no field.
+    pub const NONE: Self = Self { id: None, len: None, flags: None, data: None };
+
     /// Whether this operand touches no field.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -50,6 +55,9 @@ pub struct Modifications {
 }
 
 impl Modifications {
+    /// Changes nothing.
+    pub const NONE: Self = Self { and: Operand::NONE, or: Operand::NONE, xor: Operand::NONE, set: Operand::NONE };
+
     /// The operands with their operations, in the order in which they run.
     #[must_use]
     pub const fn operands(&self) -> [(Operation, &Operand); 4] {
@@ -84,6 +92,14 @@ pub struct ChecksumSpan {
     pub to: BytePosition,
     /// Where the result is stored.
     pub result: BytePosition,
+}
+
+impl ChecksumSpan {
+    /// Whether a position counts from the end of the frame.
+    #[must_use]
+    pub const fn is_relative(self) -> bool {
+        self.from < 0 || self.to < 0 || self.result < 0
+    }
 }
 
 /// `CGW_CS_XOR`.
@@ -130,4 +146,9 @@ pub struct Checksums {
     pub crc8: Option<Crc8Checksum>,
     /// XOR, if asked for.
     pub xor: Option<XorChecksum>,
+}
+
+impl Checksums {
+    /// Computes nothing.
+    pub const NONE: Self = Self { crc8: None, xor: None };
 }

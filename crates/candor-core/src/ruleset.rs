@@ -8,7 +8,8 @@ mod lists;
 
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::job::Job;
-use crate::plan::BusIndex;
+use crate::payload::PayloadPattern;
+use crate::plan::{BusIndex, SendAs};
 use crate::rule::{self, Checksums, Modifications, Verdict};
 use lists::Lists;
 
@@ -46,10 +47,13 @@ struct Action {
     to: BusIndex,
     /// `None`: the frame passes as it is. Boxed because most jobs have none and it is large.
     change: Option<Box<Change>>,
+    /// Payloads that pass; all if there is none.
+    payload: Box<[PayloadPattern]>,
 }
 
 #[derive(Clone, Debug)]
 struct Change {
+    send_as: Option<SendAs>,
     modifications: Modifications,
     checksums: Checksums,
 }
@@ -95,12 +99,19 @@ impl RuleSet {
     }
 
     fn run(&self, job: usize, frame: &Frame, visit: &mut impl FnMut(usize, Routed<'_>)) {
-        let Action { to, change } = &self.actions[job];
+        let Action { to, change, payload } = &self.actions[job];
+        if !payload.is_empty() && !payload.iter().any(|pattern| pattern.matches(frame)) {
+            return;
+        }
         let Some(change) = change else {
             return visit(job, Routed::Send { to: *to, frame });
         };
         let mut frame = *frame;
-        match rule::change(&mut frame, &change.modifications, &change.checksums) {
+        let mut verdict = change.send_as.map_or(Verdict::Send, |send_as| rule::convert(&mut frame, send_as));
+        if verdict == Verdict::Send {
+            verdict = rule::change(&mut frame, &change.modifications, &change.checksums);
+        }
+        match verdict {
             Verdict::Send => {
                 if frame.format == FrameFormat::Fd {
                     frame.flags |= CANFD_FDF;
@@ -114,9 +125,12 @@ impl RuleSet {
 
 impl Action {
     fn of(job: &Job) -> Self {
-        let changes = !job.modifications.is_empty();
-        let change = changes.then(|| Box::new(Change { modifications: job.modifications, checksums: job.checksums }));
-        Self { to: job.to, change }
+        let changes = !job.modifications.is_empty() || job.send_as.is_some();
+        let change = || {
+            let (modifications, checksums) = (job.modifications, job.checksums);
+            Box::new(Change { send_as: job.send_as, modifications, checksums })
+        };
+        Self { to: job.to, change: changes.then(change), payload: job.payload.clone().into() }
     }
 }
 

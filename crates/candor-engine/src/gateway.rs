@@ -56,7 +56,7 @@ impl Gateway {
         notices.into_iter().for_each(&mut *tell);
         let jobs = job::lower(&plan);
         let engine = match plan.engine() {
-            Engine::Kernel => Running::Kernel(KernelGateway::start(&plan, &jobs, &interfaces, tell)?),
+            Engine::Auto | Engine::Kernel => Running::Kernel(KernelGateway::start(&plan, &jobs, &interfaces, tell)?),
             Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces, tell)?),
         };
         Ok(Self { plan, jobs, interfaces, client, watch, engine })

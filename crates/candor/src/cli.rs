@@ -70,6 +70,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum EngineArg {
+    /// Each route in the kernel if can-gw can do it, otherwise in user space.
+    Auto,
     /// can-gw jobs in the kernel.
     Kernel,
     /// A user-space gateway: read(), compiled rules, write().

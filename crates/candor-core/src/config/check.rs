@@ -16,7 +16,7 @@ use crate::config::parse::{closest, quote};
 use crate::config::spec::Spec;
 use crate::plan::{Engine, Plan};
 
-const ENGINES: [Engine; 2] = [Engine::Kernel, Engine::ReadWrite];
+const ENGINES: [Engine; 3] = [Engine::Auto, Engine::Kernel, Engine::ReadWrite];
 
 /// The gateway of a file; `None` unless everything could be proven.
 pub(super) fn plan(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
@@ -42,8 +42,10 @@ fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
     if known.is_none() {
         let names = ENGINES.map(Engine::name);
         let message = format!("There is no engine {}", quote(&written.value));
-        let mut diagnostic = Diagnostic::error(code::ENGINE, written.span.clone(), message)
-            .help("\"kernel\" (can-gw jobs in the kernel) or \"read-write\" (a gateway in user space)");
+        let mut diagnostic = Diagnostic::error(code::ENGINE, written.span.clone(), message).help(
+            "\"kernel\" (can-gw jobs in the kernel), \"read-write\" (a gateway in user space) or \"auto\" (each \
+                 route in the kernel if can-gw can do it, otherwise in user space)",
+        );
         if let Some(name) = closest(&written.value, &names) {
             diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
         }

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::diagnostic::{Diagnostic, Position, Severity};
 use super::*;
 use crate::frame::FrameFormat;
-use crate::plan::{Engine, Formats};
+use crate::plan::{Engine, Formats, Selection};
 
 const EXAMPLES: [&str; 8] = [
     include_str!("../../../../examples/01-forward.toml"),
@@ -259,7 +259,7 @@ fn defaults_are_those_of_cangw() {
     let plan = load(text.as_bytes()).unwrap().plan;
     let route = &plan.routes()[0];
     assert_eq!(plan.engine(), Engine::Kernel);
-    assert_eq!((route.filter, route.formats), (crate::filter::Filter::ALL, Formats::Any));
+    assert_eq!((route.selections.as_slice(), route.formats), ([Selection::ALL].as_slice(), Formats::Any));
     assert!(route.modifications.is_empty() && route.hop_limit.is_none());
 }
 

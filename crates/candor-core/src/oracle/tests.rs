@@ -1,22 +1,10 @@
 use super::*;
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
-use crate::plan::{Echo, RouteIndex, Timestamp};
-use crate::rule::{Checksums, Modifications, Operand};
+use crate::rule::{Modifications, Operand};
 
 fn job(filter: &str) -> Job {
-    Job {
-        route: RouteIndex(0),
-        from: BusIndex(0),
-        to: BusIndex(1),
-        format: FrameFormat::Classic,
-        filter: Filter::parse(filter).unwrap(),
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        echo: Echo::On,
-        hop_limit: None,
-        timestamp: Timestamp::Fresh,
-    }
+    Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::parse(filter).unwrap())
 }
 
 fn frame(text: &str) -> Frame {

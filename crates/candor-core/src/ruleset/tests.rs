@@ -64,9 +64,8 @@ fn jobs_and_frames_meet() {
 
 #[test]
 fn every_standard_identifier_finds_its_own_job() {
-    let template = job();
     let jobs: Vec<Job> =
-        (0..=0x7FF).map(|id| Job { filter: Filter::exact(crate::frame::RawId(id)), ..template }).collect();
+        (0..=0x7FF).map(|id| Job { filter: Filter::exact(crate::frame::RawId(id)), ..job() }).collect();
     let rules = RuleSet::compile(&jobs, 2);
     for id in 0..=0x7FF {
         let frame = Frame::classic(crate::frame::RawId(id), &[]).unwrap();
@@ -94,17 +93,5 @@ fn an_unknown_bus_has_no_routes() {
 }
 
 fn job() -> Job {
-    use crate::plan::{Echo, RouteIndex, Timestamp};
-    Job {
-        route: RouteIndex(0),
-        from: BusIndex(0),
-        to: BusIndex(1),
-        format: FrameFormat::Classic,
-        filter: Filter::ALL,
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        echo: Echo::On,
-        hop_limit: None,
-        timestamp: Timestamp::Fresh,
-    }
+    Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL)
 }

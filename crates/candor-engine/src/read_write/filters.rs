@@ -31,24 +31,11 @@ fn widened(filters: &[Filter]) -> Vec<Filter> {
 #[cfg(test)]
 mod tests {
     use candor_core::frame::{FrameFormat, RawId};
-    use candor_core::plan::{Echo, RouteIndex, Timestamp};
-    use candor_core::rule::{Checksums, Modifications};
 
     use super::*;
 
     fn job(from: usize, filter: Filter) -> Job {
-        Job {
-            route: RouteIndex(0),
-            from: BusIndex(from),
-            to: BusIndex(9),
-            format: FrameFormat::Classic,
-            filter,
-            modifications: Modifications::default(),
-            checksums: Checksums::default(),
-            echo: Echo::Off,
-            hop_limit: None,
-            timestamp: Timestamp::Fresh,
-        }
+        Job::plain(BusIndex(from), BusIndex(9), FrameFormat::Classic, filter)
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! One job of the kernel's gateway and its bytes.
 
+use std::num::NonZeroU32;
+
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_core::plan::{Echo, Timestamp};
+use candor_core::plan::{Echo, Incoming, Timestamp};
 use candor_core::rule::{Checksums, Modifications, Operand};
 use candor_io::can::InterfaceIndex;
 
@@ -85,12 +87,14 @@ pub struct CangwJob {
 }
 
 impl CangwJob {
-    /// The kernel's form of a job between two interfaces.
+    /// The kernel's form of a job between two interfaces. What only user space can do (`payload`, `send_as`) is left
+    /// out: [`candor_core::placement`] keeps such jobs out of the kernel.
     #[must_use]
     pub fn new(job: &Job, source: InterfaceIndex, destination: InterfaceIndex) -> Self {
         let flags = [
             (JobFlags::ECHO, job.echo == Echo::On),
             (JobFlags::SOURCE_TIMESTAMP, job.timestamp == Timestamp::Kept),
+            (JobFlags::INCOMING_INTERFACE, job.incoming == Incoming::Allowed),
             (JobFlags::FD, job.format == FrameFormat::Fd),
         ];
         let flags = flags.into_iter().filter(|(_, on)| *on).fold(JobFlags::default(), |all, (flag, _)| all.with(flag));
@@ -100,7 +104,7 @@ impl CangwJob {
             flags,
             filter: job.filter,
             hop_limit: job.hop_limit.unwrap_or_default(),
-            uid: 0,
+            uid: job.uid.map_or(0, NonZeroU32::get),
             modifications: job.modifications,
             checksums: job.checksums,
             counters: JobCounters::default(),

@@ -89,6 +89,7 @@ fn following(due: Instant, interval: Duration, now: Instant) -> Instant {
 impl From<EngineArg> for Engine {
     fn from(engine: EngineArg) -> Self {
         match engine {
+            EngineArg::Auto => Self::Auto,
             EngineArg::Kernel => Self::Kernel,
             EngineArg::ReadWrite => Self::ReadWrite,
         }

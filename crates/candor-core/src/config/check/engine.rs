@@ -10,6 +10,7 @@ use crate::plan::Engine;
 
 pub(super) fn can_run(engine: Engine, spec: &Spec, findings: &mut Findings) {
     match engine {
+        Engine::Auto => {}
         Engine::Kernel => spec.routes.iter().for_each(|route| relative_crc8(route, findings)),
         Engine::ReadWrite => {
             spec.routes.iter().for_each(|route| kernel_only_keys(route, findings));

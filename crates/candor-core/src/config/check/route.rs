@@ -10,7 +10,7 @@ use crate::config::parse::{closest, quote};
 use crate::config::spec::{BusSpec, RouteSpec, Spanned};
 use crate::filter::Filter;
 use crate::frame::{CANFD_MAX_DLEN, FrameFormat};
-use crate::plan::{BusIndex, Echo, Formats, Route, Timestamp};
+use crate::plan::{BusIndex, Echo, Formats, Incoming, Route, Selection, Timestamp};
 use crate::rule::{Checksums, Modifications};
 
 const FORMATS: [(&str, Formats); 3] =
@@ -41,13 +41,17 @@ pub(super) fn route(spec: &RouteSpec, buses: &BusNames<'_>, findings: &mut Findi
         name: spec.name.as_ref()?.value.clone(),
         from: from?,
         to: to?,
-        filter: filter?,
+        selections: vec![Selection { filter: filter?, id: None }],
         formats: formats?,
+        payload: Vec::new(),
+        send_as: None,
         modifications: with_checksums(modifications, checksums),
         checksums,
         echo: if is_true(spec.echo.as_ref()) { Echo::On } else { Echo::Off },
         hop_limit: hop_limit.map_or(Some(None), |limit| limit.map(Some))?,
         timestamp: if is_true(spec.keep_timestamp.as_ref()) { Timestamp::Kept } else { Timestamp::Fresh },
+        incoming: Incoming::Skipped,
+        uid: None,
     })
 }
 

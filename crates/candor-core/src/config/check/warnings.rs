@@ -65,7 +65,7 @@ pub(super) fn same_routes(spec: &Spec, routes: &[Option<Route>], findings: &mut 
     let mut seen: HashMap<_, Vec<(usize, Formats)>> = HashMap::new();
     for (index, route) in routes.iter().enumerate().filter_map(|(index, route)| Some((index, route.as_ref()?))) {
         let same = seen
-            .entry((route.from, route.to, route.filter.normalise(), route.modifications, route.checksums))
+            .entry((route.from, route.to, route.selections.clone(), route.modifications, route.checksums))
             .or_default();
         if let Some(&(first, _)) = same.iter().find(|(_, formats)| overlap(*formats, route.formats)) {
             let message = "This route repeats another: every frame that passes is sent twice";

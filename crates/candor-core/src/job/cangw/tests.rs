@@ -1,20 +1,9 @@
 use super::*;
-use crate::plan::{BusIndex, RouteIndex};
+use crate::plan::BusIndex;
 use crate::rule::{Checksums, Modifications};
 
 fn job(filter: &str) -> Job {
-    Job {
-        route: RouteIndex(0),
-        from: BusIndex(0),
-        to: BusIndex(1),
-        format: FrameFormat::Classic,
-        filter: Filter::parse(filter).unwrap(),
-        modifications: Modifications::default(),
-        checksums: Checksums::default(),
-        echo: Echo::Off,
-        hop_limit: None,
-        timestamp: Timestamp::Fresh,
-    }
+    Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::parse(filter).unwrap())
 }
 
 fn line(job: &Job) -> String {

@@ -46,7 +46,7 @@ impl Report {
         }
         let mut text: String = gateway.jobs().iter().map(|job| job_text(plan, job)).collect();
         let what = match plan.engine() {
-            Engine::Kernel => plural(gateway.jobs().len(), "can-gw job"),
+            Engine::Auto | Engine::Kernel => plural(gateway.jobs().len(), "can-gw job"),
             Engine::ReadWrite => plural(plan.routes().len(), "route"),
         };
         let engine = plan.engine().name();
@@ -118,7 +118,7 @@ fn line(value: &Value) -> String {
 fn job_json(plan: &Plan, job: &Job) -> Value {
     json!({
         "event": match plan.engine() {
-            Engine::Kernel => "job",
+            Engine::Auto | Engine::Kernel => "job",
             Engine::ReadWrite => "rule",
         },
         "route": plan.route(job.route).name,

@@ -28,7 +28,9 @@ pub(super) fn plan(plan: &Plan) -> String {
 
 fn what_passes(route: &Route) -> String {
     let changed = if route.modifications.is_empty() { "" } else { ", modified" };
-    format!("{}{changed}", words::frames(route))
+    let filters: Vec<_> =
+        route.selections.iter().map(|selection| words::frames(selection.filter, route.formats)).collect();
+    format!("{}{changed}", filters.join("; "))
 }
 
 /// A string of the dot language. There only the quote ends it, and a backslash begins an escape of the label.

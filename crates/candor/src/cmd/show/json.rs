@@ -2,7 +2,7 @@
 
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
-use candor_core::plan::{Echo, Formats, Plan, Route, Timestamp};
+use candor_core::plan::{Echo, Formats, Plan, Route, Selection, Timestamp};
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
 
@@ -34,12 +34,7 @@ fn route(plan: &Plan, route: &Route) -> Value {
         "name": route.name,
         "from": plan.bus(route.from).name,
         "to": plan.bus(route.to).name,
-        "match": {
-            "text": route.filter.to_string(),
-            "can_id_hex": format!("{:08X}", route.filter.id & !CAN_INV_FILTER),
-            "mask_hex": format!("{:08X}", route.filter.mask),
-            "inverted": route.filter.id & CAN_INV_FILTER != 0,
-        },
+        "match": route.selections.iter().map(selection).collect::<Vec<_>>(),
         "frames": frames,
         "and": operand(&modifications.and, data_bytes),
         "or": operand(&modifications.or, data_bytes),
@@ -54,6 +49,16 @@ fn route(plan: &Plan, route: &Route) -> Value {
         "echo": route.echo == Echo::On,
         "hop_limit_hops": route.hop_limit,
         "keep_timestamp": route.timestamp == Timestamp::Kept,
+    })
+}
+
+fn selection(selection: &Selection) -> Value {
+    let filter = selection.filter;
+    json!({
+        "text": filter.to_string(),
+        "can_id_hex": format!("{:08X}", filter.id & !CAN_INV_FILTER),
+        "mask_hex": format!("{:08X}", filter.mask),
+        "inverted": filter.id & CAN_INV_FILTER != 0,
     })
 }
 

@@ -6,6 +6,7 @@ use crate::cmd::show::words;
 
 pub(super) fn plan(plan: &Plan) -> String {
     let engine = match plan.engine() {
+        Engine::Auto => "automatic engine: the kernel forwards what can-gw can express, candor the rest",
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel",
         Engine::ReadWrite => "read-write engine: candor reads each frame and writes it out again",
     };

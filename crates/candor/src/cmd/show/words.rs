@@ -7,7 +7,8 @@ use candor_core::rule::{ChecksumSpan, Crc8Profile, Operand, Operation};
 
 /// What a route does, as pairs of a key word and its meaning. `to` is the bus it leads to.
 pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
-    let mut lines = vec![("takes", frames(route))];
+    let mut lines: Vec<_> =
+        route.selections.iter().map(|selection| ("takes", frames(selection.filter, route.formats))).collect();
     for (operation, operand) in route.modifications.operands() {
         lines.extend(fields(operation, operand, route.formats).into_iter().map(|field| (operation.name(), field)));
     }
@@ -52,14 +53,14 @@ pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Which frames a route takes.
-pub(super) fn frames(route: &Route) -> String {
-    let format = match route.formats {
+/// Which frames a filter takes.
+pub(super) fn frames(filter: Filter, formats: Formats) -> String {
+    let format = match formats {
         Formats::Any => "",
         Formats::Only(FrameFormat::Classic) => "classic ",
         Formats::Only(FrameFormat::Fd) => "CAN FD ",
     };
-    let Filter { id, mask } = route.filter;
+    let Filter { id, mask } = filter;
     let (flags, bits) = (id & mask, mask & CAN_EFF_MASK);
     let kind = if mask & CAN_RTR_FLAG == 0 {
         ""
@@ -242,7 +243,8 @@ mod tests {
                  to = \"b\"\nmatch = \"{filter}\"\n"
             );
             let plan = candor_core::config::load(file.as_bytes()).unwrap().plan;
-            assert_eq!(frames(&plan.routes()[0]), words, "{filter}");
+            let route = &plan.routes()[0];
+            assert_eq!(frames(route.selections[0].filter, route.formats), words, "{filter}");
         }
     }
 }

@@ -1,0 +1,196 @@
+//! Which side runs a route: can-gw in the kernel, or candor in user space; and why.
+//!
+//! Two gateways on one machine must not see each other's work. Each keeps its own frames from coming back to itself,
+//! but not the other's: a frame that one of them sends with echo is a received frame to the other. So a route goes to
+//! user space, too, if its frames would meet one that has to be there ([`Because::Meets`]).
+
+use std::fmt;
+
+use crate::job::{self, Job};
+use crate::plan::{Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
+
+/// can-gw walks its masked filters one by one for every frame, so beyond so many jobs for one route user space, which
+/// does not, is the better place.
+pub const MAX_KERNEL_JOBS: usize = 256;
+
+/// What the kernel's gateway is able to do; differs by version and by how the module was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelAbilities {
+    /// Whether a CRC8 with positions from the end stays inside the frame: not before a fix of March 2026.
+    pub relative_crc8: bool,
+}
+
+impl KernelAbilities {
+    /// What every kernel can do that has CAN FD jobs (5.8).
+    pub const EVERY: Self = Self { relative_crc8: false };
+}
+
+/// Who forwards the frames of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// can-gw.
+    Kernel,
+    /// candor.
+    User,
+}
+
+/// Why a route is in user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Because {
+    /// The file says so: `engine = "read-write"`.
+    Chosen,
+    /// It looks at data bytes.
+    Payload,
+    /// It changes the format of frames.
+    SendAs(SendAs),
+    /// It has a CRC8 with positions from the end.
+    RelativeCrc8,
+    /// It needs so many jobs.
+    Jobs(usize),
+    /// It shares a bus, with echo, with this route of user space.
+    Meets(RouteIndex),
+}
+
+/// Something that can-gw does and candor's own gateway cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KernelOnly {
+    /// Keeping the time stamp of the reception.
+    Timestamp,
+    /// Counting the hops of a frame.
+    Hops(u8),
+    /// Echo on a bus where another route in user space has none: there is one socket for each bus.
+    EchoDiffers(RouteIndex),
+}
+
+/// A route that neither side can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unplaceable {
+    /// Which one.
+    pub route: RouteIndex,
+    /// Why not in the kernel.
+    pub kernel: Because,
+    /// Why not in user space; `None` if the engine `"kernel"` was asked for.
+    pub user: Option<KernelOnly>,
+}
+
+/// The side of every route, in the order of the plan; `None` is the kernel, otherwise why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    routes: Vec<Option<Because>>,
+}
+
+impl Placement {
+    /// Finds a side for every route.
+    ///
+    /// # Errors
+    /// The first route that no side, or not the one that the plan's engine names, can run.
+    pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
+        let jobs = job::lower(plan);
+        let needs = |route| needs_user_space(&jobs, route, kernel);
+        let routes = (0..plan.routes().len()).map(RouteIndex);
+        let placement = match plan.engine() {
+            Engine::ReadWrite => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
+            Engine::Kernel => {
+                let mut refused =
+                    routes.filter_map(|route| Some(Unplaceable { route, kernel: needs(route)?, user: None }));
+                if let Some(unplaceable) = refused.find(|refused| !matches!(refused.kernel, Because::Jobs(_))) {
+                    return Err(unplaceable);
+                }
+                Self { routes: vec![None; plan.routes().len()] }
+            }
+            Engine::Auto => {
+                let mut placement = Self { routes: routes.map(needs).collect() };
+                placement.keep_apart(plan.routes());
+                placement
+            }
+        };
+        placement.user_space_can_do(plan.routes())?;
+        Ok(placement)
+    }
+
+    /// Who runs a route.
+    #[must_use]
+    pub fn side(&self, route: RouteIndex) -> Side {
+        if self.routes[route.0].is_none() { Side::Kernel } else { Side::User }
+    }
+
+    /// Why a route is not in the kernel; `None` if it is.
+    #[must_use]
+    pub fn because(&self, route: RouteIndex) -> Option<Because> {
+        self.routes[route.0]
+    }
+
+    /// Moves routes out of the kernel until none of those left there meets one of user space.
+    fn keep_apart(&mut self, routes: &[Route]) {
+        let meets = |kernel: &Route, user: &Route| {
+            kernel.echo == Echo::On && user.from == kernel.to || user.echo == Echo::On && user.to == kernel.from
+        };
+        while let Some((moved, met)) = (0..routes.len()).filter(|&at| self.routes[at].is_none()).find_map(|at| {
+            let other =
+                (0..routes.len()).find(|&other| self.routes[other].is_some() && meets(&routes[at], &routes[other]));
+            Some((at, other?))
+        }) {
+            self.routes[moved] = Some(Because::Meets(RouteIndex(met)));
+        }
+    }
+
+    fn user_space_can_do(&self, routes: &[Route]) -> Result<(), Unplaceable> {
+        let in_user_space = || routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
+        for (at, route, because) in in_user_space() {
+            let echo_differs =
+                || in_user_space().find(|(_, other, _)| other.to == route.to && other.echo != route.echo);
+            let user = match route.hop_limit {
+                _ if route.timestamp == Timestamp::Kept => KernelOnly::Timestamp,
+                Some(limit @ 2..) => KernelOnly::Hops(limit),
+                _ => match echo_differs() {
+                    Some((other, _, _)) => KernelOnly::EchoDiffers(RouteIndex(other)),
+                    None => continue,
+                },
+            };
+            return Err(Unplaceable { route: RouteIndex(at), kernel: because, user: Some(user) });
+        }
+        Ok(())
+    }
+}
+
+fn needs_user_space(jobs: &[Job], route: RouteIndex, kernel: KernelAbilities) -> Option<Because> {
+    let of_route = || jobs.iter().filter(|job| job.route == route);
+    let is_relative = |job: &Job| job.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
+    let count = of_route().count();
+    of_route().find_map(|job| match job {
+        Job { payload, .. } if !payload.is_empty() => Some(Because::Payload),
+        Job { send_as: Some(send_as), .. } => Some(Because::SendAs(*send_as)),
+        job if is_relative(job) && !kernel.relative_crc8 => Some(Because::RelativeCrc8),
+        _ => (count > MAX_KERNEL_JOBS).then_some(Because::Jobs(count)),
+    })
+}
+
+impl fmt::Display for Because {
+    /// What follows "in user space, because".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chosen => f.write_str("the file says so"),
+            Self::Payload => f.write_str("can-gw cannot look at data bytes"),
+            Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
+            Self::RelativeCrc8 => {
+                f.write_str("this kernel may compute a CRC8 with positions from the end outside the frame")
+            }
+            Self::Jobs(jobs) => write!(f, "can-gw would need {jobs} jobs and compare every frame with each of them"),
+            Self::Meets(RouteIndex(_)) => f.write_str("with echo, its frames meet those of a route in user space"),
+        }
+    }
+}
+
+impl fmt::Display for KernelOnly {
+    /// What follows "user space cannot".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timestamp => f.write_str("keep the time stamp of the reception"),
+            Self::Hops(_) => f.write_str("count the hops of a frame"),
+            Self::EchoDiffers(_) => f.write_str("serve one bus with echo and without"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

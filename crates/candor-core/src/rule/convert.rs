@@ -1,0 +1,65 @@
+//! Classic frames as FD frames and the other way round. can-gw has nothing of the kind: it ignores, or drops, frames
+//! of the other format.
+
+use super::Verdict;
+use crate::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_FDF, Frame, FrameFormat};
+use crate::plan::SendAs;
+
+/// Gives a frame the other format. Identifier and payload stay; a frame that the format has no form of is deleted.
+///
+/// A raw DLC above 8 is lost on the way to FD, where 8 bytes are 8 bytes; the FD flags are lost on the way back.
+pub fn convert(frame: &mut Frame, send_as: SendAs) -> Verdict {
+    match send_as {
+        _ if frame.format == send_as.format() => {}
+        SendAs::Fd { .. } if frame.id.is_rtr() || frame.id.is_err() => return Verdict::Delete,
+        SendAs::Fd { bit_rate_switch } => {
+            frame.format = FrameFormat::Fd;
+            frame.len8_dlc = 0;
+            frame.flags = CANFD_FDF | if bit_rate_switch { CANFD_BRS } else { 0 };
+            clear_beyond_len(frame);
+        }
+        SendAs::Classic if usize::from(frame.len) > CAN_MAX_DLEN => return Verdict::Delete,
+        SendAs::Classic => {
+            frame.format = FrameFormat::Classic;
+            frame.flags = 0;
+            clear_beyond_len(frame);
+        }
+    }
+    Verdict::Send
+}
+
+/// What the other format's buffer held beyond the length is not part of this frame.
+fn clear_beyond_len(frame: &mut Frame) {
+    let len = usize::from(frame.len).min(frame.data.len());
+    frame.data[len..].fill(0);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> Frame {
+        text.parse().unwrap()
+    }
+
+    fn converted(text: &str, send_as: SendAs) -> Option<Frame> {
+        let mut frame = frame(text);
+        (convert(&mut frame, send_as) == Verdict::Send).then_some(frame)
+    }
+
+    #[test]
+    fn identifier_and_payload_stay() {
+        let fd = |bit_rate_switch| SendAs::Fd { bit_rate_switch };
+        assert_eq!(converted("123#1122", fd(false)), Some(frame("123##01122")));
+        assert_eq!(converted("123#1122", fd(true)), Some(frame("123##11122")));
+        assert_eq!(converted("12345678#1122334455667788_B", fd(false)), Some(frame("12345678##01122334455667788")));
+        assert_eq!(converted("123##31122", SendAs::Classic), Some(frame("123#1122")));
+        assert_eq!(converted("123#1122", SendAs::Classic), Some(frame("123#1122")));
+    }
+
+    #[test]
+    fn what_has_no_form_is_deleted() {
+        assert_eq!(converted("123#R", SendAs::Fd { bit_rate_switch: false }), None);
+        assert_eq!(converted("123##0112233445566778899AABBCC", SendAs::Classic), None);
+    }
+}
