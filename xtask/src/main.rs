@@ -5,6 +5,7 @@
 mod arrows;
 mod demo;
 mod pure;
+mod rules_curve;
 mod sizes;
 mod static_build;
 mod step;
@@ -35,6 +36,8 @@ enum Command {
     Sizes,
     /// Check that candor-core builds for a target without an operating system.
     Pure,
+    /// Measure from how many masked rules on user space is faster than can-gw, and draw the curve.
+    RulesCurve(rules_curve::Args),
     /// Build the static candor that laboratories use, and print where it is.
     Static,
 }
@@ -56,6 +59,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Arrows => arrows::run(),
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
+        Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
             println!("{}", static_build::candor()?.display());
             Ok(())
