@@ -39,7 +39,8 @@ impl Modifications {
 }
 
 impl Operand {
-    fn apply(&self, frame: &mut Frame, operation: Operation) {
+    /// Runs one operation on the fields that this operand has: identifier, length, flags, data.
+    pub fn apply(&self, frame: &mut Frame, operation: Operation) {
         if let Some(id) = self.id {
             frame.id = RawId(operation.on(frame.id.0, id));
         }

@@ -15,15 +15,25 @@ impl Checksums {
     }
 }
 
+impl ChecksumSpan {
+    /// Whether a checksum with these positions is computed on this frame; if not, it leaves the frame alone.
+    #[must_use]
+    pub fn fits(self, frame: &Frame) -> bool {
+        Walk::resolve(self, frame).is_some()
+    }
+}
+
 impl XorChecksum {
-    fn apply(&self, frame: &mut Frame) {
+    /// Computes and stores the checksum.
+    pub fn apply(&self, frame: &mut Frame) {
         let Some(walk) = Walk::resolve(self.span, frame) else { return };
         frame.data[walk.result] = walk.over(frame).fold(self.init, |sum, byte| sum ^ byte);
     }
 }
 
 impl Crc8Checksum {
-    fn apply(&self, frame: &mut Frame) {
+    /// Computes and stores the checksum.
+    pub fn apply(&self, frame: &mut Frame) {
         let Some(walk) = Walk::resolve(self.span, frame) else { return };
         let step = |crc: u8, byte: u8| self.table[usize::from(crc ^ byte)];
         let mut crc = walk.over(frame).fold(self.init, step);
