@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::frame::FrameFormat;
 use crate::job::{self, Job};
 use crate::plan::{Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
 
@@ -13,16 +14,34 @@ use crate::plan::{Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
 /// does not, is the better place.
 pub const MAX_KERNEL_JOBS: usize = 256;
 
-/// What the kernel's gateway is able to do; differs by version and by how the module was loaded.
+/// The highest `max_hops` that the module can be loaded with.
+pub const MAX_MAX_HOPS: u8 = 6;
+
+/// What the kernel's gateway is able to do; differs by version, by user and by how the module was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelAbilities {
+    /// Why this process cannot use can-gw at all; `None` if it can.
+    pub missing: Option<Missing>,
+    /// Whether there are jobs for FD frames (5.8). Kernels without them make jobs for classic frames of them.
+    pub fd_jobs: bool,
     /// Whether a CRC8 with positions from the end stays inside the frame: not before a fix of March 2026.
     pub relative_crc8: bool,
+    /// How many hops the module allows, 1 to 6.
+    pub max_hops: u8,
 }
 
 impl KernelAbilities {
-    /// What every kernel can do that has CAN FD jobs (5.8).
-    pub const EVERY: Self = Self { relative_crc8: false };
+    /// What every kernel can do that has CAN FD jobs (5.8), for a user who may, with the module loaded as needed.
+    pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
+}
+
+/// What a process lacks to use can-gw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// The module can-gw is not loaded.
+    Module,
+    /// CAP_NET_ADMIN in the initial user namespace.
+    Privilege,
 }
 
 /// Who forwards the frames of a route.
@@ -43,6 +62,15 @@ pub enum Because {
     Payload,
     /// It changes the format of frames.
     SendAs(SendAs),
+    /// The kernel has no can-gw for this process.
+    Missing(Missing),
+    /// It takes FD frames, and the kernel has no jobs for them.
+    FdJobs,
+    /// It allows a frame more hops than the module.
+    HopLimit {
+        /// What the module allows.
+        max_hops: u8,
+    },
     /// It has a CRC8 with positions from the end.
     RelativeCrc8,
     /// It needs so many jobs.
@@ -160,9 +188,43 @@ fn needs_user_space(jobs: &[Job], route: RouteIndex, kernel: KernelAbilities) ->
     of_route().find_map(|job| match job {
         Job { payload, .. } if !payload.is_empty() => Some(Because::Payload),
         Job { send_as: Some(send_as), .. } => Some(Because::SendAs(*send_as)),
-        job if is_relative(job) && !kernel.relative_crc8 => Some(Because::RelativeCrc8),
-        _ => (count > MAX_KERNEL_JOBS).then_some(Because::Jobs(count)),
+        // What no kernel can do is the better reason: it stays true when the module is loaded.
+        job => match kernel {
+            KernelAbilities { missing: Some(missing), .. } => Some(Because::Missing(missing)),
+            KernelAbilities { fd_jobs: false, .. } if job.format == FrameFormat::Fd => Some(Because::FdJobs),
+            KernelAbilities { max_hops, .. } if job.hop_limit.is_some_and(|limit| limit > max_hops) => {
+                Some(Because::HopLimit { max_hops })
+            }
+            KernelAbilities { relative_crc8: false, .. } if is_relative(job) => Some(Because::RelativeCrc8),
+            _ => (count > MAX_KERNEL_JOBS).then_some(Because::Jobs(count)),
+        },
     })
+}
+
+impl Because {
+    /// The same words as by [`Display`](fmt::Display), with the name of the route that is met.
+    #[must_use]
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::Meets(route) => {
+                format!("with echo, its frames meet those of route {:?} in user space", plan.route(route).name)
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl KernelOnly {
+    /// The same words as by [`Display`](fmt::Display), with the name of the other route.
+    #[must_use]
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::EchoDiffers(route) => {
+                format!("{self}, as this route and route {:?} want it", plan.route(route).name)
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for Because {
@@ -172,6 +234,14 @@ impl fmt::Display for Because {
             Self::Chosen => f.write_str("the file says so"),
             Self::Payload => f.write_str("can-gw cannot look at data bytes"),
             Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
+            Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),
+            Self::Missing(Missing::Privilege) => {
+                f.write_str("this process has no CAP_NET_ADMIN in the initial user namespace, which can-gw wants")
+            }
+            Self::FdJobs => f.write_str("this kernel's can-gw has no jobs for FD frames (it needs 5.8)"),
+            Self::HopLimit { max_hops } => {
+                write!(f, "can-gw was loaded with max_hops={max_hops}, and the route has a higher hop limit")
+            }
             Self::RelativeCrc8 => {
                 f.write_str("this kernel may compute a CRC8 with positions from the end outside the frame")
             }

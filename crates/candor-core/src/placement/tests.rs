@@ -62,6 +62,29 @@ fn a_relative_crc8_depends_on_the_kernel() {
     let keys = "set = { id = \"1\" }; checksum-crc8 = { from = 0, to = -2, result = -1, polynomial = \"1D\" }";
     let plan = plan("auto", &[&format!("a b {keys}")]);
     assert_eq!(reasons(&plan), [Some(Because::RelativeCrc8)]);
-    let fixed = Placement::of(&plan, KernelAbilities { relative_crc8: true }).unwrap();
+    let fixed = Placement::of(&plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY }).unwrap();
     assert_eq!(fixed.side(RouteIndex(0)), Side::Kernel);
+}
+
+#[test]
+fn what_this_kernel_lacks_is_in_user_space() {
+    let plan = with_payload(plan("auto", &["a b", "a b frames = \"classic\"", "b c"]), 2);
+    let of = |kernel| Placement::of(&plan, kernel).unwrap().routes;
+    let old = KernelAbilities { fd_jobs: false, ..KernelAbilities::EVERY };
+    assert_eq!(of(old), [Some(Because::FdJobs), None, Some(Because::Payload)]);
+    for missing in [Missing::Module, Missing::Privilege] {
+        let because = Some(Because::Missing(missing));
+        let without = KernelAbilities { missing: Some(missing), ..KernelAbilities::EVERY };
+        assert_eq!(of(without), [because, because, Some(Because::Payload)]);
+    }
+}
+
+#[test]
+fn hops_beyond_those_of_the_module_are_refused_with_both_reasons() {
+    let plan = plan("auto", &["a b hop-limit = 1", "b c hop-limit = 3"]);
+    let module = |max_hops| Placement::of(&plan, KernelAbilities { max_hops, ..KernelAbilities::EVERY });
+    assert_eq!(module(3).unwrap().routes, [None, None]);
+    let refused = module(2).unwrap_err();
+    let expected = (RouteIndex(1), Because::HopLimit { max_hops: 2 }, Some(KernelOnly::Hops(3)));
+    assert_eq!((refused.route, refused.kernel, refused.user), expected);
 }
