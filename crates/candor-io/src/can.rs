@@ -4,6 +4,7 @@ mod ancillary;
 mod interface;
 mod options;
 mod poll;
+mod rebind;
 
 pub use interface::InterfaceIndex;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
