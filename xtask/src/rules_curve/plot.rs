@@ -25,6 +25,7 @@ pub(super) fn draw(path: &Path, all: &[Series]) -> anyhow::Result<()> {
     chart
         .configure_mesh()
         .light_line_style(WHITE)
+        .bold_line_style(BLACK.mix(0.12))
         .x_desc("rules with a mask (29-bit identifiers, 8 masks)")
         .y_desc("median latency in instructions")
         .label_style(("sans-serif", 13))
