@@ -11,11 +11,27 @@ pub struct RealtimeNs(pub i64);
 /// # Errors
 /// Only if the kernel has no such clock, which no Linux lacks.
 pub fn realtime() -> io::Result<RealtimeNs> {
+    read(libc::CLOCK_REALTIME).map(RealtimeNs)
+}
+
+/// Nanoseconds of `CLOCK_BOOTTIME`: since the machine was booted, sleep included. Nobody can set it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BoottimeNs(pub i64);
+
+/// Reads `CLOCK_BOOTTIME`.
+///
+/// # Errors
+/// Only if the kernel has no such clock, which Linux has had since 2.6.39.
+pub fn boottime() -> io::Result<BoottimeNs> {
+    read(libc::CLOCK_BOOTTIME).map(BoottimeNs)
+}
+
+fn read(clock: libc::clockid_t) -> io::Result<i64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live, writable timespec of the type that the call fills, and outlives it.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &raw mut time) };
+    let status = unsafe { libc::clock_gettime(clock, &raw mut time) };
     if status != 0 {
         return Err(io::Error::last_os_error());
     }
-    Ok(RealtimeNs(time.tv_sec * 1_000_000_000 + time.tv_nsec))
+    Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec)
 }

@@ -9,6 +9,7 @@ pub mod guest;
 pub mod lock;
 pub mod module;
 pub mod netlink;
+pub mod netns;
 pub mod own_netns;
 pub mod process;
 pub mod schedule;

@@ -9,13 +9,16 @@
 
 mod checksum;
 mod error;
+mod exact;
 mod job;
 mod operand;
+pub mod promises;
 mod request;
 
 pub use error::CangwError;
+pub use exact::ExactJob;
 pub use job::{CangwJob, JobCounters, JobFlags};
-pub use request::{add, delete, dump, probe};
+pub use request::{add, add_exact, delete, delete_exact, dump, dump_exact, probe};
 
 const RTM_NEWROUTE: u16 = 24;
 const RTM_DELROUTE: u16 = 25;

@@ -1,8 +1,10 @@
 //! Asks the kernel and waits for its answer.
 
 mod error;
+mod transport;
 
 pub use error::{Errno, NetlinkError};
+pub use transport::Transport;
 
 use candor_io::netlink::RouteSocket;
 
@@ -19,7 +21,7 @@ const DUMP_ATTEMPTS: usize = 16;
 /// A connection to the kernel's rtnetlink, in the network namespace in which it was opened.
 #[derive(Debug)]
 pub struct Client {
-    socket: RouteSocket,
+    socket: Box<dyn Transport>,
     sequence: u32,
     buffer: Vec<u8>,
 }
@@ -31,7 +33,13 @@ impl Client {
     /// [`NetlinkError::Socket`] if there is no netlink (a sandbox, a kernel without networking).
     pub fn open() -> Result<Self, NetlinkError> {
         let socket = RouteSocket::open().map_err(NetlinkError::Socket)?;
-        Ok(Self { socket, sequence: 0, buffer: Vec::new() })
+        Ok(Self::over(Box::new(socket)))
+    }
+
+    /// A connection over something else than the kernel's socket: a recording, a fault.
+    #[must_use]
+    pub const fn over(socket: Box<dyn Transport>) -> Self {
+        Self { socket, sequence: 0, buffer: Vec::new() }
     }
 
     /// Sends a request that carries `NLM_F_ACK` and waits for the confirmation.
@@ -134,3 +142,6 @@ impl From<DecodeError> for NetlinkError {
         Self::Decode(error)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,9 @@
-//! The corpus of the fuzz target `config_parse`, and all files of the other tests, replayed without a fuzzer.
+//! The corpora of the fuzz targets, and all files of the other tests, replayed without a fuzzer.
 
 use std::fs;
 
 use candor_core::config::promises;
+use candor_netlink::cangw;
 
 #[test]
 fn the_corpus_keeps_the_promises() {
@@ -15,4 +16,15 @@ fn the_corpus_keeps_the_promises() {
         }
     }
     assert!(replayed > 30, "only {replayed} files");
+}
+
+#[test]
+fn the_jobs_of_the_corpus_keep_the_promises() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/cangw_decode");
+    let mut replayed = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        cangw::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+        replayed += 1;
+    }
+    assert!(replayed > 10, "only {replayed} files");
 }

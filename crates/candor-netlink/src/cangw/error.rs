@@ -7,7 +7,10 @@ use crate::client::{Errno, NetlinkError};
 #[non_exhaustive]
 pub enum CangwError {
     /// `EINVAL` on adding.
-    #[error("can-gw finds a value of the job invalid (hop limit above max_hops, or a checksum position out of range)")]
+    #[error(
+        "can-gw finds a value of the job invalid: a hop limit above max_hops, a checksum position outside of the \
+         frame, a job back to its own interface (kernels of 2026), or a uid that a job with other ends has"
+    )]
     InvalidJob,
     /// `EOPNOTSUPP`, or a dump that lists foreign routes.
     #[error("The kernel module can-gw is not loaded")]
@@ -24,9 +27,15 @@ pub enum CangwError {
     /// `EPERM`.
     #[error("Changing can-gw jobs needs the capability CAP_NET_ADMIN in the initial user namespace")]
     NotPermitted,
+    /// `ENOMEM` or `ENOBUFS`.
+    #[error("The kernel has no memory for it")]
+    OutOfMemory,
     /// No two dumps in a row were equal.
     #[error("The list of can-gw jobs keeps changing")]
     Restless,
+    /// `ERANGE`: an attribute is shorter than the kernel's struct, so both sides are of different times.
+    #[error("The kernel expects longer attributes than candor writes; this candor is too old for this kernel")]
+    TooShort,
 }
 
 impl CangwError {
@@ -50,10 +59,60 @@ impl CangwError {
 
     fn common(error: NetlinkError) -> Self {
         match error.errno() {
-            Some(Errno::EPERM) => Self::NotPermitted,
+            Some(Errno::EPERM | Errno::EACCES) => Self::NotPermitted,
             Some(Errno::ENODEV) => Self::NoSuchInterface,
-            Some(Errno::EOPNOTSUPP) => Self::ModuleMissing,
+            // Without the module rtnetlink answers for the family; without rtnetlink's own route code nobody does.
+            Some(Errno::EOPNOTSUPP | Errno::EPFNOSUPPORT | Errno::EAFNOSUPPORT) => Self::ModuleMissing,
+            Some(Errno::ENOMEM | Errno::ENOBUFS) => Self::OutOfMemory,
+            Some(Errno::ERANGE) => Self::TooShort,
             _ => Self::Netlink(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(error: &CangwError) -> &'static str {
+        match error {
+            CangwError::InvalidJob => "invalid job",
+            CangwError::ModuleMissing => "module",
+            CangwError::Netlink(_) => "other",
+            CangwError::NoSuchInterface => "interface",
+            CangwError::NoSuchJob => "no job",
+            CangwError::NotPermitted => "permission",
+            CangwError::OutOfMemory => "memory",
+            CangwError::Restless => "restless",
+            CangwError::TooShort => "short",
+        }
+    }
+
+    /// Every errno of the control plane: what it is on adding, on deleting, on listing.
+    #[test]
+    fn errnos_have_a_meaning() {
+        for (errno, meanings) in [
+            (1, ["permission"; 3]),
+            (12, ["memory"; 3]),
+            (13, ["permission"; 3]),
+            (19, ["interface"; 3]),
+            (22, ["invalid job", "no job", "other"]),
+            (34, ["short"; 3]),
+            (95, ["module"; 3]),
+            (96, ["module"; 3]),
+            (97, ["module"; 3]),
+            (105, ["memory"; 3]),
+            (5, ["other"; 3]),
+        ] {
+            let refused = || NetlinkError::Refused { errno: Errno(errno), text: None };
+            let on = [CangwError::on_add, CangwError::on_delete, CangwError::on_dump];
+            assert_eq!(on.map(|on| name(&on(refused()))), meanings, "errno {errno}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_meaning_here_keeps_the_kernels_words() {
+        let refused = NetlinkError::Refused { errno: Errno(16), text: Some("later".into()) };
+        assert_eq!(CangwError::on_add(refused).to_string(), "The kernel refused: the interface is busy (later)");
     }
 }

@@ -62,8 +62,8 @@ pub struct JobCounters {
 
 /// A job as the kernel keeps it.
 ///
-/// Fields of an operand that the job does not touch are taken as 0, as candor and cangw write them; a foreign job with
-/// other values there is read, but could not be deleted by what was read.
+/// Fields of an operand that the job does not touch are taken as 0, as candor writes them; a foreign job with other
+/// values there is read, but could not be deleted by what was read: that takes an [`ExactJob`](super::ExactJob).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CangwJob {
     /// Where frames come from.
@@ -109,6 +109,16 @@ impl CangwJob {
             checksums: job.checksums,
             counters: JobCounters::default(),
         }
+        .as_kept()
+    }
+
+    /// The job as the kernel lists it when it was given this one: fields that its format lacks are gone, and so are
+    /// checksums and uid beside no modification.
+    fn as_kept(self) -> Self {
+        let kept = Self::from_bytes(&self.to_bytes()).expect("what was just written can be read");
+        let (checksums, uid) =
+            if kept.modifications.is_empty() { (Checksums::NONE, 0) } else { (kept.checksums, kept.uid) };
+        Self { checksums, uid, ..kept }
     }
 
     /// The same job, whatever it has counted: what the kernel compares when it deletes.

@@ -5,8 +5,8 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
 
 use super::{
-    AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, HEADER_BYTES, JobCounters, JobFlags, RTM_DELROUTE, RTM_GETROUTE,
-    RTM_NEWROUTE,
+    AF_CAN, CGW_TYPE_CAN_CAN, CangwError, CangwJob, ExactJob, HEADER_BYTES, JobCounters, JobFlags, RTM_DELROUTE,
+    RTM_GETROUTE, RTM_NEWROUTE,
 };
 use crate::client::{Client, NetlinkError};
 use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
@@ -19,6 +19,17 @@ const DUMP_ATTEMPTS: usize = 16;
 /// # Errors
 /// [`CangwError`] with the reason.
 pub fn add(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
+    add_exact(client, &ExactJob::from(*job))
+}
+
+/// As [`add`], with the very bytes that the job had.
+///
+/// A job with a uid that another one has already changes that one instead: its modifications and checksums become those
+/// of the new one, and its counters go on.
+///
+/// # Errors
+/// [`CangwError`] with the reason.
+pub fn add_exact(client: &mut Client, job: &ExactJob) -> Result<(), CangwError> {
     let mut message = MessageWriter::new(RTM_NEWROUTE, NLM_F_REQUEST | NLM_F_ACK);
     job.encode(&mut message);
     client.request(message).map_err(CangwError::on_add)
@@ -29,6 +40,14 @@ pub fn add(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
 /// # Errors
 /// [`CangwError::NoSuchJob`] if there is none, or another [`CangwError`] with the reason.
 pub fn delete(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
+    delete_exact(client, &ExactJob::from(*job))
+}
+
+/// As [`delete`], with the very bytes that the job has, which are compared.
+///
+/// # Errors
+/// [`CangwError::NoSuchJob`] if there is none, or another [`CangwError`] with the reason.
+pub fn delete_exact(client: &mut Client, job: &ExactJob) -> Result<(), CangwError> {
     let mut message = MessageWriter::new(RTM_DELROUTE, NLM_F_REQUEST | NLM_F_ACK);
     job.encode(&mut message);
     client.request(message).map_err(CangwError::on_delete)
@@ -43,6 +62,14 @@ pub fn delete(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
 /// [`CangwError::ModuleMissing`] if the kernel lists other routes instead (if it has none, the list is empty), or
 /// another [`CangwError`] with the reason.
 pub fn dump(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
+    Ok(dump_exact(client)?.iter().map(|exact| *exact.job()).collect())
+}
+
+/// As [`dump`], with the bytes by which each job can be deleted.
+///
+/// # Errors
+/// As [`dump`].
+pub fn dump_exact(client: &mut Client) -> Result<Vec<ExactJob>, CangwError> {
     let mut last = dump_once(client)?;
     for _attempt in 0..DUMP_ATTEMPTS {
         let next = dump_once(client)?;
@@ -78,14 +105,14 @@ pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), C
     }
 }
 
-fn dump_once(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
+fn dump_once(client: &mut Client) -> Result<Vec<ExactJob>, CangwError> {
     let mut message = MessageWriter::new(RTM_GETROUTE, NLM_F_REQUEST | NLM_F_DUMP);
     message.header(&[AF_CAN, CGW_TYPE_CAN_CAN, 0, 0]);
     let mut foreign = false;
     let jobs = client.dump(&message, |answer| {
         let ours = is_can_route(answer);
         foreign |= !ours;
-        if ours { Ok(Some(CangwJob::decode(answer)?)) } else { Ok::<_, NetlinkError>(None) }
+        if ours { Ok(Some(ExactJob::decode(answer)?)) } else { Ok::<_, NetlinkError>(None) }
     });
     match jobs {
         _ if foreign => Err(CangwError::ModuleMissing),

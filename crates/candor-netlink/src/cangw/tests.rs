@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::codec::{Message, MessageWriter, Messages};
 
+mod attributes;
+
 fn plain(flags: JobFlags) -> CangwJob {
     CangwJob {
         source: InterfaceIndex::new(3).unwrap(),
@@ -154,5 +156,8 @@ proptest! {
             payload[at] = byte;
         }
         let _ = CangwJob::decode(&Message { kind: RTM_NEWROUTE, flags: 0, sequence: 0, payload: &payload });
+        let mut writer = MessageWriter::new(RTM_NEWROUTE, 0);
+        writer.header(&payload);
+        promises::hold(&writer.finish(1));
     }
 }

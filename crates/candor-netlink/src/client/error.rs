@@ -14,14 +14,26 @@ impl Errno {
     pub const EPERM: Self = Self(1);
     /// The interface has no such address or the entry does not exist.
     pub const ENOENT: Self = Self(2);
+    /// The kernel is out of memory.
+    pub const ENOMEM: Self = Self(12);
+    /// Not permitted: a security module says so.
+    pub const EACCES: Self = Self(13);
     /// It exists already.
     pub const EEXIST: Self = Self(17);
     /// No such network interface.
     pub const ENODEV: Self = Self(19);
     /// Something in the request is wrong.
     pub const EINVAL: Self = Self(22);
+    /// A length or value is out of range.
+    pub const ERANGE: Self = Self(34);
     /// The kernel has no code for this.
     pub const EOPNOTSUPP: Self = Self(95);
+    /// The message is for another protocol family.
+    pub const EPFNOSUPPORT: Self = Self(96);
+    /// The kernel does not know the address family.
+    pub const EAFNOSUPPORT: Self = Self(97);
+    /// The kernel has no buffer space left.
+    pub const ENOBUFS: Self = Self(105);
 
     const fn word(self) -> Option<&'static str> {
         Some(match self.0 {
@@ -34,7 +46,7 @@ impl Errno {
             22 => "the kernel finds a value invalid",
             34 => "a value is out of range",
             95 => "the kernel has no support for it",
-            97 => "the kernel does not know the protocol family",
+            96 | 97 => "the kernel does not know the protocol family",
             100 => "the interface is down",
             105 => "the kernel has no buffer space left",
             _ => return None,
