@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 use super::Job;
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
-use crate::plan::{Echo, Timestamp};
+use crate::plan::{Echo, Incoming, Timestamp};
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, XorChecksum};
 
 /// The arguments with which `cangw` adds this job, program name left out.
 ///
-/// cangw reads everything as hexadecimal but the hop limit, the positions of checksums and the number of a profile.
+/// What only user space can do ([`Job::is_for_kernel`]) is left out. cangw reads everything as hexadecimal but the hop limit, the positions of checksums and the number of a profile.
 ///
 /// # Source
 /// `cangw.c` of can-utils 2020.11 and of 2026.
@@ -26,6 +26,9 @@ pub fn cangw_arguments(job: &Job, source: &str, destination: &str) -> Vec<String
     if job.timestamp == Timestamp::Kept {
         arguments.push("-t".into());
     }
+    if job.incoming == Incoming::Allowed {
+        arguments.push("-i".into());
+    }
     let mut option = |name: &str, value: String| arguments.extend([name.into(), value]);
     if job.filter != Filter::ALL {
         option("-f", job.filter.to_string());
@@ -34,6 +37,10 @@ pub fn cangw_arguments(job: &Job, source: &str, destination: &str) -> Vec<String
         option("-l", hops.to_string());
     }
     let modifications = &job.modifications;
+    // Without a modification the kernel ignores the uid.
+    if let Some(uid) = job.uid.filter(|_| !modifications.is_empty()) {
+        option("-u", format!("{uid:X}"));
+    }
     for (operation, operand) in modifications.operands() {
         if operand.is_empty() {
             continue;

@@ -1,3 +1,5 @@
+use std::num::NonZeroU32;
+
 use super::*;
 use crate::plan::BusIndex;
 use crate::rule::{Checksums, Modifications};
@@ -25,10 +27,16 @@ fn plain_jobs() {
         format: FrameFormat::Fd,
         echo: Echo::On,
         timestamp: Timestamp::Kept,
+        incoming: Incoming::Allowed,
         hop_limit: Some(3),
+        uid: NonZeroU32::new(0xABCD),
         ..job("123:7FF")
     };
-    assert_eq!(line(&full), "-A -s can0 -d vcan3 -X -e -t -f 123:7FF -l 3");
+    assert_eq!(line(&full), "-A -s can0 -d vcan3 -X -e -t -i -f 123:7FF -l 3");
+    let or = Operand { flags: Some(1), ..Operand::NONE };
+    let changed = Job { modifications: Modifications { or, ..Modifications::NONE }, ..full };
+    let uid = "-A -s can0 -d vcan3 -X -e -t -i -f 123:7FF -l 3 -u ABCD -M OR:F:000.1.0.";
+    assert_eq!(line(&changed), format!("{uid}{}", "00".repeat(64)), "a uid needs a modification");
 }
 
 /// The example in cangw's own help.

@@ -1,0 +1,370 @@
+//! cangw's command lines, scripts and listings → can-gw jobs.
+//!
+//! ```text
+//!  script  ──shell──▶ commands ──options──▶ Entry ──Table (add, delete, flush: newest first)──▶ [Job]
+//!  listing ──lines──────────────options──▶ Entry ──as listed────────────────────────────────▶ [Job]
+//! ```
+//!
+//! can-gw delivers a frame to the newest job first. So the last `cangw -A` of a script comes first in what is made of
+//! it, and the first line of `cangw -L` is the first, too.
+//!
+//! Nothing runs. What only a running shell could know is a mistake that says so, and nothing is lost in silence.
+//!
+//! # Source
+//! The behaviour of `cangw.c` (can-utils 2020.11 and 2026) and of `net/can/gw.c`; `docs/cangw.md` says what becomes of
+//! each of their peculiarities.
+
+pub mod code;
+
+mod entry;
+mod listing;
+mod options;
+mod shell;
+mod table;
+mod value;
+
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
+use crate::job::Job;
+use crate::plan::BusIndex;
+use entry::Entry;
+use options::Action;
+use shell::{Command, Construct, ExpansionKind, Piece, Runs, Word};
+use table::Table;
+
+const ENDS_HELP: &str = "write -s and the interface where frames come from, -d and the one where they go";
+
+/// How the order of the lines is to be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// The output of `cangw -L`: the first line is the newest job.
+    Listing,
+    /// Commands that run one after another: the last one is the newest job.
+    Script,
+}
+
+/// What has been found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The names of the interfaces; a job's buses are positions in this list.
+    pub interfaces: Vec<String>,
+    /// The jobs that are there at the end, in the order of delivery, as those of [`crate::job::lower`].
+    pub jobs: Vec<Job>,
+    /// Where in the text each job stands.
+    pub places: Vec<Span>,
+    /// How the lines were read.
+    pub reading: Reading,
+    /// What may not be meant as written, in the order of the text.
+    pub warnings: Vec<Diagnostic>,
+    /// Commands that have nothing to do with can-gw jobs, and `cangw -L`.
+    pub left_out: Vec<Span>,
+}
+
+/// Reads the jobs from a text. Without a reading, a text is a listing if all its lines end with counters and it does
+/// not begin with `#!`.
+///
+/// # Errors
+/// Everything that is wrong, and the warnings too, in the order of the text.
+pub fn cangw(text: &str, reading: Option<Reading>) -> Result<Imported, Vec<Diagnostic>> {
+    let count = listing::count(text);
+    let reading = reading.unwrap_or(if count.listed > 0 && count.other == 0 && !count.is_script {
+        Reading::Listing
+    } else {
+        Reading::Script
+    });
+    let mut import =
+        Import { text, findings: Findings::default(), table: Table::default(), left_out: Vec::new(), had_jobs: false };
+    match reading {
+        Reading::Listing => import.listing(),
+        Reading::Script => {
+            import.listed_lines_in_a_script(count.listed);
+            for piece in shell::pieces(text) {
+                import.piece(&piece);
+            }
+        }
+    }
+    import.finish(reading)
+}
+
+struct Import<'t> {
+    text: &'t str,
+    findings: Findings,
+    table: Table,
+    left_out: Vec<Span>,
+    had_jobs: bool,
+}
+
+impl Import<'_> {
+    fn finish(mut self, reading: Reading) -> Result<Imported, Vec<Diagnostic>> {
+        if self.table.is_empty() && !self.findings.has_errors() {
+            let (message, help) = if self.had_jobs {
+                ("No job is left at the end", "leave out the commands that delete them")
+            } else {
+                ("There is no cangw -A in this text", "give a script with such commands, or what `cangw -L` prints")
+            };
+            self.findings.report(Diagnostic::error(code::NOTHING, 0..0, message).help(help));
+        }
+        if self.findings.has_errors() {
+            return Err(self.findings.into_sorted());
+        }
+        let mut interfaces: Vec<String> = Vec::new();
+        let mut bus = |name: &String| {
+            BusIndex(interfaces.iter().position(|known| known == name).unwrap_or_else(|| {
+                interfaces.push(name.clone());
+                interfaces.len() - 1
+            }))
+        };
+        let entries = self.table.into_entries();
+        let jobs =
+            entries.iter().map(|entry| entry.job(bus(&entry.ends.source), bus(&entry.ends.destination))).collect();
+        let places = entries.into_iter().map(|entry| entry.span).collect();
+        let (warnings, left_out) = (self.findings.into_sorted(), self.left_out);
+        Ok(Imported { interfaces, jobs, places, reading, warnings, left_out })
+    }
+
+    fn listing(&mut self) {
+        for line in listing::lines(self.text) {
+            let Some(given) = options::given(&line.words, &mut self.findings) else { continue };
+            match options::action(&given, &mut self.findings) {
+                Some(Action::Add) | None => self.add(line.span, &given, Reading::Listing),
+                Some(_) => self.findings.report(
+                    Diagnostic::error(code::USAGE, line.span, "A listing has -A commands only")
+                        .help("say that this is a script"),
+                ),
+            }
+        }
+    }
+
+    fn add(&mut self, span: Span, given: &[options::Given<'_>], reading: Reading) {
+        let Some(entry) = Entry::read(span, given, &mut self.findings) else { return };
+        self.had_jobs = true;
+        if !entry.is_accepted(&mut self.findings) {
+            return;
+        }
+        match reading {
+            Reading::Listing => self.table.append(entry),
+            Reading::Script => self.table.add(entry, &mut self.findings),
+        }
+    }
+
+    fn listed_lines_in_a_script(&mut self, listed: usize) {
+        if listed > 1 {
+            self.findings.report(
+                Diagnostic::warning(code::READING, 0..0, "This script has lines of a listing, and is read as a script")
+                    .help(
+                        "cangw -L prints the newest job first, a script adds it last: so the order is reversed, as it \
+                         is when the script runs. Say that it is a listing to keep the order",
+                    ),
+            );
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece) {
+        match piece {
+            Piece::Document(span) => self.mention(span.clone()),
+            Piece::Command(command) => self.command(command),
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        for word in &command.words {
+            if let Some(expansion) = word.expansion().filter(|found| found.kind == ExpansionKind::Unclosed) {
+                self.findings.report(
+                    Diagnostic::error(code::SYNTAX, expansion.span.clone(), "This is never closed")
+                        .help("write the closing quote or bracket"),
+                );
+                return;
+            }
+        }
+        match program(&command.words) {
+            Program::Cangw(at) => self.cangw(command, &command.words[at..]),
+            Program::Elsewhere(word) => self.findings.report(
+                Diagnostic::error(code::NAMESPACE, word.span(), "This works in another network namespace")
+                    .help("a gateway file is for one namespace; import the commands of each by themselves"),
+            ),
+            Program::Unknown(word) => {
+                self.findings.report(
+                    Diagnostic::error(code::EXPANSION, word.span(), "Nobody but the shell knows which program this is")
+                        .help("write cangw, or leave the command out"),
+                );
+            }
+            Program::Other => {
+                // What runs within a construct is not listed: most of it are patterns and conditions.
+                if !matches!(command.runs, Runs::Inside(..)) {
+                    self.left_out.push(command.span());
+                }
+                if !is_talk(&command.words) {
+                    self.mention(command.span());
+                }
+            }
+        }
+    }
+
+    /// A cangw command; the words are its arguments.
+    fn cangw(&mut self, command: &Command, words: &[Word]) {
+        let expansions = words.iter().filter_map(Word::expansion);
+        let mut is_known = true;
+        for expansion in expansions {
+            let written = &self.text[expansion.span.clone()];
+            let (message, help) = match expansion.kind {
+                ExpansionKind::Variable => (
+                    format!("candor cannot expand {written:?}"),
+                    "write its value; or run the script and import what `cangw -L` prints then",
+                ),
+                ExpansionKind::Command | ExpansionKind::Unclosed => (
+                    format!("candor cannot run {written:?}"),
+                    "write what it prints; or run the script and import what `cangw -L` prints then",
+                ),
+                ExpansionKind::Braces => {
+                    (format!("candor cannot expand {written:?}"), "write a command for each of them")
+                }
+                ExpansionKind::Pattern => {
+                    (format!("candor cannot expand {written:?}"), "write out the name; or quote it if it is meant so")
+                }
+            };
+            self.findings.report(Diagnostic::error(code::EXPANSION, expansion.span.clone(), message).help(help));
+            is_known = false;
+        }
+        let Some(given) = is_known.then(|| options::given(words, &mut self.findings)).flatten() else { return };
+        let action = match options::action(&given, &mut self.findings) {
+            Some(action) => action,
+            // A line of a listing without the program's name.
+            None if command.words[0].text().starts_with('-') => Action::Add,
+            None => {
+                let message = "cangw only prints how it is used: -A, -D, -F and -L are missing";
+                let help = "add -A to make it add a job";
+                self.findings.report(Diagnostic::error(code::USAGE, command.span(), message).help(help));
+                return;
+            }
+        };
+        if action == Action::List {
+            self.left_out.push(command.span());
+            return;
+        }
+        if !self.always_runs(command) {
+            return;
+        }
+        match action {
+            Action::Add => self.add(command.span(), &given, Reading::Script),
+            Action::Delete => {
+                if let Some(entry) = Entry::read(command.span(), &given, &mut self.findings) {
+                    self.table.delete(&entry, &mut self.findings);
+                }
+            }
+            Action::Flush => {
+                for option in given.iter().filter(|option| option.value.is_some()) {
+                    let message = format!("cangw ignores -{} beside -F, which removes all jobs", option.letter);
+                    self.findings.report(
+                        Diagnostic::warning(code::IGNORED, option.span.clone(), message)
+                            .help("remove it; -D deletes a single job"),
+                    );
+                }
+                self.table.flush();
+            }
+            Action::List => {}
+        }
+    }
+
+    fn always_runs(&mut self, command: &Command) -> bool {
+        let (message, place, text) = match &command.runs {
+            Runs::Once => return true,
+            Runs::AfterTest(test) => {
+                self.findings.report(
+                    Diagnostic::warning(code::TESTED, command.span(), "This runs only if the test before it succeeds")
+                        .also(test.clone(), "the test")
+                        .help("it was imported as if it did"),
+                );
+                return true;
+            }
+            Runs::AfterFailure(or) => ("This runs only if the command before it fails", or, "because of this"),
+            Runs::Inside(construct, place) => {
+                let message = match construct {
+                    Construct::Case | Construct::If => "Whether this runs is decided when the script runs",
+                    Construct::Function => "Whether this runs depends on who calls the function",
+                    Construct::Group | Construct::Loop => "How often this runs is decided when the script runs",
+                };
+                (message, place, "decided here")
+            }
+        };
+        self.findings.report(
+            Diagnostic::error(code::CONDITIONAL, command.span(), message).also(place.clone(), text).help(
+                "put the commands that are to run into a file of their own; or run the script and import what \
+                 `cangw -L` prints then",
+            ),
+        );
+        false
+    }
+
+    /// Warns of text that speaks of cangw and was not understood.
+    fn mention(&mut self, span: Span) {
+        if self.text[span.clone()].to_ascii_lowercase().contains("cangw") {
+            self.findings.report(
+                Diagnostic::warning(code::MENTION, span, "This speaks of cangw but is no cangw command: left out")
+                    .help("if it adds jobs, write them as cangw commands"),
+            );
+        }
+    }
+}
+
+/// What runs a command.
+enum Program<'w> {
+    /// cangw; its arguments begin with this word.
+    Cangw(usize),
+    /// cangw in a network namespace that this word names.
+    Elsewhere(&'w Word),
+    /// Something else.
+    Other,
+    /// A variable, with arguments as cangw has them.
+    Unknown(&'w Word),
+}
+
+fn program(words: &[Word]) -> Program<'_> {
+    let is_cangw = |word: &Word| word.text().rsplit('/').next() == Some("cangw");
+    let mut at = 0;
+    while let Some(word) = words.get(at) {
+        if is_cangw(word) {
+            return Program::Cangw(at + 1);
+        }
+        let with_value: &[&str] = match word.text() {
+            "sudo" => &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U"],
+            "doas" => &["-u", "-C"],
+            "nice" => &["-n"],
+            "command" if words.get(at + 1).is_some_and(|word| word.text().starts_with('-')) => return Program::Other,
+            "command" | "env" | "exec" | "nohup" | "setsid" => &[],
+            "ip" | "nsenter" => match words[at..].iter().position(is_cangw) {
+                Some(_) => return Program::Elsewhere(word),
+                None => return Program::Other,
+            },
+            text if at == 0 && text.starts_with('-') && words.iter().any(|word| word.text() == "-s") => {
+                return Program::Cangw(0);
+            }
+            text if is_assignment(text) => &[],
+            _ if word.expansion().is_some() => {
+                let is_action = |word: &Word| ["-A", "-D", "-F"].contains(&word.text());
+                return if words[at + 1..].iter().any(is_action) { Program::Unknown(word) } else { Program::Other };
+            }
+            _ => return Program::Other,
+        };
+        at += 1;
+        while let Some(option) = words.get(at).filter(|word| word.text().starts_with('-')) {
+            at += if with_value.contains(&option.text()) { 2 } else { 1 };
+        }
+    }
+    Program::Other
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    })
+}
+
+/// Whether a command may well name cangw without running it.
+fn is_talk(words: &[Word]) -> bool {
+    let program = words.iter().map(Word::text).find(|text| !is_assignment(text) && *text != "sudo");
+    program.is_none_or(|text| ["command", "echo", "hash", "logger", "man", "printf", "type", "which"].contains(&text))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! A word of the shell after its quotes are gone, with the place of each of its bytes.
+
+use std::ops::Range;
+
+use crate::config::diagnostic::Span;
+
+/// A word as the program gets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::import) struct Word {
+    text: String,
+    /// Where in the source each byte of the text stands.
+    places: Vec<usize>,
+    /// Where in the source the word stands, quotes included.
+    span: Span,
+    /// The first part that only a shell can work out.
+    expansion: Option<Expansion>,
+    /// Whether a part of it is quoted: then it is no reserved word.
+    is_quoted: bool,
+}
+
+/// Something that only a shell that runs can replace by its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::import) struct Expansion {
+    /// Where it stands.
+    pub(in crate::import) span: Span,
+    /// What it is.
+    pub(in crate::import) kind: ExpansionKind,
+}
+
+/// What there is to expand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::import) enum ExpansionKind {
+    /// `$(…)`, `` `…` ``, `$((…))`.
+    Command,
+    /// `{a,b}`, `{0..3}`.
+    Braces,
+    /// `*`, `?`, `[`.
+    Pattern,
+    /// A quote that is never closed.
+    Unclosed,
+    /// `$X`, `${X}`.
+    Variable,
+}
+
+impl Word {
+    pub(super) fn starting_at(place: usize) -> Self {
+        Self { span: place..place, ..Self::default() }
+    }
+
+    /// A word that stands in the source as it is.
+    pub(in crate::import) fn plain(text: &str, start: usize) -> Self {
+        let end = start + text.len();
+        Self { text: text.to_owned(), places: (start..end).collect(), span: start..end, ..Self::default() }
+    }
+
+    pub(super) fn push(&mut self, character: char, place: usize) {
+        self.text.push(character);
+        self.places.extend(place..place + character.len_utf8());
+    }
+
+    pub(super) fn push_expansion(&mut self, span: Span, kind: ExpansionKind) {
+        self.expansion.get_or_insert(Expansion { span, kind });
+    }
+
+    pub(super) const fn set_quoted(&mut self) {
+        self.is_quoted = true;
+    }
+
+    pub(super) const fn end_at(&mut self, place: usize) {
+        self.span.end = place;
+    }
+
+    /// The word as the program gets it, as far as it is known.
+    pub(in crate::import) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(in crate::import) fn span(&self) -> Span {
+        self.span.clone()
+    }
+
+    pub(in crate::import) const fn expansion(&self) -> Option<&Expansion> {
+        self.expansion.as_ref()
+    }
+
+    /// Whether it stands there without quotes and with nothing to expand, as reserved words do.
+    pub(super) const fn is_literal(&self) -> bool {
+        !self.is_quoted && self.expansion.is_none()
+    }
+
+    /// Where a part of the text stands. An empty part is a place between two characters.
+    pub(in crate::import) fn part(&self, range: Range<usize>) -> Span {
+        let place = |at: usize| self.places.get(at).copied().unwrap_or(self.span.end);
+        let start = place(range.start);
+        let end = range.end.checked_sub(1).filter(|last| *last >= range.start).map_or(start, |last| place(last) + 1);
+        start..end.min(self.span.end.max(start))
+    }
+}

@@ -1,0 +1,92 @@
+//! The kernel's list of jobs while a script runs: newest first.
+//!
+//! # Source
+//! `cgw_create_job()`, `cgw_remove_job()` and `cgw_remove_all_jobs()` in `net/can/gw.c`.
+
+use super::code;
+use super::entry::Entry;
+use crate::config::diagnostic::{Diagnostic, Findings};
+
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    /// In the order in which can-gw delivers.
+    entries: Vec<Entry>,
+}
+
+impl Table {
+    /// What is left at the end, in the order of delivery.
+    pub(super) fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
+    /// A line of a listing, which is already in the order of delivery.
+    pub(super) fn append(&mut self, entry: Entry) {
+        self.entries.push(entry);
+    }
+
+    /// `cangw -A`: at the head, or into the job with the same uid.
+    pub(super) fn add(&mut self, entry: Entry, findings: &mut Findings) {
+        let same_uid = |other: &&mut Entry| entry.uid.is_some() && other.uid == entry.uid;
+        let Some(existing) = self.entries.iter_mut().find(same_uid) else {
+            self.entries.insert(0, entry);
+            return;
+        };
+        let first = existing.span.clone();
+        let report = |diagnostic: Diagnostic| diagnostic.also(first, "the job with this uid");
+        if existing.ends != entry.ends {
+            let message = "The kernel refuses this: another job has the uid, with other interfaces or another filter";
+            findings.report(
+                report(Diagnostic::error(code::KERNEL, entry.span, message)).help("give each job a uid of its own"),
+            );
+            return;
+        }
+        if existing.handling.format != entry.handling.format {
+            let message = "This gives a job for one frame format the modifications of the other";
+            findings.report(
+                report(Diagnostic::error(code::NOT_EXPRESSIBLE, entry.span, message))
+                    .help("give the classic and the CAN FD job a uid each"),
+            );
+            return;
+        }
+        if existing.handling != entry.handling {
+            let message = "This exchanges the modifications of the job with this uid; flags and hop limit stay";
+            findings.report(
+                report(Diagnostic::warning(code::IGNORED, entry.span.clone(), message))
+                    .help("to change them too, delete the job and add it anew"),
+            );
+        }
+        existing.changes = entry.changes;
+        existing.span = entry.span;
+    }
+
+    /// `cangw -D`: the newest job that is the same; with a uid the modifications do not matter.
+    pub(super) fn delete(&mut self, wanted: &Entry, findings: &mut Findings) {
+        let is_same = |entry: &Entry| {
+            let changes = if entry.uid.is_some() || wanted.uid.is_some() {
+                entry.uid == wanted.uid
+            } else {
+                entry.changes == wanted.changes
+            };
+            entry.handling == wanted.handling && changes && entry.ends == wanted.ends
+        };
+        match self.entries.iter().position(is_same) {
+            Some(found) => {
+                self.entries.remove(found);
+            }
+            None => findings.report(
+                Diagnostic::warning(code::NOTHING_DELETED, wanted.span.clone(), "This deletes nothing").help(
+                    "can-gw deletes a job that has the same interfaces, flags, hop limit, filter and modifications",
+                ),
+            ),
+        }
+    }
+
+    /// `cangw -F`
+    pub(super) fn flush(&mut self) {
+        self.entries.clear();
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
