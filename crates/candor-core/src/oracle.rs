@@ -4,13 +4,29 @@
 //! which they are given, and let every job whose filter matches do its work. The kernel puts a new job at the head of
 //! its list; candor installs jobs last to first, so that the order of the file is the order of delivery.
 //!
-//! What a gateway of one process cannot know is left out: the hops a frame has behind it in other gateways, whether the
-//! outgoing interface is up, and whether its queue takes the frame.
+//! ```text
+//!  deliver, count   jobs of one gateway, one frame, no surroundings: what RuleSet must do
+//!  World            interfaces, jobs and frames of a whole machine: what the kernel must do
+//!  vectors          what was seen on a real kernel, as scripts that run on any gateway
+//! ```
+//!
+//! What a gateway of one process cannot know is in the [`World`] only: the hops that a frame has behind it in other
+//! gateways, whether the outgoing interface is up, and whether its queue takes the frame.
 
-use crate::filter::ReceiveList;
+mod change;
+mod control;
+mod outcome;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod vectors;
+mod world;
+
+pub use control::{Added, Errno, Listed};
+pub use outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
+pub use world::{EchoBy, Interface, JobId, Kernel, Loopback, SameInterface, State, World};
+
 use crate::frame::Frame;
 use crate::job::Job;
-use crate::plan::BusIndex;
+use crate::plan::{BusIndex, Incoming};
 use crate::rule::Verdict;
 
 /// A frame that leaves on a bus.
@@ -36,8 +52,8 @@ pub struct JobCounters {
 /// The frames that leave when this one has come in on a bus, in the order in which they leave.
 #[must_use]
 pub fn deliver(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<Delivery> {
-    let sent = visits(jobs, from, frame).into_iter().filter(|visit| visit.verdict == Verdict::Send);
-    sent.map(|visit| Delivery { job: visit.job, to: jobs[visit.job].to, frame: visit.frame }).collect()
+    let sent = work(jobs, from, frame).into_iter().filter(|(_, _, verdict)| *verdict == Verdict::Send);
+    sent.map(|(job, frame, _)| Delivery { job, to: jobs[job].to, frame }).collect()
 }
 
 /// What every job has counted after these frames have come in, each on its bus.
@@ -45,39 +61,41 @@ pub fn deliver(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<Delivery> {
 pub fn count(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Vec<JobCounters> {
     let mut counters = vec![JobCounters::default(); jobs.len()];
     for (from, frame) in frames {
-        for visit in visits(jobs, *from, frame) {
-            match visit.verdict {
-                Verdict::Send => counters[visit.job].handled += 1,
-                Verdict::Delete => counters[visit.job].deleted += 1,
+        for (job, _, verdict) in work(jobs, *from, frame) {
+            match verdict {
+                Verdict::Send => counters[job].handled += 1,
+                Verdict::Delete => counters[job].deleted += 1,
             }
         }
     }
     counters
 }
 
-/// The lists that a frame is offered to, in this order. An error frame is offered to the first only, all other frames
-/// to all but the first; the filters see to that.
-const LISTS: [ReceiveList; 5] =
-    [ReceiveList::Error, ReceiveList::All, ReceiveList::Masked, ReceiveList::Inverted, ReceiveList::Exact];
-
-struct Visit {
-    job: usize,
-    frame: Frame,
-    verdict: Verdict,
-}
-
-fn visits(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<Visit> {
-    let mut visits = Vec::new();
-    for list in LISTS {
-        for (index, job) in jobs.iter().enumerate() {
-            let filter = job.filter.normalise();
-            if filter.list == list && job.from == from && filter.matches(frame.id) && job.takes(frame) {
-                let (frame, verdict) = job.apply(frame);
-                visits.push(Visit { job: index, frame, verdict });
-            }
+/// Every job that does something with this frame, what it makes of it, and what becomes of that.
+fn work(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<(usize, Frame, Verdict)> {
+    let mut work = Vec::new();
+    for index in receivers(jobs.iter(), from, frame) {
+        let job = &jobs[index];
+        let goes_back = job.to == from && job.incoming == Incoming::Skipped;
+        if job.takes(frame) && !goes_back {
+            let (frame, verdict) = change::apply(job, frame);
+            work.push((index, frame, verdict));
         }
     }
-    visits
+    work
+}
+
+/// Positions of the jobs whose filter matches, in the order of the receive lists; within a list, in the order given.
+fn receivers<'a>(jobs: impl Iterator<Item = &'a Job>, from: BusIndex, frame: &Frame) -> Vec<usize> {
+    let mut matching = Vec::new();
+    for (index, job) in jobs.enumerate() {
+        let filter = job.filter.normalise();
+        if job.from == from && filter.matches(frame.id) {
+            matching.push((filter.list, index));
+        }
+    }
+    matching.sort();
+    matching.into_iter().map(|(_, index)| index).collect()
 }
 
 #[cfg(test)]

@@ -1,0 +1,120 @@
+//! What one job does to a frame, one field and one operation after the other.
+//!
+//! Written a second time on purpose: `rule` is what gateways run, this is what it is compared with.
+
+use crate::frame::{CANFD_FDF, Frame, FrameFormat, RawId};
+use crate::job::Job;
+use crate::rule::{self, ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
+
+/// What the job makes of a frame that it takes. After [`Verdict::Delete`] the frame is as it was when it was given up.
+pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
+    let mut frame = *received;
+    let mut verdict = Verdict::Send;
+    if let Some(send_as) = job.send_as {
+        verdict = rule::convert(&mut frame, send_as);
+    }
+    // One active modification is enough for the length to be looked at and the checksums to be computed.
+    if verdict == Verdict::Send && !job.modifications.is_empty() {
+        for (operation, operand) in job.modifications.operands() {
+            modify(&mut frame, operation, operand);
+        }
+        if usize::from(frame.len) > frame.format.max_len() {
+            verdict = Verdict::Delete;
+        } else {
+            if let Some(checksum) = &job.checksums.crc8 {
+                crc8(&mut frame, checksum);
+            }
+            if let Some(checksum) = &job.checksums.xor {
+                xor(&mut frame, checksum);
+            }
+        }
+    }
+    // can_send() marks every FD frame.
+    if frame.format == FrameFormat::Fd {
+        frame.flags |= CANFD_FDF;
+    }
+    (frame, verdict)
+}
+
+/// One operation: identifier, length, flags, data.
+fn modify(frame: &mut Frame, operation: Operation, operand: &Operand) {
+    if let Some(id) = operand.id {
+        let bytes = frame.id.0.to_be_bytes();
+        let operand = id.to_be_bytes();
+        frame.id = RawId(u32::from_be_bytes(std::array::from_fn(|at| on_byte(operation, bytes[at], operand[at]))));
+    }
+    if let Some(len) = operand.len {
+        match frame.format {
+            FrameFormat::Fd => frame.len = on_byte(operation, frame.len, len),
+            FrameFormat::Classic => {
+                let valid_raw_dlc = frame.len == 8 && (9..=15).contains(&frame.len8_dlc);
+                let before = if valid_raw_dlc { frame.len8_dlc } else { frame.len };
+                let after = on_byte(operation, before, len);
+                (frame.len, frame.len8_dlc) = if (9..=15).contains(&after) { (8, after) } else { (after, 0) };
+            }
+        }
+    }
+    if let (Some(flags), FrameFormat::Fd) = (operand.flags, frame.format) {
+        frame.flags = on_byte(operation, frame.flags, flags);
+    }
+    if let Some(data) = operand.data {
+        let used = frame.format.max_len();
+        for (byte, operand) in frame.data[..used].iter_mut().zip(data) {
+            *byte = on_byte(operation, *byte, operand);
+        }
+    }
+}
+
+fn on_byte(operation: Operation, value: u8, operand: u8) -> u8 {
+    match operation {
+        Operation::And => value & operand,
+        Operation::Or => value | operand,
+        Operation::Xor => value ^ operand,
+        Operation::Set => operand,
+    }
+}
+
+fn xor(frame: &mut Frame, checksum: &XorChecksum) {
+    let Some((covered, result)) = positions(checksum.span, frame) else { return };
+    let mut sum = checksum.init;
+    for at in covered {
+        sum ^= frame.data[at];
+    }
+    frame.data[result] = sum;
+}
+
+fn crc8(frame: &mut Frame, checksum: &Crc8Checksum) {
+    let Some((covered, result)) = positions(checksum.span, frame) else { return };
+    let mut crc = checksum.init;
+    for at in covered {
+        crc = checksum.table[usize::from(crc ^ frame.data[at])];
+    }
+    match checksum.profile {
+        Crc8Profile::None => {}
+        Crc8Profile::Byte(byte) => crc = checksum.table[usize::from(crc ^ byte)],
+        Crc8Profile::ByteByCounter(bytes) => {
+            let byte = bytes[usize::from(frame.data[1] % 16)];
+            crc = checksum.table[usize::from(crc ^ byte)];
+        }
+        Crc8Profile::IdXor => {
+            let [.., high, low] = frame.id.0.to_be_bytes();
+            crc = checksum.table[usize::from(crc ^ low ^ high)];
+        }
+    }
+    frame.data[result] = crc ^ checksum.final_xor;
+}
+
+/// The positions that are covered, in the order in which they are taken in, and that of the result. `None` where the
+/// frame is left alone: one of them lies before its start, or (the kernel takes no such job) beyond its buffer.
+fn positions(span: ChecksumSpan, frame: &Frame) -> Option<(Vec<usize>, usize)> {
+    let from_start = |position: i8| {
+        let counted = if position < 0 { i32::from(frame.len) + i32::from(position) } else { i32::from(position) };
+        usize::try_from(counted).ok()
+    };
+    let (from, to, result) = (from_start(span.from)?, from_start(span.to)?, from_start(span.result)?);
+    if from.max(to).max(result) >= frame.format.max_len() {
+        return None;
+    }
+    let covered = if from <= to { (from..=to).collect() } else { (to..=from).rev().collect() };
+    Some((covered, result))
+}

@@ -1,0 +1,305 @@
+//! One machine: its CAN interfaces, the jobs of its can-gw, and the way of a frame through them.
+//!
+//! # Source
+//! `net/can/af_can.c` (`can_send()`, `can_receive()`), `net/can/gw.c` (`can_can_gw_rcv()`), `drivers/net/can/vcan.c`,
+//! `drivers/net/can/vxcan.c`.
+
+use std::collections::VecDeque;
+
+use super::control::Errno;
+use super::outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
+use super::{change, receivers};
+use crate::frame::{CAN_MTU, CANFD_FDF, CANFD_MTU, Frame, FrameFormat};
+use crate::job::Job;
+use crate::plan::{BusIndex, Echo, Incoming, Timestamp};
+use crate::rule::Verdict;
+
+/// After so many receptions because of one frame it is taken to circulate for ever.
+const MANY: usize = 10_000;
+
+/// One network namespace with its CAN interfaces and the jobs of can-gw between them.
+///
+/// A bus of a [`Job`] is here the interface at that position. What only user space can do is done as well, so that
+/// the same world holds candor's own gateway.
+#[derive(Clone, Debug)]
+pub struct World {
+    pub(super) kernel: Kernel,
+    /// By index; `None` after it was removed.
+    pub(super) interfaces: Vec<Option<Interface>>,
+    /// Newest first, as the kernel keeps and lists them.
+    pub(super) jobs: Vec<Installed>,
+    pub(super) next_job: u32,
+}
+
+/// What differs from kernel to kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Parameter `max_hops` of the module can-gw, 1 to 6.
+    pub max_hops: u8,
+    /// What becomes of jobs that go nowhere.
+    pub same_interface: SameInterface,
+}
+
+/// What a kernel says to a job from an interface to itself that may not send back to where a frame came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SameInterface {
+    /// It takes the job, which then never fires. Seen with 6.1.
+    Accepted,
+    /// It refuses the job with EINVAL. Read in the sources of 2026.
+    Refused,
+}
+
+impl Kernel {
+    /// As it comes: `max_hops` is 1.
+    pub const DEFAULT: Self = Self { max_hops: 1, same_interface: SameInterface::Accepted };
+}
+
+/// A CAN network interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name; jobs do not depend on it.
+    pub name: String,
+    /// Up or down.
+    pub state: State,
+    /// The largest frame that it takes, in bytes: [`CAN_MTU`] or [`CANFD_MTU`].
+    pub mtu: usize,
+    /// Who shows local sockets what the interface sends.
+    pub echo_by: EchoBy,
+    /// How many more frames its queue takes; `None` if it is never full.
+    pub room: Option<usize>,
+    /// The other end of a vxcan pair: what is sent here comes in there.
+    pub peer: Option<BusIndex>,
+}
+
+/// Whether an interface is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is down: nothing comes in and nothing leaves.
+    Down,
+    /// It is up.
+    Up,
+}
+
+/// Who shows local sockets what an interface sends, if that is wanted at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EchoBy {
+    /// The network layer, as soon as the queue has taken the frame: vcan and vxcan as they come.
+    Core,
+    /// The driver (`IFF_ECHO`), after the frame has left: real controllers.
+    Driver,
+}
+
+/// Whether a socket's frame is shown to the other local sockets, and so to can-gw (`CAN_RAW_LOOPBACK`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loopback {
+    /// It is not.
+    Off,
+    /// It is.
+    On,
+}
+
+impl Interface {
+    /// A vcan interface that is up and takes all frames.
+    #[must_use]
+    pub fn vcan(name: &str) -> Self {
+        Self { name: name.into(), state: State::Up, mtu: CANFD_MTU, echo_by: EchoBy::Core, room: None, peer: None }
+    }
+}
+
+/// A job for as long as it is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobId(pub u32);
+
+#[derive(Clone, Debug)]
+pub(super) struct Installed {
+    pub(super) id: JobId,
+    pub(super) job: Job,
+    pub(super) handled: u32,
+    pub(super) dropped: u32,
+    pub(super) deleted: u32,
+}
+
+/// A frame that has come in on an interface and waits for the network layer to look at it.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    on: BusIndex,
+    frame: Frame,
+    stamp: Timestamp,
+    hops: u8,
+    /// Where it first appeared in this machine.
+    origin: BusIndex,
+}
+
+/// What the network layer still has to do.
+#[derive(Debug, Default)]
+struct Backlog {
+    /// Now, in this order.
+    now: VecDeque<Arrival>,
+    /// What drivers show after they have sent it, which is later than everything that is in hand now.
+    after_transmission: VecDeque<Arrival>,
+}
+
+impl World {
+    /// No interface, no job.
+    #[must_use]
+    pub const fn new(kernel: Kernel) -> Self {
+        Self { kernel, interfaces: Vec::new(), jobs: Vec::new(), next_job: 0 }
+    }
+
+    /// Adds an interface and gives its index.
+    pub fn attach(&mut self, interface: Interface) -> BusIndex {
+        self.interfaces.push(Some(interface));
+        BusIndex(self.interfaces.len() - 1)
+    }
+
+    /// The interface at an index, to look at it or to set it up, down, or under another name; jobs stay through all
+    /// that. `None` if it was removed.
+    pub fn interface(&mut self, index: BusIndex) -> Option<&mut Interface> {
+        self.interfaces.get_mut(index.0)?.as_mut()
+    }
+
+    /// Removes an interface, and with it, silently, every job from it or to it.
+    pub fn detach(&mut self, index: BusIndex) {
+        if let Some(interface) = self.interfaces.get_mut(index.0) {
+            *interface = None;
+        }
+        self.jobs.retain(|installed| installed.job.from != index && installed.job.to != index);
+    }
+
+    /// A frame comes in from the bus.
+    pub fn receive(&mut self, on: BusIndex, frame: &Frame) -> Outcome {
+        let arrival = Arrival { on, frame: marked(frame), stamp: Timestamp::Fresh, hops: 0, origin: on };
+        self.settle(Backlog { now: [arrival].into(), ..Backlog::default() }, Outcome::default())
+    }
+
+    /// A local socket sends a frame. can-gw sees it only if it is looped back.
+    ///
+    /// # Errors
+    /// EINVAL if the frame is too long for itself or for the interface, ENODEV, ENETDOWN, ENOBUFS.
+    pub fn send_locally(&mut self, on: BusIndex, frame: &Frame, loopback: Loopback) -> Result<Outcome, Errno> {
+        let interface = self.interface(on).ok_or(Errno::Enodev)?;
+        if usize::from(frame.len) > frame.format.max_len() || bytes_of(frame) > interface.mtu {
+            return Err(Errno::Einval);
+        }
+        let mut outcome = Outcome::default();
+        let mut backlog = Backlog::default();
+        let arrival = Arrival { on, frame: marked(frame), stamp: Timestamp::Fresh, hops: 0, origin: on };
+        match self.transmit(arrival, loopback, &mut backlog, &mut outcome) {
+            Ok(()) => Ok(self.settle(backlog, outcome)),
+            Err(Dropped::Down) => Err(Errno::Enetdown),
+            Err(Dropped::QueueFull) => Err(Errno::Enobufs),
+            Err(Dropped::TooLarge) => Err(Errno::Einval),
+        }
+    }
+
+    /// Lets everything happen that is going to happen.
+    fn settle(&mut self, mut backlog: Backlog, mut outcome: Outcome) -> Outcome {
+        while let Some(arrival) = backlog.now.pop_front().or_else(|| backlog.after_transmission.pop_front()) {
+            if outcome.seen.len() == MANY {
+                outcome.end = End::Circulates;
+                break;
+            }
+            let impossible = usize::from(arrival.frame.len) > arrival.frame.format.max_len();
+            let is_up = self.interface(arrival.on).is_some_and(|interface| interface.state == State::Up);
+            if impossible || !is_up {
+                continue;
+            }
+            let Arrival { on, frame, stamp, hops, .. } = arrival;
+            outcome.seen.push(Seen { on, frame, stamp, hops });
+            for position in receivers(self.jobs.iter().map(|installed| &installed.job), on, &frame) {
+                if self.jobs[position].job.takes(&frame) {
+                    self.work(position, &arrival, &mut backlog, &mut outcome);
+                }
+            }
+        }
+        outcome
+    }
+
+    /// One job and one frame that it takes, in the order of `can_can_gw_rcv()`.
+    fn work(&mut self, position: usize, arrival: &Arrival, backlog: &mut Backlog, outcome: &mut Outcome) {
+        let job = self.jobs[position].job.clone();
+        let did = self.outcome_of(&job, arrival, backlog, outcome);
+        let installed = &mut self.jobs[position];
+        match did {
+            Did::Handled(_) => installed.handled = installed.handled.wrapping_add(1),
+            Did::Dropped(_) => installed.dropped = installed.dropped.wrapping_add(1),
+            Did::Deleted(_) => installed.deleted = installed.deleted.wrapping_add(1),
+            Did::Skipped => {}
+        }
+        outcome.visits.push(Visit { job: installed.id, did });
+    }
+
+    fn outcome_of(&mut self, job: &Job, arrival: &Arrival, backlog: &mut Backlog, outcome: &mut Outcome) -> Did {
+        if arrival.hops >= self.kernel.max_hops {
+            return Did::Deleted(Deleted::Hops);
+        }
+        if self.interface(job.to).is_none_or(|interface| interface.state == State::Down) {
+            return Did::Dropped(Dropped::Down);
+        }
+        if job.incoming == Incoming::Skipped && arrival.origin == job.to {
+            return Did::Skipped;
+        }
+        let mut hops = arrival.hops + 1;
+        if let (Some(limit), 1) = (job.hop_limit, hops) {
+            hops = self.kernel.max_hops - limit + 1;
+        }
+        let (frame, verdict) = change::apply(job, &arrival.frame);
+        if verdict == Verdict::Delete {
+            return Did::Deleted(Deleted::Length);
+        }
+        let leaves = Arrival { on: job.to, frame, stamp: job.timestamp, hops, origin: arrival.origin };
+        let loopback = if job.echo == Echo::On { Loopback::On } else { Loopback::Off };
+        match self.transmit(leaves, loopback, backlog, outcome) {
+            Ok(()) => Did::Handled(frame),
+            Err(dropped) => Did::Dropped(dropped),
+        }
+    }
+
+    /// `can_send()`, the queue and the driver.
+    fn transmit(
+        &mut self,
+        leaves: Arrival,
+        loopback: Loopback,
+        backlog: &mut Backlog,
+        outcome: &mut Outcome,
+    ) -> Result<(), Dropped> {
+        let Some(interface) = self.interface(leaves.on) else { return Err(Dropped::Down) };
+        if bytes_of(&leaves.frame) > interface.mtu {
+            return Err(Dropped::TooLarge);
+        }
+        if interface.state == State::Down {
+            return Err(Dropped::Down);
+        }
+        match &mut interface.room {
+            Some(0) => return Err(Dropped::QueueFull),
+            Some(room) => *room -= 1,
+            None => {}
+        }
+        outcome.sent.push(Sent { on: leaves.on, frame: leaves.frame });
+        if let Some(peer) = interface.peer {
+            // vxcan forgets the hops; it keeps where the frame first appeared.
+            backlog.now.push_back(Arrival { on: peer, hops: 0, ..leaves });
+        }
+        match (loopback, interface.echo_by) {
+            (Loopback::Off, _) => {}
+            (Loopback::On, EchoBy::Core) => backlog.now.push_back(leaves),
+            (Loopback::On, EchoBy::Driver) => backlog.after_transmission.push_back(leaves),
+        }
+        Ok(())
+    }
+}
+
+/// Every FD frame is marked when it is sent, and current drivers mark those that they receive.
+fn marked(frame: &Frame) -> Frame {
+    match frame.format {
+        FrameFormat::Classic => *frame,
+        FrameFormat::Fd => Frame { flags: frame.flags | CANFD_FDF, ..*frame },
+    }
+}
+
+fn bytes_of(frame: &Frame) -> usize {
+    match frame.format {
+        FrameFormat::Classic => CAN_MTU,
+        FrameFormat::Fd => CANFD_MTU,
+    }
+}
