@@ -11,6 +11,14 @@ use candor_netlink::client::NetlinkError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GatewayError {
+    /// `candor apply` has put the same jobs into the kernel; each frame would be forwarded twice.
+    #[error("Route {route:?} is already in the kernel by candor apply {file}; take that out first: candor down {file}")]
+    AlreadyApplied {
+        /// The route that is wanted.
+        route: String,
+        /// The file that was applied.
+        file: String,
+    },
     /// Another candor has the same jobs in the kernel; each frame would be forwarded twice.
     #[error("Route {route:?} is already run by another candor (process {pid}); end that first: kill {pid}")]
     AlreadyRunning {

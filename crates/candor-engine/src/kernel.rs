@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use candor_core::job::Job;
+use candor_core::placement::Side;
 use candor_core::plan::{Engine, Plan, RouteIndex};
 use candor_core::rule::ChecksumSpan;
 use candor_netlink::cangw::{self, CangwError, JobCounters};
@@ -21,7 +22,7 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
-use crate::run_dir::RunDir;
+use crate::run_dir::{OwnedJob, RunDir};
 use installed::Installed;
 use takeover::Takeover;
 use version::RunningKernel;
@@ -55,13 +56,14 @@ impl KernelGateway {
         let name = |position: usize| plan.route(routes[position]).name.clone();
 
         let mut run_dir = RunDir::open(tell)?;
-        run_dir.refuse_twins(&wanted, name)?;
-        if let Some((position, pid)) = run_dir.first_circle(Engine::Kernel, &wanted) {
-            tell(Notice::MayCircle { route: name(position), pid });
+        let owned = OwnedJob::list(plan, interfaces, jobs, |_job| Side::Kernel);
+        run_dir.refuse_twins(&owned, None)?;
+        if let Some((route, other)) = run_dir.first_circle(&owned, None) {
+            tell(Notice::MayCircle { route, other });
         }
         let present = cangw::dump(&mut client).map_err(GatewayError::ListJobs)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
-        let entry = run_dir.announce(Engine::Kernel, &wanted)?;
+        let entry = run_dir.announce(Engine::Kernel, owned)?;
 
         let mut installed = Installed::new(client, entry);
         installed.take_over(&wanted[wanted.len() - takeover.adopted..]);

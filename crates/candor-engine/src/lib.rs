@@ -28,3 +28,4 @@ pub use ended::Ended;
 pub use error::{GatewayError, RunDirError};
 pub use gateway::Gateway;
 pub use notice::Notice;
+pub use run_dir::{Owner, Since};

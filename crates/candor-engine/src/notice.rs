@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use candor_core::units::BitRate;
 
+use crate::run_dir::Owner;
+
 /// Something worth a line, each with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -53,8 +55,8 @@ pub enum Notice {
     MayCircle {
         /// The route.
         route: String,
-        /// The other process.
-        pid: u32,
+        /// Who carries them back.
+        other: Owner,
     },
     /// The run directory cannot be used, so that other candors do not know of this one.
     NotAnnounced {
@@ -135,9 +137,9 @@ impl fmt::Display for Notice {
                  {interface} up"
             ),
             Self::InterfaceUp { interface } => write!(f, "Interface {interface} is up again"),
-            Self::MayCircle { route, pid } => write!(
+            Self::MayCircle { route, other } => write!(
                 f,
-                "Route {route:?} and a route of candor process {pid} the other way pass the same frames to and fro \
+                "Route {route:?} and a route of {other} the other way pass the same frames to and fro \
                  without end; put both directions into one file, or give them filters that exclude each other"
             ),
             Self::NotAnnounced { path } => write!(

@@ -16,6 +16,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candor_core::job::Job;
+use candor_core::placement::Side;
 use candor_core::plan::{BusIndex, Engine, Plan};
 use candor_core::ruleset::RuleSet;
 use candor_io::signal::{self, WakeUp};
@@ -25,7 +26,7 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
-use crate::run_dir::{Entry, RunDir};
+use crate::run_dir::{Entry, OwnedJob, RunDir};
 use shared::{Port, Shared};
 use worker::Stopped;
 
@@ -143,13 +144,12 @@ fn announce(
     tell: &mut dyn FnMut(Notice),
 ) -> Result<Option<Entry>, GatewayError> {
     let Some(run_dir) = RunDir::open_where_possible(tell)? else { return Ok(None) };
-    let wanted = interfaces.kernel_jobs(jobs);
-    let name = |position: usize| plan.route(jobs[position].route).name.clone();
-    run_dir.refuse_twins(&wanted, name)?;
-    if let Some((position, pid)) = run_dir.first_circle(Engine::ReadWrite, &wanted) {
-        tell(Notice::MayCircle { route: name(position), pid });
+    let wanted = OwnedJob::list(plan, interfaces, jobs, |_job| Side::User);
+    run_dir.refuse_twins(&wanted, None)?;
+    if let Some((route, other)) = run_dir.first_circle(&wanted, None) {
+        tell(Notice::MayCircle { route, other });
     }
-    run_dir.announce(Engine::ReadWrite, &wanted).map(Some)
+    run_dir.announce(Engine::ReadWrite, wanted).map(Some)
 }
 
 impl Drop for ReadWriteGateway {

@@ -1,13 +1,20 @@
-//! The list of what candor runs on this machine: one file for each process, locked while the process lives.
+//! The list of what candor has on this machine: one file for each process, locked while the process lives, and one for
+//! each gateway file that was applied.
 //!
-//! `/run/candor/NETNS-PID-NUMBER.json` (another folder by `CANDOR_RUN_DIR`) holds the boot, the network namespace, the
-//! process, its engine and the exact bytes of its jobs. A file whose lock is free was left by a process that died.
-//! Only its owner can open folder and files, so that nobody else can hold the locks.
+//! `/run/candor/NETNS-PID-NUMBER.json` and `NETNS-applied-NUMBER.json` (another folder by `CANDOR_RUN_DIR`) hold the
+//! boot, the network namespace, the owner, and the exact bytes of its jobs with the names of their routes. A process's
+//! file whose lock is free was left by one that died. Only their owner can open folder and files, so that nobody else can
+//! hold the locks.
 
+mod content;
 mod entry;
 mod hold;
+mod owner;
+mod place;
 
 pub(crate) use entry::Entry;
+pub(crate) use owner::{Change, Instance, OwnedJob};
+pub use owner::{Owner, Since};
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
@@ -15,26 +22,19 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
+use candor_core::placement::Side;
 use candor_core::plan::Engine;
-use candor_io::lock::{self, FileLock};
+use candor_io::lock::FileLock;
 use candor_netlink::cangw::{CangwJob, JobFlags};
-use serde::{Deserialize, Serialize};
 
 use crate::error::{GatewayError, RunDirError};
 use crate::notice::Notice;
-use entry::{Content, Found};
+use entry::Found;
+use place::Place;
 
 const DEFAULT_PATH: &str = "/run/candor";
 const PRIVATE_FOLDER: u32 = 0o700;
 const OTHERS: u32 = 0o077;
-
-/// A process and its jobs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Instance {
-    pub(crate) pid: u32,
-    pub(crate) engine: Engine,
-    pub(crate) jobs: Vec<CangwJob>,
-}
 
 /// The run directory, held against other starting candors as long as this value lives.
 #[derive(Debug)]
@@ -42,17 +42,19 @@ pub(crate) struct RunDir {
     path: PathBuf,
     here: Place,
     alive: Vec<Instance>,
+    applied: Vec<(PathBuf, Instance)>,
     dead: Vec<Instance>,
     /// Files of the dead, their locks held so that nobody else adopts the same jobs.
     dead_files: Vec<(PathBuf, FileLock)>,
     _exclusive: File,
 }
 
-/// Where jobs are: they end with the boot and live in one network namespace.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Place {
-    boot_id: String,
-    netns: u64,
+/// The run directories as far as this user may look into them.
+#[derive(Debug, Default)]
+pub(crate) struct Look {
+    pub(crate) open: Vec<RunDir>,
+    /// Those that are closed to this user.
+    pub(crate) denied: Vec<RunDirError>,
 }
 
 impl RunDir {
@@ -64,12 +66,8 @@ impl RunDir {
 
     /// Opens the first directory that this user may use; `None`, after telling, if there is none.
     pub(crate) fn open_where_possible(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
-        let paths = match configured_path() {
-            Some(path) => vec![path],
-            None => [Some(PathBuf::from(DEFAULT_PATH)), path_of_user()].into_iter().flatten().collect(),
-        };
         let mut first = None;
-        for path in paths {
+        for path in possible_paths() {
             match Self::open_at(path, tell) {
                 Err(GatewayError::RunDir(error)) if is_denied(&error) => {
                     first.get_or_insert(error.path);
@@ -83,14 +81,48 @@ impl RunDir {
         Ok(None)
     }
 
+    /// Looks into all directories that are there, and makes none.
+    pub(crate) fn look(tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
+        Self::look_into(possible_paths(), tell)
+    }
+
+    fn look_into(paths: Vec<PathBuf>, tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
+        let mut look = Look::default();
+        for path in paths {
+            if fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
+                continue;
+            }
+            match Self::open_at(path, tell) {
+                Ok(open) => look.open.push(open),
+                Err(GatewayError::RunDir(error)) if is_denied(&error) => look.denied.push(error),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(look)
+    }
+
     fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
         let here = Place::of_this_process()?;
         make_private(&path)?;
         let exclusive = hold::hold(&path.join("lock"), tell)?;
-        let (alive, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new());
-        let mut run_dir = Self { path, here, alive, dead, dead_files, _exclusive: exclusive };
+        let mut run_dir = Self::unread(path, here, exclusive);
         run_dir.read(tell)?;
         Ok(run_dir)
+    }
+
+    fn unread(path: PathBuf, here: Place, exclusive: File) -> Self {
+        let (alive, applied, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Self { path, here, alive, applied, dead, dead_files, _exclusive: exclusive }
+    }
+
+    /// Processes that run in this network namespace.
+    pub(crate) fn alive(&self) -> &[Instance] {
+        &self.alive
+    }
+
+    /// What `candor apply` has put into the kernel, in this network namespace.
+    pub(crate) fn applied(&self) -> impl Iterator<Item = &Instance> {
+        self.applied.iter().map(|(_path, instance)| instance)
     }
 
     /// Processes that died in this network namespace and left jobs in the kernel.
@@ -98,30 +130,61 @@ impl RunDir {
         &self.dead
     }
 
-    /// Says that another process runs one of these jobs, with whichever engine: each frame would be forwarded twice,
-    /// and on buses that are routed both ways without end.
-    pub(crate) fn refuse_twins(&self, wanted: &[CangwJob], name: impl Fn(usize) -> String) -> Result<(), GatewayError> {
-        for other in &self.alive {
-            if let Some(position) = wanted.iter().position(|job| other.jobs.contains(job)) {
-                return Err(GatewayError::AlreadyRunning { route: name(position), pid: other.pid });
+    /// Says that somebody else has one of these jobs, with whichever engine: each frame would be forwarded twice, and on
+    /// buses that are routed both ways without end. Who asks does not stand in its own way.
+    pub(crate) fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), GatewayError> {
+        for other in self.others(who) {
+            let theirs = |job: &&OwnedJob| other.all_jobs().any(|owned| owned.job.is_same_job(&job.job));
+            if let Some(job) = wanted.iter().find(theirs) {
+                let route = job.route.clone();
+                return Err(match other.owner.clone() {
+                    Owner::Process { pid, .. } => GatewayError::AlreadyRunning { route, pid },
+                    Owner::Applied { file } => GatewayError::AlreadyApplied { route, file },
+                });
             }
         }
         Ok(())
     }
 
-    /// The first of these jobs that another process answers with one the other way round, so that a frame that both take
+    /// The first of these jobs that somebody else answers with one the other way round, so that a frame that both take
     /// never ends: frames that a program sends begin their hops anew, and only its own socket does not hear them.
-    pub(crate) fn first_circle(&self, engine: Engine, wanted: &[CangwJob]) -> Option<(usize, u32)> {
-        let in_user_space = |other: &&Instance| [engine, other.engine].contains(&Engine::ReadWrite);
-        self.alive.iter().filter(in_user_space).find_map(|other| {
-            let answered = |job: &CangwJob| other.jobs.iter().any(|theirs| may_circle(job, theirs));
-            Some((wanted.iter().position(answered)?, other.pid))
+    pub(crate) fn first_circle(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Option<(String, Owner)> {
+        let in_user_space = |one: &OwnedJob, other: &OwnedJob| [one.side, other.side].contains(&Side::User);
+        self.others(who).find_map(|other| {
+            let answered = |job: &&OwnedJob| {
+                let closes =
+                    |theirs: &OwnedJob| in_user_space(job, theirs) && may_circle(job.job.job(), theirs.job.job());
+                other.all_jobs().any(closes)
+            };
+            Some((wanted.iter().find(answered)?.route.clone(), other.owner.clone()))
         })
     }
 
+    /// Everybody who has jobs now, but not this one.
+    pub(crate) fn others<'a>(&'a self, who: Option<&'a Owner>) -> impl Iterator<Item = &'a Instance> {
+        self.alive.iter().chain(self.applied()).filter(move |other| Some(&other.owner) != who)
+    }
+
     /// Says what this process is about to run.
-    pub(crate) fn announce(&self, engine: Engine, jobs: &[CangwJob]) -> Result<Entry, GatewayError> {
-        Ok(Entry::write(&self.path, &Content::new(&self.here, std::process::id(), engine, jobs))?)
+    pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, GatewayError> {
+        let owner = Owner::Process { pid: std::process::id(), engine };
+        let instance = Instance { owner, since: Since::now()?, jobs, change: None };
+        Ok(Entry::write(&self.path, &self.here, &instance)?)
+    }
+
+    /// Says what an owner that is no process is about to have, or has by now; without jobs it is forgotten.
+    pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), GatewayError> {
+        let known = self.applied.iter().position(|(_, other)| other.owner == instance.owner);
+        let path = known.map(|at| self.applied.swap_remove(at).0);
+        if instance.jobs.is_empty() && instance.change.is_none() {
+            if let Some(path) = path {
+                remove_file(&path)?;
+            }
+            return Ok(());
+        }
+        let path = entry::write_applied(&self.path, path.as_deref(), &self.here, &instance)?;
+        self.applied.push((path, instance));
+        Ok(())
     }
 
     /// Removes the files of the dead, after their jobs have been dealt with.
@@ -157,28 +220,21 @@ impl RunDir {
             Err(file) => entry::read(file, &self.here),
         };
         match (found, lock) {
+            (Ok(Found::Here(instance)), _) if instance.pid().is_none() => {
+                self.applied.push((path.to_owned(), instance));
+            }
             (Ok(Found::Here(instance)), Err(_held)) => self.alive.push(instance),
-            (Ok(Found::Here(instance)), Ok(lock)) if instance.engine == Engine::Kernel => {
+            (Ok(Found::Here(instance)), Ok(lock)) if instance.kernel_jobs().next().is_some() => {
                 self.dead.push(instance);
                 self.dead_files.push((path.to_owned(), lock));
             }
             // What a process did itself ended with it, and jobs end with their boot.
-            (Ok(Found::Here(_) | Found::OtherBoot), Ok(lock)) => remove(path, &lock)?,
+            (Ok(Found::Here(_) | Found::Past), Ok(lock)) => remove(path, &lock)?,
             // The jobs of another namespace cannot be reached from here.
-            (Ok(Found::OtherBoot | Found::OtherNamespace), _) => {}
+            (Ok(Found::Past | Found::OtherNamespace), _) => {}
             (Err(error), _) => tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() }),
         }
         Ok(())
-    }
-}
-
-impl Place {
-    fn of_this_process() -> Result<Self, GatewayError> {
-        let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map_err(|source| GatewayError::System { what: "Reading the boot id from /proc", source })?;
-        let netns = lock::inode(Path::new("/proc/self/ns/net"))
-            .map_err(|source| GatewayError::System { what: "Reading the network namespace from /proc", source })?;
-        Ok(Self { boot_id: boot_id.trim().into(), netns })
     }
 }
 
@@ -199,6 +255,14 @@ fn may_overlap(one: Filter, other: Filter) -> bool {
 
 fn configured_path() -> Option<PathBuf> {
     std::env::var_os("CANDOR_RUN_DIR").map(PathBuf::from)
+}
+
+/// Where the lists of this user may be, best first.
+fn possible_paths() -> Vec<PathBuf> {
+    match configured_path() {
+        Some(path) => vec![path],
+        None => [Some(PathBuf::from(DEFAULT_PATH)), path_of_user()].into_iter().flatten().collect(),
+    }
 }
 
 fn path_of_user() -> Option<PathBuf> {
@@ -235,6 +299,10 @@ fn remove(path: &Path, lock: &FileLock) -> Result<(), RunDirError> {
     if !lock.is_at(path).map_err(failed(path, "Looking at it"))? {
         return Ok(());
     }
+    remove_file(path)
+}
+
+fn remove_file(path: &Path) -> Result<(), RunDirError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result.map_err(failed(path, "Removing it")),

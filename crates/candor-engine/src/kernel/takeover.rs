@@ -65,10 +65,11 @@ fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
     let mut owners: Vec<(CangwJob, u32)> = Vec::new();
     for instance in dead {
         let mut known: Vec<_> = owners.iter().map(|(job, _)| *job).collect();
-        for job in &instance.jobs {
+        let pid = instance.pid().unwrap_or_default();
+        for job in instance.kernel_jobs().map(|owned| owned.job.job()) {
             match known.iter().position(|other| other == job) {
                 Some(position) => drop(known.swap_remove(position)),
-                None => owners.push((*job, instance.pid)),
+                None => owners.push((*job, pid)),
             }
         }
     }
@@ -78,12 +79,14 @@ fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
 #[cfg(test)]
 mod tests {
     use candor_core::filter::Filter;
+    use candor_core::placement::Side;
     use candor_core::plan::Engine;
     use candor_core::rule::{Checksums, Modifications};
     use candor_io::can::InterfaceIndex;
     use candor_netlink::cangw::JobFlags;
 
     use super::*;
+    use crate::run_dir::{OwnedJob, Owner, Since};
 
     fn job(id: u32) -> CangwJob {
         CangwJob {
@@ -104,10 +107,18 @@ mod tests {
     }
 
     fn dead(pid: u32, ids: &[u32]) -> Instance {
+        let owned = |job: &CangwJob| OwnedJob {
+            route: String::new(),
+            from: String::new(),
+            to: String::new(),
+            side: Side::Kernel,
+            job: (*job).into(),
+        };
         Instance {
-            pid,
-            engine: Engine::Kernel,
-            jobs: jobs(ids).iter().map(|job| CangwJob { counters: JobCounters::default(), ..*job }).collect(),
+            owner: Owner::Process { pid, engine: Engine::Kernel },
+            since: Since { unix_s: 0, boot_s: 0 },
+            jobs: jobs(ids).iter().map(owned).collect(),
+            change: None,
         }
     }
 

@@ -1,7 +1,7 @@
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
-use candor_netlink::cangw::{JobCounters, JobFlags};
+use candor_netlink::cangw::JobCounters;
 
 use super::*;
 
@@ -20,14 +20,34 @@ fn job(id: u32) -> CangwJob {
 }
 
 fn here() -> Place {
-    Place { boot_id: "0123456789abcdef".into(), netns: 7 }
+    Place { boot_id: "0123456789abcdef".into(), netns: 7, netns_cookie: Some(1) }
+}
+
+fn owned(side: Side, jobs: &[CangwJob]) -> Vec<OwnedJob> {
+    let owned = |(at, job): (usize, &CangwJob)| OwnedJob {
+        route: format!("r{at}"),
+        from: "can0".into(),
+        to: "can1".into(),
+        side,
+        job: (*job).into(),
+    };
+    jobs.iter().enumerate().map(owned).collect()
+}
+
+fn process(pid: u32, engine: Engine, jobs: &[CangwJob]) -> Instance {
+    let side = if engine == Engine::ReadWrite { Side::User } else { Side::Kernel };
+    let since = Since { unix_s: 1_700_000_000, boot_s: 12 };
+    Instance { owner: Owner::Process { pid, engine }, since, jobs: owned(side, jobs), change: None }
+}
+
+fn applied(file: &str, jobs: &[CangwJob]) -> Instance {
+    Instance { owner: Owner::Applied { file: file.into() }, ..process(0, Engine::Kernel, jobs) }
 }
 
 /// The directory and what was told about it.
 fn look(path: &Path) -> (RunDir, Vec<Notice>) {
     let exclusive = File::create(path.join("lock")).unwrap();
-    let (alive, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new());
-    let mut dir = RunDir { path: path.to_owned(), here: here(), alive, dead, dead_files, _exclusive: exclusive };
+    let mut dir = RunDir::unread(path.to_owned(), here(), exclusive);
     let mut told = Vec::new();
     dir.read(&mut |notice| told.push(notice)).unwrap();
     (dir, told)
@@ -40,7 +60,7 @@ fn run_dir(path: &Path) -> RunDir {
 }
 
 fn write(path: &Path, place: &Place, pid: u32, jobs: &[CangwJob]) -> Entry {
-    Entry::write(path, &Content::new(place, pid, Engine::Kernel, jobs)).unwrap()
+    Entry::write(path, place, &process(pid, Engine::Kernel, jobs)).unwrap()
 }
 
 fn lists(path: &Path) -> usize {
@@ -54,12 +74,12 @@ fn a_held_file_is_a_live_process_and_a_free_one_is_a_dead_one() {
     let jobs = [job(1), job(2)];
     let entry = write(path.path(), &here(), 41, &jobs);
     let while_alive = run_dir(path.path());
-    assert_eq!(while_alive.alive, [Instance { pid: 41, engine: Engine::Kernel, jobs: jobs.to_vec() }]);
+    assert_eq!(while_alive.alive, [process(41, Engine::Kernel, &jobs)]);
     assert!(while_alive.dead().is_empty());
 
     drop(entry);
     let mut afterwards = run_dir(path.path());
-    assert_eq!(afterwards.dead(), [Instance { pid: 41, engine: Engine::Kernel, jobs: jobs.to_vec() }]);
+    assert_eq!(afterwards.dead(), [process(41, Engine::Kernel, &jobs)]);
     afterwards.forget_dead().unwrap();
     assert!(run_dir(path.path()).dead().is_empty());
 }
@@ -71,7 +91,7 @@ fn a_process_with_the_number_of_a_dead_one_has_a_file_of_its_own() {
     let mut start = run_dir(path.path());
     let entry = write(path.path(), &here(), 1, &[job(2)]);
     start.forget_dead().unwrap();
-    assert_eq!(run_dir(path.path()).alive, [Instance { pid: 1, engine: Engine::Kernel, jobs: vec![job(2)] }]);
+    assert_eq!(run_dir(path.path()).alive, [process(1, Engine::Kernel, &[job(2)])]);
     entry.forget();
     assert_eq!(lists(path.path()), 0);
 }
@@ -103,11 +123,11 @@ fn the_files_of_ended_processes_may_vanish_at_any_time() {
 #[test]
 fn twins_are_refused_whatever_their_engines() {
     let path = tempfile::tempdir().unwrap();
-    let content = Content::new(&here(), 6, Engine::ReadWrite, &[job(1), job(2)]);
-    let entry = Entry::write(path.path(), &content).unwrap();
+    let instance = process(6, Engine::ReadWrite, &[job(1), job(2)]);
+    let entry = Entry::write(path.path(), &here(), &instance).unwrap();
     let dir = run_dir(path.path());
-    dir.refuse_twins(&[job(3)], |_position| String::new()).unwrap();
-    let error = dir.refuse_twins(&[job(3), job(2)], |position| format!("r{position}")).unwrap_err();
+    dir.refuse_twins(&owned(Side::Kernel, &[job(3)]), None).unwrap();
+    let error = dir.refuse_twins(&owned(Side::Kernel, &[job(3), job(2)]), None).unwrap_err();
     assert!(matches!(&error, GatewayError::AlreadyRunning { route, pid: 6 } if route == "r1"), "{error}");
     drop(dir);
     // It left nothing in the kernel, so there is nothing to adopt.
@@ -123,9 +143,11 @@ fn frames_that_two_processes_could_pass_to_and_fro_are_noticed() {
     let quiet = CangwJob { flags: JobFlags::default(), ..back(7) };
     let _kernel = write(path.path(), &here(), 6, &[back(1), back(2), quiet]);
     let dir = run_dir(path.path());
-    assert_eq!(dir.first_circle(Engine::ReadWrite, &[job(3), job(2)]), Some((1, 6)));
-    assert_eq!(dir.first_circle(Engine::ReadWrite, &[job(3), job(7), back(1)]), None);
-    assert_eq!(dir.first_circle(Engine::Kernel, &[job(2)]), None, "the kernel counts hops");
+    let circle = |side, jobs: &[CangwJob]| dir.first_circle(&owned(side, jobs), None);
+    let by = Owner::Process { pid: 6, engine: Engine::Kernel };
+    assert_eq!(circle(Side::User, &[job(3), job(2)]), Some(("r1".into(), by)));
+    assert_eq!(circle(Side::User, &[job(3), job(7), back(1)]), None);
+    assert_eq!(circle(Side::Kernel, &[job(2)]), None, "the kernel counts hops");
 }
 
 #[test]
@@ -143,31 +165,66 @@ fn other_boots_are_forgotten_and_other_namespaces_left_alone() {
 }
 
 #[test]
-fn files_that_make_no_sense_are_told_and_block_nothing() {
+fn a_namespace_with_the_number_of_an_ended_one_is_another() {
     let path = tempfile::tempdir().unwrap();
-    let _live = write(path.path(), &here(), 41, &[job(1)]);
-    let other_version = r#"{"version":9,"boot_id":"0123456789abcdef","netns":7,"pid":3,"engine":"kernel","jobs":[]}"#;
-    for (name, text) in [("a.json", ""), ("b.json", "{\"version\":1,"), ("c.json", other_version)] {
-        fs::write(path.path().join(name), text).unwrap();
-    }
-    let (dir, told) = look(path.path());
-    assert_eq!(dir.alive.len(), 1);
-    let mut told: Vec<_> = told.iter().map(Notice::to_string).collect();
-    told.sort();
-    assert_eq!(told.len(), 3);
-    for (text, name) in told.iter().zip(["a.json", "b.json", "c.json"]) {
-        assert!(text.contains(name) && text.contains("sudo rm"), "{text}");
-    }
-    assert!(told[2].contains("another version"), "{told:?}");
+    let before = Place { netns_cookie: Some(9), ..here() };
+    drop(write(path.path(), &before, 1, &[job(1)]));
+    entry::write_applied(path.path(), None, &before, &applied("/a.toml", &[job(2)])).unwrap();
+    let dir = run_dir(path.path());
+    assert!(dir.dead().is_empty() && dir.applied().next().is_none());
+    assert_eq!(lists(path.path()), 0);
+    // Where one of the two kernels had no such number, that of the file counts.
+    let unknown = Place { netns_cookie: None, ..here() };
+    entry::write_applied(path.path(), None, &unknown, &applied("/a.toml", &[job(2)])).unwrap();
+    assert_eq!(run_dir(path.path()).applied().count(), 1);
 }
 
 #[test]
-fn nobody_else_can_open_the_files() {
+fn what_was_applied_stays_without_a_process() {
     let path = tempfile::tempdir().unwrap();
-    let inner = path.path().join("candor");
-    make_private(&inner).unwrap();
-    let _entry = write(&inner, &here(), 5, &[job(1)]);
-    for path in [inner.clone(), entry_path(&inner)] {
-        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & OTHERS, 0);
+    let mut dir = run_dir(path.path());
+    let (a, b) = (applied("/a.toml", &[job(1), job(2)]), applied("/b.toml", &[job(3)]));
+    dir.keep_applied(a.clone()).unwrap();
+    dir.keep_applied(b.clone()).unwrap();
+    drop(dir);
+    let mut dir = run_dir(path.path());
+    let mut found: Vec<_> = dir.applied().cloned().collect();
+    found.sort_by_key(|instance| instance.owner.to_string());
+    assert_eq!(found, [a.clone(), b.clone()]);
+    assert!(dir.dead().is_empty());
+
+    // A change that was begun tells what was before and whose the equal ones are.
+    let change = Change { before: a.jobs.clone(), strangers: vec![job(5).into()] };
+    let begun = Instance { jobs: owned(Side::Kernel, &[job(5)]), change: Some(change), ..a.clone() };
+    dir.keep_applied(begun.clone()).unwrap();
+    assert_eq!(lists(path.path()), 2);
+    assert!(run_dir(path.path()).applied().any(|instance| *instance == begun));
+
+    dir.keep_applied(Instance { jobs: Vec::new(), change: None, ..a }).unwrap();
+    assert_eq!(run_dir(path.path()).applied().cloned().collect::<Vec<_>>(), [b]);
+    assert_eq!(lists(path.path()), 1);
+}
+
+#[test]
+fn twins_of_what_was_applied_are_refused_except_to_itself() {
+    let path = tempfile::tempdir().unwrap();
+    let mut dir = run_dir(path.path());
+    let change = Change { before: owned(Side::Kernel, &[job(1)]), strangers: Vec::new() };
+    let file = Instance { change: Some(change), ..applied("/a.toml", &[job(2)]) };
+    dir.keep_applied(file.clone()).unwrap();
+    for taken in [job(1), job(2)] {
+        let error = dir.refuse_twins(&owned(Side::User, &[taken]), None).unwrap_err();
+        assert!(error.to_string().ends_with("candor down /a.toml"), "{error}");
+        dir.refuse_twins(&owned(Side::User, &[taken]), Some(&file.owner)).unwrap();
     }
+}
+
+#[test]
+fn looking_makes_no_folder() {
+    let path = tempfile::tempdir().unwrap();
+    let (missing, there) = (path.path().join("none"), path.path().join("some"));
+    fs::create_dir(&there).unwrap();
+    let look = RunDir::look_into(vec![missing.clone(), there.clone()], &mut |_notice| {}).unwrap();
+    assert_eq!(look.open.iter().map(|dir| &dir.path).collect::<Vec<_>>(), [&there]);
+    assert!(!missing.exists() && look.denied.is_empty());
 }

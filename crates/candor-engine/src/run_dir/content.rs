@@ -1,0 +1,142 @@
+//! What a file of the run directory holds, as JSON.
+
+use std::fmt::Write as _;
+use std::io::{self, ErrorKind};
+
+use candor_core::placement::Side;
+use candor_core::plan::Engine;
+use candor_netlink::cangw::ExactJob;
+use serde::{Deserialize, Serialize};
+
+use super::Place;
+use super::owner::{Change, Instance, OwnedJob, Owner, Since};
+
+const VERSION: u32 = 3;
+
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Content {
+    version: u32,
+    #[serde(flatten)]
+    place: Place,
+    owner: OwnerText,
+    since_unix_s: i64,
+    since_boot_s: i64,
+    jobs: Vec<JobText>,
+    change: Option<ChangeText>,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum OwnerText {
+    Applied { file: String },
+    Process { pid: u32, engine: String },
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct JobText {
+    route: String,
+    from: String,
+    to: String,
+    in_kernel: bool,
+    /// In hexadecimal, as the kernel gets it.
+    bytes: String,
+}
+
+#[derive(Debug, Deserialize, Serialize)]
+struct ChangeText {
+    before: Vec<JobText>,
+    /// In hexadecimal.
+    strangers: Vec<String>,
+}
+
+impl Content {
+    pub(super) fn new(place: &Place, instance: &Instance) -> Self {
+        let owner = match &instance.owner {
+            Owner::Applied { file } => OwnerText::Applied { file: file.clone() },
+            Owner::Process { pid, engine } => OwnerText::Process { pid: *pid, engine: engine.name().into() },
+        };
+        let change = instance.change.as_ref().map(|change| ChangeText {
+            before: change.before.iter().map(JobText::new).collect(),
+            strangers: change.strangers.iter().map(|job| to_hex(job.bytes())).collect(),
+        });
+        Self {
+            version: VERSION,
+            place: place.clone(),
+            owner,
+            since_unix_s: instance.since.unix_s,
+            since_boot_s: instance.since.boot_s,
+            jobs: instance.jobs.iter().map(JobText::new).collect(),
+            change,
+        }
+    }
+
+    pub(super) fn read(text: &str) -> io::Result<Instance> {
+        #[derive(Deserialize)]
+        struct Head {
+            version: u32,
+        }
+        if serde_json::from_str::<Head>(text)?.version != VERSION {
+            return Err(invalid("it is of another version of candor"));
+        }
+        serde_json::from_str::<Self>(text)?.instance()
+    }
+
+    fn instance(self) -> io::Result<Instance> {
+        let owner = match self.owner {
+            OwnerText::Applied { file } => Owner::Applied { file },
+            OwnerText::Process { pid, engine } => Owner::Process { pid, engine: engine_named(&engine)? },
+        };
+        let change = self.change.map(ChangeText::change).transpose()?;
+        let since = Since { unix_s: self.since_unix_s, boot_s: self.since_boot_s };
+        Ok(Instance { owner, since, jobs: jobs(self.jobs)?, change })
+    }
+}
+
+impl JobText {
+    fn new(owned: &OwnedJob) -> Self {
+        let (route, from, to) = (owned.route.clone(), owned.from.clone(), owned.to.clone());
+        Self { route, from, to, in_kernel: owned.side == Side::Kernel, bytes: to_hex(owned.job.bytes()) }
+    }
+
+    fn job(self) -> io::Result<OwnedJob> {
+        let side = if self.in_kernel { Side::Kernel } else { Side::User };
+        Ok(OwnedJob { route: self.route, from: self.from, to: self.to, side, job: job(&self.bytes)? })
+    }
+}
+
+impl ChangeText {
+    fn change(self) -> io::Result<Change> {
+        let strangers = self.strangers.iter().map(|hex| job(hex)).collect::<io::Result<_>>()?;
+        Ok(Change { before: jobs(self.before)?, strangers })
+    }
+}
+
+fn jobs(texts: Vec<JobText>) -> io::Result<Vec<OwnedJob>> {
+    texts.into_iter().map(JobText::job).collect()
+}
+
+fn engine_named(name: &str) -> io::Result<Engine> {
+    let all = [Engine::Auto, Engine::Kernel, Engine::ReadWrite];
+    all.into_iter().find(|engine| engine.name() == name).ok_or_else(|| invalid("its engine is unknown"))
+}
+
+fn job(hex: &str) -> io::Result<ExactJob> {
+    let bytes = from_hex(hex).ok_or_else(|| invalid("a job is no hexadecimal text"))?;
+    ExactJob::from_bytes(&bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+fn invalid(what: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, what)
+}
+
+fn to_hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        write!(text, "{byte:02x}").expect("writing to a String cannot fail");
+        text
+    })
+}
+
+fn from_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    digits.map(|pair| u8::from_str_radix(pair.filter(|pair| pair.len() == 2)?, 16).ok()).collect()
+}

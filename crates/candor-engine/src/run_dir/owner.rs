@@ -1,0 +1,126 @@
+//! Who has jobs, since when, and which.
+
+use std::fmt;
+
+use candor_core::job::Job;
+use candor_core::placement::Side;
+use candor_core::plan::{Engine, Plan};
+use candor_io::clock;
+use candor_netlink::cangw::{CangwJob, ExactJob};
+
+use crate::error::GatewayError;
+use crate::preflight::Interfaces;
+
+/// Whoever put jobs of candor on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// `candor apply`, which has ended; the jobs stay.
+    Applied {
+        /// The gateway file by its full path.
+        file: String,
+    },
+    /// A `candor run`.
+    Process {
+        /// Its number.
+        pid: u32,
+        /// What it runs.
+        engine: Engine,
+    },
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Applied { file } => write!(f, "the applied file {file}"),
+            Self::Process { pid, .. } => write!(f, "candor process {pid}"),
+        }
+    }
+}
+
+/// A moment by two clocks: the one that people read, and the one that nobody can set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Since {
+    /// Seconds of the Unix epoch.
+    pub unix_s: i64,
+    /// Seconds since the machine was booted.
+    pub boot_s: i64,
+}
+
+impl Since {
+    /// The present moment.
+    pub(crate) fn now() -> Result<Self, GatewayError> {
+        let failed = |source| GatewayError::System { what: "Reading the clock", source };
+        let (real, boot) = (clock::realtime().map_err(failed)?, clock::boottime().map_err(failed)?);
+        Ok(Self { unix_s: real.0 / NS_PER_S, boot_s: boot.0 / NS_PER_S })
+    }
+}
+
+const NS_PER_S: i64 = 1_000_000_000;
+
+/// A job of a route, wherever it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OwnedJob {
+    pub(crate) route: String,
+    /// The interfaces by the names that they had.
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) side: Side,
+    pub(crate) job: ExactJob,
+}
+
+impl OwnedJob {
+    /// The jobs of a plan on the interfaces of this machine, in the order of the plan.
+    pub(crate) fn list(plan: &Plan, interfaces: &Interfaces, jobs: &[Job], side: impl Fn(&Job) -> Side) -> Vec<Self> {
+        let owned = |job: &Job| {
+            let (from, to) = (interfaces.link(job.from), interfaces.link(job.to));
+            Self {
+                route: plan.route(job.route).name.clone(),
+                from: from.name.clone(),
+                to: to.name.clone(),
+                side: side(job),
+                job: CangwJob::new(job, from.index, to.index).into(),
+            }
+        };
+        jobs.iter().map(owned).collect()
+    }
+}
+
+/// What one owner has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Instance {
+    pub(crate) owner: Owner,
+    pub(crate) since: Since,
+    /// In the order of the gateway file.
+    pub(crate) jobs: Vec<OwnedJob>,
+    /// A change that was begun and not ended, so that any of its jobs may be in the kernel or not.
+    pub(crate) change: Option<Change>,
+}
+
+/// What was before a change of applied jobs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// The jobs that the owner had.
+    pub(crate) before: Vec<OwnedJob>,
+    /// Equal jobs that were somebody else's: so many in the kernel are not the owner's.
+    pub(crate) strangers: Vec<ExactJob>,
+}
+
+impl Instance {
+    /// The number of the process, if it is one.
+    pub(crate) const fn pid(&self) -> Option<u32> {
+        match self.owner {
+            Owner::Process { pid, .. } => Some(pid),
+            Owner::Applied { .. } => None,
+        }
+    }
+
+    /// All jobs that it may have, also those of a change that was not ended.
+    pub(crate) fn all_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
+        self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
+    }
+
+    /// Its jobs in the kernel.
+    pub(crate) fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
+        self.jobs.iter().filter(|job| job.side == Side::Kernel)
+    }
+}
