@@ -1,6 +1,7 @@
 //! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
 
 pub(crate) mod check;
+pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod guest;
 pub(crate) mod lab;

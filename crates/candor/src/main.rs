@@ -21,6 +21,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let result = match cli.command {
         Command::Check(args) => cmd::check::run(&args),
+        Command::Explain(args) => cmd::explain::run(&args),
         Command::Run(args) => cmd::run::run(&args),
         Command::Show(args) => cmd::show::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),

@@ -101,8 +101,8 @@ impl Miss {
         (!reasons.is_empty()).then_some(Self { job: at, reasons })
     }
 
-    /// How far the frame is from being taken; for sorting only. Data bytes count least, then kinds of frames, then bits
-    /// of the identifier.
+    /// How far the frame is from being taken; for sorting only. Data bytes count least, then kinds of frames, then the
+    /// identifier, by the highest bit that differs.
     #[must_use]
     pub fn distance(&self) -> u32 {
         let of = |reason: &Reason| match reason {
@@ -110,7 +110,7 @@ impl Miss {
             Reason::Format(_) | Reason::PayloadOfRemote | Reason::Remote { .. } => 8,
             Reason::HeldBack { .. } | Reason::Length { .. } => 16,
             Reason::IdFormat { .. } => 32,
-            Reason::Identifier { wanted, found, .. } => 64 + (wanted ^ found).count_ones(),
+            Reason::Identifier { wanted, found, .. } => 64 + (u32::BITS - (wanted ^ found).leading_zeros()),
             Reason::ErrorClass { .. } => 128,
             Reason::ErrorFrame | Reason::NeverMatches | Reason::OnlyErrorFrames => 256,
         };

@@ -6,6 +6,8 @@ mod json;
 mod tree;
 mod words;
 
+pub(crate) use words::frames;
+
 use crate::cli::{ShowArgs, ShowForm};
 use crate::cmd::Outcome;
 use crate::exit::Exit;

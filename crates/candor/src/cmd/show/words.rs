@@ -54,7 +54,7 @@ pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
 }
 
 /// Which frames a filter takes.
-pub(super) fn frames(filter: Filter, formats: Formats) -> String {
+pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
     let format = match formats {
         Formats::Any => "",
         Formats::Only(FrameFormat::Classic) => "classic ",

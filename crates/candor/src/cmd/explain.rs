@@ -1,0 +1,93 @@
+//! `candor explain`: what becomes of a frame, rule by rule and step by step, and why other rules leave it alone.
+//!
+//! Nothing is sent and nothing is changed. Without `--live` the answer depends on the file and the frame alone.
+
+mod bus;
+mod json;
+mod live;
+mod text;
+mod view;
+mod words;
+
+use candor_core::explain::Machine;
+use candor_core::job;
+use candor_core::placement::{Because, KernelAbilities, Placement, Unplaceable};
+use candor_core::plan::Plan;
+
+use crate::cli::ExplainArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::GatewayFile;
+use crate::render;
+use view::View;
+
+pub(crate) fn run(args: &ExplainArgs) -> Outcome {
+    let file = GatewayFile::read(&args.file)?;
+    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    let plan = match args.engine {
+        Some(engine) => loaded.plan.clone().with_engine(engine.into()),
+        None => loaded.plan.clone(),
+    };
+    let on = bus::named(&plan, &args.on)?;
+    let mut notes = Vec::new();
+    let machine = if args.live { live::machine(&plan, on, &mut notes)? } else { Machine::unknown(needed_hops(&plan)) };
+    let placement = placement(&plan, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
+    let jobs = job::lower(&plan);
+    let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
+    let view = View { plan: &plan, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
+    let text = if args.json {
+        format!("{:#}\n", json::frames(&view, file.source.name(), &args.frame, &notes))
+    } else {
+        text::frames(&view, &args.frame, args.all, args.live, &notes)
+    };
+    render::out(&text)?;
+    Ok(Exit::Fine)
+}
+
+/// A route that no side can run, as people are told.
+#[derive(Debug)]
+struct NoSide(String);
+
+impl NoSide {
+    fn new(plan: &Plan, unplaceable: Unplaceable) -> Self {
+        let name = &plan.route(unplaceable.route).name;
+        let kernel = unplaceable.kernel.in_words(plan);
+        Self(match (unplaceable.kernel, unplaceable.user) {
+            (_, None) => {
+                format!("The kernel engine cannot run route {name:?}: {kernel}; --engine auto shows it in user space")
+            }
+            (Because::Chosen, Some(only)) => format!(
+                "The read-write engine cannot run route {name:?}: it cannot {}; --engine kernel can",
+                only.in_words(plan)
+            ),
+            (_, Some(only)) => {
+                format!("No engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
+            }
+        })
+    }
+}
+
+impl std::fmt::Display for NoSide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoSide {}
+
+/// Where the routes run. The kernel engine runs a CRC8 with positions from the end on kernels only that do it right, so
+/// that is what such a route is explained for.
+fn placement(plan: &Plan, notes: &mut Vec<String>) -> Result<Placement, Unplaceable> {
+    let placed = Placement::of(plan, KernelAbilities::EVERY);
+    let Err(Unplaceable { route, kernel: Because::RelativeCrc8, user: None }) = placed else { return placed };
+    notes.push(format!(
+        "the CRC8 of route {:?} is shown as kernels with the fix of March 2026 (6.1.168) compute it",
+        plan.route(route).name
+    ));
+    Placement::of(plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY })
+}
+
+/// can-gw allows one hop unless it was loaded for more, as routes with a higher limit need it.
+fn needed_hops(plan: &Plan) -> u8 {
+    plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or(1).max(1)
+}

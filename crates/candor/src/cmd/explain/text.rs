@@ -1,0 +1,275 @@
+//! An explanation for people.
+
+use std::fmt::Write as _;
+
+use candor_core::explain::{Explanation, Next, Outcome, Reason, Visit, Way};
+use candor_core::frame::{Frame, FrameFormat};
+use candor_core::placement::Because;
+use candor_core::plan::{Echo, RouteIndex};
+
+use super::view::{NotTaken, View};
+use super::words;
+use crate::cmd::show;
+use crate::gateway_file::plural;
+
+/// Misses that are shown where nothing else is.
+const MAX_NEAREST: usize = 3;
+/// Frames that are longer than this have their changes on a line of their own.
+const MAX_BESIDE: usize = 40;
+/// Rules that meet an echo and are named.
+const MAX_NAMED: usize = 5;
+
+/// All frames, one after another.
+pub(super) fn frames(view: &View<'_>, frames: &[Frame], all: bool, live: bool, notes: &[String]) -> String {
+    let mut text = String::new();
+    for note in notes {
+        line(&mut text, 0, &format!("note: {note}"));
+    }
+    for (position, frame) in frames.iter().enumerate() {
+        if position > 0 || !notes.is_empty() {
+            text.push('\n');
+        }
+        one(&mut text, view, frame, all, live);
+    }
+    text
+}
+
+fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool) {
+    let bus = view.bus(view.on);
+    line(text, 0, &frame.to_string());
+    line(text, 0, &format!("comes in on {} ({}): {}", bus.name, bus.interface, words::frame(frame)));
+    let explanation = view.explain(frame);
+    for (position, visit) in explanation.visits.iter().enumerate() {
+        text.push('\n');
+        rule(text, view, frame, visit, &(position + 1).to_string(), 0);
+    }
+    text.push('\n');
+    if explanation.visits.is_empty() {
+        line(text, 0, "No route takes it: nothing is sent, no counter moves.");
+    } else {
+        line(text, 0, &counters(view, &explanation));
+    }
+    if explanation.is_cut {
+        line(text, 0, "What happens after that is left out. It may never end: candor check looks for loops.");
+    }
+    if !live && sends_fd(&explanation) {
+        line(
+            text,
+            0,
+            "An interface that takes no CAN FD frames (MTU 16) would drop them; --live looks at those of this machine.",
+        );
+    }
+    not_taken(text, view, frame, &explanation, all);
+}
+
+/// One rule that takes the frame.
+fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number: &str, indent: usize) {
+    let job = view.job(visit.job);
+    let (route, to) = (view.route_of(visit.job), view.bus(job.to));
+    let head = format!("{number}. route {} to {} ({}), {}", route.name, to.name, to.interface, side(view, job.route));
+    line(text, indent, &head);
+    let indent = indent + 3;
+    let filter = match job.filter.to_string() {
+        filter if filter == "000:000" => "every frame".to_owned(),
+        filter => format!("{filter} (receive list: {})", words::list(visit.list)),
+    };
+    entry(text, indent, "takes", &filter);
+    let is_wide = visit.steps.iter().map(|step| step.frame).chain([*frame]).any(|frame| width(&frame) > MAX_BESIDE);
+    let widest = visit.steps.iter().map(|step| width(&step.frame)).max().unwrap_or(0).max(width(frame));
+    if !visit.steps.is_empty() {
+        entry(text, indent, "comes in", &frame.to_string());
+    }
+    let mut before = *frame;
+    for step in &visit.steps {
+        let changes = words::changes(step.act, &before, &step.frame, step.changed).join(", ");
+        let shown = step.frame.to_string();
+        if is_wide {
+            entry(text, indent, words::act(step.act), &shown);
+            entry(text, indent, "", &changes);
+        } else {
+            entry(text, indent, words::act(step.act), &format!("{shown:<widest$}   {changes}"));
+        }
+        before = step.frame;
+    }
+    outcome(text, view, visit, indent);
+    for next in &visit.next {
+        if let Outcome::Sent(sent) = &visit.outcome {
+            again(text, view, sent, next, number, indent);
+        }
+    }
+}
+
+fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
+    let job = view.job(visit.job);
+    let to = view.bus(job.to);
+    match &visit.outcome {
+        Outcome::Sent(frame) => {
+            let what = match visit.steps.is_empty() {
+                true => "as it came, ".to_owned(),
+                false if width(frame) > MAX_BESIDE => String::new(),
+                false => format!("{frame} "),
+            };
+            entry(text, indent, "sent", &format!("{what}to {} ({}); counter handled", to.name, to.interface));
+            if let Some(oddity) = words::oddity(frame) {
+                entry(text, indent, "careful", &oddity);
+            }
+            let echo = match job.echo {
+                Echo::On => format!("programs on {} see it", to.interface),
+                Echo::Off => format!("off: programs on {} do not see it, and on vcan nobody does", to.interface),
+            };
+            entry(text, indent, "echo", &echo);
+        }
+        Outcome::Dropped(why) => {
+            entry(text, indent, "dropped", &format!("{}; counter dropped", words::dropped(*why, &to.interface)));
+        }
+        Outcome::Deleted(why) => {
+            entry(text, indent, "deleted", &format!("{}; counter deleted", words::deleted(*why)));
+        }
+        Outcome::BackToIncoming => {
+            entry(text, indent, "skipped", &format!("{}; no counter", words::back_to_incoming(&to.interface)));
+        }
+    }
+}
+
+/// What becomes of a frame where it was sent.
+fn again(text: &mut String, view: &View<'_>, sent: &Frame, next: &Next, number: &str, indent: usize) {
+    let bus = view.bus(next.on);
+    let place = match next.by {
+        Way::Echo => format!("the echo comes in on {} ({})", bus.name, bus.interface),
+        Way::Vxcan => format!("the vxcan pair brings it to {} ({}), without its hops", bus.name, bus.interface),
+    };
+    entry(text, indent, "then", &place);
+    if !next.own.is_empty() {
+        let names = names(view, next.own.iter().map(|&job| view.job(job).route));
+        entry(text, indent, "", &format!("{names}: not received, candor does not get its own frames back"));
+    }
+    let (short, long): (Vec<_>, Vec<_>) =
+        next.visits.iter().partition(|visit| matches!(visit.outcome, Outcome::Deleted(_)) && visit.steps.is_empty());
+    if let Some(Visit { outcome: Outcome::Deleted(why), .. }) = short.first() {
+        let names = names(view, short.iter().map(|visit| view.job(visit.job).route));
+        entry(text, indent, "", &format!("{names}: deleted, {}; counter deleted", words::deleted(*why)));
+    }
+    for (position, visit) in long.iter().enumerate() {
+        rule(text, view, sent, visit, &format!("{number}.{}", position + 1), indent);
+    }
+}
+
+/// `route a`, `routes a, b and 3 more`.
+fn names(view: &View<'_>, routes: impl Iterator<Item = RouteIndex>) -> String {
+    let mut routes: Vec<_> = routes.collect();
+    routes.dedup();
+    let named: Vec<_> = routes.iter().take(MAX_NAMED).map(|&route| view.plan.route(route).name.as_str()).collect();
+    let more = match routes.len() - named.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{} {}{more}", if routes.len() == 1 { "route" } else { "routes" }, named.join(", "))
+}
+
+fn counters(view: &View<'_>, explanation: &Explanation) -> String {
+    let moved = view.counters(explanation);
+    if moved.is_empty() {
+        return "No counter moves.".to_owned();
+    }
+    let routes: Vec<_> = moved
+        .iter()
+        .map(|(route, moved)| {
+            let counters = [("handled", moved.handled), ("dropped", moved.dropped), ("deleted", moved.deleted)];
+            let told: Vec<_> =
+                counters.iter().filter(|(_, by)| *by > 0).map(|(name, by)| format!("{name} +{by}")).collect();
+            format!("{} {}", route.name, told.join(" "))
+        })
+        .collect();
+    format!("Counters: {}", routes.join(", "))
+}
+
+/// The routes that leave the frame alone: all of them, or the nearest if nothing else is to be told.
+fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Explanation, all: bool) {
+    let missed = view.not_taken(explanation);
+    let bus = &view.bus(view.on).name;
+    let nothing = explanation.visits.is_empty();
+    let shown = match (all, nothing) {
+        (true, _) => missed.len(),
+        (false, true) => missed.len().min(MAX_NEAREST),
+        (false, false) => 0,
+    };
+    if shown > 0 {
+        let title =
+            if all { format!("Routes from {bus} that do not take it") } else { "The nearest misses".to_owned() };
+        line(text, 0, &format!("\n{title}:"));
+        let width = missed[..shown].iter().map(|missed| view.plan.route(missed.route).name.chars().count()).max();
+        for missed in &missed[..shown] {
+            miss(text, view, frame, missed, width.unwrap_or(0));
+        }
+    }
+    match missed.len() - shown {
+        0 => {}
+        left if nothing => {
+            line(text, 0, &format!("{} more from {bus}; --all tells why they do not take it.", plural(left, "route")))
+        }
+        1 => line(text, 0, &format!("1 more route from {bus} does not take it; --all tells why.")),
+        left => line(text, 0, &format!("{left} more routes from {bus} do not take it; --all tells why.")),
+    }
+    if nothing && missed.is_empty() {
+        line(text, 0, &format!("No route starts from {bus}."));
+    }
+    let elsewhere = view.elsewhere(explanation);
+    if (nothing || all) && !elsewhere.is_empty() {
+        line(text, 0, "\nOn another bus it would be taken:");
+        for route in elsewhere.iter().take(if all { usize::MAX } else { MAX_NEAREST }) {
+            let route = view.plan.route(*route);
+            let from = view.bus(route.from);
+            line(text, 2, &format!("route {} from {} ({})", route.name, from.name, from.interface));
+        }
+    }
+}
+
+fn miss(text: &mut String, view: &View<'_>, frame: &Frame, missed: &NotTaken<'_>, width: usize) {
+    let route = view.plan.route(missed.route);
+    let filter = view.job(missed.nearest.job).filter;
+    let mut takes = show::frames(filter, route.formats);
+    if !route.payload.is_empty() {
+        takes.push_str(", by their data");
+    }
+    let selections = route.selections.len();
+    if selections > 1 {
+        takes = format!("{takes}, or one of {} more filters", selections - 1);
+    }
+    line(text, 2, &format!("{:<width$}   takes {takes}", route.name));
+    // The bits of an identifier of the other format say little.
+    let reasons = &missed.nearest.reasons;
+    let other_format = reasons.iter().any(|reason| matches!(reason, Reason::IdFormat { .. }));
+    let told = reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
+    for (position, reason) in told.enumerate() {
+        let word = if position == 0 { "but" } else { "and" };
+        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, frame, filter)));
+    }
+}
+
+fn side(view: &View<'_>, route: RouteIndex) -> String {
+    match view.placement.because(route) {
+        None => "in the kernel".to_owned(),
+        Some(Because::Chosen) => format!("in user space (engine {})", view.plan.engine().name()),
+        Some(because) => format!("in user space, because {}", because.in_words(view.plan)),
+    }
+}
+
+fn sends_fd(explanation: &Explanation) -> bool {
+    explanation
+        .visits
+        .iter()
+        .any(|visit| matches!(visit.outcome, Outcome::Sent(frame) if frame.format == FrameFormat::Fd))
+}
+
+fn width(frame: &Frame) -> usize {
+    frame.to_string().len()
+}
+
+fn entry(text: &mut String, indent: usize, word: &str, meaning: &str) {
+    line(text, indent, &format!("{word:<9} {meaning}"));
+}
+
+fn line(text: &mut String, indent: usize, content: &str) {
+    // Writing to a string cannot fail.
+    let _written = writeln!(text, "{}", format!("{:indent$}{content}", "").trim_end());
+}

@@ -1,0 +1,97 @@
+//! A gateway as it is explained, and what is the same for people and programs.
+
+use candor_core::explain::{Counter, Explanation, Gateway, Machine, Miss, Visit, explain};
+use candor_core::frame::Frame;
+use candor_core::job::Job;
+use candor_core::placement::{Placement, Side};
+use candor_core::plan::{Bus, BusIndex, Plan, Route, RouteIndex};
+
+/// A gateway and the bus on which frames come in.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct View<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) jobs: &'a [Job],
+    /// By job.
+    pub(super) sides: &'a [Side],
+    pub(super) placement: &'a Placement,
+    pub(super) machine: &'a Machine,
+    pub(super) on: BusIndex,
+}
+
+/// A route that does not take a frame.
+#[derive(Clone, Debug)]
+pub(super) struct NotTaken<'a> {
+    pub(super) route: RouteIndex,
+    /// The nearest of its jobs.
+    pub(super) nearest: &'a Miss,
+    /// How many jobs it has.
+    pub(super) jobs: usize,
+}
+
+/// What the counters of a route move by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) handled: u64,
+    pub(super) dropped: u64,
+    pub(super) deleted: u64,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn explain(&self, frame: &Frame) -> Explanation {
+        let gateway = Gateway { jobs: self.jobs, sides: self.sides, machine: self.machine };
+        explain(&gateway, self.on, frame)
+    }
+
+    pub(super) fn job(&self, at: usize) -> &'a Job {
+        &self.jobs[at]
+    }
+
+    pub(super) fn route_of(&self, job: usize) -> &'a Route {
+        self.plan.route(self.jobs[job].route)
+    }
+
+    pub(super) fn bus(&self, bus: BusIndex) -> &'a Bus {
+        self.plan.bus(bus)
+    }
+
+    /// The routes of which no job takes the frame, the nearest first.
+    pub(super) fn not_taken<'e>(&self, explanation: &'e Explanation) -> Vec<NotTaken<'e>> {
+        let takes = |route| explanation.visits.iter().any(|visit| self.jobs[visit.job].route == route);
+        let mut seen = vec![false; self.plan.routes().len()];
+        let mut routes = Vec::new();
+        for miss in &explanation.misses {
+            let route = self.jobs[miss.job].route;
+            if std::mem::replace(&mut seen[route.0], true) || takes(route) {
+                continue;
+            }
+            let jobs = self.jobs.iter().filter(|job| job.route == route).count();
+            routes.push(NotTaken { route, nearest: miss, jobs });
+        }
+        routes
+    }
+
+    /// The routes that would take the frame if it came in on the bus where they start; each once.
+    pub(super) fn elsewhere(&self, explanation: &Explanation) -> Vec<RouteIndex> {
+        let mut routes: Vec<_> = explanation.elsewhere.iter().map(|&job| self.jobs[job].route).collect();
+        routes.dedup();
+        routes
+    }
+
+    /// The routes whose counters move, in the order of the file, with all that happens afterwards.
+    pub(super) fn counters(&self, explanation: &Explanation) -> Vec<(&'a Route, Moved)> {
+        let mut moved = vec![Moved::default(); self.plan.routes().len()];
+        let mut visits: Vec<&Visit> = explanation.visits.iter().collect();
+        while let Some(visit) = visits.pop() {
+            let of_route = &mut moved[self.jobs[visit.job].route.0];
+            match visit.outcome.counter() {
+                Some(Counter::Handled) => of_route.handled += 1,
+                Some(Counter::Dropped) => of_route.dropped += 1,
+                Some(Counter::Deleted) => of_route.deleted += 1,
+                None => {}
+            }
+            visits.extend(visit.next.iter().flat_map(|next| &next.visits));
+        }
+        let routes = self.plan.routes().iter().zip(moved);
+        routes.filter(|(_, moved)| *moved != Moved::default()).collect()
+    }
+}

@@ -1,0 +1,291 @@
+//! Frames, steps, outcomes and reasons in words.
+
+use candor_core::explain::{Act, Changes, ChecksumKind, Deleted, Dropped, Reason};
+use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
+use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat, RawId};
+use candor_core::plan::SendAs;
+
+use crate::gateway_file::plural;
+
+/// Changed data bytes that are told one by one; more are told by their positions.
+const MAX_BYTES_TOLD: usize = 4;
+
+/// What kind of frame this is.
+pub(super) fn frame(frame: &Frame) -> String {
+    let length = format!("{} of data", plural(frame.payload().len(), "byte"));
+    if frame.id.is_err() {
+        return format!("error frame, {length}");
+    }
+    let bits = if frame.id.is_eff() { "29-bit" } else { "11-bit" };
+    let dlc = match frame.raw_dlc() {
+        dlc @ 9.. if frame.format == FrameFormat::Classic => format!(" (raw DLC {dlc})"),
+        _ => String::new(),
+    };
+    match frame.format {
+        FrameFormat::Classic if frame.id.is_rtr() => {
+            format!("classic remote frame with {} {bits} identifier, length {}{dlc}", article(bits), frame.len)
+        }
+        FrameFormat::Classic => format!("classic data frame with {} {bits} identifier, {length}{dlc}", article(bits)),
+        FrameFormat::Fd => format!(
+            "CAN FD frame with {} {bits} identifier, {length}{}",
+            article(bits),
+            flag_names(frame.flags).iter().map(|name| format!(", {name}")).collect::<String>()
+        ),
+    }
+}
+
+/// The name of a step.
+pub(super) const fn act(act: Act) -> &'static str {
+    match act {
+        Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
+        Act::Checksum(ChecksumKind::Xor) | Act::ChecksumLeftOut(ChecksumKind::Xor) => "xor-sum",
+        Act::Convert(_) => "convert",
+        Act::Mark => "mark",
+        Act::Modify(operation) => operation.name(),
+    }
+}
+
+/// What a step has changed.
+pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
+    if let Act::ChecksumLeftOut(_) = act {
+        return vec!["not computed: the frame is too short for its positions".to_owned()];
+    }
+    let mut told = Vec::new();
+    if changed.format {
+        told.push(format!("{} → {}", format_name(before.format), format_name(after.format)));
+    }
+    if changed.id {
+        told.push(identifier(before.id, after.id));
+    }
+    if changed.len {
+        told.push(format!("length {} → {}", length(before), length(after)));
+    }
+    if changed.flags && !changed.format {
+        told.push(format!("flags {} → {}", flags(before.flags), flags(after.flags)));
+    }
+    told.extend(bytes(before, after, changed));
+    let is_seen = changed.positions().any(|at| at < after.payload().len());
+    if matches!(act, Act::Checksum(_)) && changed.bytes != 0 && !is_seen {
+        told.push("so nobody sees it".to_owned());
+    }
+    if told.is_empty() {
+        told.push("changes nothing".to_owned());
+    }
+    told
+}
+
+/// Something that is odd about a frame which leaves.
+pub(super) fn oddity(frame: &Frame) -> Option<String> {
+    let raw = frame.id.0;
+    if frame.id.is_err() {
+        return Some("it is marked as an error frame, which is nothing for a bus".to_owned());
+    }
+    if !frame.id.is_eff() && raw & CAN_EFF_MASK > CAN_SFF_MASK {
+        return Some(format!(
+            "can_id {raw:08X} has more than 11 bits, but not the flag 80000000 of 29-bit identifiers"
+        ));
+    }
+    if frame.format == FrameFormat::Fd && frame.id.is_rtr() {
+        return Some("CAN FD has no remote frames".to_owned());
+    }
+    let is_fd_len = matches!(frame.len, 0..=8 | 12 | 16 | 20 | 24 | 32 | 48 | 64);
+    (frame.format == FrameFormat::Fd && !is_fd_len)
+        .then(|| format!("no CAN FD frame has {} bytes; drivers send the next length", frame.len))
+}
+
+pub(super) fn dropped(why: Dropped, interface: &str) -> String {
+    match why {
+        Dropped::Down => format!("{interface} is down"),
+        Dropped::Mtu { frame_bytes, mtu_bytes } => {
+            format!("a frame of {frame_bytes} bytes is too large for {interface}, whose MTU is {mtu_bytes} bytes")
+        }
+    }
+}
+
+pub(super) fn deleted(why: Deleted) -> String {
+    match why {
+        Deleted::Hops { hops, max_hops } => {
+            format!("it has {} behind it, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
+        }
+        Deleted::Length { len, max } => format!("a length of {len} is impossible: the format has at most {max} bytes"),
+        Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
+        Deleted::NoForm(SendAs::Fd { .. }) => "CAN FD has no remote frames".to_owned(),
+    }
+}
+
+pub(super) fn back_to_incoming(interface: &str) -> String {
+    format!("it came into this machine by {interface}, and the route does not send back")
+}
+
+/// Why a route does not take a frame. `filter` is that of the route.
+pub(super) fn reason(reason: &Reason, frame: &Frame, filter: Filter) -> String {
+    match *reason {
+        Reason::ErrorClass { wanted, found } => {
+            format!("its error classes are {found:08X}, the route wants one of {wanted:08X}")
+        }
+        Reason::ErrorFrame => "it is an error frame, and only a route with `errors` takes those".to_owned(),
+        Reason::Format(FrameFormat::Classic) => "it is a CAN FD frame, the route is for classic frames".to_owned(),
+        Reason::Format(FrameFormat::Fd) => "it is a classic frame, the route is for CAN FD frames".to_owned(),
+        Reason::HeldBack { .. } => {
+            let Filter { id, mask } = filter;
+            let held = Filter { id: id & !CAN_INV_FILTER, mask };
+            format!("the route takes all frames except {held}, and this is one of those")
+        }
+        Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route wants 29".to_owned(),
+        Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route wants 11".to_owned(),
+        Reason::Identifier { wanted, found, mask } => differing_bits(frame.id, wanted, found, mask),
+        Reason::Length { len } => format!("its length of {len} is impossible"),
+        Reason::NeverMatches => "no frame passes an inverted filter with mask 0".to_owned(),
+        Reason::OnlyErrorFrames => "the route is for error frames".to_owned(),
+        Reason::PayloadByte { at, found, wanted, mask } => {
+            format!("byte {at} is {found:02X}, the route wants {}", pattern(wanted, mask))
+        }
+        Reason::PayloadOfRemote => "a remote frame carries no data, and the route looks at data".to_owned(),
+        Reason::PayloadTooShort { needs, carries } => {
+            format!("it carries {}, the route looks at {needs}", plural(carries, "byte"))
+        }
+        Reason::Remote { is_rtr: true } => "it is a data frame, the route wants remote frames".to_owned(),
+        Reason::Remote { is_rtr: false } => "it is a remote frame, the route wants data frames".to_owned(),
+    }
+}
+
+/// A word for programs.
+pub(super) const fn reason_code(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::ErrorClass { .. } => "error-class",
+        Reason::ErrorFrame => "error-frame",
+        Reason::Format(_) => "format",
+        Reason::HeldBack { .. } => "held-back",
+        Reason::IdFormat { .. } => "id-format",
+        Reason::Identifier { .. } => "identifier",
+        Reason::Length { .. } => "length",
+        Reason::NeverMatches => "never-matches",
+        Reason::OnlyErrorFrames => "only-error-frames",
+        Reason::PayloadByte { .. } => "payload-byte",
+        Reason::PayloadOfRemote => "payload-of-remote",
+        Reason::PayloadTooShort { .. } => "payload-too-short",
+        Reason::Remote { .. } => "remote",
+    }
+}
+
+/// The kernel's receive list, by what is in it.
+pub(super) const fn list(list: ReceiveList) -> &'static str {
+    match list {
+        ReceiveList::Error => "error frames",
+        ReceiveList::All => "all frames",
+        ReceiveList::Masked => "filters with a mask",
+        ReceiveList::Inverted => "inverted filters",
+        ReceiveList::Exact => "single identifiers",
+    }
+}
+
+/// `classic` or `CAN FD`.
+const fn format_name(format: FrameFormat) -> &'static str {
+    match format {
+        FrameFormat::Classic => "classic",
+        FrameFormat::Fd => "CAN FD",
+    }
+}
+
+fn article(bits: &str) -> &'static str {
+    if bits.starts_with("11") { "an" } else { "a" }
+}
+
+/// An identifier; one that does not fit its format shows all there is.
+fn digits(id: RawId) -> String {
+    let bits = id.0 & CAN_EFF_MASK;
+    if id.is_eff() || bits > CAN_SFF_MASK { format!("{bits:08X}") } else { format!("{bits:03X}") }
+}
+
+fn identifier(before: RawId, after: RawId) -> String {
+    let mut told = Vec::new();
+    if before.0 & CAN_EFF_MASK != after.0 & CAN_EFF_MASK || before.is_eff() != after.is_eff() {
+        let bits = |id: RawId| if id.is_eff() { " (29 bits)" } else { " (11 bits)" };
+        let [from, to] = if before.is_eff() == after.is_eff() { ["", ""] } else { [bits(before), bits(after)] };
+        told.push(format!("identifier {}{from} → {}{to}", digits(before), digits(after)));
+    }
+    if before.is_rtr() != after.is_rtr() {
+        let kind = |id: RawId| if id.is_rtr() { "remote frame" } else { "data frame" };
+        told.push(format!("{} → {}", kind(before), kind(after)));
+    }
+    if before.is_err() != after.is_err() {
+        told.push(format!("error mark {} → {}", u8::from(before.is_err()), u8::from(after.is_err())));
+    }
+    told.join(", ")
+}
+
+fn length(frame: &Frame) -> String {
+    match frame.raw_dlc() {
+        dlc if dlc != frame.len => format!("{} (raw DLC {dlc})", frame.len),
+        _ => frame.len.to_string(),
+    }
+}
+
+fn flags(flags: u8) -> String {
+    let names = flag_names(flags);
+    if names.is_empty() { format!("{flags:02X}") } else { format!("{flags:02X} ({})", names.join(", ")) }
+}
+
+fn flag_names(flags: u8) -> Vec<&'static str> {
+    let names = [(CANFD_BRS, "bit-rate switch"), (CANFD_ESI, "error state")];
+    names.into_iter().filter(|(bit, _)| flags & bit != 0).map(|(_, name)| name).collect()
+}
+
+fn bytes(before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
+    // What a longer frame uncovers is shown by the frame itself.
+    let carried = before.payload().len().max(after.payload().len());
+    let (seen, hidden): (Vec<_>, Vec<_>) = changed.positions().partition(|&at| at < carried);
+    let mut told: Vec<_> = if seen.len() > MAX_BYTES_TOLD {
+        vec![format!("bytes {}", ranges(&seen))]
+    } else {
+        seen.iter().map(|&at| format!("byte {at}: {:02X} → {:02X}", before.data[at], after.data[at])).collect()
+    };
+    match hidden.as_slice() {
+        [] => {}
+        &[at] => {
+            told.push(format!("byte {at}, beyond the length: {:02X} → {:02X}", before.data[at], after.data[at]));
+        }
+        hidden => told.push(format!("bytes {}, beyond the length", ranges(hidden))),
+    }
+    told
+}
+
+/// `0 to 3, 5, 7`.
+fn ranges(positions: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for &at in positions {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == at => *last = at,
+            _ => ranges.push((at, at)),
+        }
+    }
+    let told: Vec<_> = ranges
+        .into_iter()
+        .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
+        .collect();
+    told.join(", ")
+}
+
+fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32) -> String {
+    let own = digits(id);
+    let digits = if mask > CAN_SFF_MASK { 8 } else { 3 };
+    if mask == CAN_EFF_MASK || mask == CAN_SFF_MASK && !id.is_eff() {
+        return format!("its identifier is {own}, the route wants {wanted:0digits$X}");
+    }
+    format!(
+        "its identifier {own} is {found:0digits$X} in the bits {mask:0digits$X}, the route wants {wanted:0digits$X}"
+    )
+}
+
+/// A byte with `?` for digits that may be anything; in bits where that does not do.
+fn pattern(wanted: u8, mask: u8) -> String {
+    let digit = |shift: u32| match mask >> shift & 0xF {
+        0 => Some('?'),
+        0xF => char::from_digit(u32::from(wanted >> shift & 0xF), 16).map(|digit| digit.to_ascii_uppercase()),
+        _ => None,
+    };
+    match (digit(4), digit(0)) {
+        (Some(high), Some(low)) => format!("{high}{low}"),
+        _ => format!("{wanted:02X} in the bits {mask:02X}"),
+    }
+}
