@@ -84,7 +84,7 @@ impl Follower<'_> {
             }
         };
         let next = match outcome {
-            Outcome::Sent(frame) => [self.echo(arrival, job, side, frame), self.vxcan(arrival, job, side, frame)],
+            Outcome::Sent(frame) => [self.vxcan(arrival, job, side, frame), self.echo(arrival, job, side, frame)],
             _ => [None, None],
         };
         let next = next.into_iter().flatten().collect();
@@ -139,6 +139,9 @@ impl Follower<'_> {
     /// `vxcan_xmit()` in `drivers/net/can/vxcan.c`: the hop counter is reset, the first interface is not.
     fn vxcan(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
         let on = self.gateway.machine.interface(job.to).peer?;
+        if self.gateway.machine.interface(on).link == Some(LinkState::Down) {
+            return None;
+        }
         self.next(Way::Vxcan, &Arrival { on, frame, hops: 0, sender: None, ..arrival.after(job, side) })
     }
 

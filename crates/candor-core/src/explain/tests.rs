@@ -6,7 +6,7 @@ use super::*;
 use crate::arbitrary;
 use crate::filter::Filter;
 use crate::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, FrameFormat};
-use crate::oracle::{self, Delivery, JobCounters};
+use crate::oracle::{self, Delivery, JobCounters, World};
 use crate::payload::PayloadPattern;
 use crate::plan::{Echo, Incoming};
 use crate::rule::{ChecksumSpan, Checksums, Modifications, Operand, Operation, XorChecksum};
@@ -110,6 +110,94 @@ proptest! {
         for &at in &explanation.elsewhere {
             prop_assert!(oracle::count(&jobs, &[(jobs[at].from, frame)])[at] != JobCounters::default());
         }
+    }
+}
+
+/// What the oracle's machine says of one visit, in the words of this module; numbers are not compared.
+fn by_oracle(did: oracle::Did) -> (&'static str, Option<Frame>) {
+    match did {
+        oracle::Did::Handled(frame) => ("sent", Some(frame)),
+        oracle::Did::Dropped(oracle::Dropped::Down) => ("down", None),
+        oracle::Did::Dropped(oracle::Dropped::TooLarge) => ("mtu", None),
+        oracle::Did::Dropped(oracle::Dropped::QueueFull) => ("full", None),
+        oracle::Did::Deleted(oracle::Deleted::Hops) => ("hops", None),
+        oracle::Did::Deleted(oracle::Deleted::Length) => ("length", None),
+        oracle::Did::Skipped => ("skipped", None),
+    }
+}
+
+fn by_explanation(outcome: Outcome) -> (&'static str, Option<Frame>) {
+    match outcome {
+        Outcome::Sent(frame) => ("sent", Some(frame)),
+        Outcome::Dropped(Dropped::Down) => ("down", None),
+        Outcome::Dropped(Dropped::Mtu { .. }) => ("mtu", None),
+        Outcome::Deleted(Deleted::Hops { .. }) => ("hops", None),
+        Outcome::Deleted(Deleted::Length { .. } | Deleted::NoForm(_)) => ("length", None),
+        Outcome::BackToIncoming => ("skipped", None),
+    }
+}
+
+/// Buses of a machine whose last two may be the ends of a vxcan pair; the first is up.
+fn any_machine() -> impl Strategy<Value = (Vec<oracle::Interface>, u8)> {
+    let interface = (prop::bool::weighted(0.9), prop::bool::weighted(0.8)).prop_map(|(up, fd)| oracle::Interface {
+        state: if up { oracle::State::Up } else { oracle::State::Down },
+        mtu: if fd { 72 } else { 16 },
+        ..oracle::Interface::vcan("")
+    });
+    (vec(interface, BUSES), any::<bool>(), 1..=6_u8).prop_map(|(mut interfaces, vxcan, max_hops)| {
+        interfaces[0].state = oracle::State::Up;
+        if vxcan {
+            (interfaces[1].peer, interfaces[2].peer) = (Some(C), Some(B));
+        }
+        (interfaces, max_hops)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn what_happens_afterwards_is_what_the_machine_of_the_oracle_does(
+        jobs in vec((any_job(), option::of(1..=6_u8), any::<bool>()), 0..6),
+        (interfaces, max_hops) in any_machine(),
+        frame in prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()],
+    ) {
+        let jobs: Vec<_> = jobs.into_iter().map(|(job, limit, back)| Job {
+            hop_limit: limit.filter(|limit| *limit <= max_hops),
+            incoming: if back { Incoming::Allowed } else { Incoming::Skipped },
+            ..job
+        }).collect();
+        let mut world = World::new(oracle::Kernel { max_hops, ..oracle::Kernel::DEFAULT });
+        let known = interfaces.into_iter().map(|interface| {
+            let link = if interface.state == oracle::State::Up { LinkState::Up } else { LinkState::Down };
+            let known = Interface { mtu_bytes: Some(interface.mtu), link: Some(link), peer: interface.peer };
+            world.attach(interface);
+            known
+        }).collect();
+        // Installed as candor does it, last to first, so that the number of a job counts from the end.
+        for job in jobs.iter().rev() {
+            world.add(job).unwrap();
+        }
+        let machine = Machine { max_hops, interfaces: known };
+        let sides = vec![Side::Kernel; jobs.len()];
+        let explanation = explain(&Gateway { jobs: &jobs, sides: &sides, machine: &machine }, A, &frame);
+        let expected = world.receive(A, &frame);
+        prop_assert!(explanation.is_cut || expected.end == oracle::End::Settled, "it would go on for ever");
+        if explanation.is_cut {
+            return Ok(());
+        }
+        let expected: Vec<_> = expected.visits.iter().map(|visit| {
+            (jobs.len() - 1 - usize::try_from(visit.job.0).unwrap(), by_oracle(visit.did))
+        }).collect();
+        let mut explained = Vec::new();
+        let mut arrivals = std::collections::VecDeque::from([&explanation.visits]);
+        while let Some(visits) = arrivals.pop_front() {
+            for visit in visits {
+                explained.push((visit.job, by_explanation(visit.outcome)));
+                arrivals.extend(visit.next.iter().map(|next| &next.visits));
+            }
+        }
+        prop_assert_eq!(explained, expected);
     }
 }
 
