@@ -19,6 +19,7 @@ pub mod config;
 pub mod explain;
 pub mod filter;
 pub mod frame;
+pub mod ids;
 pub mod import;
 pub mod job;
 pub mod oracle;

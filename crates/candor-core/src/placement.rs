@@ -4,10 +4,10 @@
 //! but not the other's: a frame that one of them sends with echo is a received frame to the other. So a route goes to
 //! user space, too, if its frames would meet one that has to be there ([`Because::Meets`]).
 
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
 use crate::frame::FrameFormat;
-use crate::job::{self, Job};
 use crate::plan::{Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
 
 /// can-gw walks its masked filters one by one for every frame, so beyond so many jobs for one route user space, which
@@ -113,8 +113,7 @@ impl Placement {
     /// # Errors
     /// The first route that no side, or not the one that the plan's engine names, can run.
     pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
-        let jobs = job::lower(plan);
-        let needs = |route| needs_user_space(&jobs, route, kernel);
+        let needs = |RouteIndex(route): RouteIndex| not_for_kernel(&plan.routes()[route], kernel);
         let routes = (0..plan.routes().len()).map(RouteIndex);
         let placement = match plan.engine() {
             Engine::ReadWrite => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
@@ -150,55 +149,79 @@ impl Placement {
 
     /// Moves routes out of the kernel until none of those left there meets one of user space.
     fn keep_apart(&mut self, routes: &[Route]) {
-        let meets = |kernel: &Route, user: &Route| {
-            kernel.echo == Echo::On && user.from == kernel.to || user.echo == Echo::On && user.to == kernel.from
-        };
-        while let Some((moved, met)) = (0..routes.len()).filter(|&at| self.routes[at].is_none()).find_map(|at| {
-            let other =
-                (0..routes.len()).find(|&other| self.routes[other].is_some() && meets(&routes[at], &routes[other]));
-            Some((at, other?))
-        }) {
-            self.routes[moved] = Some(Because::Meets(RouteIndex(met)));
+        // Routes by the bus on which they would meet one of user space. Each bus is looked at once.
+        let (mut echoing_to, mut coming_from) = (HashMap::new(), HashMap::new());
+        for (at, route) in routes.iter().enumerate() {
+            if route.echo == Echo::On {
+                echoing_to.entry(route.to).or_insert_with(Vec::new).push(at);
+            }
+            coming_from.entry(route.from).or_insert_with(Vec::new).push(at);
+        }
+        let mut ahead: VecDeque<_> = (0..routes.len()).filter(|&at| self.routes[at].is_some()).collect();
+        while let Some(user) = ahead.pop_front() {
+            let mut met = echoing_to.remove(&routes[user].from).unwrap_or_default();
+            if routes[user].echo == Echo::On {
+                met.extend(coming_from.remove(&routes[user].to).unwrap_or_default());
+            }
+            for kernel in met {
+                if self.routes[kernel].is_none() {
+                    self.routes[kernel] = Some(Because::Meets(RouteIndex(user)));
+                    ahead.push_back(kernel);
+                }
+            }
         }
     }
 
     fn user_space_can_do(&self, routes: &[Route]) -> Result<(), Unplaceable> {
         let in_user_space = || routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
+        let mut first_with_echo = HashMap::new();
+        for (at, route, _) in in_user_space() {
+            first_with_echo.entry((route.to, route.echo)).or_insert(RouteIndex(at));
+        }
         for (at, route, because) in in_user_space() {
-            let echo_differs =
-                || in_user_space().find(|(_, other, _)| other.to == route.to && other.echo != route.echo);
-            let user = match route.hop_limit {
-                _ if route.timestamp == Timestamp::Kept => KernelOnly::Timestamp,
-                Some(limit @ 2..) => KernelOnly::Hops(limit),
-                _ => match echo_differs() {
-                    Some((other, _, _)) => KernelOnly::EchoDiffers(RouteIndex(other)),
-                    None => continue,
-                },
-            };
-            return Err(Unplaceable { route: RouteIndex(at), kernel: because, user: Some(user) });
+            let other_echo = if route.echo == Echo::On { Echo::Off } else { Echo::On };
+            let echo_differs = || first_with_echo.get(&(route.to, other_echo)).copied().map(KernelOnly::EchoDiffers);
+            if let Some(user) = not_for_user_space(route).or_else(echo_differs) {
+                return Err(Unplaceable { route: RouteIndex(at), kernel: because, user: Some(user) });
+            }
         }
         Ok(())
     }
 }
 
-fn needs_user_space(jobs: &[Job], route: RouteIndex, kernel: KernelAbilities) -> Option<Because> {
-    let of_route = || jobs.iter().filter(|job| job.route == route);
-    let is_relative = |job: &Job| job.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
-    let count = of_route().count();
-    of_route().find_map(|job| match job {
-        Job { payload, .. } if !payload.is_empty() => Some(Because::Payload),
-        Job { send_as: Some(send_as), .. } => Some(Because::SendAs(*send_as)),
-        // What no kernel can do is the better reason: it stays true when the module is loaded.
-        job => match kernel {
-            KernelAbilities { missing: Some(missing), .. } => Some(Because::Missing(missing)),
-            KernelAbilities { fd_jobs: false, .. } if job.format == FrameFormat::Fd => Some(Because::FdJobs),
-            KernelAbilities { max_hops, .. } if job.hop_limit.is_some_and(|limit| limit > max_hops) => {
-                Some(Because::HopLimit { max_hops })
-            }
-            KernelAbilities { relative_crc8: false, .. } if is_relative(job) => Some(Because::RelativeCrc8),
-            _ => (count > MAX_KERNEL_JOBS).then_some(Because::Jobs(count)),
-        },
-    })
+/// Why can-gw cannot run a route that stands alone, or is not the place for it; `None` if it can.
+#[must_use]
+pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because> {
+    let formats = route.formats.list();
+    let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
+    let is_relative = route.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
+    let jobs = route.selections.len() * formats.len();
+    if !route.payload.is_empty() {
+        return Some(Because::Payload);
+    }
+    if let Some(send_as) = route.send_as.filter(converts) {
+        return Some(Because::SendAs(send_as));
+    }
+    // What no kernel can do is the better reason: it stays true when the module is loaded.
+    match kernel {
+        KernelAbilities { missing: Some(missing), .. } => Some(Because::Missing(missing)),
+        KernelAbilities { fd_jobs: false, .. } if formats.contains(&FrameFormat::Fd) => Some(Because::FdJobs),
+        KernelAbilities { max_hops, .. } if route.hop_limit.is_some_and(|limit| limit > max_hops) => {
+            Some(Because::HopLimit { max_hops })
+        }
+        KernelAbilities { relative_crc8: false, .. } if is_relative => Some(Because::RelativeCrc8),
+        _ => (jobs > MAX_KERNEL_JOBS).then_some(Because::Jobs(jobs)),
+    }
+}
+
+/// What a route that stands alone needs the kernel for; `None` if user space can run it.
+#[must_use]
+pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
+    match route.hop_limit {
+        _ if route.timestamp == Timestamp::Kept => Some(KernelOnly::Timestamp),
+        Some(limit @ 2..) => Some(KernelOnly::Hops(limit)),
+        _ => None,
+    }
 }
 
 impl Because {

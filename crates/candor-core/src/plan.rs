@@ -53,6 +53,8 @@ pub struct Bus {
     pub bitrate: Option<BitRate>,
     /// Data-phase bit rate of CAN FD frames with bit-rate switch.
     pub data_bitrate: Option<BitRate>,
+    /// The bus at the other end of the vxcan pair whose one end is this interface. The other bus names this one.
+    pub vxcan_peer: Option<BusIndex>,
 }
 
 /// Which frame formats a route carries.
@@ -62,6 +64,17 @@ pub enum Formats {
     Any,
     /// Frames of one format only.
     Only(FrameFormat),
+}
+
+impl Formats {
+    /// These formats, classic first.
+    #[must_use]
+    pub const fn list(&self) -> &[FrameFormat] {
+        match self {
+            Self::Any => &[FrameFormat::Classic, FrameFormat::Fd],
+            Self::Only(format) => std::slice::from_ref(format),
+        }
+    }
 }
 
 /// Whether local sockets on the outgoing interface see a routed frame (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).

@@ -1,37 +1,94 @@
 //! [`Spec`] → [`Plan`]: every value is proven, every mistake reported; one file for each concern.
 
+mod both_ways;
 mod buses;
 mod checksum;
 mod engine;
+mod identifiers;
 mod number;
 mod operand;
+mod payload;
+mod peers;
+mod remap;
 mod route;
+mod selection;
+mod uid;
 mod warnings;
 
 pub(super) use buses::MAX_INTERFACE_BYTES;
 
+use std::rc::Rc;
+
+use crate::config::check::identifiers::Identifiers;
+use crate::config::check::selection::Limits;
 use crate::config::code;
-use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
 use crate::config::spec::Spec;
-use crate::plan::{Engine, Plan};
+use crate::plan::{Engine, Plan, Route};
 
 const ENGINES: [Engine; 3] = [Engine::Auto, Engine::Kernel, Engine::ReadWrite];
+
+/// Jobs of a file, each counted once for every payload pattern that it looks for. The kernel would take more, but
+/// nobody could wait for it; 16 384 routes for both formats are half of it.
+const MAX_JOBS: u64 = 1 << 16;
+
+/// What the routes of a file are checked against.
+struct Checks<'s> {
+    buses: buses::BusNames<'s>,
+    ids: Identifiers<'s>,
+    /// `allow` and `deny` of each bus; `None` where they are wrong.
+    limits: Vec<Option<Rc<Limits>>>,
+    jobs_left: JobsLeft,
+}
+
+/// How many jobs the next routes may have.
+enum JobsLeft {
+    /// So many.
+    Some(u64),
+    /// There were more than [`MAX_JOBS`], which has been said.
+    Exceeded,
+}
+
+/// A route and where it comes from.
+struct Checked {
+    /// Its place in the specification.
+    spec: usize,
+    /// `None` if something is wrong with it.
+    route: Option<Route>,
+}
 
 /// The gateway of a file; `None` unless everything could be proven.
 pub(super) fn plan(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
     let engine = engine(spec, findings);
     let buses = buses::buses(&spec.buses, findings);
     let names = buses::BusNames::new(spec);
-    let routes: Vec<_> = spec.routes.iter().map(|route| route::route(route, &names, findings)).collect();
+    let peers = peers::peers(spec, &names, findings);
+    let mut ids = Identifiers::new(spec, findings);
+    let limits = spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect::<Vec<_>>();
+    let bus_limits_are_sound = limits.iter().all(Option::is_some);
+    let mut checks = Checks { buses: names, ids, limits, jobs_left: JobsLeft::Some(MAX_JOBS) };
+    let mut routes = Vec::with_capacity(spec.routes.len());
+    for (index, written) in spec.routes.iter().enumerate() {
+        let of_route = route::routes(written, &mut checks, findings);
+        routes.extend(of_route.into_iter().map(|route| Checked { spec: index, route }));
+    }
     route::names_are_unique(&spec.routes, findings);
+    uid::are_unique(spec, &routes, findings);
     if let Some(engine) = engine {
-        engine::can_run(engine, spec, findings);
+        engine::can_run(engine, spec, &routes, findings);
     }
     warnings::unused_buses(spec, findings);
+    checks.ids.unused(spec, findings);
     warnings::same_routes(spec, &routes, findings);
     something_to_do(spec, findings);
-    Some(Plan { engine: engine?, buses: buses?, routes: routes.into_iter().collect::<Option<_>>()? })
+    let mut buses = buses.filter(|_| bus_limits_are_sound)?;
+    for (bus, peer) in buses.iter_mut().zip(peers?) {
+        bus.vxcan_peer = peer;
+    }
+    let routes = routes.into_iter().map(|checked| checked.route).collect::<Option<_>>()?;
+    let plan = Plan { engine: engine?, buses, routes };
+    (!findings.has_errors()).then(|| engine::has_place_for_all(&plan, spec, findings)).map(|()| plan)
 }
 
 fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
@@ -52,6 +109,11 @@ fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
         findings.report(diagnostic);
     }
     known
+}
+
+/// Reports that two places of a route contradict each other.
+fn conflict(place: &Span, message: &str, other: Span, says: &str, help: &str, findings: &mut Findings) {
+    findings.report(Diagnostic::error(code::CONFLICT, place.clone(), message).also(other, says).help(help));
 }
 
 fn something_to_do(spec: &Spec, findings: &mut Findings) {

@@ -57,6 +57,10 @@ codes! {
     RANGE = "E0308";
     /// Not a name for a bus or route.
     NAME = "E0309";
+    /// No such byte order.
+    BYTE_ORDER = "E0310";
+    /// No such preset of a checksum.
+    PRESET = "E0311";
 
     /// A bus that the file does not have.
     UNKNOWN_BUS = "E0401";
@@ -76,6 +80,20 @@ codes! {
     ENGINE_CANNOT = "E0408";
     /// Routes into one bus that the read-write engine cannot serve together.
     ECHO_DISAGREES = "E0409";
+    /// Two keys of which only one can be meant.
+    CONFLICT = "E0410";
+    /// A route that no frame takes.
+    NOTHING_LEFT = "E0411";
+    /// A list of identifiers that the file does not have.
+    UNKNOWN_LIST = "E0412";
+    /// Identifiers that cannot be moved there.
+    NOT_MOVABLE = "E0413";
+    /// More than candor gives to can-gw or compares.
+    TOO_MANY_JOBS = "E0414";
+    /// Ends of vxcan pairs that do not fit together.
+    VXCAN_PEER = "E0415";
+    /// A uid that cannot name one job.
+    UID = "E0416";
 
     /// A filter that takes more frames than it seems.
     LOOSE_FILTER = "W0501";
@@ -89,4 +107,12 @@ codes! {
     NEVER_MATCHES = "W0505";
     /// More warnings than are listed.
     TOO_MANY_WARNINGS = "W0506";
+    /// Several identifiers that become one.
+    IDS_COLLAPSE = "W0507";
+    /// A list of identifiers that nothing uses.
+    UNUSED_LIST = "W0508";
+    /// So many jobs that the kernel becomes slow.
+    MANY_JOBS = "W0509";
+    /// Error message frames on their way to a bus.
+    ERROR_FRAMES = "W0510";
 }

@@ -2,9 +2,12 @@
 
 pub(super) mod limits;
 
+mod checksum;
 mod entry;
 mod headers;
+mod ids;
 mod operand;
+mod route;
 mod sections;
 mod syntax;
 

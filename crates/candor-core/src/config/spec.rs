@@ -32,6 +32,8 @@ impl Spanned<String> {
 pub struct Spec {
     /// `engine`.
     pub engine: Option<Spanned<String>>,
+    /// `[ids]`, in the order of the file.
+    pub ids: Vec<IdsSpec>,
     /// `[bus.NAME]`, in the order of the file.
     pub buses: Vec<BusSpec>,
     /// `[[route]]`, in the order of the file.
@@ -64,6 +66,54 @@ pub struct BusSpec {
     pub bitrate: Option<Spanned<String>>,
     /// `data-bitrate`.
     pub data_bitrate: Option<Spanned<String>>,
+    /// `allow`.
+    pub allow: Option<ListSpec>,
+    /// `deny`.
+    pub deny: Option<ListSpec>,
+    /// `vxcan-peer`.
+    pub vxcan_peer: Option<Spanned<String>>,
+    /// Whether `allow` or `deny` is there, but is no list.
+    pub is_torn: bool,
+}
+
+/// One list of `[ids]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdsSpec {
+    /// Its name.
+    pub name: Spanned<String>,
+    /// What it holds; `None` if it is no list.
+    pub list: Option<ListSpec>,
+}
+
+/// Which identifiers: `match`, `allow`, `deny` or a list of `[ids]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListSpec {
+    /// The whole value.
+    pub span: Span,
+    /// Its entries; one if it is no list.
+    pub entries: Vec<EntrySpec>,
+    /// Whether some entry is of the wrong type and not here.
+    pub is_torn: bool,
+}
+
+/// One entry of a list of identifiers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntrySpec {
+    /// `{ id = "…", mask = "…" }`.
+    Raw(RawFilterSpec),
+    /// A filter, a range or the name of a list.
+    Text(Spanned<String>),
+}
+
+/// A filter as the kernel gets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RawFilterSpec {
+    /// The whole table.
+    pub span: Span,
+    /// `id`.
+    pub id: Option<Spanned<String>>,
+    /// `mask`.
+    pub mask: Option<Spanned<String>>,
 }
 
 /// `[[route]]`.
@@ -77,10 +127,30 @@ pub struct RouteSpec {
     pub from: Option<Spanned<String>>,
     /// `to`.
     pub to: Option<Spanned<String>>,
+    /// Keys that are there with a value of the wrong type, which has been reported.
+    pub broken: Vec<&'static str>,
     /// `match`.
-    pub filter: Option<Spanned<String>>,
+    pub filter: Option<ListSpec>,
+    /// `errors`.
+    pub errors: Option<Spanned<String>>,
+    /// `allow`.
+    pub allow: Option<ListSpec>,
+    /// `deny`.
+    pub deny: Option<ListSpec>,
+    /// `payload`.
+    pub payload: Option<Vec<Spanned<String>>>,
+    /// `mux`.
+    pub mux: Option<MuxSpec>,
+    /// `both-ways`.
+    pub both_ways: Option<Spanned<bool>>,
+    /// `back-to-incoming`.
+    pub back_to_incoming: Option<Spanned<bool>>,
     /// `frames`.
     pub frames: Option<Spanned<String>>,
+    /// `send-as`.
+    pub send_as: Option<Spanned<String>>,
+    /// `to-id`.
+    pub to_id: Option<Spanned<String>>,
     /// `and`.
     pub and: Option<OperandSpec>,
     /// `or`.
@@ -99,6 +169,23 @@ pub struct RouteSpec {
     pub hop_limit: Option<Spanned<i64>>,
     /// `keep-timestamp`.
     pub keep_timestamp: Option<Spanned<bool>>,
+    /// `uid`.
+    pub uid: Option<Spanned<String>>,
+}
+
+/// `mux`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MuxSpec {
+    /// The whole table.
+    pub span: Span,
+    /// `start-bit`.
+    pub start_bit: Option<Spanned<i64>>,
+    /// `bits`.
+    pub bits: Option<Spanned<i64>>,
+    /// `byte-order`.
+    pub byte_order: Option<Spanned<String>>,
+    /// `values`.
+    pub values: Option<Vec<Spanned<i64>>>,
 }
 
 /// The operand of `and`, `or`, `xor` or `set`.
@@ -106,10 +193,16 @@ pub struct RouteSpec {
 pub struct OperandSpec {
     /// The whole table.
     pub span: Span,
+    /// Whether a field is of the wrong type and not here.
+    pub is_torn: bool,
     /// `id`.
     pub id: Option<Spanned<String>>,
+    /// `raw-id`.
+    pub raw_id: Option<Spanned<String>>,
     /// `len`.
     pub len: Option<Spanned<i64>>,
+    /// `raw-len`.
+    pub raw_len: Option<Spanned<i64>>,
     /// `flags`.
     pub flags: Option<Spanned<String>>,
     /// `data`.
@@ -143,6 +236,10 @@ pub struct XorSpec {
 pub struct Crc8Spec {
     /// The whole table.
     pub span: Span,
+    /// Whether a field is of the wrong type and not here.
+    pub is_torn: bool,
+    /// `preset`.
+    pub preset: Option<Spanned<String>>,
     /// Which bytes.
     pub positions: PositionsSpec,
     /// `init`.
@@ -162,6 +259,8 @@ pub struct Crc8Spec {
 pub struct ProfileSpec {
     /// The whole table.
     pub span: Span,
+    /// Whether a field is of the wrong type and not here.
+    pub is_torn: bool,
     /// `id-xor`.
     pub id_xor: Option<Spanned<bool>>,
     /// `byte`.

@@ -1,10 +1,13 @@
-//! Filters in can-utils notation: `123:7FF`, `123~7FF`, `123`, `12345678`.
+//! Filters in can-utils notation: `123:7FF`, `123~7FF`, `123`, `12345678`; and ranges, which can-utils has not.
+
+mod range;
 
 use std::fmt;
 use std::ops::Range;
 
 use super::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+use crate::ids::IdRange;
 
 /// Text that is no filter, with the offending part of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,16 +30,36 @@ pub enum FilterTextErrorKind {
     #[error("A filter has no word for every frame")]
     Everything,
     /// `100-1FF`.
-    #[error("A filter is an identifier and a mask; ranges are not supported")]
-    Range {
-        /// The filter with the fewest identifiers that takes them all.
-        nearest: Filter,
-        /// The first identifier that it takes.
+    #[error("A range has two dots between its ends")]
+    Dash {
+        /// The range that was meant.
+        meant: IdRange,
+    },
+    /// `100..`.
+    #[error("The range has no {}", if *is_first { "first identifier" } else { "last identifier" })]
+    MissingEnd {
+        /// Whether it is the first one.
+        is_first: bool,
+    },
+    /// `100..00000200`.
+    #[error("The ends of a range have 3 digits both (11 bits) or 8 digits both (29 bits)")]
+    MixedRange {
+        /// The lower end, without flags.
         first: u32,
-        /// The last one.
+        /// The upper one.
         last: u32,
-        /// Whether it takes no others than the range.
-        is_exact: bool,
+    },
+    /// `1FF..100`.
+    #[error("The range ends before it begins")]
+    BackwardRange {
+        /// The range that was meant.
+        meant: IdRange,
+    },
+    /// `C0000100..C00001FF`.
+    #[error("Identifiers of a range are written without flags")]
+    FlagsInRange {
+        /// The identifier without them.
+        id: u32,
     },
     /// `:7FF`.
     #[error("The filter has no identifier")]
@@ -93,7 +116,7 @@ pub enum FilterTextErrorKind {
         mask: u32,
     },
     /// `0:20000000`.
-    #[error("Mask {mask:08X} asks for error frames, which this version does not route")]
+    #[error("Mask {mask:08X} asks for error message frames, which have no identifier")]
     ErrorFrameMask {
         /// The mask.
         mask: u32,
@@ -110,18 +133,21 @@ impl FilterTextErrorKind {
                 "write an identifier such as 123, or identifier and mask such as 123:7FF; 000:000 is every frame".into()
             }
             Self::Everything => "leave `match` out for every frame".into(),
-            Self::Range { nearest, is_exact: true, .. } => format!("write {nearest} for the same identifiers"),
-            Self::Range { nearest, first, last, .. } => {
-                let digits = if nearest.id & CAN_EFF_FLAG == 0 { 3 } else { 8 };
-                format!(
-                    "write a route for each part of it that a mask can say, or {nearest}, which takes \
-                     {first:0digits$X} to {last:0digits$X}"
-                )
+            Self::Dash { meant } | Self::BackwardRange { meant } => format!("write {meant}"),
+            Self::MissingEnd { .. } => "write both ends, as in 100..1FF; both belong to the range".into(),
+            Self::MixedRange { first, last } if last <= CAN_SFF_MASK => {
+                format!("write {first:03X}..{last:03X} for 11-bit identifiers or {first:08X}..{last:08X} for 29-bit ones")
+            }
+            Self::MixedRange { first, last } => format!("write {first:08X}..{last:08X} for 29-bit identifiers"),
+            Self::FlagsInRange { id } => {
+                format!("write {id:08X} for a 29-bit identifier; a range is of data frames, masks are for others")
             }
             Self::MissingMask => "write the mask behind the separator, or leave the separator out".into(),
-            Self::NotHex { found: ',' } => "a route has one filter; write one route for each".into(),
+            Self::NotHex { found: ',' } => "write a list, such as [\"123\", \"456\"]".into(),
+            Self::NotHex { found: '.' } => "a range has two dots, as in 100..1FF".into(),
             Self::NotHex { found: '#' } => {
-                "`#` is for error frames in candump, and error frames are not routed; masks are written as in 123:7FF"
+                "`#` is for error frames in candump, and here they have a key of their own: errors = \"1FF\"; masks are \
+                 written as in 123:7FF"
                     .into()
             }
             Self::NotHex { .. } => "identifiers and masks are hexadecimal: 0 to 9 and A to F".into(),
@@ -132,8 +158,8 @@ impl FilterTextErrorKind {
             Self::AmbiguousId { id, .. } => format!("write {id:08X} for a 29-bit identifier"),
             Self::TooManyDigits { .. } => "identifiers and masks have at most 8 digits".into(),
             Self::InvertBitInId { .. } => {
-                "to invert a filter write ~ in place of the colon, as in 123~7FF; error frames, which this bit marks in \
-                 other places, are not routed"
+                "to invert a filter write ~ in place of the colon, as in 123~7FF; error message frames, which this bit \
+                 marks in other places, have a key of their own: errors = \"1FF\""
                     .into()
             }
             // Only the mask is told, so that the advice holds for inverted filters and remote frames too.
@@ -147,7 +173,7 @@ impl FilterTextErrorKind {
                 format!("write the mask with 8 digits: {:08X} compares these bits and the format", DATA_FRAMES | mask)
             }
             Self::ErrorFrameMask { mask } => match mask & !CAN_ERR_FLAG {
-                0 => "error frames stay on the bus they were reported on; leave this route out".into(),
+                0 => "to route them use `errors` in place of `match`: errors = \"1FFFFFFF\" is for all classes".into(),
                 rest => format!("write {rest:08X} to leave them out"),
             },
         }
@@ -212,22 +238,11 @@ fn other_notation(text: &str) -> Option<FilterTextErrorKind> {
         return Some(FilterTextErrorKind::Everything);
     }
     let (first, last) = text.split_once('-')?;
-    let end = |written: &str, range| Number::read(written, range, FilterTextErrorKind::MissingId).ok();
-    let (first, last) = (end(first, 0..first.len())?, end(last, 0..last.len())?);
+    let end = |written: &str| Number::read(written, 0..written.len(), FilterTextErrorKind::MissingId).ok();
+    let (first, last) = (end(first)?, end(last)?);
     let is_extended = [&first, &last].iter().any(|end| end.digits > 3 || end.value > CAN_SFF_MASK);
-    let (low, high) = (first.value.min(last.value), first.value.max(last.value));
-    let (bits, format) = if is_extended { (CAN_EFF_MASK, CAN_EFF_FLAG) } else { (CAN_SFF_MASK, 0) };
-    if high > bits {
-        return None;
-    }
-    // All bits below the highest one in which the ends differ.
-    let free = u32::MAX.checked_shr((low ^ high).leading_zeros()).unwrap_or(0);
-    Some(FilterTextErrorKind::Range {
-        nearest: Filter { id: low & !free | format, mask: bits & !free | CAN_EFF_FLAG | CAN_RTR_FLAG },
-        first: low & !free,
-        last: low | free,
-        is_exact: low & free == 0 && high & free == free,
-    })
+    let meant = IdRange { is_extended, first: first.value.min(last.value), last: first.value.max(last.value) };
+    (meant.last <= CAN_EFF_MASK).then_some(FilterTextErrorKind::Dash { meant })
 }
 
 /// A hexadecimal number as it stands in the text.

@@ -93,6 +93,7 @@ fn bus(spec: &BusSpec, findings: &mut Findings) -> Option<Bus> {
         interface: interface?,
         bitrate: bitrate.map_or(Some(None), |rate| rate.map(Some))?,
         data_bitrate: data_bitrate.map_or(Some(None), |rate| rate.map(Some))?,
+        vxcan_peer: None,
     })
 }
 

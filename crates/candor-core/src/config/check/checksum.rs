@@ -3,10 +3,31 @@
 use crate::config::check::number;
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::parse::{closest, quote};
 use crate::config::spec::{Crc8Spec, PositionsSpec, ProfileSpec, RouteSpec, Spanned};
 use crate::frame::FrameFormat;
 use crate::plan::Formats;
 use crate::rule::{BytePosition, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
+
+/// A CRC8 with a name, most significant bit first, nothing reflected.
+#[derive(Clone, Copy)]
+struct Preset {
+    name: &'static str,
+    polynomial: u8,
+    init: u8,
+    final_xor: u8,
+}
+
+/// # Source
+/// `sae-j1850` and `autosar` are CRC-8/SAE-J1850 (check value 4B) and CRC-8/AUTOSAR (DF) of Greg Cook's catalogue of
+/// parametrised CRC algorithms; AUTOSAR's Specification of CRC Routines calls them CRC8 and CRC8H2F. `bosch` is what
+/// Bosch's own driver for its off-highway sensors computes (`off_highway_can/src/crc.cpp` in
+/// `bosch-engineering/off_highway_sensor_drivers`): the first one again.
+const PRESETS: [Preset; 3] = [
+    Preset { name: "autosar", polynomial: 0x2F, init: 0xFF, final_xor: 0xFF },
+    Preset { name: "bosch", polynomial: 0x1D, init: 0xFF, final_xor: 0xFF },
+    Preset { name: "sae-j1850", polynomial: 0x1D, init: 0xFF, final_xor: 0xFF },
+];
 
 /// Both checksums of a route. `formats` is `None` when the file does not say a valid one.
 pub(super) fn checksums(route: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<Checksums> {
@@ -24,11 +45,55 @@ pub(super) fn checksums(route: &RouteSpec, formats: Option<Formats>, findings: &
 
 fn crc8(spec: &Crc8Spec, formats: Option<Formats>, findings: &mut Findings) -> Option<Crc8Checksum> {
     let span = span(&spec.positions, formats, findings);
+    let parameters = match &spec.preset {
+        Some(written) => preset(spec, written, findings),
+        None => parameters(spec, findings),
+    };
+    let profile = spec.profile.as_ref().map_or(Some(Crc8Profile::None), |spec| profile(spec, findings));
+    let Parameters { table, init, final_xor } = parameters?;
+    let crc8 = Crc8Checksum { span: span?, init, final_xor, table, profile: profile? };
+    (!spec.is_torn).then_some(crc8)
+}
+
+/// What makes a CRC8 one of its kind.
+struct Parameters {
+    table: [u8; 256],
+    init: u8,
+    final_xor: u8,
+}
+
+fn parameters(spec: &Crc8Spec, findings: &mut Findings) -> Option<Parameters> {
     let init = byte_or_zero(spec.init.as_ref(), findings);
     let final_xor = byte_or_zero(spec.final_xor.as_ref(), findings);
     let table = table(spec, findings);
-    let profile = spec.profile.as_ref().map_or(Some(Crc8Profile::None), |spec| profile(spec, findings));
-    Some(Crc8Checksum { span: span?, init: init?, final_xor: final_xor?, table: table?, profile: profile? })
+    Some(Parameters { table: table?, init: init?, final_xor: final_xor? })
+}
+
+/// A CRC8 that others have named: a preset says all of it, so nothing of it may be said again.
+fn preset(spec: &Crc8Spec, written: &Spanned<String>, findings: &mut Findings) -> Option<Parameters> {
+    let others = [&spec.polynomial, &spec.table, &spec.init, &spec.final_xor];
+    let other = others.into_iter().flatten().next();
+    if let Some(other) = other {
+        findings.report(
+            Diagnostic::error(code::CHECKSUM, other.span.clone(), "The CRC is described twice")
+                .also(written.span.clone(), "says polynomial, init and final-xor")
+                .help("keep the preset, or remove it and write out all three"),
+        );
+    }
+    let known = PRESETS.iter().find(|preset| preset.name == written.value);
+    if known.is_none() {
+        let names = PRESETS.map(|preset| preset.name);
+        let message = format!("There is no preset {}", quote(&written.value));
+        let mut diagnostic = Diagnostic::error(code::PRESET, written.span.clone(), message).help(
+            "\"sae-j1850\" or \"bosch\" (polynomial 1D), \"autosar\" (2F); or write polynomial, init and final-xor",
+        );
+        if let Some(name) = closest(&written.value, &names) {
+            diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
+        }
+        findings.report(diagnostic);
+    }
+    let &Preset { polynomial, init, final_xor, .. } = known.filter(|_| other.is_none())?;
+    Some(Parameters { table: table_of(polynomial), init, final_xor })
 }
 
 fn byte_or_zero(written: Option<&Spanned<String>>, findings: &mut Findings) -> Option<u8> {
@@ -66,11 +131,11 @@ fn table(spec: &Crc8Spec, findings: &mut Findings) -> Option<[u8; 256]> {
             );
             None
         }
-        (None, None) if findings.torn => None,
+        (None, None) if findings.torn || spec.is_torn => None,
         (None, None) => {
             findings.report(
                 Diagnostic::error(code::CHECKSUM, spec.span.clone(), "The CRC has neither a polynomial nor a table")
-                    .help("add polynomial = \"1D\" (SAE J1850), \"2F\" (AUTOSAR) or your own, or a table of 256 bytes"),
+                    .help("add preset = \"sae-j1850\" or \"autosar\", or a polynomial or table of your own"),
             );
             None
         }
@@ -91,6 +156,7 @@ fn profile(spec: &ProfileSpec, findings: &mut Findings) -> Option<Crc8Profile> {
         (Some(id_xor), None, None) => Some(if id_xor.value { Crc8Profile::IdXor } else { Crc8Profile::None }),
         (None, Some(byte), None) => number::byte(byte, findings).map(Crc8Profile::Byte),
         (None, None, Some(bytes)) => number::array(bytes, findings).map(Crc8Profile::ByteByCounter),
+        _ if spec.is_torn => None,
         _ => {
             findings.report(
                 Diagnostic::error(code::CHECKSUM, spec.span.clone(), "A profile mixes in exactly one thing").help(

@@ -57,6 +57,42 @@ pub(super) fn byte(written: &Spanned<String>, findings: &mut Findings) -> Option
     array::<1>(written, findings).map(|[byte]| byte)
 }
 
+/// A number of 1 to 8 hexadecimal digits.
+pub(super) fn hex(written: &Spanned<String>, findings: &mut Findings) -> Option<u32> {
+    let text = written.value.as_str();
+    let mut refuse = |span, message: String, help: &str| {
+        report(findings, Diagnostic::error(code::HEX, span, message), help);
+        None
+    };
+    if let Some((at, character)) = text.char_indices().find(|(_, character)| !character.is_ascii_hexdigit()) {
+        let span = written.part(at..at + character.len_utf8());
+        return refuse(
+            span,
+            format!("{character:?} is not a hexadecimal digit"),
+            "write hexadecimal digits without 0x",
+        );
+    }
+    match u32::from_str_radix(text, 16) {
+        Ok(value) if text.len() <= 8 => Some(value),
+        _ => {
+            let message = format!("1 to 8 hexadecimal digits are needed here, not {}", text.len());
+            refuse(written.span.clone(), message, "this is a number of 32 bits")
+        }
+    }
+}
+
+/// A 32-bit word as the kernel gets it, all 8 digits of it.
+pub(super) fn word(written: &Spanned<String>, findings: &mut Findings) -> Option<u32> {
+    let word = hex(written, findings)?;
+    if written.value.len() == 8 {
+        return Some(word);
+    }
+    let message = format!("8 hexadecimal digits are needed here, not {}", written.value.len());
+    let diagnostic = Diagnostic::error(code::HEX, written.span.clone(), message);
+    report(findings, diagnostic, &format!("write \"{word:08X}\""));
+    None
+}
+
 /// A number within bounds, in the type that holds them.
 pub(super) fn within<T: TryFrom<i64>>(
     written: &Spanned<i64>,

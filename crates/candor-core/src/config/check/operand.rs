@@ -1,6 +1,6 @@
 //! Operands of `and`, `or`, `xor` and `set`: what is written, and the bits that can-gw gets.
 
-use crate::config::check::number;
+use crate::config::check::{conflict, number};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
@@ -38,11 +38,30 @@ fn operand(
     formats: Option<Formats>,
     findings: &mut Findings,
 ) -> Option<Operand> {
-    let id = optional(spec.id.as_ref(), |written| identifier(operation, written, findings));
-    let len = optional(spec.len.as_ref(), |written| length(operation, written, formats, findings));
+    let is_twice = is_twice(spec, findings);
+    let id = match (&spec.id, &spec.raw_id) {
+        (_, Some(raw)) => number::word(raw, findings).map(Some),
+        (written, None) => optional(written.as_ref(), |written| {
+            identifier(operation, &written.value, &written.span, |range| written.part(range), findings)
+        }),
+    };
+    let len = match (&spec.len, &spec.raw_len) {
+        (_, Some(raw)) => raw_length(raw, formats, findings).map(Some),
+        (written, None) => optional(written.as_ref(), |written| length(operation, written, formats, findings)),
+    };
     let flags = optional(spec.flags.as_ref(), |written| fd_flags(written, formats, findings));
     let data = optional(spec.data.as_ref(), |written| payload(operation, written, formats, findings));
-    Some(Operand { id: id?, len: len?, flags: flags?, data: data? })
+    let operand = Operand { id: id?, len: len?, flags: flags?, data: data? };
+    (!is_twice && !spec.is_torn).then_some(operand)
+}
+
+fn is_twice(spec: &OperandSpec, findings: &mut Findings) -> bool {
+    let id = spec.id.as_ref().map(|id| &id.span).zip(spec.raw_id.as_ref().map(|raw| &raw.span));
+    let len = spec.len.as_ref().map(|len| &len.span).zip(spec.raw_len.as_ref().map(|raw| &raw.span));
+    for (one, raw) in [id, len].into_iter().flatten() {
+        conflict(raw, "The field is there twice", one.clone(), "and here", "keep the one or the raw one", findings);
+    }
+    id.or(len).is_some()
 }
 
 /// Applies a check to a value that may be absent; `None` only if the check fails.
@@ -55,8 +74,15 @@ fn optional<S, T>(written: Option<&S>, check: impl FnOnce(&S) -> Option<T>) -> O
 /// Up to 3 digits are an 11-bit value and go out as they are. 8 digits up to `1FFFFFFF` are a 29-bit value and get
 /// the EFF flag, so that the result is (SET, OR) or stays (AND) a 29-bit frame; XOR goes without, because there the
 /// flag would turn the format around. 8 digits above that are a raw `can_id` and go out as they are.
-fn identifier(operation: Operation, written: &Spanned<String>, findings: &mut Findings) -> Option<u32> {
-    let text = written.value.as_str();
+///
+/// `part` gives the place of a part of the text.
+pub(super) fn identifier(
+    operation: Operation,
+    text: &str,
+    span: &Span,
+    part: impl FnOnce(Span) -> Span,
+    findings: &mut Findings,
+) -> Option<u32> {
     let mut refuse = |span: Span, message: String, help: String| {
         findings.report(Diagnostic::error(code::IDENTIFIER, span, message).help(help));
         None
@@ -66,10 +92,9 @@ fn identifier(operation: Operation, written: &Spanned<String>, findings: &mut Fi
             Some(digits) => format!("identifiers are always hexadecimal; write \"{}\"", digits.escape_debug()),
             None => "write 3 digits (11 bits) or 8 digits (29 bits), such as \"123\"".to_owned(),
         };
-        let span = written.part(at..at + character.len_utf8());
-        return refuse(span, format!("{character:?} is not a hexadecimal digit"), help);
+        return refuse(part(at..at + character.len_utf8()), format!("{character:?} is not a hexadecimal digit"), help);
     }
-    let span = written.span.clone();
+    let span = span.clone();
     let digits = "write 3 digits for 11 bits or 8 digits for 29 bits".to_owned();
     let value = match (text.len(), u32::from_str_radix(text, 16)) {
         (1..=3 | 8, Ok(value)) => value,
@@ -134,10 +159,22 @@ fn length(
             u8::try_from(written.value).ok().filter(|_| is_length)
         }
         Formats::Only(FrameFormat::Fd) => {
-            let help = "an FD frame longer than 64 bytes would be deleted";
-            number::within(written, 0..=127, "The operand for the length", help, findings)
+            let (most, help) = match operation {
+                Operation::And => (255, "the length of an FD frame is one byte"),
+                _ => (127, "an FD frame longer than 64 bytes would be deleted"),
+            };
+            number::within(written, 0..=most, "The operand for the length", help, findings)
         }
     }
+}
+
+/// As the kernel gets it. It means something else in each format all the same.
+fn raw_length(written: &Spanned<i64>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
+    if formats? == Formats::Any {
+        let why = "the DLC of a classic frame, the bytes of an FD frame";
+        return needs_format("`raw-len`", &written.span, why, findings);
+    }
+    number::within(written, 0..=255, "The raw length", "the kernel takes one byte", findings)
 }
 
 fn fd_flags(written: &Spanned<String>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {

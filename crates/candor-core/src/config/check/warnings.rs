@@ -1,14 +1,18 @@
 //! What is valid and perhaps not meant.
 
 use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
+use crate::config::check::Checked;
 use crate::config::code;
-use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
 use crate::config::spec::{Spanned, Spec};
 use crate::filter::{CAN_INV_FILTER, Filter};
-use crate::frame::CAN_RTR_FLAG;
-use crate::plan::{Formats, Route};
+use crate::frame::{CAN_RTR_FLAG, FrameFormat};
+use crate::payload::PayloadPattern;
+use crate::plan::{BusIndex, Route, Selection, SendAs};
+use crate::rule::{Checksums, Modifications};
 
 pub(super) fn filter(written: &Spanned<String>, filter: Filter, findings: &mut Findings) {
     if filter.is_loose() {
@@ -46,9 +50,15 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
         let (Some(from), Some(to)) = (&route.from, &route.to) else { return };
         used.extend([from.value.as_str(), to.value.as_str()]);
     }
+    let has_routes = !used.is_empty();
+    for bus in &spec.buses {
+        if let Some(peer) = &bus.vxcan_peer {
+            used.extend([bus.name.value.as_str(), peer.value.as_str()]);
+        }
+    }
     // A route with an unknown end may be meant for any of them, and without routes the file has a greater problem.
     let known: HashSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
-    if used.is_empty() || !used.is_subset(&known) {
+    if !has_routes || !used.is_subset(&known) {
         return;
     }
     for bus in spec.buses.iter().filter(|bus| !used.contains(bus.name.value.as_str())) {
@@ -60,28 +70,74 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// `routes` has one entry for each route of the specification.
-pub(super) fn same_routes(spec: &Spec, routes: &[Option<Route>], findings: &mut Findings) {
-    let mut seen: HashMap<_, Vec<(usize, Formats)>> = HashMap::new();
-    for (index, route) in routes.iter().enumerate().filter_map(|(index, route)| Some((index, route.as_ref()?))) {
-        let same = seen
-            .entry((route.from, route.to, route.selections.clone(), route.modifications, route.checksums))
-            .or_default();
-        if let Some(&(first, _)) = same.iter().find(|(_, formats)| overlap(*formats, route.formats)) {
+/// Frames that say something of their own bus, on their way to another one.
+pub(super) fn error_frames(place: &Span, findings: &mut Findings) {
+    let message = "Error message frames are sent on as they are";
+    findings.report(
+        Diagnostic::warning(code::ERROR_FRAMES, place.clone(), message)
+            .label("drivers report errors of their own bus by them")
+            .help("on the other bus they look like errors there; what a controller does with one to send is up to its driver"),
+    );
+}
+
+pub(super) fn same_routes(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
+    let mut seen: HashMap<u64, Vec<(&Checked, Flow<'_>)>> = HashMap::new();
+    for checked in routes {
+        let Some(route) = &checked.route else { continue };
+        let mut first = None;
+        for &format in route.formats.list() {
+            let flow = Flow::of(route, format);
+            let alike = seen.entry(flow.digest()).or_default();
+            match alike.iter().find(|(_, other)| *other == flow) {
+                Some((same, _)) => first = first.or(Some(same.spec)),
+                None => alike.push((checked, flow)),
+            }
+        }
+        if let Some(first) = first {
             let message = "This route repeats another: every frame that passes is sent twice";
             findings.report(
-                Diagnostic::warning(code::SAME_ROUTE, spec.routes[index].header.clone(), message)
+                Diagnostic::warning(code::SAME_ROUTE, spec.routes[checked.spec].header.clone(), message)
                     .also(spec.routes[first].header.clone(), "first here")
                     .help("the kernel does not notice either; remove one of the two"),
             );
         }
-        // Three entries say all there is about three values.
-        if !same.iter().any(|(_, formats)| *formats == route.formats) {
-            same.push((index, route.formats));
-        }
     }
 }
 
-fn overlap(one: Formats, other: Formats) -> bool {
-    one == Formats::Any || other == Formats::Any || one == other
+/// What a route does to frames of one format.
+#[derive(PartialEq, Eq, Hash)]
+struct Flow<'r> {
+    ends: (BusIndex, BusIndex, FrameFormat),
+    selections: &'r [Selection],
+    payload: &'r [PayloadPattern],
+    send_as: Option<SendAs>,
+    modifications: Modifications,
+    checksums: &'r Checksums,
+}
+
+impl<'r> Flow<'r> {
+    fn of(route: &'r Route, format: FrameFormat) -> Self {
+        let send_as = route.send_as.filter(|send_as| send_as.format() != format);
+        let leaves = send_as.map_or(format, SendAs::format);
+        let mut modifications = route.modifications;
+        let operands = [&mut modifications.and, &mut modifications.or, &mut modifications.xor, &mut modifications.set];
+        // What stands behind the end of these frames makes no difference.
+        for data in operands.into_iter().filter_map(|operand| operand.data.as_mut()) {
+            data[leaves.max_len()..].fill(0);
+        }
+        Self {
+            ends: (route.from, route.to, format),
+            selections: &route.selections,
+            payload: &route.payload,
+            send_as,
+            modifications,
+            checksums: &route.checksums,
+        }
+    }
+
+    fn digest(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.hash(&mut hasher);
+        hasher.finish()
+    }
 }

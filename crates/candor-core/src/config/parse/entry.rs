@@ -12,29 +12,49 @@ const MAX_QUOTED_CHARS: usize = 40;
 
 /// What other tools call the same thing.
 const ALIASES: &[(&str, &str)] = &[
+    ("allowlist", "allow"),
     ("baudrate", "bitrate"),
+    ("bidirectional", "both-ways"),
+    ("blacklist", "deny"),
+    ("block", "deny"),
     ("buses", "bus"),
     ("can_id", "id"),
     ("can_id", "match"),
+    ("convert", "send-as"),
     ("crc8", "checksum-crc8"),
+    ("data", "payload"),
     ("dbitrate", "data-bitrate"),
+    ("denylist", "deny"),
     ("destination", "to"),
     ("dlc", "len"),
     ("device", "interface"),
     ("dst", "to"),
+    ("endianness", "byte-order"),
+    ("error-mask", "errors"),
     ("filter", "match"),
     ("hops", "hop-limit"),
     ("id", "match"),
     ("identifier", "id"),
     ("identifier", "match"),
     ("iface", "interface"),
+    ("length", "bits"),
     ("length", "len"),
+    ("lists", "ids"),
     ("mask", "match"),
+    ("multiplexer", "mux"),
+    ("new-id", "to-id"),
+    ("peer", "vxcan-peer"),
+    ("reject", "deny"),
+    ("remap", "to-id"),
     ("rule", "route"),
     ("rules", "route"),
+    ("sets", "ids"),
     ("source", "from"),
     ("src", "from"),
+    ("start", "start-bit"),
     ("type", "frames"),
+    ("value", "values"),
+    ("whitelist", "allow"),
 ];
 
 /// One `key = value`.
@@ -58,6 +78,11 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
 impl<'t> Entry<'t> {
     pub(super) fn key_span(&self) -> Span {
         self.key_span.0..self.key_span.1
+    }
+
+    /// The same key with another value: an item of its list.
+    pub(super) fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
+        Self { value, ..*self }
     }
 
     /// A string; `wanted` says what it holds, with an example.
@@ -123,6 +148,10 @@ impl<'t> Entry<'t> {
 
     /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
     pub(super) fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
+        // In a file of nothing but mistakes a suggestion is not worth the search.
+        if findings.is_full() {
+            return None;
+        }
         let list = known.join(", ");
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
@@ -134,6 +163,12 @@ impl<'t> Entry<'t> {
         });
         meant
     }
+}
+
+/// Puts a value into its place, and says whether there is one.
+pub(super) fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    *place = value;
+    place.is_some()
 }
 
 /// Reports keys that a table must have and has not, nor an unknown one that suggests it.

@@ -4,10 +4,10 @@ use toml::de::DeValue;
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
-use crate::config::parse::entry::{Entry, entries, quote};
+use crate::config::parse::entry::{Entry, entries, put, quote};
 use crate::config::spec::OperandSpec;
 
-const KEYS: &[&str] = &["id", "len", "flags", "data"];
+const KEYS: &[&str] = &["id", "len", "flags", "data", "raw-id", "raw-len"];
 
 pub(super) fn operand(entry: &Entry<'_>, findings: &mut Findings) -> Option<OperandSpec> {
     let DeValue::Table(table) = entry.value.get_ref() else {
@@ -21,15 +21,21 @@ pub(super) fn operand(entry: &Entry<'_>, findings: &mut Findings) -> Option<Oper
     };
     let mut operand = OperandSpec { span: entry.value.span(), ..OperandSpec::default() };
     for field in entries(table) {
-        match field.key {
-            "id" => operand.id = field.string("an identifier in hex, such as \"7FF\" or \"12345678\"", findings),
-            "len" => operand.len = field.integer("a length, such as 8", findings),
-            "flags" => operand.flags = field.string("CAN FD flags in hex, such as \"01\"", findings),
-            "data" => operand.data = field.string("data bytes in hex, such as \"11 22\"", findings),
+        let is_sound = match field.key {
+            "id" => {
+                put(&mut operand.id, field.string("an identifier in hex, such as \"7FF\" or \"12345678\"", findings))
+            }
+            "raw-id" => put(&mut operand.raw_id, field.string("a 32-bit word in hex, such as \"80000123\"", findings)),
+            "len" => put(&mut operand.len, field.integer("a length, such as 8", findings)),
+            "raw-len" => put(&mut operand.raw_len, field.integer("a length byte, such as 8", findings)),
+            "flags" => put(&mut operand.flags, field.string("CAN FD flags in hex, such as \"01\"", findings)),
+            "data" => put(&mut operand.data, field.string("data bytes in hex, such as \"11 22\"", findings)),
             _ => {
                 field.unknown(&quote(entry.key), KEYS, findings);
+                false
             }
-        }
+        };
+        operand.is_torn |= !is_sound;
     }
     if table.is_empty() && !findings.torn {
         findings.report(

@@ -88,12 +88,13 @@ fn help_names_what_to_write() {
     );
     assert_eq!(help("12345678~7FF"), "write the mask with 8 digits: C00007FF compares these bits and the format");
     assert_eq!(help("0:FFFFFFFF"), "write DFFFFFFF to leave them out");
-    assert!(help("FFFFFFFF").contains("error frames") && help("#FFFFFFFF").contains("error frames"));
-    assert_eq!(help("100-1FF"), "write 100:C0000700 for the same identifiers");
-    assert_eq!(help("0x7-0x7"), "write 007:C00007FF for the same identifiers");
-    assert_eq!(help("0-1FFFFFFF"), "write 80000000:C0000000 for the same identifiers");
-    assert_eq!(help("18DAF100-18DAF1FF"), "write 98DAF100:DFFFFF00 for the same identifiers");
-    assert!(help("100-180").ends_with("or 100:C0000700, which takes 100 to 1FF"));
+    assert!(help("0:20000000").contains("errors = \"1FFFFFFF\""));
+    assert!(help("FFFFFFFF").contains("errors = ") && help("#FFFFFFFF").contains("errors = "));
+    assert_eq!(help("100-1FF"), "write 100..1FF");
+    assert_eq!(help("0x7-0x7"), "write 007..007");
+    assert_eq!(help("0-1FFFFFFF"), "write 00000000..1FFFFFFF");
+    assert_eq!(help("18DAF1FF-18DAF100"), "write 18DAF100..18DAF1FF");
+    assert_eq!(help("123,456"), "write a list, such as [\"123\", \"456\"]");
 }
 
 #[test]

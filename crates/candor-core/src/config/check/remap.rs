@@ -1,0 +1,244 @@
+//! `to-id`: other identifiers, as AND, OR and SET of can-gw.
+
+use crate::config::check::selection::{self, Taken, Wanted};
+use crate::config::check::{conflict, operand};
+use crate::config::code;
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
+use crate::config::spec::{RouteSpec, Spanned};
+use crate::filter::Filter;
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+use crate::ids::{Cube, IdRange, IdSet};
+use crate::plan::{IdChange, Selection};
+use crate::rule::Operation;
+
+/// Where identifiers go.
+pub(super) enum Target {
+    /// All of them to this one.
+    One(u32),
+    /// The first one of `match` to this one, the others behind it.
+    From { base: u32, first: RawId },
+}
+
+/// What `to-id` says, if it fits what the route takes and changes.
+pub(super) fn target(
+    spec: &RouteSpec,
+    written: &Spanned<String>,
+    wanted: Option<&Wanted>,
+    findings: &mut Findings,
+) -> Option<Target> {
+    let is_free = changes_no_identifier(spec, written, findings);
+    let (text, is_range) = match written.value.strip_suffix(IdRange::DOTS) {
+        Some(first) => (first, true),
+        None => (written.value.as_str(), false),
+    };
+    let first = if text.contains(IdRange::DOTS) {
+        let help = format!(
+            "write the first one only: \"{}..\"",
+            text.split(IdRange::DOTS).next().unwrap_or_default().escape_debug()
+        );
+        refuse(written.span.clone(), "The length of the range is that of `match`".to_owned(), help, findings)
+    } else {
+        let span = if is_range { written.part(0..text.len()) } else { written.span.clone() };
+        operand::identifier(Operation::Set, text, &span, |range| written.part(range), findings)
+    };
+    let first = RawId(first.filter(|_| is_free)?);
+    if first.is_rtr() {
+        let help = format!("write \"{:08X}\"", first.0 & !CAN_RTR_FLAG);
+        return refuse(written.span.clone(), "`to-id` makes data frames".to_owned(), help, findings);
+    }
+    let wanted = wanted?;
+    let set = data_frames_only(spec, written, &wanted.taken, findings)?;
+    if !is_range {
+        return Some(Target::One(first.0));
+    }
+    let (base, _) = match (set.bounds(false), set.bounds(true)) {
+        (Some(bounds), None) | (None, Some(bounds)) => bounds,
+        (None, None) => return Some(Target::One(first.0)),
+        (Some(_), Some(_)) => {
+            let message = "`match` has 11-bit and 29-bit identifiers, so there is no first one".to_owned();
+            return refuse(selection::place(spec), message, "write a route for each format".to_owned(), findings);
+        }
+    };
+    Some(Target::From { base, first })
+}
+
+/// The filters for a set and what becomes of the identifiers of each.
+pub(super) fn selections(
+    target: &Target,
+    taken: &Taken,
+    left: &IdSet,
+    written: &Spanned<String>,
+    most: u64,
+    findings: &mut Findings,
+) -> Option<Result<Vec<Selection>, u64>> {
+    let too_many = |count| Some(Err(count));
+    match *target {
+        Target::One(id) => {
+            collapse(left, id, written, findings);
+            let to_one = |filter| Selection { filter, id: Some(IdChange::Set(id)) };
+            match left.filters(most) {
+                Ok(filters) => Some(Ok(filters.into_iter().map(to_one).map(|one| as_written(one, taken)).collect())),
+                Err(count) => too_many(count),
+            }
+        }
+        Target::From { base, first } => {
+            let room = if first.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
+            let (_, last) = left.bounds(false).or_else(|| left.bounds(true))?;
+            let moved_to = u64::from(last - base) + u64::from(first.bits());
+            if moved_to > u64::from(room) {
+                let message = format!(
+                    "Identifier {last:X} would become {moved_to:X}, which does not fit into {} bits",
+                    if first.is_eff() { 29 } else { 11 }
+                );
+                let help = format!(
+                    "begin at {:0digits$X} at most",
+                    room - (last - base),
+                    digits = if first.is_eff() { 8 } else { 3 }
+                );
+                return refuse(written.span.clone(), message, help, findings);
+            }
+            let mut moved = Vec::new();
+            for cube in left.cubes() {
+                if !push_moved(cube, base, first, most, &mut moved) {
+                    unaligned(left, base, first, written, findings);
+                    return None;
+                }
+            }
+            if let [one] = moved.as_mut_slice() {
+                *one = as_written(*one, taken);
+            }
+            Some(Ok(moved))
+        }
+    }
+}
+
+/// Where one filter is all there is, it stays as the user has written it.
+fn as_written(one: Selection, taken: &Taken) -> Selection {
+    match *taken {
+        Taken::Filter(filter) if same_frames(filter, one.filter) => Selection { filter, ..one },
+        _ => one,
+    }
+}
+
+fn same_frames(written: Filter, cube: Filter) -> bool {
+    let (written, cube) = (written.normalise(), cube.normalise());
+    written == cube
+}
+
+/// Cuts a cube until moving it changes no free bit, from the lowest bit that would change: the bits above it then
+/// stay as they are in one half. `false` when that makes more than `most`.
+fn push_moved(cube: Cube, base: u32, first: RawId, most: u64, moved: &mut Vec<Selection>) -> bool {
+    let format = if first.is_eff() { CAN_EFF_FLAG } else { 0 };
+    let mut ahead = vec![cube];
+    while let Some(cube) = ahead.pop() {
+        let free = cube.free();
+        // With the free bits 0. If none of them changes here, none does for any of their values: no bit is carried.
+        let id = RawId(cube.id).bits() - base + first.bits();
+        let changed = id & free;
+        if changed == 0 {
+            if moved.len() as u64 >= most {
+                return false;
+            }
+            let or = id | format;
+            let id = if free == 0 { IdChange::Set(or) } else { IdChange::Move { and: free, or } };
+            moved.push(Selection { filter: cube.filter(), id: Some(id) });
+        } else {
+            let [zero, one] = cube.halves(changed & changed.wrapping_neg());
+            ahead.extend([one, zero]);
+            if ahead.len() as u64 > most {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+fn unaligned(left: &IdSet, base: u32, first: RawId, written: &Spanned<String>, findings: &mut Findings) {
+    let free = left.cubes().fold(0, |free, cube| free | cube.free());
+    let low = free.checked_ilog2().map_or(0, |bit| (2_u32 << bit) - 1);
+    let aligned = first.bits() & !low | base & low;
+    let digits = if first.is_eff() { 8 } else { 3 };
+    refuse::<()>(
+        written.span.clone(),
+        format!(
+            "Moving these identifiers by {:X} takes too many jobs of can-gw",
+            i64::from(first.bits()).abs_diff(i64::from(base))
+        ),
+        format!("begin where the low digits stay as they are, at \"{aligned:0digits$X}..\""),
+        findings,
+    );
+}
+
+/// The identifiers, if they are those of data frames.
+fn data_frames_only(
+    spec: &RouteSpec,
+    written: &Spanned<String>,
+    taken: &Taken,
+    findings: &mut Findings,
+) -> Option<std::rc::Rc<IdSet>> {
+    let Some(set) = taken.set() else {
+        let why = "Error message frames have no identifier to change";
+        conflict(
+            &written.span,
+            why,
+            selection::place(spec),
+            "asks for error message frames",
+            "remove `to-id`",
+            findings,
+        );
+        return None;
+    };
+    if !set.has_any(false, true) && !set.has_any(true, true) {
+        return Some(set);
+    }
+    let help = match (&spec.filter, taken) {
+        (None, _) => "say which with `match`, such as match = \"100..1FF\"".to_owned(),
+        (_, Taken::Filter(filter)) if filter.is_loose() => {
+            format!("for data frames of one format write match = \"{}\"", filter.tightened())
+        }
+        _ => "let its masks compare the kind too (40000000), or write ranges; remote frames need a route of their own"
+            .to_owned(),
+    };
+    let diagnostic = Diagnostic::error(
+        code::NOT_MOVABLE,
+        written.span.clone(),
+        "`to-id` is for data frames, and the route takes remote frames too",
+    );
+    findings.report(
+        match &spec.filter {
+            Some(list) => diagnostic.also(list.span.clone(), "takes remote frames"),
+            None => diagnostic,
+        }
+        .help(help),
+    );
+    None
+}
+
+fn changes_no_identifier(spec: &RouteSpec, written: &Spanned<String>, findings: &mut Findings) -> bool {
+    let operands = [&spec.and, &spec.or, &spec.xor, &spec.set];
+    let other = operands.into_iter().flatten().find_map(|operand| operand.id.as_ref().or(operand.raw_id.as_ref()));
+    if let Some(other) = other {
+        let why = "The identifier is changed twice";
+        conflict(&written.span, why, other.span.clone(), "and here", "keep `to-id` or the modification", findings);
+    }
+    other.is_none()
+}
+
+fn collapse(left: &IdSet, id: u32, written: &Spanned<String>, findings: &mut Findings) {
+    let is_one = |bounds: Option<(u32, u32)>| bounds.is_none_or(|(first, last)| first == last);
+    let (standard, extended) = (left.bounds(false), left.bounds(true));
+    if is_one(standard) && is_one(extended) && !(standard.is_some() && extended.is_some()) {
+        return;
+    }
+    let id = if id & CAN_EFF_FLAG == 0 { format!("{id:03X}") } else { format!("{:08X}", id & CAN_EFF_MASK) };
+    findings.report(
+        Diagnostic::warning(code::IDS_COLLAPSE, written.span.clone(), format!("Several identifiers become {id}"))
+            .label("receivers cannot tell them apart")
+            .help(format!("to move them one by one write \"{id}..\"")),
+    );
+}
+
+fn refuse<T>(span: Span, message: String, help: String, findings: &mut Findings) -> Option<T> {
+    findings.report(Diagnostic::error(code::NOT_MOVABLE, span, message).help(help));
+    None
+}

@@ -1,0 +1,279 @@
+//! Sets of frame identifiers: what filters, ranges and lists of them say together, cut into can-gw filters that no
+//! frame matches twice.
+//!
+//! A set is a binary decision diagram over the bits of `can_id`, from the format (EFF) and the kind (RTR) down to the
+//! lowest bit of the identifier. Bits that make no difference are not asked for, and equal parts are there once. So a
+//! set has one form only, however it was put together; each way through the diagram is a [`Cube`], that is a filter,
+//! and no two of them have a frame in common.
+//!
+//! Only well-formed frames are meant: no error message frames, and 11-bit frames without bits above `7FF`. The filters
+//! made of a set do not look at those bits of 11-bit frames, as the kernel's own filters for one identifier.
+
+mod build;
+mod cubes;
+
+pub use cubes::{Cube, Cubes};
+
+use crate::filter::{Filter, ReceiveList};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+use crate::ids::build::{Builder, Operation};
+
+/// How much work sets may take, so that no input takes forever: one step is one node looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Effort(u32);
+
+impl Effort {
+    /// At most so many steps.
+    #[must_use]
+    pub const fn new(steps: u32) -> Self {
+        Self(steps)
+    }
+
+    const fn step(&mut self) -> Result<(), TooComplex> {
+        self.steps(1)
+    }
+
+    const fn steps(&mut self, steps: u32) -> Result<(), TooComplex> {
+        match self.0.checked_sub(steps) {
+            Some(rest) => {
+                self.0 = rest;
+                Ok(())
+            }
+            None => Err(TooComplex),
+        }
+    }
+}
+
+/// A set takes more work than was allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("The set of identifiers is too complex")]
+pub struct TooComplex;
+
+/// Identifiers of data frames from the first to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IdRange {
+    /// 29-bit identifiers?
+    pub is_extended: bool,
+    /// The first one, without flags.
+    pub first: u32,
+    /// The last one, without flags; not below the first.
+    pub last: u32,
+}
+
+impl IdRange {
+    /// The identifier of a filter for exactly one; `None` if it is another filter.
+    #[must_use]
+    pub fn of_exact(filter: Filter) -> Option<Self> {
+        let normal = filter.normalise();
+        let is_extended = normal.id & CAN_EFF_FLAG != 0;
+        let id = normal.id & !CAN_EFF_FLAG;
+        (normal.list == ReceiveList::Exact).then_some(Self { is_extended, first: id, last: id })
+    }
+}
+
+/// One for each bit, in both formats.
+const STEPS_OF_A_FILTER: u32 = 64;
+
+/// A part of a diagram: none or all of the frames, or a node.
+type Part = u32;
+const NONE: Part = 0;
+const ALL: Part = 1;
+
+/// A question: is this bit of `can_id` 0 or 1?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Node {
+    /// Bit number, 31 to 0.
+    bit: u8,
+    /// The frames where it is 0.
+    zero: Part,
+    /// The frames where it is 1.
+    one: Part,
+}
+
+/// A set of identifiers.
+#[derive(Clone, Debug)]
+pub struct IdSet {
+    /// Every node stands behind those it leads to.
+    nodes: Vec<Node>,
+    root: Part,
+}
+
+impl IdSet {
+    /// No frame.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { nodes: Vec::new(), root: NONE }
+    }
+
+    /// Every data and remote frame.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self { nodes: Vec::new(), root: ALL }
+    }
+
+    /// The frames that a filter takes, as the kernel understands it; `None` if it is one for error message frames.
+    #[must_use]
+    pub fn of_filter(filter: Filter) -> Option<Self> {
+        let normal = filter.normalise();
+        if normal.list == ReceiveList::Error {
+            return None;
+        }
+        let mut builder = Builder::default();
+        let says_format = normal.mask & CAN_EFF_FLAG != 0;
+        let is_extended = normal.id & CAN_EFF_FLAG != 0;
+        // Of the bits above 7FF an 11-bit frame has none set.
+        let has_high_bits = normal.id & normal.mask & CAN_EFF_MASK & !CAN_SFF_MASK != 0;
+        let standard = if says_format && is_extended || has_high_bits {
+            NONE
+        } else {
+            builder.chain(normal.id, normal.mask & (CAN_SFF_MASK | CAN_RTR_FLAG))
+        };
+        let extended = if says_format && !is_extended {
+            NONE
+        } else {
+            builder.chain(normal.id, normal.mask & (CAN_EFF_MASK | CAN_RTR_FLAG))
+        };
+        let root = builder.node(31, standard, extended);
+        let set = builder.finish(root);
+        Some(if normal.list == ReceiveList::Inverted { set.complement() } else { set })
+    }
+
+    /// The data frames of ranges, which may overlap.
+    ///
+    /// # Errors
+    /// [`TooComplex`].
+    pub fn of_ranges(mut ranges: Vec<IdRange>, effort: &mut Effort) -> Result<Self, TooComplex> {
+        ranges.sort_unstable();
+        let mut builder = Builder::default();
+        let extended_from = ranges.partition_point(|range| !range.is_extended);
+        let (standard, extended) = ranges.split_at(extended_from);
+        let standard = builder.ranges(standard, 10, effort)?;
+        let standard = builder.node(30, standard, NONE);
+        let extended = builder.ranges(extended, 28, effort)?;
+        let extended = builder.node(30, extended, NONE);
+        let root = builder.node(31, standard, extended);
+        Ok(builder.finish(root))
+    }
+
+    /// The frames of all filters together; those for error message frames add none.
+    ///
+    /// # Errors
+    /// [`TooComplex`].
+    pub fn of_filters(filters: &[Filter], effort: &mut Effort) -> Result<Self, TooComplex> {
+        match filters {
+            [] => Ok(Self::none()),
+            [filter] => {
+                effort.steps(STEPS_OF_A_FILTER)?;
+                Ok(Self::of_filter(*filter).unwrap_or(Self::none()))
+            }
+            // In halves, so that no large set is walked through once for each filter.
+            many => {
+                let (one, other) = many.split_at(many.len() / 2);
+                Self::of_filters(one, effort)?.union(&Self::of_filters(other, effort)?, effort)
+            }
+        }
+    }
+
+    /// The frames of either set.
+    ///
+    /// # Errors
+    /// [`TooComplex`].
+    pub fn union(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
+        Builder::combine(self, other, Operation::Union, effort)
+    }
+
+    /// The frames of both sets.
+    ///
+    /// # Errors
+    /// [`TooComplex`].
+    pub fn intersection(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
+        Builder::combine(self, other, Operation::Intersection, effort)
+    }
+
+    /// The frames of this set that are not in the other.
+    ///
+    /// # Errors
+    /// [`TooComplex`].
+    pub fn difference(&self, other: &Self, effort: &mut Effort) -> Result<Self, TooComplex> {
+        Builder::combine(self, other, Operation::Difference, effort)
+    }
+
+    /// All other frames.
+    #[must_use]
+    pub fn complement(&self) -> Self {
+        let other = |part| match part {
+            NONE => ALL,
+            ALL => NONE,
+            node => node,
+        };
+        let nodes = self.nodes.iter().map(|node| Node { bit: node.bit, zero: other(node.zero), one: other(node.one) });
+        Self { nodes: nodes.collect(), root: other(self.root) }
+    }
+
+    /// Whether no frame is in the set.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.root == NONE
+    }
+
+    /// Whether a well-formed frame is in the set.
+    #[must_use]
+    pub fn contains(&self, id: RawId) -> bool {
+        let mut part = self.root;
+        while let Some(node) = self.node(part) {
+            part = if id.0 >> node.bit & 1 == 0 { node.zero } else { node.one };
+        }
+        part == ALL && !id.is_err()
+    }
+
+    /// Whether the set has frames of a format (`is_extended`) and a kind (`is_remote`).
+    #[must_use]
+    pub fn has_any(&self, is_extended: bool, is_remote: bool) -> bool {
+        self.plane(is_extended, is_remote) != NONE
+    }
+
+    /// The lowest and the highest identifier of the data frames of one format, without flags.
+    #[must_use]
+    pub fn bounds(&self, is_extended: bool) -> Option<(u32, u32)> {
+        let plane = self.plane(is_extended, false);
+        let bits = if is_extended { CAN_EFF_MASK } else { CAN_SFF_MASK };
+        let walk = |prefers_one: bool| {
+            let mut id = if prefers_one { bits } else { 0 };
+            let mut part = plane;
+            while let Some(node) = self.node(part) {
+                let (wanted, other) = if prefers_one { (node.one, node.zero) } else { (node.zero, node.one) };
+                let is_one = (wanted != NONE) == prefers_one;
+                part = if wanted == NONE { other } else { wanted };
+                id = if is_one { id | 1 << node.bit } else { id & !(1 << node.bit) };
+            }
+            id
+        };
+        (plane != NONE).then(|| (walk(false), walk(true)))
+    }
+
+    fn plane(&self, is_extended: bool, is_remote: bool) -> Part {
+        let mut part = self.root;
+        for (bit, is_one) in [(31, is_extended), (30, is_remote)] {
+            if let Some(node) = self.node(part).filter(|node| node.bit == bit) {
+                part = if is_one { node.one } else { node.zero };
+            }
+        }
+        part
+    }
+
+    fn node(&self, part: Part) -> Option<&Node> {
+        self.nodes.get((part as usize).checked_sub(2)?)
+    }
+}
+
+/// Equal sets have equal diagrams, but perhaps numbered in another order.
+impl PartialEq for IdSet {
+    fn eq(&self, other: &Self) -> bool {
+        let mut unlimited = Effort::new(u32::MAX);
+        Builder::combine(self, other, Operation::Difference, &mut unlimited).is_ok_and(|rest| rest.is_empty())
+            && Builder::combine(other, self, Operation::Difference, &mut unlimited).is_ok_and(|rest| rest.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests;

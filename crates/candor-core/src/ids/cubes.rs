@@ -1,0 +1,101 @@
+//! A set as filters that have no frame in common.
+
+use crate::filter::{CAN_INV_FILTER, Filter};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
+use crate::ids::{ALL, IdSet, NONE, Part};
+
+/// Frames that one filter with a mask can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Cube {
+    /// What the bits of `mask` must be; 0 elsewhere.
+    pub id: u32,
+    /// Bits that are compared.
+    pub mask: u32,
+}
+
+impl Cube {
+    /// The filter for these frames.
+    #[must_use]
+    pub const fn filter(self) -> Filter {
+        Filter { id: self.id, mask: self.mask }
+    }
+
+    /// Identifier bits that may be anything. Only for cubes that compare the format.
+    #[must_use]
+    pub const fn free(self) -> u32 {
+        let bits = if self.id & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+        bits & !self.mask
+    }
+
+    /// This cube cut in two at a free bit.
+    #[must_use]
+    pub const fn halves(self, bit: u32) -> [Self; 2] {
+        let mask = self.mask | bit;
+        [Self { id: self.id, mask }, Self { id: self.id | bit, mask }]
+    }
+}
+
+/// The cubes of a set, in ascending order: 11-bit before 29-bit identifiers, data before remote frames.
+#[derive(Clone, Debug)]
+pub struct Cubes<'s> {
+    set: &'s IdSet,
+    ends_at: Part,
+    ahead: Vec<(Part, Cube)>,
+}
+
+impl IdSet {
+    /// The filters for this set, see [`Cubes`].
+    #[must_use]
+    pub fn cubes(&self) -> Cubes<'_> {
+        self.ways_to(ALL)
+    }
+
+    /// How many there are, without making them.
+    #[must_use]
+    pub fn cube_count(&self) -> u64 {
+        self.count_ways_to(ALL)
+    }
+
+    /// The fewest filters that say this set: one inverted filter where all other frames are one cube.
+    ///
+    /// # Errors
+    /// How many there would be, if they are more than `most`.
+    pub fn filters(&self, most: u64) -> Result<Vec<Filter>, u64> {
+        let count = self.cube_count();
+        if count > 1 && self.count_ways_to(NONE) == 1 {
+            let others = self.ways_to(NONE).map(Cube::filter);
+            return Ok(others.map(|filter| Filter { id: filter.id | CAN_INV_FILTER, ..filter }).collect());
+        }
+        if count > most { Err(count) } else { Ok(self.cubes().map(Cube::filter).collect()) }
+    }
+
+    fn ways_to(&self, ends_at: Part) -> Cubes<'_> {
+        Cubes { set: self, ends_at, ahead: vec![(self.root, Cube { id: 0, mask: 0 })] }
+    }
+
+    fn count_ways_to(&self, end: Part) -> u64 {
+        let mut ways: Vec<u64> = vec![u64::from(end == NONE), u64::from(end == ALL)];
+        for node in &self.nodes {
+            ways.push(ways[node.zero as usize].saturating_add(ways[node.one as usize]));
+        }
+        ways[self.root as usize]
+    }
+}
+
+impl Iterator for Cubes<'_> {
+    type Item = Cube;
+
+    fn next(&mut self) -> Option<Cube> {
+        while let Some((part, cube)) = self.ahead.pop() {
+            match self.set.node(part) {
+                Some(node) => {
+                    let [zero, one] = cube.halves(1 << node.bit);
+                    self.ahead.extend([(node.one, one), (node.zero, zero)]);
+                }
+                None if part == self.ends_at => return Some(cube),
+                None => {}
+            }
+        }
+        None
+    }
+}
