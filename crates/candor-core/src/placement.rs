@@ -22,7 +22,7 @@ pub const MAX_MAX_HOPS: u8 = 6;
 pub struct KernelAbilities {
     /// Why this process cannot use can-gw at all; `None` if it can.
     pub missing: Option<Missing>,
-    /// Whether there are jobs for FD frames (5.8). Kernels without them make jobs for classic frames of them.
+    /// Whether there are jobs for FD frames (5.4). Kernels without them make jobs for classic frames of them.
     pub fd_jobs: bool,
     /// Whether a CRC8 with positions from the end stays inside the frame: not before a fix of March 2026.
     pub relative_crc8: bool,
@@ -31,7 +31,7 @@ pub struct KernelAbilities {
 }
 
 impl KernelAbilities {
-    /// What every kernel can do that has CAN FD jobs (5.8), for a user who may, with the module loaded as needed.
+    /// What every kernel can do that has CAN FD jobs (5.4), for a user who may, with the module loaded as needed.
     pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
 }
 
@@ -261,7 +261,7 @@ impl fmt::Display for Because {
             Self::Missing(Missing::Privilege) => {
                 f.write_str("this process has no CAP_NET_ADMIN in the initial user namespace, which can-gw wants")
             }
-            Self::FdJobs => f.write_str("this kernel's can-gw has no jobs for FD frames (it needs 5.8)"),
+            Self::FdJobs => f.write_str("this kernel's can-gw has no jobs for FD frames (they came with 5.4)"),
             Self::HopLimit { max_hops } => {
                 write!(f, "can-gw was loaded with max_hops={max_hops}, and the route has a higher hop limit")
             }

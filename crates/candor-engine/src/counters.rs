@@ -45,6 +45,11 @@ impl Followed {
         };
     }
 
+    /// Goes on with a new job in the place of one that is gone.
+    pub(crate) fn restart(&mut self) {
+        self.last = JobCounters::default();
+    }
+
     pub(crate) const fn total(&self) -> RouteCounters {
         self.total
     }
@@ -95,6 +100,15 @@ mod tests {
         followed.follow(handled(500));
         followed.follow(handled(7));
         assert_eq!(followed.total().handled, 495 + 7);
+    }
+
+    #[test]
+    fn a_job_that_was_put_back_adds_all_that_it_counts() {
+        let mut followed = Followed::since(handled(5));
+        followed.follow(handled(105));
+        followed.restart();
+        followed.follow(handled(90));
+        assert_eq!(followed.total().handled, 100 + 90);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::notice::Notice;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
     /// What every route has counted, in the order of the plan. With the read-write engine nothing is missing; can-gw may
-    /// forward a frame between the last look at a job and its removal.
+    /// forward a frame between the last look at a job and its removal, or its end with an interface.
     pub counters: Vec<RouteCounters>,
     /// Jobs that were taken out of the kernel.
     pub removed_jobs: usize,

@@ -28,16 +28,13 @@ pub enum GatewayError {
         pid: u32,
     },
     /// The plan asks for something that its engine cannot do.
-    #[error("The read-write engine cannot do what route {route:?} asks for: {what}; use --engine kernel")]
+    #[error("The read-write engine cannot do what route {route:?} asks for: it cannot {what}; use --engine kernel")]
     CannotDo {
         /// Which route.
         route: String,
         /// What it asks for.
-        what: &'static str,
+        what: String,
     },
-    /// The module was taken out of the kernel while its jobs ran.
-    #[error("The kernel module can-gw was unloaded while the gateway ran; type: sudo modprobe can-gw, and start again")]
-    CangwGone,
     /// The module can-gw is not there.
     #[error("The kernel module can-gw is not loaded; type: sudo modprobe can-gw")]
     CangwMissing,
@@ -68,7 +65,7 @@ pub enum GatewayError {
         /// Why.
         source: CangwError,
     },
-    /// An interface was unplugged or deleted while the gateway ran.
+    /// An interface was unplugged or deleted while the gateway started.
     #[error("Interface {interface} (bus {bus:?}) is gone: it was unplugged or deleted")]
     InterfaceGone {
         /// The bus of the file.
@@ -86,11 +83,27 @@ pub enum GatewayError {
         /// What there is instead and what to type; begins with a separator.
         hint: String,
     },
-    /// Jobs of this gateway are no longer in the kernel.
-    #[error("The can-gw jobs of route {route:?} are gone: somebody deleted them (cangw -F does that)")]
-    JobsGone {
+    /// Somebody deletes the jobs of this gateway as often as it puts them back.
+    #[error(
+        "Somebody fights with candor over can-gw: the jobs of route {route:?} were deleted again after candor had put \
+         jobs back {times} times within {} s; find who calls cangw -F or loads can-gw anew (a timer, a network script, \
+         another gateway), end that, and start again", .within.as_secs()
+    )]
+    JobsFought {
         /// One of the routes.
         route: String,
+        /// How often jobs were put back.
+        times: usize,
+        /// In what time.
+        within: Duration,
+    },
+    /// can-gw cannot run a route, but user space can.
+    #[error("can-gw cannot run route {route:?}, because {because}; use --engine auto or --engine read-write")]
+    KernelCannot {
+        /// Which route.
+        route: String,
+        /// Why.
+        because: String,
     },
     /// The links or jobs of the kernel cannot be read.
     #[error("The kernel does not say which interfaces it has")]
@@ -113,6 +126,20 @@ pub enum GatewayError {
         interface: String,
         /// What there is instead and what to type; begins with a separator.
         hint: String,
+    },
+    /// A route that neither side can run.
+    #[error(
+        "Route {route:?} can run neither in the kernel, because {kernel}, nor in user space, which cannot {user}; {advice}"
+    )]
+    NowhereToRun {
+        /// Which route.
+        route: String,
+        /// Why not in the kernel.
+        kernel: String,
+        /// What user space cannot do.
+        user: String,
+        /// What to do.
+        advice: String,
     },
     /// The user may not configure can-gw.
     #[error(

@@ -1,33 +1,52 @@
-//! One front for both engines.
+//! One front for both engines, which run side by side if a plan leaves that to candor.
+
+mod place;
+
+use std::time::{Duration, Instant};
 
 use candor_core::job::{self, Job};
-use candor_core::plan::{Engine, Plan};
+use candor_core::placement::{Placement, Side};
+use candor_core::plan::Plan;
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
 use crate::counters::RouteCounters;
 use crate::ended::Ended;
 use crate::error::GatewayError;
-use crate::kernel::KernelGateway;
+use crate::kernel::{self, KernelGateway};
 use crate::notice::Notice;
-use crate::preflight::Interfaces;
+use crate::preflight::{self, Interfaces};
 use crate::read_write::ReadWriteGateway;
+use crate::run_dir::{Entry, OwnedJob, RunDir};
+
+/// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
+const SOON: Duration = Duration::from_secs(1);
 
 /// A running gateway. Ends when it is dropped, also by a panic; [`stop`](Self::stop) says what was done.
 #[derive(Debug)]
 pub struct Gateway {
     plan: Plan,
     jobs: Vec<Job>,
+    placement: Placement,
     interfaces: Interfaces,
     client: Client,
     watch: LinkWatch,
-    engine: Running,
+    /// Whether others know of this process.
+    announced: Announced,
+    /// In front of the kernel's part, so that it ends first.
+    user: Option<ReadWriteGateway>,
+    kernel: Option<KernelGateway>,
 }
 
-#[derive(Debug)]
-enum Running {
-    Kernel(KernelGateway),
-    ReadWrite(ReadWriteGateway),
+/// What others know of this process by the run directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Announced {
+    /// What it runs.
+    Now,
+    /// Nothing: this user has no place to say it.
+    Never,
+    /// What it ran before an interface got another number.
+    Once,
 }
 
 impl Gateway {
@@ -41,7 +60,8 @@ impl Gateway {
         Ok((gateway, notices))
     }
 
-    /// Starts the engine that the plan names; nothing is left behind if it cannot start.
+    /// Starts the engine that the plan names, or both, each with the routes that are its own; nothing is left behind if
+    /// one of them cannot start.
     ///
     /// Waits some seconds for another candor that is starting, or until an ending signal that is blocked has come. The
     /// read-write engine interrupts its threads by SIGUSR2.
@@ -52,14 +72,47 @@ impl Gateway {
         let mut client = Client::open().map_err(GatewayError::Links)?;
         let watch = LinkWatch::start()
             .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
+        preflight::can_is_there()?;
         let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
         notices.into_iter().for_each(&mut *tell);
-        let jobs = job::lower(&plan);
-        let engine = match plan.engine() {
-            Engine::Auto | Engine::Kernel => Running::Kernel(KernelGateway::start(&plan, &jobs, &interfaces, tell)?),
-            Engine::ReadWrite => Running::ReadWrite(ReadWriteGateway::start(&plan, &jobs, &interfaces, tell)?),
+        let mut jobs = job::lower(&plan);
+        let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
+        let for_kernel = of_side(&jobs, &placement, Side::Kernel);
+        let for_user = of_side(&jobs, &placement, Side::User);
+        if !for_user.is_empty() {
+            preflight::can_raw_is_there()?;
+        }
+
+        // Held until both parts run, so that no other candor gets in between.
+        let mut run_dir =
+            if for_kernel.is_empty() { RunDir::open_where_possible(tell)? } else { Some(RunDir::open(tell)?) };
+        let owned = owned(&plan, &jobs, &placement, &interfaces);
+        if let Some(run_dir) = &run_dir {
+            run_dir.refuse_twins(&owned, None)?;
+            if let Some((route, other)) = run_dir.first_circle(&owned, None) {
+                tell(Notice::MayCircle { route, other });
+            }
+        }
+        // The kernel's part comes first: it takes away the jobs of dead candors, which may be for routes that are in user
+        // space by now and would double their frames. No route is on both sides, so a frame that comes between the two
+        // starts is forwarded by the routes that run already, and for the others it came too early. From its first frame
+        // on no route loses any. What can be known to fail in user space was looked at above; if it fails nevertheless,
+        // dropping the kernel's part takes its jobs out again.
+        if let (Some(run_dir), true) = (&mut run_dir, for_kernel.is_empty()) {
+            kernel::remove_leftovers(run_dir, tell)?;
+        }
+        let entry = run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), owned)).transpose()?;
+        let announced = if entry.is_some() { Announced::Now } else { Announced::Never };
+        let (kernel, entry) = match (&mut run_dir, entry) {
+            (Some(run_dir), Some(entry)) if !for_kernel.is_empty() => {
+                (Some(KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, tell)?), None)
+            }
+            (_, entry) => (None, entry),
         };
-        Ok(Self { plan, jobs, interfaces, client, watch, engine })
+        let user = (!for_user.is_empty()).then(|| ReadWriteGateway::start(&plan, &for_user, &interfaces, entry));
+        let user = user.transpose()?;
+        drop(run_dir);
+        Ok(Self { plan, jobs, placement, interfaces, client, watch, announced, user, kernel })
     }
 
     /// What it runs.
@@ -74,50 +127,113 @@ impl Gateway {
         &self.jobs
     }
 
-    /// Looks whether all is well; to be called now and then, and whenever the process is nudged
+    /// Where each route runs, and why.
+    #[must_use]
+    pub const fn placement(&self) -> &Placement {
+        &self.placement
+    }
+
+    /// Looks whether all is well and mends what can be mended: routes of interfaces that come back go on, jobs that
+    /// somebody deleted are put back. To be called now and then, and whenever the process is nudged
     /// ([`candor_io::signal`]): the gateway does that when an interface changes or a thread ends.
     ///
     /// # Errors
-    /// [`GatewayError`] if the gateway cannot go on: an interface or the jobs are gone, a thread failed.
+    /// [`GatewayError`] if the gateway cannot go on: somebody deletes its jobs again and again, a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
-        let mut notices = self.interfaces.look(&mut self.client, &self.plan)?;
-        match &mut self.engine {
-            Running::Kernel(engine) => engine.check(&self.plan)?,
-            Running::ReadWrite(engine) => notices.extend(engine.check()?),
+        let (mut notices, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
+        self.keep_announced(moved)?;
+        if let Some(kernel) = &mut self.kernel {
+            // Others know of the jobs before the first is added, as at the start.
+            let is_announced = self.announced != Announced::Once;
+            notices.extend(kernel.check(&self.plan, &self.interfaces, is_announced, Instant::now())?);
+        }
+        if let Some(user) = &mut self.user {
+            notices.extend(user.check(&self.interfaces)?);
         }
         Ok(notices)
+    }
+
+    /// Tells others what this process runs now that interfaces have other numbers. If somebody holds the run directory, or
+    /// the process is to end, it is tried again at the next look.
+    fn keep_announced(&mut self, moved: bool) -> Result<(), GatewayError> {
+        match (self.announced, moved) {
+            (Announced::Never, _) | (Announced::Now, false) => return Ok(()),
+            (Announced::Now, true) | (Announced::Once, _) => self.announced = Announced::Once,
+        }
+        // Odd files were told of at the start.
+        let tell = &mut |_notice| {};
+        let run_dir =
+            if self.kernel.is_some() { RunDir::open(tell).map(Some) } else { RunDir::open_where_possible(tell) };
+        let run_dir = match run_dir {
+            Ok(Some(run_dir)) => run_dir,
+            Ok(None) | Err(GatewayError::EndedAtStart | GatewayError::StartsBlocked { .. }) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let owned = owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
+        let entry: Entry = run_dir.announce(self.plan.engine(), owned)?;
+        match (&mut self.kernel, &mut self.user) {
+            (Some(kernel), _) => kernel.announce(entry),
+            (None, Some(user)) => user.announce(entry),
+            (None, None) => entry.forget(),
+        }
+        self.announced = Announced::Now;
+        Ok(())
+    }
+
+    /// How soon to look again although nobody nudges; `None` while nothing is waited for that would not announce itself.
+    #[must_use]
+    pub fn look_again_within(&self) -> Option<Duration> {
+        let waits = self.announced == Announced::Once || self.kernel.as_ref().is_some_and(KernelGateway::waits);
+        waits.then_some(SOON)
     }
 
     /// What every route had counted at the last [`check`](Self::check) since the start, in the order of the plan. The
     /// read-write engine counts up to now.
     #[must_use]
     pub fn counters(&self) -> Vec<RouteCounters> {
-        let by_job = match &self.engine {
-            Running::Kernel(engine) => engine.counters(),
-            Running::ReadWrite(engine) => engine.counters(),
-        };
-        by_route(&self.plan, &self.jobs, by_job)
+        let kernel = self.kernel.as_ref().map(KernelGateway::counters);
+        let user = self.user.as_ref().map(ReadWriteGateway::counters);
+        self.by_route(kernel, user)
     }
 
     /// Ends the gateway and takes its jobs out of the kernel.
     ///
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
-    pub fn stop(self) -> Result<Ended, GatewayError> {
-        let (by_job, ended) = match self.engine {
-            Running::Kernel(engine) => engine.stop(&self.plan)?,
-            Running::ReadWrite(engine) => engine.stop()?,
-        };
-        Ok(Ended { counters: by_route(&self.plan, &self.jobs, by_job), ..ended })
+    pub fn stop(mut self) -> Result<Ended, GatewayError> {
+        let user = self.user.take().map(|user| user.stop(&self.interfaces));
+        // The jobs are removed also if a thread failed.
+        let kernel = self.kernel.take().map(|kernel| kernel.stop(&self.plan)).transpose()?;
+        let user = user.transpose()?;
+        let (kernel, removed) = kernel.unzip();
+        let (user, threads) = user.unzip();
+        let counters = self.by_route(kernel, user);
+        let (removed, threads) = (removed.unwrap_or_default(), threads.unwrap_or_default());
+        Ok(Ended { counters, notices: threads.notices, ..removed })
+    }
+
+    /// Adds up what the jobs of each route have counted; each side counts in the order of the plan.
+    fn by_route(&self, kernel: Option<Vec<RouteCounters>>, user: Option<Vec<RouteCounters>>) -> Vec<RouteCounters> {
+        let mut by_route = vec![RouteCounters::default(); self.plan.routes().len()];
+        let (mut kernel, mut user) = (kernel.unwrap_or_default().into_iter(), user.unwrap_or_default().into_iter());
+        for job in &self.jobs {
+            let counted = match self.placement.side(job.route) {
+                Side::Kernel => kernel.next(),
+                Side::User => user.next(),
+            };
+            by_route[job.route.0] += counted.unwrap_or_default();
+        }
+        by_route
     }
 }
 
-/// Adds up what the jobs of each route have counted.
-fn by_route(plan: &Plan, jobs: &[Job], by_job: Vec<RouteCounters>) -> Vec<RouteCounters> {
-    let mut by_route = vec![RouteCounters::default(); plan.routes().len()];
-    for (job, counters) in jobs.iter().zip(by_job) {
-        by_route[job.route.0] += counters;
-    }
-    by_route
+/// The jobs of one side, in the order of the plan.
+fn of_side<'a>(jobs: &'a [Job], placement: &Placement, side: Side) -> Vec<&'a Job> {
+    jobs.iter().filter(|job| placement.side(job.route) == side).collect()
+}
+
+/// The jobs as others are told of them.
+fn owned(plan: &Plan, jobs: &[Job], placement: &Placement, interfaces: &Interfaces) -> Vec<OwnedJob> {
+    OwnedJob::list(plan, interfaces, jobs, |job| placement.side(job.route))
 }

@@ -2,18 +2,24 @@
 //!
 //! can-gw has no owners, so candor keeps a list of its own ([`crate::run_dir`]): written before the first job is added, locked
 //! while the process lives, removed after the last job is gone. What a dead candor left is adopted or removed.
+//!
+//! Jobs go away without a word: with an interface, with the module, by anybody's `cangw -F`. They are missed at the next
+//! look and put back ([`mend`]).
 
+pub(crate) mod abilities;
+mod fights;
 mod installed;
+mod mend;
+mod probe;
 mod takeover;
 mod version;
 
+pub use probe::{TrialError, relative_crc8_by_trial};
+
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use candor_core::job::Job;
-use candor_core::placement::Side;
-use candor_core::plan::{Engine, Plan, RouteIndex};
-use candor_core::rule::ChecksumSpan;
+use candor_core::plan::{BusIndex, Plan, RouteIndex};
 use candor_netlink::cangw::{self, CangwError, JobCounters};
 use candor_netlink::client::Client;
 
@@ -22,50 +28,47 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
-use crate::run_dir::{OwnedJob, RunDir};
+use crate::run_dir::{Entry, RunDir};
+use fights::Fights;
 use installed::Installed;
 use takeover::Takeover;
-use version::RunningKernel;
-
-/// Is there while can-gw is, as a module or built in.
-const MODULE: &str = "/sys/module/can_gw";
-/// Where can-gw says how many hops it allows.
-const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
 /// Jobs in the kernel that go away with this value.
 #[derive(Debug)]
 pub(crate) struct KernelGateway {
     installed: Installed,
-    routes: Vec<RouteIndex>,
+    /// By job: what it is part of, and between which buses.
+    places: Vec<Place>,
     followed: Vec<Followed>,
+    fights: Fights,
+    /// Whether the module is gone, and has been told to be.
+    misses_module: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    route: RouteIndex,
+    from: BusIndex,
+    to: BusIndex,
 }
 
 impl KernelGateway {
+    /// Installs jobs, which nobody else runs: that has been looked at, and `entry` tells others.
     pub(crate) fn start(
         plan: &Plan,
-        jobs: &[Job],
+        jobs: &[&Job],
         interfaces: &Interfaces,
+        run_dir: &mut RunDir,
+        entry: Entry,
         tell: &mut dyn FnMut(Notice),
     ) -> Result<Self, GatewayError> {
-        let mut client = Client::open().map_err(GatewayError::Links)?;
-        may_configure(&mut client, jobs, interfaces)?;
-        hop_limits_fit(plan)?;
-        checksums_are_safe(plan, jobs)?;
         let wanted = interfaces.kernel_jobs(jobs);
-        let routes: Vec<_> = jobs.iter().map(|job| job.route).collect();
-        let name = |position: usize| plan.route(routes[position]).name.clone();
-
-        let mut run_dir = RunDir::open(tell)?;
-        let owned = OwnedJob::list(plan, interfaces, jobs, |_job| Side::Kernel);
-        run_dir.refuse_twins(&owned, None)?;
-        if let Some((route, other)) = run_dir.first_circle(&owned, None) {
-            tell(Notice::MayCircle { route, other });
-        }
-        let present = cangw::dump(&mut client).map_err(GatewayError::ListJobs)?;
+        let name = |position: usize| plan.route(jobs[position].route).name.clone();
+        // From here on dropping the value takes out the jobs that have been added, and forgets the entry.
+        let mut installed = Installed::new(entry).map_err(GatewayError::Links)?;
+        let present = installed.present().map_err(GatewayError::ListJobs)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
-        let entry = run_dir.announce(Engine::Kernel, owned)?;
 
-        let mut installed = Installed::new(client, entry);
         installed.take_over(&wanted[wanted.len() - takeover.adopted..]);
         for (job, _pid) in &takeover.leftovers {
             installed.remove_leftover(job).map_err(GatewayError::ListJobs)?;
@@ -79,16 +82,18 @@ impl KernelGateway {
         let new = std::iter::repeat_n(JobCounters::default(), wanted.len() - takeover.adopted);
         let followed = new.chain(takeover.adopted_counters()).map(Followed::since).collect();
         notices(&takeover, name).into_iter().for_each(tell);
-        Ok(Self { installed, routes, followed })
+        let places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
+        Ok(Self { installed, places, followed, fights: Fights::default(), misses_module: false })
     }
 
-    pub(crate) fn check(&mut self, plan: &Plan) -> Result<(), GatewayError> {
-        match self.refresh() {
-            Ok(None) => Ok(()),
-            Ok(Some(_)) | Err(CangwError::ModuleMissing) if !Path::new(MODULE).exists() => Err(GatewayError::CangwGone),
-            Ok(Some(position)) => Err(GatewayError::JobsGone { route: self.route(plan, position) }),
-            Err(error) => Err(GatewayError::ListJobs(error)),
-        }
+    /// Whether something is waited for that does not announce itself.
+    pub(crate) const fn waits(&self) -> bool {
+        self.misses_module
+    }
+
+    /// Has others know of this process by a new entry of the run directory.
+    pub(crate) fn announce(&mut self, entry: Entry) {
+        self.installed.announce(entry);
     }
 
     /// By job, in the order of the plan, as of the last check.
@@ -107,54 +112,45 @@ impl KernelGateway {
         Ok((self.counters(), Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
-    /// Follows the counters and gives the position of a job that is not there any more.
-    fn refresh(&mut self) -> Result<Option<usize>, CangwError> {
+    /// Follows the counters and says of every job whether it is there.
+    fn refresh(&mut self) -> Result<Vec<bool>, CangwError> {
         let now = self.installed.list()?;
         for (followed, now) in self.followed.iter_mut().zip(&now) {
             if let Some(now) = now {
                 followed.follow(*now);
             }
         }
-        Ok(now.iter().position(Option::is_none))
+        Ok(now.iter().map(Option::is_some).collect())
     }
 
     fn route(&self, plan: &Plan, position: usize) -> String {
-        self.routes.get(position).map_or_else(String::new, |&route| plan.route(route).name.clone())
+        self.places.get(position).map_or_else(String::new, |place| plan.route(place.route).name.clone())
     }
 }
 
-fn may_configure(client: &mut Client, jobs: &[Job], interfaces: &Interfaces) -> Result<(), GatewayError> {
-    let Some(job) = jobs.first() else { return Ok(()) };
-    cangw::probe(client, interfaces.index(job.from)).map_err(|error| match error {
-        CangwError::ModuleMissing => GatewayError::CangwMissing,
-        CangwError::NotPermitted => GatewayError::NotPermitted,
-        other => GatewayError::ListJobs(other),
-    })
-}
-
-/// can-gw answers a hop limit above its own with a bare EINVAL.
-fn hop_limits_fit(plan: &Plan) -> Result<(), GatewayError> {
-    let Some(max_hops) = std::fs::read_to_string(MAX_HOPS_FILE).ok().and_then(|text| text.trim().parse().ok()) else {
+/// Removes what dead candors left, for a gateway that has nothing in the kernel itself: those jobs may be for routes that
+/// it runs in user space. Left alone where this user may not, or where there is no can-gw any more.
+pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
+    if run_dir.dead().is_empty() {
         return Ok(());
+    }
+    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let present = match cangw::dump(&mut client) {
+        Ok(present) => present,
+        // A module takes its jobs along.
+        Err(CangwError::ModuleMissing) => Vec::new(),
+        Err(error) => return Err(GatewayError::ListJobs(error)),
     };
-    let beyond = plan.routes().iter().find_map(|route| route.hop_limit.filter(|&l| l > max_hops).map(|l| (route, l)));
-    match beyond {
-        Some((route, limit)) => Err(GatewayError::HopLimit { route: route.name.clone(), limit, max_hops }),
-        None => Ok(()),
+    let takeover = Takeover::of(&[], run_dir.dead(), &present);
+    for (job, _pid) in &takeover.leftovers {
+        match installed::remove_leftover(&mut client, job) {
+            Err(CangwError::NotPermitted) => return Ok(()),
+            result => result.map_err(GatewayError::ListJobs)?,
+        }
     }
-}
-
-/// A checksum that some kernels compute outside the frame is for kernels only that are known not to.
-fn checksums_are_safe(plan: &Plan, jobs: &[Job]) -> Result<(), GatewayError> {
-    let from_the_end = |span: ChecksumSpan| span.from.min(span.to).min(span.result) < 0;
-    let is_relative = |job: &&Job| job.checksums.crc8.as_ref().is_some_and(|crc8| from_the_end(crc8.span));
-    let Some(job) = jobs.iter().find(is_relative) else { return Ok(()) };
-    let running = RunningKernel::read()
-        .map_err(|source| GatewayError::System { what: "Reading the kernel's version from /proc", source })?;
-    if running.computes_relative_crc8() {
-        return Ok(());
-    }
-    Err(GatewayError::RelativeCrc8 { route: plan.route(job.route).name.clone(), kernel: running.to_string() })
+    run_dir.forget_dead()?;
+    notices(&takeover, |_none_wanted| String::new()).into_iter().for_each(tell);
+    Ok(())
 }
 
 fn notices(takeover: &Takeover, name: impl Fn(usize) -> String) -> Vec<Notice> {

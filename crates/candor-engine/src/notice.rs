@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use candor_core::placement::Missing;
 use candor_core::units::BitRate;
 
 use crate::run_dir::Owner;
@@ -29,6 +30,10 @@ pub enum Notice {
         /// What the interface has.
         found: BitRate,
     },
+    /// The module can-gw is loaded again, and the jobs are put back.
+    CangwBack,
+    /// The module can-gw was unloaded with all its jobs.
+    CangwGone,
     /// The outgoing interface takes classic frames only.
     FdDoesNotFit {
         /// The route.
@@ -41,15 +46,45 @@ pub enum Notice {
         /// The route.
         route: String,
     },
+    /// An interface has taken the place of one that had gone.
+    InterfaceBack {
+        /// The interface.
+        interface: String,
+    },
     /// The interface is down.
     InterfaceDown {
         /// The interface.
+        interface: String,
+    },
+    /// The interface was unplugged or deleted.
+    InterfaceGone {
+        /// The bus of the file.
+        bus: String,
+        /// Its name at the end.
+        was: String,
+        /// The name in the file, which is waited for.
+        interface: String,
+    },
+    /// The interface has another name than the file says. Its routes go on.
+    InterfaceRenamed {
+        /// The bus of the file.
+        bus: String,
+        /// Its name until now.
+        was: String,
+        /// Its name.
         interface: String,
     },
     /// The interface is up again.
     InterfaceUp {
         /// The interface.
         interface: String,
+    },
+    /// Somebody had deleted jobs.
+    JobsPutBack {
+        /// How many.
+        jobs: usize,
+        /// One of their routes.
+        route: String,
     },
     /// Another candor carries frames the other way, and nothing counts their hops.
     MayCircle {
@@ -101,13 +136,25 @@ pub enum Notice {
         /// The lock.
         path: PathBuf,
     },
+    /// The engine `"auto"` runs every route in user space.
+    WithoutKernel {
+        /// What is missing for the kernel.
+        missing: Missing,
+    },
 }
 
 impl Notice {
     /// Whether it is about something that is not as it should be.
     #[must_use]
     pub const fn is_warning(&self) -> bool {
-        !matches!(self, Self::Adopted { .. } | Self::InterfaceUp { .. } | Self::RemovedLeftovers { .. })
+        !matches!(
+            self,
+            Self::Adopted { .. }
+                | Self::CangwBack
+                | Self::InterfaceBack { .. }
+                | Self::InterfaceUp { .. }
+                | Self::RemovedLeftovers { .. }
+        )
     }
 }
 
@@ -120,6 +167,11 @@ impl fmt::Display for Notice {
             Self::BitRateDiffers { interface, which, expected, found } => {
                 write!(f, "Interface {interface} has the {which} {found}, but the file says {expected}")
             }
+            Self::CangwBack => f.write_str("The kernel module can-gw is loaded again, and its jobs are put back"),
+            Self::CangwGone => f.write_str(
+                "The kernel module can-gw was unloaded, and with it the jobs of all routes in the kernel; they are put \
+                 back as soon as you type: sudo modprobe can-gw",
+            ),
             Self::FdDoesNotFit { route, interface } => write!(
                 f,
                 "Route {route:?} takes FD frames, but {interface} sends classic ones only and will drop them; set it \
@@ -131,12 +183,30 @@ impl fmt::Display for Notice {
                 "can-gw already had a job equal to that of route {route:?}, which candor did not make; frames are \
                  forwarded twice until it is deleted (cangw -L lists it)"
             ),
+            Self::InterfaceBack { interface } => write!(f, "Interface {interface} is back, and its routes go on"),
             Self::InterfaceDown { interface } => write!(
                 f,
                 "Interface {interface} is down; nothing is forwarded from or to it until you type: sudo ip link set \
                  {interface} up"
             ),
+            Self::InterfaceGone { bus, was, interface } => write!(
+                f,
+                "Interface {was} (bus {bus:?}) is gone: it was unplugged or deleted; its routes wait for an interface \
+                 {interface}, the others go on"
+            ),
+            Self::InterfaceRenamed { bus, was, interface } => write!(
+                f,
+                "Interface {was} (bus {bus:?}) is called {interface} now; its routes go on, but the next start will \
+                 look for the name in the file"
+            ),
             Self::InterfaceUp { interface } => write!(f, "Interface {interface} is up again"),
+            Self::JobsPutBack { jobs, route } => write!(
+                f,
+                "Somebody deleted {} of route {route:?} and perhaps others (cangw -F does that, and so does loading \
+                 can-gw anew); candor put {} back",
+                count(*jobs),
+                if *jobs == 1 { "it" } else { "them" }
+            ),
             Self::MayCircle { route, other } => write!(
                 f,
                 "Route {route:?} and a route of {other} the other way pass the same frames to and fro \
@@ -174,6 +244,14 @@ impl fmt::Display for Notice {
             Self::WaitsForStart { path } => {
                 write!(f, "Waiting for another candor to finish starting: somebody holds {}", path.display())
             }
+            Self::WithoutKernel { missing: Missing::Module } => f.write_str(
+                "All routes run in user space, because the kernel module can-gw is not loaded; to have them in the \
+                 kernel type: sudo modprobe can-gw, and start again",
+            ),
+            Self::WithoutKernel { missing: Missing::Privilege } => f.write_str(
+                "All routes run in user space, because can-gw wants the capability CAP_NET_ADMIN in the initial user \
+                 namespace; to have them in the kernel run it as root (sudo candor run …)",
+            ),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Before anything is changed: are the interfaces what the plan expects?
+//! Are the interfaces what the plan expects, before anything is changed and all the time after?
 
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
-use candor_core::plan::{Bus, BusIndex, Echo, Engine, Formats, Plan, Timestamp};
+use candor_core::plan::{Bus, BusIndex, Formats, Plan};
 use candor_core::units::BitRate;
 use candor_io::can::{self, InterfaceIndex, Support};
 use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
-use candor_netlink::link::{self, Link};
+use candor_netlink::link::{self, CanLink, Link};
 
 use crate::error::GatewayError;
 use crate::notice::Notice;
@@ -19,22 +19,29 @@ const SIMILAR: f64 = 0.75;
 #[derive(Debug)]
 pub(crate) struct Interfaces {
     /// By bus; `None` for those that no route uses, which are left alone.
-    links: Vec<Option<Link>>,
+    seen: Vec<Option<Seen>>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    /// As it was last seen.
+    link: Link,
+    /// Whether it is still there.
+    is_there: bool,
 }
 
 impl Interfaces {
     /// Finds the interface of every bus that a route uses and says what is odd about it.
     pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
-        protocols_are_there(plan.engine())?;
-        let mut links = Vec::new();
+        let mut seen = Vec::new();
         let mut notices = Vec::new();
         for (index, bus) in plan.buses().iter().enumerate() {
             let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
             let link = if is_used { Some(find(client, bus)?) } else { None };
             notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
-            links.push(link);
+            seen.push(link.map(|link| Seen { link, is_there: true }));
         }
-        let found = Self { links };
+        let found = Self { seen };
         notices.extend(plan.routes().iter().filter_map(|route| {
             let (from, to) = (found.link(route.from), found.link(route.to));
             let carries_fd = match route.formats {
@@ -47,41 +54,65 @@ impl Interfaces {
         Ok((found, notices))
     }
 
-    /// The interface of a bus that a route of the plan uses.
-    pub(crate) fn link(&self, bus: BusIndex) -> &Link {
-        self.links[bus.0].as_ref().expect("the interfaces of all buses that a route uses were found at the start")
+    fn seen(&self, bus: BusIndex) -> &Seen {
+        self.seen[bus.0].as_ref().expect("the interfaces of all buses that a route uses were found at the start")
     }
 
-    /// The number of the interface of a bus of the plan.
+    /// The interface of a bus that a route of the plan uses, as it was last seen.
+    pub(crate) fn link(&self, bus: BusIndex) -> &Link {
+        &self.seen(bus).link
+    }
+
+    /// The number of the interface of a bus, also while it is away.
     pub(crate) fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.link(bus).index
     }
 
+    /// The number of the interface of a bus, unless it is away.
+    pub(crate) fn present(&self, bus: BusIndex) -> Option<InterfaceIndex> {
+        Some(self.seen(bus)).filter(|seen| seen.is_there).map(|seen| seen.link.index)
+    }
+
     /// The jobs as the kernel knows them, whichever engine runs them.
-    pub(crate) fn kernel_jobs(&self, jobs: &[Job]) -> Vec<CangwJob> {
+    pub(crate) fn kernel_jobs(&self, jobs: &[&Job]) -> Vec<CangwJob> {
         jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
     }
 
-    /// Looks again: are all interfaces still there, and which went down or up since the last look?
-    pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, GatewayError> {
+    /// Looks again: which interfaces have gone, come back, got another name, gone down or up since the last look? Says
+    /// also whether one has another number now.
+    ///
+    /// An interface is known by its number, which renaming leaves alone. After it has gone, one of the name in the file
+    /// takes its place.
+    pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), GatewayError> {
         let now = link::list(client).map_err(GatewayError::Links)?;
-        let used = self.links.iter_mut().zip(plan.buses()).filter_map(|(link, bus)| Some((link.as_mut()?, bus)));
         let mut notices = Vec::new();
-        for (link, bus) in used {
-            let Some(seen) = now.iter().find(|other| other.index == link.index) else {
-                return Err(interface_gone(bus, &link.name));
+        let mut moved = false;
+        for (seen, bus) in self.seen.iter_mut().zip(plan.buses()) {
+            let Some(seen) = seen else { continue };
+            let same = now.iter().find(|link| seen.is_there && link.index == seen.link.index);
+            let of_name = || now.iter().find(|link| link.name == bus.interface && link.can.is_some());
+            let Some(link) = same.or_else(of_name) else {
+                if seen.is_there {
+                    seen.is_there = false;
+                    let interface = bus.interface.clone();
+                    notices.push(Notice::InterfaceGone {
+                        bus: bus.name.clone(),
+                        was: seen.link.name.clone(),
+                        interface,
+                    });
+                }
+                continue;
             };
-            if seen.up != link.up {
-                link.up = seen.up;
-                let interface = link.name.clone();
-                notices.push(if seen.up {
-                    Notice::InterfaceUp { interface }
-                } else {
-                    Notice::InterfaceDown { interface }
-                });
+            if same.is_some() {
+                notices.extend(changes(bus, &seen.link, link));
+            } else {
+                notices.push(Notice::InterfaceBack { interface: link.name.clone() });
+                notices.extend(look_at(bus, link));
             }
+            moved |= link.index != seen.link.index;
+            *seen = Seen { link: link.clone(), is_there: true };
         }
-        Ok(notices)
+        Ok((notices, moved))
     }
 }
 
@@ -89,28 +120,24 @@ pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> GatewayError {
     GatewayError::InterfaceGone { bus: bus.name.clone(), interface: interface.into() }
 }
 
-/// What the read-write engine cannot do is an error of the file; with `--engine` the file was checked for another.
-pub(crate) fn read_write_can_do(plan: &Plan, jobs: &[Job]) -> Result<(), GatewayError> {
-    let echo_disagrees = |job: &Job| jobs.iter().any(|other| other.to == job.to && other.echo != job.echo);
-    for job in jobs {
-        let what = match job {
-            Job { timestamp: Timestamp::Kept, .. } => "keeping the time stamp of the reception",
-            Job { hop_limit: Some(2..), .. } => "counting hops",
-            Job { echo: Echo::On, .. } if echo_disagrees(job) => "echo, while another route to the bus has none",
-            _ => continue,
-        };
-        return Err(GatewayError::CannotDo { route: plan.route(job.route).name.clone(), what });
+/// Whether the kernel has CAN at all.
+pub(crate) fn can_is_there() -> Result<(), GatewayError> {
+    match support()? {
+        Support::None => Err(GatewayError::NoCan),
+        Support::WithoutRaw | Support::Raw => Ok(()),
     }
-    Ok(())
 }
 
-fn protocols_are_there(engine: Engine) -> Result<(), GatewayError> {
-    let failed = |source| GatewayError::System { what: "Asking the kernel for CAN", source };
-    match (can::support().map_err(failed)?, engine) {
-        (Support::None, _) => Err(GatewayError::NoCan),
-        (Support::WithoutRaw, Engine::ReadWrite) => Err(GatewayError::CanRawMissing),
-        (Support::WithoutRaw | Support::Raw, _) => Ok(()),
+/// Whether the kernel has the sockets that user space needs.
+pub(crate) fn can_raw_is_there() -> Result<(), GatewayError> {
+    match support()? {
+        Support::None | Support::WithoutRaw => Err(GatewayError::CanRawMissing),
+        Support::Raw => Ok(()),
     }
+}
+
+fn support() -> Result<Support, GatewayError> {
+    can::support().map_err(|source| GatewayError::System { what: "Asking the kernel for CAN", source })
 }
 
 fn find(client: &mut Client, bus: &Bus) -> Result<Link, GatewayError> {
@@ -141,22 +168,44 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, GatewayError> {
     Ok(there + &make)
 }
 
+/// What is odd about an interface that is seen for the first time.
 fn look_at(bus: &Bus, link: &Link) -> Vec<Notice> {
+    let down = (!link.up).then(|| Notice::InterfaceDown { interface: link.name.clone() });
+    down.into_iter().chain(differing_rates(bus, link)).collect()
+}
+
+/// What has become different about an interface.
+fn changes(bus: &Bus, was: &Link, is: &Link) -> Vec<Notice> {
+    let interface = is.name.clone();
     let mut notices = Vec::new();
-    if !link.up {
-        notices.push(Notice::InterfaceDown { interface: link.name.clone() });
+    if was.name != is.name {
+        notices.push(Notice::InterfaceRenamed {
+            bus: bus.name.clone(),
+            was: was.name.clone(),
+            interface: interface.clone(),
+        });
     }
-    let can = link.can.unwrap_or_default();
-    let mut compare = |which, expected: Option<BitRate>, found: Option<BitRate>| {
-        if let (Some(expected), Some(found)) = (expected, found)
-            && expected != found
-        {
-            notices.push(Notice::BitRateDiffers { interface: link.name.clone(), which, expected, found });
-        }
-    };
-    compare("bit rate", bus.bitrate, can.bitrate);
-    compare("data bit rate", bus.data_bitrate, can.data_bitrate);
+    match (was.up, is.up) {
+        (true, false) => notices.push(Notice::InterfaceDown { interface }),
+        (false, true) => notices.push(Notice::InterfaceUp { interface }),
+        _ => {}
+    }
+    let rates = |link: &Link| link.can.map(|CanLink { bitrate, data_bitrate, .. }| (bitrate, data_bitrate));
+    if rates(was) != rates(is) {
+        notices.extend(differing_rates(bus, is));
+    }
     notices
+}
+
+fn differing_rates(bus: &Bus, link: &Link) -> Vec<Notice> {
+    let can = link.can.unwrap_or_default();
+    let rates = [("bit rate", bus.bitrate, can.bitrate), ("data bit rate", bus.data_bitrate, can.data_bitrate)];
+    let differs = |(which, expected, found): (&'static str, Option<BitRate>, Option<BitRate>)| {
+        let (expected, found) = (expected?, found?);
+        let interface = link.name.clone();
+        (expected != found).then_some(Notice::BitRateDiffers { interface, which, expected, found })
+    };
+    rates.into_iter().filter_map(differs).collect()
 }
 
 const fn sends_fd(link: &Link) -> bool {

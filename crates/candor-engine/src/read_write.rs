@@ -5,6 +5,10 @@
 //!
 //! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
 //! (told as [`Notice::ReceiveOverflow`]), and frames reach it only after the kernel's own listeners.
+//!
+//! When an interface goes away, its socket stays, deaf and dumb: the thread of that bus waits in `read()`, frames to it
+//! are dropped, and all other routes go on. When an interface of that name is there again, the supervisor puts a new
+//! socket into the place of the old one; the threads never notice, so nothing is looked up or locked for a frame.
 
 mod filters;
 mod shared;
@@ -16,8 +20,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use candor_core::job::Job;
-use candor_core::placement::Side;
-use candor_core::plan::{BusIndex, Engine, Plan};
+use candor_core::plan::{BusIndex, Plan};
 use candor_core::ruleset::RuleSet;
 use candor_io::signal::{self, WakeUp};
 
@@ -25,8 +28,8 @@ use crate::counters::RouteCounters;
 use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
-use crate::preflight::{self, Interfaces};
-use crate::run_dir::{Entry, OwnedJob, RunDir};
+use crate::preflight::Interfaces;
+use crate::run_dir::Entry;
 use shared::{Port, Shared};
 use worker::Stopped;
 
@@ -38,7 +41,7 @@ const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 pub(crate) struct ReadWriteGateway {
     shared: Arc<Shared>,
     workers: Vec<Worker>,
-    /// What others know of this process; `None` where this user has no place to say it.
+    /// What others know of this process; `None` where the kernel's part has it, or where this user has no place to say it.
     entry: Option<Entry>,
 }
 
@@ -53,23 +56,17 @@ struct Worker {
 }
 
 impl ReadWriteGateway {
+    /// Starts the threads for jobs that nobody else runs: that has been looked at, and `entry` tells others.
     pub(crate) fn start(
         plan: &Plan,
-        jobs: &[Job],
+        jobs: &[&Job],
         interfaces: &Interfaces,
-        tell: &mut dyn FnMut(Notice),
+        entry: Option<Entry>,
     ) -> Result<Self, GatewayError> {
-        preflight::read_write_can_do(plan, jobs)?;
-        signal::allow_wake_ups()
-            .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
-        let ports = (0..plan.buses().len()).map(|bus| Port::open_if_used(plan, BusIndex(bus), jobs, interfaces));
-        let shared = Arc::new(Shared::new(
-            RuleSet::compile(jobs, plan.buses().len()),
-            ports.collect::<Result<_, _>>()?,
-            jobs.len(),
-        ));
+        let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
+        let shared = Self::prepare(plan, &jobs, interfaces);
+        let shared = Arc::new(shared.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let sources = (0..plan.buses().len()).map(BusIndex).filter(|bus| jobs.iter().any(|job| job.from == *bus));
-        let entry = announce(plan, jobs, interfaces, tell)?;
         // From here on dropping the value ends the threads that have been started.
         let mut gateway = Self { shared, workers: Vec::new(), entry };
         for bus in sources {
@@ -85,13 +82,36 @@ impl ReadWriteGateway {
         Ok(gateway)
     }
 
-    pub(crate) fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
+    fn prepare(plan: &Plan, jobs: &[Job], interfaces: &Interfaces) -> Result<Shared, GatewayError> {
+        signal::allow_wake_ups()
+            .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
+        let ports = (0..plan.buses().len()).map(|bus| Port::open_if_used(plan, BusIndex(bus), jobs, interfaces));
+        Ok(Shared::new(RuleSet::compile(jobs, plan.buses().len()), ports.collect::<Result<_, _>>()?, jobs.len()))
+    }
+
+    /// Has others know of this process by a new entry of the run directory.
+    pub(crate) fn announce(&mut self, entry: Entry) {
+        self.entry.replace(entry).iter().for_each(Entry::forget);
+    }
+
+    /// Looks for threads that ended, and gives interfaces that came back their sockets.
+    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
         for position in 0..self.workers.len() {
             if self.workers[position].ended.load(Ordering::Acquire) {
                 self.join(position)?;
             }
         }
-        Ok(self.shared.notices())
+        // Before sockets are exchanged, because each counts its own losses.
+        let notices = self.shared.notices(interfaces);
+        for (bus, port) in self.shared.ports() {
+            if port.follow(interfaces.present(bus))?
+                && let Some(worker) = self.workers.iter().find(|worker| worker.bus == bus)
+            {
+                // It may wait in a call on the old socket.
+                worker.wake_up.wake().map_err(|source| GatewayError::System { what: "Waking a thread", source })?;
+            }
+        }
+        Ok(notices)
     }
 
     /// By job, in the order of the plan.
@@ -100,9 +120,9 @@ impl ReadWriteGateway {
     }
 
     /// The last counters by job, and how it ended.
-    pub(crate) fn stop(mut self) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    pub(crate) fn stop(mut self, interfaces: &Interfaces) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
         self.end()?;
-        Ok((self.counters(), Ended { notices: self.shared.notices(), ..Ended::default() }))
+        Ok((self.counters(), Ended { notices: self.shared.notices(interfaces), ..Ended::default() }))
     }
 
     /// Ends all threads; gives the first failure among them.
@@ -131,25 +151,6 @@ impl ReadWriteGateway {
         let panicked = || GatewayError::ThreadPanicked { interface: self.shared.port(worker.bus).interface.clone() };
         thread.join().map_err(|_panic| panicked())?.map(|Stopped| ())
     }
-}
-
-/// Makes sure that nobody else runs the same and tells others that this process does.
-///
-/// The kernel hides from a socket only what this very socket sent: two processes with the same routes in both
-/// directions would forward each other's frames for ever.
-fn announce(
-    plan: &Plan,
-    jobs: &[Job],
-    interfaces: &Interfaces,
-    tell: &mut dyn FnMut(Notice),
-) -> Result<Option<Entry>, GatewayError> {
-    let Some(run_dir) = RunDir::open_where_possible(tell)? else { return Ok(None) };
-    let wanted = OwnedJob::list(plan, interfaces, jobs, |_job| Side::User);
-    run_dir.refuse_twins(&wanted, None)?;
-    if let Some((route, other)) = run_dir.first_circle(&wanted, None) {
-        tell(Notice::MayCircle { route, other });
-    }
-    run_dir.announce(Engine::ReadWrite, wanted).map(Some)
 }
 
 impl Drop for ReadWriteGateway {

@@ -1,7 +1,7 @@
 //! Jobs that are in the kernel because of this process, and that leave it with this process.
 
 use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
-use candor_netlink::client::Client;
+use candor_netlink::client::{Client, NetlinkError};
 
 use crate::run_dir::Entry;
 
@@ -15,8 +15,15 @@ pub(super) struct Installed {
 }
 
 impl Installed {
-    pub(super) const fn new(client: Client, entry: Entry) -> Self {
-        Self { client, jobs: Vec::new(), entry }
+    /// Nothing yet, but others know by `entry` what is to come.
+    pub(super) fn new(entry: Entry) -> Result<Self, NetlinkError> {
+        let client = Client::open().inspect_err(|_error| entry.forget())?;
+        Ok(Self { client, jobs: Vec::new(), entry })
+    }
+
+    /// All jobs that are in the kernel, whoever's they are.
+    pub(super) fn present(&mut self) -> Result<Vec<CangwJob>, CangwError> {
+        cangw::dump(&mut self.client)
     }
 
     /// Makes jobs that are in the kernel already this process's own.
@@ -33,10 +40,32 @@ impl Installed {
 
     /// Removes a job that a dead process left.
     pub(super) fn remove_leftover(&mut self, job: &CangwJob) -> Result<(), CangwError> {
-        match cangw::delete(&mut self.client, job) {
+        remove_leftover(&mut self.client, job)
+    }
+
+    /// An owned job, by its position in the order of the plan.
+    pub(super) fn job(&self, at: usize) -> &CangwJob {
+        &self.jobs[at]
+    }
+
+    /// Deletes a job that is to be put back at once.
+    pub(super) fn take_out(&mut self, at: usize) -> Result<(), CangwError> {
+        match cangw::delete(&mut self.client, &self.jobs[at]) {
             Ok(()) | Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => Ok(()),
             Err(error) => Err(error),
         }
+    }
+
+    /// Adds a job in the place of one that is gone from the kernel.
+    pub(super) fn put_back(&mut self, at: usize, job: &CangwJob) -> Result<(), CangwError> {
+        cangw::add(&mut self.client, job)?;
+        self.jobs[at] = *job;
+        Ok(())
+    }
+
+    /// Has others know of the jobs by a new entry of the run directory.
+    pub(super) fn announce(&mut self, entry: Entry) {
+        std::mem::replace(&mut self.entry, entry).forget();
     }
 
     /// What the kernel shows of every owned job; `None` for one that is gone.
@@ -70,6 +99,14 @@ impl Installed {
         }
         self.entry.forget();
         Ok((removed, missing))
+    }
+}
+
+/// Removes a job that a dead process left.
+pub(super) fn remove_leftover(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
+    match cangw::delete(client, job) {
+        Ok(()) | Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => Ok(()),
+        Err(error) => Err(error),
     }
 }
 

@@ -6,10 +6,12 @@ use std::io;
 
 /// The running kernel by its own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RunningKernel {
+pub(crate) struct RunningKernel {
     release: String,
-    /// `None` if the words hold no version, or that of a release candidate.
+    /// `None` if the words hold no version.
     version: Option<Version>,
+    /// Whether it is a release candidate, which has new features but not always the fixes of its version.
+    is_candidate: bool,
 }
 
 /// As in 6.1.168.
@@ -22,6 +24,12 @@ type Version = (u32, u32, u32);
 const RELATIVE_CRC8: [Version; 7] =
     [(5, 10, 253), (5, 15, 203), (6, 1, 168), (6, 6, 131), (6, 12, 80), (6, 18, 21), (6, 19, 11)];
 
+/// The first release with CAN FD in can-gw.
+///
+/// # Source
+/// `net/can/gw.c` of 5.4 calls itself revision 20190810 and knows `CGW_FLAGS_CAN_FD`.
+const FD_JOBS: (u32, u32) = (5, 4);
+
 impl RunningKernel {
     pub(super) fn read() -> io::Result<Self> {
         let word = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}"));
@@ -31,13 +39,19 @@ impl RunningKernel {
     fn from_words(release: &str, build: &str) -> Self {
         // Debian's release is a name like 6.1.0-52-amd64; the version of the source stands in the build text.
         let source = build.split_once("Debian ").map_or(release, |(_, version)| version);
-        Self { release: release.to_owned(), version: version(source) }
+        let is_candidate = source.contains("-rc") || source.contains("~rc");
+        Self { release: release.to_owned(), version: version(source), is_candidate }
     }
 
     /// Whether it is known to compute a CRC8 with positions from the end inside the frame.
     pub(super) fn computes_relative_crc8(&self) -> bool {
-        let Some((major, minor, patch)) = self.version else { return false };
+        let Some((major, minor, patch)) = self.version.filter(|_| !self.is_candidate) else { return false };
         major >= 7 || RELATIVE_CRC8.iter().any(|&(x, y, first)| (x, y) == (major, minor) && patch >= first)
+    }
+
+    /// Whether can-gw has jobs for FD frames. Before, it keeps the flag and makes a job for classic frames.
+    pub(super) fn has_fd_jobs(&self) -> bool {
+        self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
     }
 }
 
@@ -48,9 +62,6 @@ impl fmt::Display for RunningKernel {
 }
 
 fn version(text: &str) -> Option<Version> {
-    if text.contains("-rc") || text.contains("~rc") {
-        return None;
-    }
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).map_or(part, |end| &part[..end]);
         digits.parse().ok()
@@ -83,6 +94,15 @@ mod tests {
         ] {
             let kernel = RunningKernel::from_words(release, build);
             assert_eq!(kernel.computes_relative_crc8(), trusted, "{kernel:?}");
+        }
+    }
+
+    #[test]
+    fn fd_jobs_came_with_5_4() {
+        for (release, there) in
+            [("4.19.0-27-amd64", false), ("5.3.18", false), ("5.4.0-rc1", true), ("6.1.176", true), ("strange", false)]
+        {
+            assert_eq!(RunningKernel::from_words(release, "#1 SMP").has_fd_jobs(), there, "{release}");
         }
     }
 

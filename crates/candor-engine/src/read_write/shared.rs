@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use candor_core::filter::Filter;
 use candor_core::job::Job;
 use candor_core::plan::{BusIndex, Echo, Plan};
 use candor_core::ruleset::RuleSet;
-use candor_io::can::{CanSocket, Loopback, Options, Stamps};
+use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 
 use super::filters;
 use crate::counters::RouteCounters;
@@ -26,9 +27,12 @@ pub(super) struct Shared {
 /// A bus and the socket on its interface.
 #[derive(Debug)]
 pub(super) struct Port {
-    pub(super) bus: String,
+    /// Its name at the start.
     pub(super) interface: String,
     pub(super) socket: CanSocket,
+    /// What the socket is to hear.
+    filters: Vec<Filter>,
+    loopback: Loopback,
     /// Errnos of `send()`, told and not told.
     pub(super) failures: ErrnoSet,
     /// Drops of the receive queue that have been told.
@@ -66,9 +70,14 @@ impl Shared {
         self.ports[bus.0].as_ref().expect("the ports of all buses that a job uses were opened at the start")
     }
 
+    /// The ports of all buses that a job uses.
+    pub(super) fn ports(&self) -> impl Iterator<Item = (BusIndex, &Port)> {
+        self.ports.iter().enumerate().filter_map(|(bus, port)| Some((BusIndex(bus), port.as_ref()?)))
+    }
+
     /// What has happened since the last call.
-    pub(super) fn notices(&self) -> Vec<Notice> {
-        self.ports.iter().flatten().flat_map(Port::notices).collect()
+    pub(super) fn notices(&self, interfaces: &Interfaces) -> Vec<Notice> {
+        self.ports().flat_map(|(bus, port)| port.notices(&interfaces.link(bus).name)).collect()
     }
 }
 
@@ -86,26 +95,44 @@ impl Port {
 
     fn open(plan: &Plan, bus: BusIndex, jobs: &[Job], interfaces: &Interfaces) -> Result<Self, GatewayError> {
         let interface = interfaces.link(bus).name.clone();
+        let filters = filters::wanted(jobs, bus);
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
-        let options = Options {
-            filters: &filters::wanted(jobs, bus),
-            loopback: if echo { Loopback::On } else { Loopback::Off },
-            stamps: Stamps::Off,
-        };
-        let bus_name = plan.bus(bus).name.clone();
-        match CanSocket::open(interfaces.index(bus), &options) {
+        let loopback = if echo { Loopback::On } else { Loopback::Off };
+        match CanSocket::open(interfaces.index(bus), &options(&filters, loopback)) {
             Ok(socket) => {
                 let (failures, told_drops) = (ErrnoSet::default(), AtomicU32::new(0));
-                Ok(Self { bus: bus_name, interface, socket, failures, told_drops })
+                Ok(Self { interface, socket, filters, loopback, failures, told_drops })
             }
             Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface)),
             Err(source) => Err(GatewayError::Socket { interface, source }),
         }
     }
 
-    fn notices(&self) -> Vec<Notice> {
+    /// Sees to it that the socket is bound to this interface, if there is one, and says whether it was not before.
+    ///
+    /// The kernel unbinds a socket for ever when its interface goes away. Only the supervisor may call this.
+    pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, GatewayError> {
+        let failed = |source| GatewayError::Socket { interface: self.interface.clone(), source };
+        let Some(index) = interface else { return Ok(false) };
+        if self.socket.interface().map_err(failed)? == Some(index) {
+            return Ok(false);
+        }
+        match CanSocket::open(index, &options(&self.filters, self.loopback)) {
+            Ok(socket) => {
+                self.socket.replace_with(socket).map_err(failed)?;
+                self.told_drops.store(0, Ordering::Relaxed);
+                Ok(true)
+            }
+            // Gone again already: the next look tells.
+            Err(error) if is_gone(&error) => Ok(false),
+            Err(source) => Err(failed(source)),
+        }
+    }
+
+    /// What has happened since the last call, told of the interface under the name that it has now.
+    fn notices(&self, interface: &str) -> Vec<Notice> {
         let failed = |errno| {
-            let interface = self.interface.clone();
+            let interface = interface.to_owned();
             if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
         };
         let mut notices: Vec<_> = self.failures.take_untold().map(failed).collect();
@@ -113,10 +140,14 @@ impl Port {
         let drops = self.socket.dropped().unwrap_or_default();
         let frames = drops.wrapping_sub(self.told_drops.swap(drops, Ordering::Relaxed));
         if frames != 0 {
-            notices.push(Notice::ReceiveOverflow { interface: self.interface.clone(), frames });
+            notices.push(Notice::ReceiveOverflow { interface: interface.to_owned(), frames });
         }
         notices
     }
+}
+
+const fn options(filters: &[Filter], loopback: Loopback) -> Options<'_> {
+    Options { filters, loopback, stamps: Stamps::Off }
 }
 
 impl JobCounts {

@@ -15,7 +15,8 @@ use crate::error::GatewayError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stopped;
 
-/// Forwards frames of one bus until it is stopped or an interface is gone.
+/// Forwards frames of one bus until it is stopped. An interface that is gone is waited for: the socket is given another
+/// one by the supervisor.
 ///
 /// Nothing is allocated, formatted or locked for a frame.
 pub(super) fn run(
@@ -29,7 +30,6 @@ pub(super) fn run(
         wake_up.target_this_thread().map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
     let source = shared.port(from);
     let mut received = [0; CANFD_MTU];
-    let mut gone = None;
     while !shared.stop.load(Ordering::Acquire) {
         let len = match source.socket.read(&mut received) {
             Ok(len) => len,
@@ -47,19 +47,14 @@ pub(super) fn run(
                     Ok(()) => counters.handled.bump(),
                     Err(error) => {
                         counters.dropped.bump();
-                        let port = shared.port(to);
-                        if is_gone(&error) {
-                            gone = Some(to);
-                        } else {
-                            port.failures.note(error.raw_os_error().unwrap_or_default());
+                        // That an interface is gone is told by the supervisor.
+                        if !is_gone(&error) {
+                            shared.port(to).failures.note(error.raw_os_error().unwrap_or_default());
                         }
                     }
                 },
             }
         });
-        if let Some(bus) = gone {
-            return Err(interface_gone(shared.port(bus)));
-        }
     }
     Ok(Stopped)
 }
@@ -88,11 +83,8 @@ fn survive(port: &Port, error: io::Error) -> Result<(), GatewayError> {
     match error.kind() {
         // The interface went down: it is told once, and frames come again when it is up.
         ErrorKind::NetworkDown | ErrorKind::Interrupted => Ok(()),
-        _ if is_gone(&error) => Err(interface_gone(port)),
+        // The kernel says so once. The next call waits until the supervisor has put another socket into this place.
+        _ if is_gone(&error) => Ok(()),
         _ => Err(GatewayError::Socket { interface: port.interface.clone(), source: error }),
     }
-}
-
-fn interface_gone(port: &Port) -> GatewayError {
-    GatewayError::InterfaceGone { bus: port.bus.clone(), interface: port.interface.clone() }
 }

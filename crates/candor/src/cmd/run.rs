@@ -64,7 +64,9 @@ fn follow(
     let mut next = started + interval;
     loop {
         // Whoever asks for the end gets it, whatever else there would be to say.
-        if let Some(signal) = signals.wait(next.saturating_duration_since(Instant::now()))? {
+        let due = next.saturating_duration_since(Instant::now());
+        let pause = gateway.look_again_within().map_or(due, |soon| soon.min(due));
+        if let Some(signal) = signals.wait(pause)? {
             return Ok(signal);
         }
         gateway.check()?.iter().for_each(|notice| report.notice(notice));

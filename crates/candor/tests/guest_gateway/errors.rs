@@ -7,8 +7,6 @@ use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_io::can::{CanSocket, Options};
 use candor_io::signal::Signal;
 use candor_io::{guest, module};
-use candor_netlink::client::Client;
-use candor_netlink::link;
 
 use crate::candor::{Ended, Run, notices};
 use crate::require::{Bus, Feature, jobs_between, require};
@@ -84,7 +82,7 @@ fn a_missing_cangw_module() {
 }
 
 /// Takes can-gw out of the kernel; gives the file to put it back from, or `None` if it was not there.
-fn require_module_away() -> Result<Option<PathBuf>, ()> {
+pub(crate) fn require_module_away() -> Result<Option<PathBuf>, ()> {
     let is_loaded = std::fs::read_to_string("/proc/modules").unwrap_or_default().contains("can_gw ");
     if !is_loaded && !Path::new("/sys/module/can_gw").exists() {
         return Ok(None);
@@ -158,39 +156,6 @@ fn a_bus_that_no_route_uses_is_left_alone() {
 }
 
 #[test]
-fn a_module_that_is_unloaded_while_its_jobs_run() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let (_left, right) = (Bus::new("left"), Bus::new("right"));
-    let run_dir = tempfile::tempdir().unwrap();
-    let text = gateway("t-right");
-    let candor = run(&text, "kernel", run_dir.path()).start();
-    let Ok(Some(file)) = require_module_away() else { return };
-    // Any change of an interface makes candor look.
-    right.set_down();
-    let ended = candor.wait();
-    guest::load_module(&std::fs::read(file).unwrap()).unwrap();
-    says(&ended, &["can-gw was unloaded while the gateway ran"]);
-}
-
-#[test]
-fn an_interface_that_goes_away_ends_the_gateway() {
-    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let run_dir = tempfile::tempdir().unwrap();
-    for engine in ENGINES {
-        for unplugged in ["left", "right"] {
-            let (left, right) = (Bus::new("left"), Bus::new("right"));
-            let text = gateway("t-right");
-            let candor = run(&text, engine, run_dir.path()).start();
-            let gone = if unplugged == "left" { &left } else { &right };
-            link::delete(&mut Client::open().unwrap(), gone.index).unwrap();
-            let ended = candor.wait();
-            says(&ended, &[&format!("Interface t-{unplugged} (bus \"{unplugged}\") is gone")]);
-            assert_eq!(jobs_between(&[&left, &right]), []);
-        }
-    }
-}
-
-#[test]
 fn a_hop_limit_beyond_that_of_the_module() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let max_hops = std::fs::read_to_string("/sys/module/can_gw/parameters/max_hops").unwrap();
@@ -205,7 +170,9 @@ fn a_hop_limit_beyond_that_of_the_module() {
     says(&ended, &["Route \"over\" has the hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"]);
     assert_eq!(jobs_between(&[&left]), []);
     let user_space = run(&text, "read-write", run_dir.path()).fails();
-    says(&user_space, &["counting hops", "--engine kernel"]);
+    says(&user_space, &["count the hops", "--engine kernel"]);
+    let either = run(&text, "auto", run_dir.path()).fails();
+    says(&either, &["neither in the kernel", "max_hops=1", "nor in user space", "count the hops", "max_hops=2"]);
 }
 
 fn send(bus: &Bus) {

@@ -8,7 +8,8 @@ use std::time::Duration;
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_core::plan::{Engine, Plan};
+use candor_core::placement::Side;
+use candor_core::plan::{Engine, Plan, RouteIndex};
 use candor_engine::{Ended, Gateway, Notice, RouteCounters};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
@@ -37,19 +38,30 @@ impl Report {
 
     pub(super) fn started(&self, gateway: &Gateway, file: &str) {
         let (plan, pid) = (gateway.plan(), std::process::id());
+        let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
+        let (jobs, kernel_jobs) = (gateway.jobs().len(), gateway.jobs().iter().filter(in_kernel).count());
+        let engine = plan.engine().name();
         // One text, so that many jobs do not fill the queue.
         if self.json {
-            let mut text: String = gateway.jobs().iter().map(|job| line(&job_json(plan, job))).collect();
-            let (engine, jobs) = (plan.engine().name(), gateway.jobs().len());
-            text += &line(&json!({"event": "ready", "file": file, "engine": engine, "jobs": jobs, "pid": pid}));
+            let mut text: String = gateway.jobs().iter().map(|job| line(&job_json(gateway, job))).collect();
+            let event = json!({
+                "event": "ready", "file": file, "engine": engine, "jobs": jobs, "kernel_jobs": kernel_jobs, "pid": pid
+            });
+            text += &line(&event);
             return self.out(text);
         }
-        let mut text: String = gateway.jobs().iter().map(|job| job_text(plan, job)).collect();
-        let what = match plan.engine() {
-            Engine::Auto | Engine::Kernel => plural(gateway.jobs().len(), "can-gw job"),
-            Engine::ReadWrite => plural(plan.routes().len(), "route"),
+        let mut text: String = gateway.jobs().iter().map(|job| job_text(gateway, job)).collect();
+        let routes = || (0..plan.routes().len()).map(RouteIndex);
+        let user_routes = routes().filter(|route| gateway.placement().side(*route) == Side::User).count();
+        let what = match (plan.engine(), kernel_jobs, user_routes) {
+            (Engine::Auto, 0, routes) => format!("{} in user space", plural(routes, "route")),
+            (Engine::Auto, jobs, 0) => format!("{} in the kernel", plural(jobs, "can-gw job")),
+            (Engine::Auto, jobs, routes) => {
+                format!("{} in the kernel and {} in user space", plural(jobs, "can-gw job"), plural(routes, "route"))
+            }
+            (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
+            (Engine::ReadWrite, _, routes) => plural(routes, "route"),
         };
-        let engine = plan.engine().name();
         let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
         self.out(text);
     }
@@ -115,25 +127,36 @@ fn line(value: &Value) -> String {
     format!("{value}\n")
 }
 
-fn job_json(plan: &Plan, job: &Job) -> Value {
+fn job_json(gateway: &Gateway, job: &Job) -> Value {
+    let (plan, placement) = (gateway.plan(), gateway.placement());
+    let (event, side) = match placement.side(job.route) {
+        Side::Kernel => ("job", "kernel"),
+        Side::User => ("rule", "user"),
+    };
     json!({
-        "event": match plan.engine() {
-            Engine::Auto | Engine::Kernel => "job",
-            Engine::ReadWrite => "rule",
-        },
+        "event": event,
         "route": plan.route(job.route).name,
         "from": plan.bus(job.from).interface,
         "to": plan.bus(job.to).interface,
         "format": format_name(job.format),
         "filter": job.filter.to_string(),
+        "side": side,
+        "because": because(gateway, job.route),
     })
 }
 
-fn job_text(plan: &Plan, job: &Job) -> String {
+fn job_text(gateway: &Gateway, job: &Job) -> String {
+    let plan = gateway.plan();
     let (from, to) = (plan.bus(job.from), plan.bus(job.to));
     let filter = if job.filter == Filter::ALL { "all".to_owned() } else { format!("filter {}", job.filter) };
+    // The other engines have one place only.
+    let place = match (plan.engine(), because(gateway, job.route)) {
+        (Engine::Kernel | Engine::ReadWrite, _) => String::new(),
+        (Engine::Auto, None) => "; in the kernel".into(),
+        (Engine::Auto, Some(because)) => format!("; in user space, because {because}"),
+    };
     format!(
-        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}\n",
+        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}{place}\n",
         plan.route(job.route).name,
         from.name,
         from.interface,
@@ -141,6 +164,11 @@ fn job_text(plan: &Plan, job: &Job) -> String {
         to.interface,
         format_name(job.format),
     )
+}
+
+/// Why a route is in user space.
+fn because(gateway: &Gateway, route: RouteIndex) -> Option<String> {
+    gateway.placement().because(route).map(|because| because.in_words(gateway.plan()))
 }
 
 const fn format_name(format: FrameFormat) -> &'static str {

@@ -1,0 +1,87 @@
+//! Which side runs each route on this machine, and what is said if none can.
+
+use candor_core::job::Job;
+use candor_core::placement::{Because, KernelAbilities, KernelOnly, Missing, Placement, Side, Unplaceable};
+use candor_core::plan::{Engine, Plan};
+use candor_netlink::client::Client;
+
+use crate::error::GatewayError;
+use crate::kernel::abilities;
+use crate::notice::Notice;
+use crate::preflight::Interfaces;
+
+/// Finds the side of every route, and makes the jobs mean the same on both.
+pub(super) fn place(
+    plan: &Plan,
+    jobs: &mut [Job],
+    client: &mut Client,
+    interfaces: &Interfaces,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<Placement, GatewayError> {
+    let kernel = match plan.engine() {
+        Engine::ReadWrite => KernelAbilities::EVERY,
+        Engine::Auto | Engine::Kernel => abilities::find(client, jobs, interfaces)?,
+    };
+    let placement = Placement::of(plan, kernel).or_else(|refused| Err(refusal(plan, refused, kernel)?))?;
+    if plan.engine() == Engine::Auto {
+        if let Some(missing) = kernel.missing {
+            tell(Notice::WithoutKernel { missing });
+        }
+        if kernel.max_hops > 1 {
+            one_hop(jobs, &placement);
+        }
+    }
+    Ok(placement)
+}
+
+/// In user space a frame makes one hop. The kernel would let it make as many as the module was loaded for, so what a file
+/// means would depend on who runs which route. A route that is to make more says so, and then only the kernel can run it.
+fn one_hop(jobs: &mut [Job], placement: &Placement) {
+    for job in jobs.iter_mut().filter(|job| placement.side(job.route) == Side::Kernel) {
+        job.hop_limit.get_or_insert(1);
+    }
+}
+
+/// What is said to somebody whose route cannot run; the outer error is why it cannot be said.
+fn refusal(plan: &Plan, refused: Unplaceable, kernel: KernelAbilities) -> Result<GatewayError, GatewayError> {
+    let route = plan.route(refused.route);
+    let name = route.name.clone();
+    let limit = route.hop_limit.unwrap_or_default();
+    Ok(match (refused.user, refused.kernel) {
+        (None, Because::Missing(Missing::Module)) => GatewayError::CangwMissing,
+        (None, Because::Missing(Missing::Privilege)) => GatewayError::NotPermitted,
+        (None, Because::HopLimit { max_hops }) => GatewayError::HopLimit { route: name, limit, max_hops },
+        (None, Because::RelativeCrc8) => {
+            GatewayError::RelativeCrc8 { route: name, kernel: abilities::running_kernel()?.to_string() }
+        }
+        (None, because) => GatewayError::KernelCannot { route: name, because: because.in_words(plan) },
+        (Some(what), Because::Chosen) => GatewayError::CannotDo { route: name, what: what.in_words(plan) },
+        (Some(user), because) => GatewayError::NowhereToRun {
+            route: name,
+            kernel: because.in_words(plan),
+            user: user.in_words(plan),
+            advice: advice(because, user, limit, kernel),
+        },
+    })
+}
+
+/// What to do about a route that neither side can run.
+fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities) -> String {
+    let KernelAbilities { max_hops, .. } = kernel;
+    match because {
+        Because::Missing(Missing::Module) => "type: sudo modprobe can-gw".into(),
+        Because::Missing(Missing::Privilege) => "run it as root (sudo candor run …)".into(),
+        Because::HopLimit { .. } => {
+            format!(
+                "type: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={limit}, or allow {max_hops} at most"
+            )
+        }
+        Because::FdJobs => "take classic frames only (frames = \"classic\"), or boot a newer kernel".into(),
+        Because::RelativeCrc8 => "count the positions of the CRC8 from the start of the frame".into(),
+        Because::Chosen | Because::Jobs(_) | Because::Meets(_) | Because::Payload | Because::SendAs(_) => match user {
+            KernelOnly::Timestamp => "remove `keep-timestamp`".into(),
+            KernelOnly::Hops(_) => "write hop-limit = 1".into(),
+            KernelOnly::EchoDiffers(_) => "give all routes to that bus the same `echo`".into(),
+        },
+    }
+}

@@ -1,0 +1,105 @@
+//! Puts back jobs that are gone.
+//!
+//! The kernel drops the jobs of an interface that goes away, all jobs when the module is unloaded, and any job that
+//! anybody deletes; it tells nobody. Interfaces and modules are waited for, however long it takes. Deleted jobs are put
+//! back at once, but not for ever: two programs that each undo what the other does end with the one that gives up.
+//!
+//! What a job has counted between the last look and its end is lost with it; what was seen is kept.
+
+use std::path::Path;
+use std::time::Instant;
+
+use candor_core::plan::Plan;
+use candor_netlink::cangw::{CangwError, CangwJob};
+
+use super::fights::{MEMORY, PATIENCE};
+use super::{KernelGateway, Place};
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::preflight::Interfaces;
+
+/// Is there while can-gw is, as a module or built in.
+const MODULE: &str = "/sys/module/can_gw";
+
+impl KernelGateway {
+    /// Looks whether all jobs are there that can be, and puts back the others, unless others do not know of them yet.
+    pub(crate) fn check(
+        &mut self,
+        plan: &Plan,
+        interfaces: &Interfaces,
+        is_announced: bool,
+        now: Instant,
+    ) -> Result<Vec<Notice>, GatewayError> {
+        let is_there = match self.refresh() {
+            Ok(is_there) => is_there,
+            Err(CangwError::ModuleMissing) => return Ok(self.wait_for_module()),
+            Err(error) => return Err(GatewayError::ListJobs(error)),
+        };
+        // Where no foreign routes are listed either, a missing module looks like an empty list.
+        if is_there.contains(&false) && !Path::new(MODULE).exists() {
+            return Ok(self.wait_for_module());
+        }
+        let was_unloaded = std::mem::take(&mut self.misses_module);
+        let mut notices: Vec<_> = was_unloaded.then_some(Notice::CangwBack).into_iter().collect();
+        let missing: Vec<_> = (0..is_there.len()).filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();
+        let (Some(&first), true) = (missing.first(), is_announced) else { return Ok(notices) };
+        let deleted = missing.iter().filter(|&&at| self.now(at, interfaces) == *self.installed.job(at)).count();
+        if deleted > 0 && !was_unloaded {
+            let route = self.route(plan, first);
+            if self.fights.note(now) {
+                return Err(GatewayError::JobsFought { route, times: PATIENCE, within: MEMORY });
+            }
+            notices.push(Notice::JobsPutBack { jobs: deleted, route });
+        }
+        self.put_back(plan, &missing, &is_there, interfaces)?;
+        Ok(notices)
+    }
+
+    /// Adds the missing jobs. Those that a frame is to meet before one of them, on its way between the same buses, are
+    /// taken out and added after it, because a new job comes first in the kernel's list. No other job is touched.
+    fn put_back(
+        &mut self,
+        plan: &Plan,
+        missing: &[usize],
+        is_there: &[bool],
+        interfaces: &Interfaces,
+    ) -> Result<(), GatewayError> {
+        let way = |place: Place| (place.from, place.to);
+        let mut to_add = missing.to_vec();
+        for at in (0..is_there.len()).filter(|&at| is_there[at]) {
+            let place = self.places[at];
+            if missing.iter().any(|&later| at < later && way(self.places[later]) == way(place)) {
+                self.installed.take_out(at).map_err(GatewayError::ListJobs)?;
+                to_add.push(at);
+            }
+        }
+        to_add.sort_unstable();
+        for &at in to_add.iter().rev() {
+            match self.installed.put_back(at, &self.now(at, interfaces)) {
+                Ok(()) => self.followed[at].restart(),
+                // Gone again already: the next look finds it missing.
+                Err(CangwError::NoSuchInterface | CangwError::ModuleMissing) => return Ok(()),
+                Err(source) => return Err(GatewayError::Install { route: self.route(plan, at), source }),
+            }
+        }
+        Ok(())
+    }
+
+    fn wait_for_module(&mut self) -> Vec<Notice> {
+        let told_already = std::mem::replace(&mut self.misses_module, true);
+        (!told_already).then_some(Notice::CangwGone).into_iter().collect()
+    }
+
+    /// Whether both interfaces of a job are there.
+    fn can_be(&self, at: usize, interfaces: &Interfaces) -> bool {
+        let Place { from, to, .. } = self.places[at];
+        interfaces.present(from).is_some() && interfaces.present(to).is_some()
+    }
+
+    /// A job as it has to be with the interfaces that there are now.
+    fn now(&self, at: usize, interfaces: &Interfaces) -> CangwJob {
+        let Place { from, to, .. } = self.places[at];
+        let (source, destination) = (interfaces.index(from), interfaces.index(to));
+        CangwJob { source, destination, ..*self.installed.job(at) }
+    }
+}

@@ -1,0 +1,108 @@
+//! Finds out by trying whether this kernel computes a CRC8 with positions from the end inside the frame.
+
+use std::io;
+use std::time::Duration;
+
+use candor_core::filter::Filter;
+use candor_core::frame::{CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::job::Job;
+use candor_core::plan::{BusIndex, Echo};
+use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand};
+use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
+use candor_io::own_netns;
+use candor_netlink::cangw::{self, CangwError, CangwJob};
+use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::link;
+
+/// On vcan a frame is there when `write()` returns, so this is for a machine that stands still.
+const PATIENCE: Duration = Duration::from_secs(1);
+const BUSES: [&str; 2] = ["candor-in", "candor-out"];
+
+/// Why the trial gave no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TrialError {
+    /// The frame did not come back, or came back as none of the known kernels makes it.
+    #[error("can-gw made nothing of the frame that is known")]
+    Odd,
+    /// can-gw did not take the job.
+    #[error("can-gw did not take the job")]
+    Job(#[from] CangwError),
+    /// The virtual buses could not be made.
+    #[error("There are no virtual buses to try it on")]
+    Link(#[from] NetlinkError),
+    /// No namespace or no socket.
+    #[error("There is no place to try it in")]
+    Place(#[from] io::Error),
+}
+
+/// Has the kernel compute a CRC8 with positions from the end, and says whether it did so inside the frame.
+///
+/// Nobody notices: it happens in a network namespace of its own that is gone afterwards, on two virtual buses with one
+/// job. Nothing is harmed where the kernel gets it wrong: positions -2 and -1, taken as they are, are the two bytes before
+/// the data of the frame, which belong to the frame and mean nothing or the raw DLC.
+///
+/// # Kernel
+/// Needs CAP_SYS_ADMIN for the namespace, CAP_NET_ADMIN for the job, network namespaces, and the modules can-gw, can-raw
+/// and vcan, of which the kernel loads the last two itself.
+///
+/// # Errors
+/// [`TrialError`] if any of that is missing. What the kernel does is then unknown.
+///
+/// # Source
+/// `cgw_csum_crc8_rel()` in `net/can/gw.c` before and after mainline commit `b9c310d72783`.
+pub fn relative_crc8_by_trial() -> Result<bool, TrialError> {
+    own_netns::run(trial)?
+}
+
+fn trial() -> Result<bool, TrialError> {
+    let mut client = Client::open()?;
+    let mut bus = |name| -> Result<InterfaceIndex, TrialError> {
+        link::create_vcan(&mut client, name)?;
+        let index = link::by_name(&mut client, name)?.ok_or(TrialError::Odd)?.index;
+        link::set_up(&mut client, index)?;
+        Ok(index)
+    };
+    let (from, to) = (bus(BUSES[0])?, bus(BUSES[1])?);
+    cangw::add(&mut client, &CangwJob::new(&job(), from, to))?;
+    let sender = CanSocket::open(from, &Options { filters: &[], ..Options::default() })?;
+    let receiver = CanSocket::open(to, &Options::default())?;
+
+    let sent = Frame::classic(RawId(0x123), &[1, 2, 3, 4, 5, 6, 7, 8]).expect("8 bytes fit a classic frame");
+    let mut bytes = [0; CANFD_MTU];
+    let len = sent.to_kernel(&mut bytes);
+    sender.write(&bytes[..len])?;
+    if can::poll(&[&receiver], Some(PATIENCE))?.is_empty() {
+        return Err(TrialError::Odd);
+    }
+    let len = receiver.read(&mut bytes)?;
+    let received = Frame::from_kernel(&bytes[..len]).map_err(|_malformed| TrialError::Odd)?;
+    let mut computed = sent;
+    computed.data[7] = INIT ^ sent.data[6];
+    match received.data {
+        data if data == computed.data => Ok(true),
+        data if data == sent.data => Ok(false),
+        _ => Err(TrialError::Odd),
+    }
+}
+
+const INIT: u8 = 0xFF;
+
+/// The last byte but one goes into the last; the table changes nothing, so the CRC is `INIT ^ byte`.
+fn job() -> Job {
+    let crc8 = Crc8Checksum {
+        span: ChecksumSpan { from: -2, to: -2, result: -1 },
+        init: INIT,
+        final_xor: 0,
+        table: std::array::from_fn(|value| value.to_le_bytes()[0]),
+        profile: Crc8Profile::None,
+    };
+    // Checksums are computed only where something is modified.
+    let or = Operand { data: Some([0; 64]), ..Operand::NONE };
+    Job {
+        modifications: Modifications { or, ..Modifications::NONE },
+        checksums: Checksums { crc8: Some(crc8), xor: None },
+        echo: Echo::On,
+        ..Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL)
+    }
+}
