@@ -1,5 +1,6 @@
 //! Strategies for property tests: frames, filters and jobs, weighted towards those that meet.
 
+use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -10,7 +11,8 @@ use crate::frame::{
     Frame, FrameFormat, RawId,
 };
 use crate::job::Job;
-use crate::plan::BusIndex;
+use crate::payload::PayloadPattern;
+use crate::plan::{BusIndex, Incoming, SendAs};
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
 /// A frame that can be on a bus: everything in range, nothing beyond the length.
@@ -66,10 +68,41 @@ pub fn job(buses: usize) -> impl Strategy<Value = Job> {
                     operand.flags = None;
                 }
             }
+            let checksums = if fd { checksums } else { within_8_bytes(checksums) };
             let to = BusIndex((from + step) % buses);
             Job { modifications, checksums, ..Job::plain(BusIndex(from), to, format, filter) }
         },
     )
+}
+
+/// The same with what only user space can do, payloads and other formats, and with jobs that go back.
+pub fn user_space_job(buses: usize) -> impl Strategy<Value = Job> {
+    let send_as =
+        prop_oneof![Just(SendAs::Classic), any::<bool>().prop_map(|bit_rate_switch| SendAs::Fd { bit_rate_switch })];
+    let payload = prop_oneof![4 => Just(Vec::new()), 1 => vec(payload_pattern(), 1..3)];
+    let back = (prop::bool::weighted(0.1), any::<bool>());
+    (job(buses), payload, option::weighted(0.2, send_as), back).prop_map(|(job, payload, send_as, (back, allowed))| {
+        Job {
+            to: if back { job.from } else { job.to },
+            incoming: if allowed { Incoming::Allowed } else { Incoming::Skipped },
+            payload,
+            send_as: send_as.filter(|send_as| send_as.format() != job.format),
+            ..job
+        }
+    })
+}
+
+/// A payload pattern of few bits, so that it meets frames.
+fn payload_pattern() -> impl Strategy<Value = PayloadPattern> {
+    let byte = (0..12_usize, select([0x01_u8, 0x80, 0xFF].as_slice()), select([0_u8, 0xFF].as_slice()));
+    vec(byte, 0..3).prop_map(|bytes| {
+        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+        for (at, mask, value) in bytes {
+            pattern.mask[at] = mask;
+            pattern.value[at] = value & mask;
+        }
+        pattern
+    })
 }
 
 /// Raw filters, malformed ones and those for error frames included.
@@ -79,6 +112,7 @@ pub fn filter() -> impl Strategy<Value = Filter> {
         4 => Just(CAN_SFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG),
         4 => Just(CAN_EFF_MASK | CAN_EFF_FLAG | CAN_RTR_FLAG),
         2 => Just(CAN_SFF_MASK),
+        4 => select([0x7F0, 0x7, CAN_EFF_FLAG | 0x700, CAN_RTR_FLAG, CAN_EFF_FLAG | 0x1FFF_FF00].as_slice()),
         1 => Just(CAN_ERR_FLAG | CAN_EFF_MASK),
         2 => any::<u32>(),
     ];
@@ -142,8 +176,22 @@ fn checksums() -> impl Strategy<Value = Checksums> {
     (option::of(crc8), option::of(xor)).prop_map(|(crc8, xor)| Checksums { crc8, xor })
 }
 
+/// Positions that jobs for FD frames may have, most of them near the ends.
 fn span() -> impl Strategy<Value = ChecksumSpan> {
-    (-8..8_i8, -8..8_i8, -8..8_i8).prop_map(|(from, to, result)| ChecksumSpan { from, to, result })
+    let position = || prop_oneof![3 => -8..8_i8, 1 => -64..64_i8];
+    (position(), position(), position()).prop_map(|(from, to, result)| ChecksumSpan { from, to, result })
+}
+
+fn within_8_bytes(mut checksums: Checksums) -> Checksums {
+    let spans = checksums.crc8.iter_mut().map(|crc8| &mut crc8.span);
+    for ChecksumSpan { from, to, result } in spans.chain(checksums.xor.iter_mut().map(|xor| &mut xor.span)) {
+        for position in [from, to, result] {
+            if !(-8..8).contains(position) {
+                *position %= 8;
+            }
+        }
+    }
+    checksums
 }
 
 /// Zeros, ones, both, or noise: made from a seed, because 64 strategies for each payload would be slow.

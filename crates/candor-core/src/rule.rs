@@ -10,6 +10,7 @@ mod convert;
 mod operation;
 
 pub use apply::{Verdict, change};
+pub(crate) use checksum::crc8;
 pub use convert::convert;
 pub use operation::Operation;
 

@@ -1,16 +1,32 @@
 //! The compiled form of the jobs: what user-space engines run.
 //!
 //! Everything that can be known from the jobs is decided once, in [`RuleSet::compile`]. A frame then costs a look into
-//! the list of its bus and format, one comparison for each filter with a mask, one look-up for all filters with a single
-//! identifier, and a copy only where a job changes the frame. Nothing is allocated for a frame.
+//! the lists of its bus and format, one look-up for all filters with a single identifier, one for all filters that
+//! share a mask, and a copy only where a job changes the frame. Nothing is allocated for a frame, and nothing can fail.
+//!
+//! ```text
+//!  bus, format ─▶ Lists ─ error │ all │ masked: Groups by mask, merged in order │ inverted: runs │ exact: table, hash
+//!                   └─ numbers of jobs ─▶ Action ─▶ to, Patterns (payload), Change (each kept once) ─▶ visit
+//! ```
+//!
+//! `docs/speed.md` says what that costs in instructions.
 
+mod actions;
+mod change;
+mod exact;
+mod groups;
+mod inverted;
 mod lists;
+mod masked;
+mod meter;
+mod nearest;
+mod patterns;
+mod pool;
 
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::job::Job;
-use crate::payload::PayloadPattern;
-use crate::plan::{BusIndex, SendAs};
-use crate::rule::{self, Checksums, Modifications, Verdict};
+use crate::plan::{BusIndex, Incoming};
+use actions::Actions;
 use lists::Lists;
 
 /// What a job did with a frame.
@@ -31,9 +47,9 @@ pub enum Routed<'a> {
 #[derive(Clone, Debug)]
 pub struct RuleSet {
     /// By source bus.
-    buses: Vec<BusRules>,
+    buses: Box<[BusRules]>,
     /// By job.
-    actions: Vec<Action>,
+    actions: Actions,
 }
 
 #[derive(Clone, Debug)]
@@ -42,36 +58,21 @@ struct BusRules {
     fd: Lists,
 }
 
-#[derive(Clone, Debug)]
-struct Action {
-    to: BusIndex,
-    /// `None`: the frame passes as it is. Boxed because most jobs have none and it is large.
-    change: Option<Box<Change>>,
-    /// Payloads that pass; all if there is none.
-    payload: Box<[PayloadPattern]>,
-}
-
-#[derive(Clone, Debug)]
-struct Change {
-    send_as: Option<SendAs>,
-    modifications: Modifications,
-    checksums: Checksums,
-}
-
 impl RuleSet {
     /// Compiles the jobs of a gateway with this many buses. Jobs of one receive list keep their order.
+    ///
+    /// # Panics
+    /// If there are 2^32 jobs.
     #[must_use]
     pub fn compile(jobs: &[Job], buses: usize) -> Self {
         let lists = |from: usize, format: FrameFormat| {
-            let of_list = jobs.iter().enumerate().filter(|(_, job)| job.from.0 == from && job.format == format);
-            Lists::build(of_list.map(|(index, job)| (index, job.filter.normalise())))
+            // Frames do not go back to where they came from, so such a job never fires.
+            let fires = |job: &&Job| job.from != job.to || job.incoming == Incoming::Allowed;
+            let numbered = (0..).zip(jobs).filter(|(_, job)| job.from.0 == from && job.format == format && fires(job));
+            Lists::build(numbered.map(|(number, job)| (job.filter.normalise(), number)))
         };
-        Self {
-            buses: (0..buses)
-                .map(|from| BusRules { classic: lists(from, FrameFormat::Classic), fd: lists(from, FrameFormat::Fd) })
-                .collect(),
-            actions: jobs.iter().map(Action::of).collect(),
-        }
+        let of_bus = |from| BusRules { classic: lists(from, FrameFormat::Classic), fd: lists(from, FrameFormat::Fd) };
+        Self { buses: (0..buses).map(of_bus).collect(), actions: Actions::of(jobs) }
     }
 
     /// Runs every job that is for this frame, in the order of delivery, and tells what each did with it.
@@ -85,52 +86,17 @@ impl RuleSet {
         }
         match frame.format {
             FrameFormat::Classic => {
-                bus.classic.for_each_match(frame.id, |job| self.run(job, frame, &mut visit));
+                bus.classic.for_each_match(frame.id, &mut (), |job| self.actions.run(job, frame, &mut visit));
             }
             FrameFormat::Fd if frame.flags & CANFD_FDF != 0 => {
-                bus.fd.for_each_match(frame.id, |job| self.run(job, frame, &mut visit));
+                bus.fd.for_each_match(frame.id, &mut (), |job| self.actions.run(job, frame, &mut visit));
             }
             FrameFormat::Fd => {
                 // Not every driver marks the FD frames that it delivers, but the kernel marks all that are sent.
                 let marked = Frame { flags: frame.flags | CANFD_FDF, ..*frame };
-                bus.fd.for_each_match(frame.id, |job| self.run(job, &marked, &mut visit));
+                bus.fd.for_each_match(frame.id, &mut (), |job| self.actions.run(job, &marked, &mut visit));
             }
         }
-    }
-
-    fn run(&self, job: usize, frame: &Frame, visit: &mut impl FnMut(usize, Routed<'_>)) {
-        let Action { to, change, payload } = &self.actions[job];
-        if !payload.is_empty() && !payload.iter().any(|pattern| pattern.matches(frame)) {
-            return;
-        }
-        let Some(change) = change else {
-            return visit(job, Routed::Send { to: *to, frame });
-        };
-        let mut frame = *frame;
-        let mut verdict = change.send_as.map_or(Verdict::Send, |send_as| rule::convert(&mut frame, send_as));
-        if verdict == Verdict::Send {
-            verdict = rule::change(&mut frame, &change.modifications, &change.checksums);
-        }
-        match verdict {
-            Verdict::Send => {
-                if frame.format == FrameFormat::Fd {
-                    frame.flags |= CANFD_FDF;
-                }
-                visit(job, Routed::Send { to: *to, frame: &frame });
-            }
-            Verdict::Delete => visit(job, Routed::Delete),
-        }
-    }
-}
-
-impl Action {
-    fn of(job: &Job) -> Self {
-        let changes = !job.modifications.is_empty() || job.send_as.is_some();
-        let change = || {
-            let (modifications, checksums) = (job.modifications, job.checksums);
-            Box::new(Change { send_as: job.send_as, modifications, checksums })
-        };
-        Self { to: job.to, change: changes.then(change), payload: job.payload.clone().into() }
     }
 }
 

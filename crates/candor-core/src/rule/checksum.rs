@@ -34,20 +34,32 @@ impl XorChecksum {
 impl Crc8Checksum {
     /// Computes and stores the checksum.
     pub fn apply(&self, frame: &mut Frame) {
-        let Some(walk) = Walk::resolve(self.span, frame) else { return };
-        let step = |crc: u8, byte: u8| self.table[usize::from(crc ^ byte)];
-        let mut crc = walk.over(frame).fold(self.init, step);
-        match &self.profile {
-            Crc8Profile::None => {}
-            Crc8Profile::Byte(byte) => crc = step(crc, *byte),
-            Crc8Profile::ByteByCounter(bytes) => crc = step(crc, bytes[usize::from(frame.data[1] & 0xF)]),
-            Crc8Profile::IdXor => {
-                let [_, _, high, low] = frame.id.0.to_be_bytes();
-                crc = step(crc, high ^ low);
-            }
-        }
-        frame.data[walk.result] = crc ^ self.final_xor;
+        let Self { span, init, final_xor, table, profile } = self;
+        crc8(frame, *span, (*init, *final_xor), profile, table);
     }
+}
+
+/// CRC8 by a table that others may use too: computes and stores it, from an initial value and with a final XOR.
+pub(crate) fn crc8(
+    frame: &mut Frame,
+    span: ChecksumSpan,
+    (init, final_xor): (u8, u8),
+    profile: &Crc8Profile,
+    table: &[u8; 256],
+) {
+    let Some(walk) = Walk::resolve(span, frame) else { return };
+    let step = |crc: u8, byte: u8| table[usize::from(crc ^ byte)];
+    let mut crc = walk.over(frame).fold(init, step);
+    match profile {
+        Crc8Profile::None => {}
+        Crc8Profile::Byte(byte) => crc = step(crc, *byte),
+        Crc8Profile::ByteByCounter(bytes) => crc = step(crc, bytes[usize::from(frame.data[1] & 0xF)]),
+        Crc8Profile::IdXor => {
+            let [_, _, high, low] = frame.id.0.to_be_bytes();
+            crc = step(crc, high ^ low);
+        }
+    }
+    frame.data[walk.result] = crc ^ final_xor;
 }
 
 /// A span in bytes of the buffer, from the first to the last that is taken in, upwards or downwards.

@@ -1,87 +1,94 @@
 //! The filters of one bus and one frame format, laid out as the kernel's receive lists.
 
+use super::exact::Exact;
+use super::inverted::Inverted;
+use super::masked::Masked;
+use super::meter::Meter;
 use crate::filter::{Normalised, ReceiveList};
-use crate::frame::{CAN_SFF_MASK, RawId};
+use crate::frame::{CAN_EFF_FLAG, RawId};
 
-/// Positions of jobs, by how their filters are found.
+/// Numbers of jobs, by how their filters are found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lists {
     /// Error frames only.
-    error: Vec<(Normalised, usize)>,
-    /// Filters that are compared one by one: those for all frames, then with a mask, then inverted.
-    compared: Vec<(Normalised, usize)>,
-    /// Single identifiers of 11 bits.
-    standard: StandardTable,
-    /// Single identifiers of 29 bits (EFF flag included), sorted; equal ones in the order of the jobs.
-    extended: Vec<(u32, usize)>,
+    error: Errors,
+    /// Mask 0.
+    all: Box<[u32]>,
+    /// For frames with 11-bit identifiers: without the filters that only those of 29 bits match.
+    masked_standard: Masked,
+    /// For frames with 29-bit identifiers.
+    masked_extended: Masked,
+    inverted: Inverted,
+    exact: Exact,
+}
+
+/// Filters for error frames, compared one by one, because such frames are rare.
+#[derive(Clone, Debug, Default)]
+struct Errors {
+    /// All classes that some filter is for.
+    any: u32,
+    filters: Box<[(u32, u32)]>,
 }
 
 impl Lists {
-    pub(super) fn build(filters: impl Iterator<Item = (usize, Normalised)>) -> Self {
-        let mut lists = Self::default();
-        let mut standard = Vec::new();
-        for (job, filter) in filters {
+    /// From filters of jobs in ascending order of their numbers.
+    pub(super) fn build(filters: impl Iterator<Item = (Normalised, u32)>) -> Self {
+        let (mut error, mut all, mut masked) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut inverted, mut exact) = (Vec::new(), Vec::new());
+        for (filter, job) in filters {
             match filter.list {
-                ReceiveList::Error => lists.error.push((filter, job)),
-                ReceiveList::All | ReceiveList::Masked | ReceiveList::Inverted => lists.compared.push((filter, job)),
-                ReceiveList::Exact if RawId(filter.id).is_eff() => lists.extended.push((filter.id, job)),
-                ReceiveList::Exact => standard.push((filter.id, job)),
+                ReceiveList::Error => error.push((filter.mask, job)),
+                ReceiveList::All => all.push(job),
+                ReceiveList::Masked => masked.push((filter, job)),
+                ReceiveList::Inverted => inverted.push((filter, job)),
+                ReceiveList::Exact => exact.push((filter, job)),
             }
         }
-        // These sorts are stable: within a list the order of the jobs stays.
-        lists.compared.sort_by_key(|(filter, _)| filter.list);
-        lists.extended.sort_by_key(|(id, _)| *id);
-        standard.sort_by_key(|(id, _)| *id);
-        lists.standard = StandardTable::build(&standard);
-        lists
+        let masked_for = |format: u32| {
+            let can_match = |filter: &Normalised| (filter.id ^ format) & filter.mask & CAN_EFF_FLAG == 0;
+            Masked::build(masked.iter().filter(|(filter, _)| can_match(filter)).copied().collect())
+        };
+        Self {
+            error: Errors { any: error.iter().fold(0, |any, (mask, _)| any | mask), filters: error.into() },
+            all: all.into(),
+            masked_standard: masked_for(0),
+            masked_extended: masked_for(CAN_EFF_FLAG),
+            inverted: Inverted::build(&inverted),
+            exact: Exact::build(exact),
+        }
     }
 
     /// Calls back for each job whose filter matches, in the order of delivery.
-    pub(super) fn for_each_match(&self, id: RawId, mut found: impl FnMut(usize)) {
-        let compared = if id.is_err() { &self.error } else { &self.compared };
-        for (filter, job) in compared {
-            if filter.matches(id) {
+    #[inline]
+    pub(super) fn for_each_match(&self, id: RawId, meter: &mut impl Meter, mut found: impl FnMut(u32)) {
+        if id.is_err() {
+            return self.error.for_each_match(id.0, meter, &mut found);
+        }
+        for job in &self.all {
+            found(*job);
+        }
+        let masked = if id.is_eff() { &self.masked_extended } else { &self.masked_standard };
+        masked.for_each_match(id.0, meter, &mut found);
+        self.inverted.for_each_match(id.0, meter, &mut found);
+        if !id.is_rtr() {
+            for job in self.exact.find(id.0, meter) {
                 found(*job);
             }
         }
-        if id.is_err() || id.is_rtr() {
+    }
+}
+
+impl Errors {
+    #[cold]
+    fn for_each_match(&self, id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
+        if id & self.any == 0 {
             return;
         }
-        if id.is_eff() {
-            let start = self.extended.partition_point(|(wanted, _)| *wanted < id.0);
-            for (_, job) in self.extended[start..].iter().take_while(|(wanted, _)| *wanted == id.0) {
+        for (classes, job) in &self.filters {
+            meter.look();
+            if id & classes != 0 {
                 found(*job);
             }
-        } else {
-            for job in self.standard.jobs_for(id) {
-                found(*job);
-            }
-        }
-    }
-}
-
-/// Jobs by 11-bit identifier: the jobs of identifier `i` are `jobs[starts[i]..starts[i + 1]]`.
-#[derive(Clone, Debug, Default)]
-struct StandardTable {
-    /// One entry for each identifier and one more, or none at all if there are no jobs.
-    starts: Vec<usize>,
-    jobs: Vec<usize>,
-}
-
-impl StandardTable {
-    fn build(sorted: &[(u32, usize)]) -> Self {
-        if sorted.is_empty() {
-            return Self::default();
-        }
-        let starts = (0..=CAN_SFF_MASK + 1).map(|id| sorted.partition_point(|(wanted, _)| *wanted < id)).collect();
-        Self { starts, jobs: sorted.iter().map(|(_, job)| *job).collect() }
-    }
-
-    fn jobs_for(&self, id: RawId) -> &[usize] {
-        let index = id.bits() as usize;
-        match self.starts.get(index..index + 2) {
-            Some([start, end]) => &self.jobs[*start..*end],
-            _ => &[],
         }
     }
 }

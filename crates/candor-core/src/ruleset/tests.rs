@@ -1,14 +1,22 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{TestError, TestRunner};
 
 use super::*;
 use crate::arbitrary;
 use crate::filter::Filter;
+use crate::frame::RawId;
 use crate::oracle::{self, Delivery, JobCounters};
 
+mod sizes;
+mod small_domains;
+
 const BUSES: usize = 3;
+/// Frames for each rule set of the property below.
+const FRAMES: usize = 32;
+/// Pairs of a rule set and a frame in the property below, unless `CANDOR_CASES` says how many.
+const CASES: u32 = 8_000;
 
 fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>, Vec<usize>) {
     let (mut sent, mut deleted) = (Vec::new(), Vec::new());
@@ -19,58 +27,110 @@ fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>,
     (sent, deleted)
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(500))]
+/// The numbers of the jobs that fire, in order.
+fn fired(rules: &RuleSet, frame: &Frame) -> Vec<usize> {
+    let mut fired = Vec::new();
+    rules.route(BusIndex(0), frame, |job, _| fired.push(job));
+    fired
+}
 
-    #[test]
-    fn compiled_jobs_do_what_the_oracle_does(
-        jobs in vec(arbitrary::job(BUSES), 0..12),
-        frames in vec((0..BUSES, prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()]), 1..12),
-    ) {
-        let rules = RuleSet::compile(&jobs, BUSES);
-        let frames: Vec<_> = frames.into_iter().map(|(from, frame)| (BusIndex(from), frame)).collect();
-        let mut counters = vec![JobCounters::default(); jobs.len()];
-        for (from, frame) in &frames {
-            let (sent, deleted) = deliveries(&rules, *from, frame);
-            for delivery in &sent {
-                counters[delivery.job].handled += 1;
-            }
-            for job in deleted {
-                counters[job].deleted += 1;
-            }
-            prop_assert_eq!(sent, oracle::deliver(&jobs, *from, frame));
+fn job() -> Job {
+    Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL)
+}
+
+fn filtered(id: u32, mask: u32) -> Job {
+    Job { filter: Filter { id, mask }, ..job() }
+}
+
+/// Where the compiled rule set does something else than the oracle.
+fn difference(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Option<(usize, String)> {
+    let rules = RuleSet::compile(jobs, BUSES);
+    for (position, (from, frame)) in frames.iter().enumerate() {
+        let (sent, deleted) = deliveries(&rules, *from, frame);
+        let mut counted = vec![JobCounters::default(); jobs.len()];
+        sent.iter().for_each(|delivery| counted[delivery.job].handled += 1);
+        deleted.iter().for_each(|&job| counted[job].deleted += 1);
+        let expected = oracle::deliver(jobs, *from, frame);
+        let expected_counts = oracle::count(jobs, &[(*from, *frame)]);
+        if sent != expected || counted != expected_counts {
+            let text = format!("oracle {expected:?} {expected_counts:?}\nrule set {sent:?} {counted:?}");
+            return Some((position, text));
         }
-        prop_assert_eq!(counters, oracle::count(&jobs, &frames));
     }
+    None
+}
+
+/// A failing case as cangw commands and a frame.
+fn as_commands(jobs: &[Job], (from, frame): &(BusIndex, Frame)) -> String {
+    let command = |job: &Job| {
+        let interface = |bus: BusIndex| format!("vcan{}", bus.0);
+        let cangw = crate::job::cangw_arguments(job, &interface(job.from), &interface(job.to)).join(" ");
+        match (&job.payload[..], job.send_as) {
+            ([], None) => format!("cangw {cangw}\n"),
+            (payload, send_as) => format!("cangw {cangw} # payload {payload:?}, send as {send_as:?}\n"),
+        }
+    };
+    let jobs: String = jobs.iter().map(command).collect();
+    format!("{jobs}cansend vcan{} {frame} # {frame:?}", from.0)
+}
+
+/// `CANDOR_CASES=10000000 cargo test --release -p candor-core compiled_jobs` is the long run.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long to test is said from outside")]
+fn compiled_jobs_do_what_the_oracle_does() {
+    let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
+    let sets = cases.div_ceil(u32::try_from(FRAMES).unwrap());
+    let config = ProptestConfig { cases: sets, source_file: Some(file!()), ..ProptestConfig::default() };
+    let frames = vec(((0..BUSES).prop_map(BusIndex), frame()), FRAMES);
+    let jobs = prop_oneof![vec(arbitrary::user_space_job(BUSES), 0..12), crowd()];
+    let outcome = TestRunner::new(config).run(&(jobs, frames), |(jobs, frames)| match difference(&jobs, &frames) {
+        None => Ok(()),
+        Some((_, text)) => Err(TestCaseError::fail(text)),
+    });
+    if let Err(TestError::Fail(reason, (jobs, frames))) = outcome {
+        let (position, _) = difference(&jobs, &frames).expect("it failed before");
+        panic!("{}\n{reason}", as_commands(&jobs, &frames[position]));
+    }
+    outcome.expect("the cases can be made");
+    println!("{sets} rule sets, {} frames", u64::from(sets) * FRAMES as u64);
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()]
+}
+
+/// Many jobs between the same two buses, so that frames meet several of each list.
+fn crowd() -> impl Strategy<Value = Vec<Job>> {
+    let together = |job: Job| Job { from: BusIndex(0), to: BusIndex(1), ..job };
+    vec(arbitrary::user_space_job(BUSES).prop_map(together), 1..64)
 }
 
 /// The generators make jobs that fire and jobs that delete, or the property above would prove nothing.
 #[test]
 fn jobs_and_frames_meet() {
     let mut runner = TestRunner::deterministic();
-    let (mut sent, mut deleted) = (0, 0);
+    let (mut sent, mut deleted, mut at_once) = (0, 0, 0);
     for _ in 0..20 {
-        let jobs = vec(arbitrary::job(2), 20).new_tree(&mut runner).unwrap().current();
-        let frames = vec(arbitrary::wire_frame(), 20).new_tree(&mut runner).unwrap().current();
+        let jobs = crowd().new_tree(&mut runner).unwrap().current();
+        let frames = vec(frame(), 20).new_tree(&mut runner).unwrap().current();
         let rules = RuleSet::compile(&jobs, 2);
         for frame in &frames {
             let routed = deliveries(&rules, BusIndex(0), frame);
             sent += routed.0.len();
             deleted += routed.1.len();
+            at_once += usize::from(routed.0.len() > 8);
         }
     }
-    assert!(sent > 300 && deleted > 15, "{sent} {deleted}");
+    assert!(sent > 900 && deleted > 45 && at_once > 20, "{sent} {deleted} {at_once}");
 }
 
 #[test]
 fn every_standard_identifier_finds_its_own_job() {
-    let jobs: Vec<Job> =
-        (0..=0x7FF).map(|id| Job { filter: Filter::exact(crate::frame::RawId(id)), ..job() }).collect();
+    let jobs: Vec<Job> = (0..=0x7FF).map(|id| Job { filter: Filter::exact(RawId(id)), ..job() }).collect();
     let rules = RuleSet::compile(&jobs, 2);
     for id in 0..=0x7FF {
-        let frame = Frame::classic(crate::frame::RawId(id), &[]).unwrap();
-        let (sent, _) = deliveries(&rules, BusIndex(0), &frame);
-        assert_eq!(sent.iter().map(|delivery| delivery.job).collect::<Vec<_>>(), [id as usize]);
+        let frame = Frame::classic(RawId(id), &[]).unwrap();
+        assert_eq!(fired(&rules, &frame), [id as usize]);
     }
 }
 
@@ -92,6 +152,36 @@ fn an_unknown_bus_has_no_routes() {
     assert_eq!(deliveries(&rules, BusIndex(7), &frame), (vec![], vec![]));
 }
 
-fn job() -> Job {
-    Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL)
+/// More jobs with different masks than are put in order at once, in groups and alone, mixed in the order of the file.
+#[test]
+fn many_masks_that_match_keep_the_order() {
+    let masks: Vec<u32> = (0..29).map(|bit| 1 << bit).collect();
+    let jobs: Vec<Job> = (0..600_u32)
+        .map(|at| {
+            let mask = masks[at as usize * 7 % masks.len()];
+            // One in three is for identifiers with the bit, the others for those without.
+            filtered(if at % 3 == 0 { mask } else { 0 }, if at % 100 == 0 { 3 << (at / 100) } else { mask })
+        })
+        .collect();
+    let rules = RuleSet::compile(&jobs, 2);
+    for id in [0, 0x123, 0x7FF, 0x8000_0000, 0x9234_5678, 0x9FFF_FFFF] {
+        let frame = Frame::classic(RawId(id), &[]).unwrap();
+        let expected: Vec<_> = oracle::deliver(&jobs, BusIndex(0), &frame).iter().map(|sent| sent.job).collect();
+        assert!(expected.len() > 150, "{}", expected.len());
+        assert_eq!(fired(&rules, &frame), expected, "{id:08X}");
+    }
+}
+
+#[test]
+fn inverted_filters_keep_the_order() {
+    let inverted = |id: u32, mask| filtered(id | crate::filter::CAN_INV_FILTER, mask);
+    let jobs: Vec<Job> =
+        (0..40).map(|at| inverted(0x100 + at / 3 % 4, if at % 2 == 0 { 0x7FF } else { 0xF })).collect();
+    let rules = RuleSet::compile(&jobs, 2);
+    for id in [0x100, 0x101, 0x102, 0x104, 0x8000_0101] {
+        let frame = Frame::classic(RawId(id), &[]).unwrap();
+        let expected: Vec<_> = oracle::deliver(&jobs, BusIndex(0), &frame).iter().map(|sent| sent.job).collect();
+        assert!(expected.len() > 20 && expected.len() <= jobs.len());
+        assert_eq!(fired(&rules, &frame), expected, "{id:08X}");
+    }
 }

@@ -1,0 +1,241 @@
+//! What a job changes, in the fewest operations.
+//!
+//! AND, OR, XOR and SET on a field, one after the other, are one AND and one XOR: each bit is kept, flipped, cleared or
+//! raised, whatever the operands are. The raw DLC of a classic frame is no exception: between two operations it is put
+//! into `len` and `len8_dlc` and comes back as it was.
+
+use std::ops::{BitAnd, BitOr, BitXor, Not};
+
+use super::pool::Pool;
+use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use crate::job::Job;
+use crate::plan::SendAs;
+use crate::rule::{self, ChecksumSpan, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum};
+
+/// `value & keep ^ flip`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Bits<T> {
+    keep: T,
+    flip: T,
+}
+
+/// What one job changes, and many others with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Change {
+    id: Bits<u32>,
+    /// `None` also leaves a stray `len8_dlc` as it is.
+    len: Option<Bits<u8>>,
+    flags: Bits<u8>,
+    send_as: Option<SendAs>,
+    xor: Option<XorChecksum>,
+    crc8: Option<u32>,
+    data: Option<u32>,
+    /// Of the frame when it is changed.
+    format: FrameFormat,
+}
+
+/// Data bytes in words of 8.
+type Short = Bits<u64>;
+type Long = [Bits<u64>; CANFD_MAX_DLEN / 8];
+type Table = [u8; 256];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Crc8 {
+    span: ChecksumSpan,
+    init: u8,
+    final_xor: u8,
+    profile: Crc8Profile,
+    table: u32,
+}
+
+/// All changes of a rule set.
+#[derive(Clone, Debug)]
+pub(super) struct Changes {
+    changes: Box<[Change]>,
+    /// Data of classic frames.
+    short: Box<[Short]>,
+    /// Data of FD frames.
+    long: Box<[Long]>,
+    crc8: Box<[Crc8]>,
+    tables: Box<[Table]>,
+}
+
+/// Changes while they are collected.
+#[derive(Debug, Default)]
+pub(super) struct ChangePool {
+    changes: Pool<Change>,
+    short: Pool<Short>,
+    long: Pool<Long>,
+    crc8: Pool<Crc8>,
+    tables: Pool<Table>,
+}
+
+impl ChangePool {
+    /// The number of a job's change; `None` if it changes nothing.
+    pub(super) fn change_of(&mut self, job: &Job) -> Option<u32> {
+        let modifications = &job.modifications;
+        if modifications.is_empty() && job.send_as.is_none() {
+            return None;
+        }
+        let format = job.send_as.map_or(job.format, SendAs::format);
+        // Without a modification checksums are not computed.
+        let checksums = if modifications.is_empty() { rule::Checksums::NONE } else { job.checksums };
+        let crc8 = checksums.crc8.map(|crc8| Crc8 {
+            span: crc8.span,
+            init: crc8.init,
+            final_xor: crc8.final_xor,
+            profile: crc8.profile,
+            table: self.tables.number_of(crc8.table),
+        });
+        let change = Change {
+            id: folded(modifications, |operand| operand.id).unwrap_or(Bits::<u32>::SAME),
+            len: folded(modifications, |operand| operand.len),
+            flags: match format {
+                FrameFormat::Classic => Bits::<u8>::SAME,
+                FrameFormat::Fd => folded(modifications, |operand| operand.flags).unwrap_or(Bits::<u8>::SAME),
+            },
+            send_as: job.send_as,
+            xor: checksums.xor,
+            crc8: crc8.map(|crc8| self.crc8.number_of(crc8)),
+            data: self.data_of(modifications, format),
+            format,
+        };
+        Some(self.changes.number_of(change))
+    }
+
+    pub(super) fn finish(self) -> Changes {
+        Changes {
+            changes: self.changes.finish(),
+            short: self.short.finish(),
+            long: self.long.finish(),
+            crc8: self.crc8.finish(),
+            tables: self.tables.finish(),
+        }
+    }
+
+    fn data_of(&mut self, modifications: &Modifications, format: FrameFormat) -> Option<u32> {
+        let words: Long = std::array::from_fn(|at| {
+            let word = |operand: &Operand| Some(u64::from_ne_bytes(operand.data?.as_chunks().0[at]));
+            folded(modifications, word).unwrap_or(Bits::<u64>::SAME)
+        });
+        match format {
+            _ if words == [Bits::<u64>::SAME; 8] => None,
+            FrameFormat::Classic => Some(self.short.number_of(words[0])),
+            FrameFormat::Fd => Some(self.long.number_of(words)),
+        }
+    }
+}
+
+impl Changes {
+    /// Changes a frame. A number that no job has changes nothing.
+    pub(super) fn apply(&self, number: u32, frame: &mut Frame) -> Verdict {
+        let Some(change) = self.changes.get(number as usize) else { return Verdict::Send };
+        if let Some(send_as) = change.send_as
+            && rule::convert(frame, send_as) == Verdict::Delete
+        {
+            return Verdict::Delete;
+        }
+        frame.id = RawId(change.id.on(frame.id.0));
+        match change.format {
+            FrameFormat::Classic => {
+                if let Some(len) = change.len {
+                    let dlc = len.on(frame.raw_dlc());
+                    if dlc > CAN_MAX_RAW_DLC {
+                        return Verdict::Delete;
+                    }
+                    // From 9 on a raw DLC means 8 bytes.
+                    let bytes = dlc.min(8);
+                    (frame.len, frame.len8_dlc) = (bytes, if dlc > bytes { dlc } else { 0 });
+                }
+                if let Some(bits) = self.of(&self.short, change.data) {
+                    frame.data.as_chunks_mut().0.iter_mut().take(1).for_each(|word| bits.on_bytes(word));
+                }
+            }
+            FrameFormat::Fd => {
+                if let Some(len) = change.len {
+                    frame.len = len.on(frame.len);
+                    if usize::from(frame.len) > CANFD_MAX_DLEN {
+                        return Verdict::Delete;
+                    }
+                }
+                frame.flags = change.flags.on(frame.flags) | CANFD_FDF;
+                if let Some(bits) = self.of(&self.long, change.data) {
+                    frame.data.as_chunks_mut().0.iter_mut().zip(bits).for_each(|(word, bits)| bits.on_bytes(word));
+                }
+            }
+        }
+        if let Some(crc8) = self.of(&self.crc8, change.crc8)
+            && let Some(table) = self.tables.get(crc8.table as usize)
+        {
+            rule::crc8(frame, crc8.span, (crc8.init, crc8.final_xor), &crc8.profile, table);
+        }
+        if let Some(xor) = change.xor {
+            xor.apply(frame);
+        }
+        Verdict::Send
+    }
+
+    fn of<'a, T>(&self, values: &'a [T], number: Option<u32>) -> Option<&'a T> {
+        values.get(number? as usize)
+    }
+}
+
+/// The four operations on one field as one; `None` if no operand has it.
+fn folded<T: Field>(modifications: &Modifications, field: impl Fn(&Operand) -> Option<T>) -> Option<Bits<T>> {
+    let mut bits = None;
+    for (operation, operand) in modifications.operands() {
+        if let Some(operand) = field(operand) {
+            bits = Some(bits.unwrap_or(Bits::<T>::SAME).then(operation, operand));
+        }
+    }
+    bits
+}
+
+/// An unsigned number as a set of bits.
+trait Field: Copy + BitAnd<Output = Self> + BitXor<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+    /// No bit.
+    const ZERO: Self;
+    /// Every bit.
+    const ONES: Self;
+}
+
+impl Field for u8 {
+    const ZERO: Self = 0;
+    const ONES: Self = Self::MAX;
+}
+
+impl Field for u32 {
+    const ZERO: Self = 0;
+    const ONES: Self = Self::MAX;
+}
+
+impl Field for u64 {
+    const ZERO: Self = 0;
+    const ONES: Self = Self::MAX;
+}
+
+impl<T: Field> Bits<T> {
+    /// Everything is kept.
+    const SAME: Self = Self { keep: T::ONES, flip: T::ZERO };
+
+    fn on(self, value: T) -> T {
+        value & self.keep ^ self.flip
+    }
+
+    /// This, and then one operation more.
+    fn then(self, operation: Operation, operand: T) -> Self {
+        let Self { keep, flip } = self;
+        match operation {
+            Operation::And => Self { keep: keep & operand, flip: flip & operand },
+            Operation::Or => Self { keep: keep & !operand, flip: flip | operand },
+            Operation::Xor => Self { keep, flip: flip ^ operand },
+            Operation::Set => Self { keep: T::ZERO, flip: operand },
+        }
+    }
+}
+
+impl Bits<u64> {
+    fn on_bytes(self, bytes: &mut [u8; 8]) {
+        *bytes = self.on(u64::from_ne_bytes(*bytes)).to_ne_bytes();
+    }
+}

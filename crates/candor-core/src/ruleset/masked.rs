@@ -1,0 +1,92 @@
+//! Filters with a mask: a hash table for each mask that several filters share, a walk over the rest.
+
+use std::collections::HashMap;
+
+use super::groups::Groups;
+use super::meter::Meter;
+use super::nearest::Nearest;
+use crate::filter::Normalised;
+
+/// Up to so many filters of one mask are compared one by one: a look into a table costs as much.
+const WALKED: usize = 3;
+
+/// The masked filters of one bus, frame format and identifier format.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Masked {
+    groups: Groups,
+    /// Filters whose masks are rare, in the order of their jobs.
+    walked: Box<[(Normalised, u32)]>,
+}
+
+impl Masked {
+    /// From filters of jobs in ascending order of their numbers.
+    pub(super) fn build(filters: Vec<(Normalised, u32)>) -> Self {
+        let mut sharing: HashMap<u32, usize> = HashMap::new();
+        for (filter, _) in &filters {
+            *sharing.entry(filter.mask).or_default() += 1;
+        }
+        let (walked, grouped): (Vec<_>, Vec<_>) =
+            filters.into_iter().partition(|(filter, _)| sharing.get(&filter.mask).is_none_or(|&count| count <= WALKED));
+        Self { groups: Groups::build(&grouped), walked: walked.into() }
+    }
+
+    /// Calls back for each job whose filter matches, in ascending order.
+    #[inline]
+    pub(super) fn for_each_match(&self, id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
+        let mut only: &[u32] = &[];
+        for group in self.groups.masks() {
+            let jobs = self.groups.find(group, id, meter);
+            if !jobs.is_empty() {
+                if !only.is_empty() {
+                    return self.merge(id, meter, found);
+                }
+                only = jobs;
+            }
+        }
+        if only.is_empty() {
+            for (filter, job) in &self.walked {
+                meter.look();
+                if id & filter.mask == filter.id {
+                    found(*job);
+                }
+            }
+        } else if self.walked.is_empty() {
+            for job in only {
+                found(*job);
+            }
+        } else {
+            self.merge(id, meter, found);
+        }
+    }
+
+    /// Several sources have jobs: takes the next few of all in order, as often as there are more.
+    #[inline(never)]
+    fn merge(&self, id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
+        let mut from = 0;
+        loop {
+            let mut nearest = Nearest::new();
+            for group in self.groups.masks() {
+                let jobs = self.groups.find(group, id, meter);
+                let done = if from == 0 { 0 } else { jobs.partition_point(|job| *job < from) };
+                for job in jobs.iter().skip(done) {
+                    meter.look();
+                    if !nearest.offer(*job) {
+                        break;
+                    }
+                }
+            }
+            let done = self.walked.partition_point(|(_, job)| *job < from);
+            for (filter, job) in self.walked.iter().skip(done) {
+                meter.look();
+                if id & filter.mask == filter.id && !nearest.offer(*job) {
+                    break;
+                }
+            }
+            nearest.jobs().for_each(&mut *found);
+            match nearest.last_if_full() {
+                Some(last) => from = last + 1,
+                None => return,
+            }
+        }
+    }
+}
