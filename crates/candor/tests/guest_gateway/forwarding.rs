@@ -21,7 +21,7 @@ const SEED: u64 = 2011;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Every kind of receive list, all operations, both checksums, fan-out to one bus and to two, frames that are deleted.
-const GATEWAY: &str = r#"
+pub(crate) const GATEWAY: &str = r#"
 [bus.in]
 interface = "t-in"
 

@@ -9,6 +9,7 @@
 
 mod candor;
 mod errors;
+mod explained;
 mod forwarding;
 mod leftovers;
 mod moments;
