@@ -1,7 +1,7 @@
 //! Why a job does not take a frame.
 
 use crate::filter::ReceiveList;
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, Frame, FrameFormat};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame, FrameFormat, RawId};
 use crate::job::Job;
 use crate::payload::PayloadPattern;
 
@@ -42,6 +42,8 @@ pub enum Reason {
     },
     /// Bits of the identifier differ.
     Identifier {
+        /// The identifier of the frame, with its flags.
+        id: RawId,
         /// What they are in the filter.
         wanted: u32,
         /// What they are in the frame.
@@ -102,20 +104,28 @@ impl Miss {
     }
 
     /// How far the frame is from being taken; for sorting only. Data bytes count least, then kinds of frames, then the
-    /// identifier, by the highest bit that differs.
+    /// identifier; among misses of the same kind, by how far the identifier is from the nearest that is taken.
     #[must_use]
-    pub fn distance(&self) -> u32 {
-        let of = |reason: &Reason| match reason {
+    pub fn distance(&self) -> (u32, u32) {
+        let kind = |reason: &Reason| match reason {
             Reason::PayloadByte { .. } | Reason::PayloadTooShort { .. } => 1,
             Reason::Format(_) | Reason::PayloadOfRemote | Reason::Remote { .. } => 8,
             Reason::HeldBack { .. } | Reason::Length { .. } => 16,
             Reason::IdFormat { .. } => 32,
-            Reason::Identifier { wanted, found, .. } => 64 + (u32::BITS - (wanted ^ found).leading_zeros()),
+            Reason::Identifier { .. } => 64,
             Reason::ErrorClass { .. } => 128,
             Reason::ErrorFrame | Reason::NeverMatches | Reason::OnlyErrorFrames => 256,
         };
-        self.reasons.iter().map(of).sum()
+        (self.reasons.iter().map(kind).sum(), self.reasons.iter().map(apart).sum())
     }
+}
+
+/// How far an identifier is from those that a filter takes.
+fn apart(reason: &Reason) -> u32 {
+    let Reason::Identifier { id, wanted, mask, .. } = reason else { return 0 };
+    let all_bits = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
+    let (id, last) = (id.0 & CAN_EFF_MASK, wanted | all_bits & !mask);
+    wanted.saturating_sub(id).max(id.saturating_sub(last))
 }
 
 fn filter(job: &Job, frame: &Frame, reasons: &mut Vec<Reason>) {
@@ -140,8 +150,8 @@ fn filter(job: &Job, frame: &Frame, reasons: &mut Vec<Reason>) {
                 reasons.push(Reason::Remote { is_rtr: filter.id & CAN_RTR_FLAG != 0 });
             }
             if differing & CAN_EFF_MASK != 0 {
-                let mask = mask & CAN_EFF_MASK;
-                reasons.push(Reason::Identifier { wanted: filter.id & mask, found: frame.id.0 & mask, mask });
+                let (id, mask) = (frame.id, mask & CAN_EFF_MASK);
+                reasons.push(Reason::Identifier { id, wanted: filter.id & mask, found: id.0 & mask, mask });
             }
         }
     }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::arbitrary;
 use crate::filter::Filter;
-use crate::frame::{CAN_EFF_FLAG, CANFD_MAX_DLEN, FrameFormat};
+use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_MAX_DLEN, FrameFormat, RawId};
 use crate::oracle::{self, Delivery, JobCounters, World};
 use crate::payload::PayloadPattern;
 use crate::plan::{Echo, Incoming};
@@ -165,6 +165,9 @@ proptest! {
         let jobs: Vec<_> = jobs.into_iter().map(|(job, limit, back)| Job {
             hop_limit: limit.filter(|limit| *limit <= max_hops),
             incoming: if back { Incoming::Allowed } else { Incoming::Skipped },
+            // Jobs that the kernel can have.
+            payload: Vec::new(),
+            send_as: None,
             ..job
         }).collect();
         let mut world = World::new(oracle::Kernel { max_hops, ..oracle::Kernel::DEFAULT });
@@ -331,13 +334,14 @@ fn what_happens_afterwards_has_an_end() {
 #[test]
 fn filters_have_reasons() {
     assert_eq!(reasons("123", "123#"), []);
-    let identifier = Reason::Identifier { wanted: 0x123, found: 0x124, mask: 0x7FF };
+    let identifier = Reason::Identifier { id: RawId(0x124), wanted: 0x123, found: 0x124, mask: 0x7FF };
     assert_eq!(reasons("123", "124#"), [identifier]);
     assert_eq!(reasons("123", "123#R"), [Reason::Remote { is_rtr: false }]);
     assert_eq!(reasons("123", "00000123#"), [Reason::IdFormat { is_eff: false }]);
-    assert_eq!(reasons("123", "124#R"), [Reason::Remote { is_rtr: false }, identifier]);
+    let of_remote = Reason::Identifier { id: RawId(CAN_RTR_FLAG | 0x124), wanted: 0x123, found: 0x124, mask: 0x7FF };
+    assert_eq!(reasons("123", "124#R"), [Reason::Remote { is_rtr: false }, of_remote]);
     assert_eq!(reasons("40000123:C00007FF", "123#"), [Reason::Remote { is_rtr: true }]);
-    let masked = Reason::Identifier { wanted: 0x120, found: 0x450, mask: 0x7F0 };
+    let masked = Reason::Identifier { id: RawId(0x456), wanted: 0x120, found: 0x450, mask: 0x7F0 };
     assert_eq!(reasons("123:7F0", "456#"), [masked]);
     assert_eq!(reasons("123~C00007FF", "123#"), [Reason::HeldBack { id: 0x123, mask: 0xC000_07FF }]);
     assert_eq!(reasons("0~0", "123#"), [Reason::NeverMatches]);
@@ -394,4 +398,12 @@ fn the_nearest_miss_comes_first() {
     let order: Vec<_> = explanation.misses.iter().map(|miss| miss.job).collect();
     assert_eq!((order.as_slice(), explanation.elsewhere.as_slice()), (&[3, 4, 1, 2, 0, 6][..], &[5][..]));
     assert_eq!(explanation.visits, []);
+}
+
+#[test]
+fn a_range_is_as_near_as_its_nearest_end() {
+    let jobs = ["600:C0000700", "400:C0000780", "501", "480:C0000780", "500~C00007FF"].map(|filter| job(A, B, filter));
+    let misses = |text| in_kernel(&jobs, text).misses.iter().map(|miss| miss.job).collect::<Vec<_>>();
+    assert_eq!(misses("500#"), [4, 2, 3, 1, 0]);
+    assert_eq!(misses("5FF#"), [0, 2, 3, 1], "600 is next to it, 501 is not");
 }

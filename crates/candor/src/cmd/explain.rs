@@ -9,10 +9,10 @@ mod text;
 mod view;
 mod words;
 
-use candor_core::explain::Machine;
+use candor_core::explain::{Interface, Machine};
 use candor_core::job;
 use candor_core::placement::{Because, KernelAbilities, Placement, Unplaceable};
-use candor_core::plan::Plan;
+use candor_core::plan::{Engine, Plan};
 
 use crate::cli::ExplainArgs;
 use crate::cmd::Outcome;
@@ -30,10 +30,18 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     };
     let on = bus::named(&plan, &args.on)?;
     let mut notes = Vec::new();
-    let machine = if args.live { live::machine(&plan, on, &mut notes)? } else { Machine::unknown(needed_hops(&plan)) };
-    let placement = placement(&plan, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
-    let jobs = job::lower(&plan);
+    let kernel = if args.live { live::can_gw(&plan, &mut notes) } else { KernelAbilities::EVERY };
+    let interfaces = if args.live { live::interfaces(&plan, on, &mut notes)? } else { unknown_interfaces(&plan) };
+    let machine = Machine { max_hops: if args.live { kernel.max_hops } else { needed_hops(&plan) }, interfaces };
+    let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
+    let mut jobs = job::lower(&plan);
     let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
+    if plan.engine() == Engine::Auto {
+        // What a file means must not depend on who runs which route, and in user space a frame makes one hop.
+        for job in &mut jobs {
+            job.hop_limit.get_or_insert(1);
+        }
+    }
     let view = View { plan: &plan, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
     let text = if args.json {
         format!("{:#}\n", json::frames(&view, file.source.name(), &args.frame, &notes))
@@ -53,13 +61,10 @@ impl NoSide {
         let name = &plan.route(unplaceable.route).name;
         let kernel = unplaceable.kernel.in_words(plan);
         Self(match (unplaceable.kernel, unplaceable.user) {
-            (_, None) => {
-                format!("The kernel engine cannot run route {name:?}: {kernel}; --engine auto shows it in user space")
+            (_, None) => format!("The kernel engine cannot run route {name:?}: {kernel}"),
+            (Because::Chosen, Some(only)) => {
+                format!("The read-write engine cannot run route {name:?}: it cannot {}", only.in_words(plan))
             }
-            (Because::Chosen, Some(only)) => format!(
-                "The read-write engine cannot run route {name:?}: it cannot {}; --engine kernel can",
-                only.in_words(plan)
-            ),
             (_, Some(only)) => {
                 format!("No engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
             }
@@ -77,14 +82,18 @@ impl std::error::Error for NoSide {}
 
 /// Where the routes run. The kernel engine runs a CRC8 with positions from the end on kernels only that do it right, so
 /// that is what such a route is explained for.
-fn placement(plan: &Plan, notes: &mut Vec<String>) -> Result<Placement, Unplaceable> {
-    let placed = Placement::of(plan, KernelAbilities::EVERY);
+fn placement(plan: &Plan, kernel: KernelAbilities, notes: &mut Vec<String>) -> Result<Placement, Unplaceable> {
+    let placed = Placement::of(plan, kernel);
     let Err(Unplaceable { route, kernel: Because::RelativeCrc8, user: None }) = placed else { return placed };
     notes.push(format!(
         "the CRC8 of route {:?} is shown as kernels with the fix of March 2026 (6.1.168) compute it",
         plan.route(route).name
     ));
-    Placement::of(plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY })
+    Placement::of(plan, KernelAbilities { relative_crc8: true, ..kernel })
+}
+
+fn unknown_interfaces(plan: &Plan) -> Vec<Interface> {
+    plan.buses().iter().map(|bus| Interface { peer: bus.vxcan_peer, ..Interface::default() }).collect()
 }
 
 /// can-gw allows one hop unless it was loaded for more, as routes with a higher limit need it.

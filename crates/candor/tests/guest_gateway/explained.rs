@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Random frames for each bus of each file.
 const FRAMES: usize = 60;
 /// Frames that the routes of the files are for.
-const MEANT: [&str; 12] = [
+const MEANT: [&str; 20] = [
     "123#1122334455667788",
     "123#1122",
     "123#R",
@@ -36,7 +36,17 @@ const MEANT: [&str; 12] = [
     "18DA10F1#02010C",
     "18FEF1AA##2112233445566778899AABBCCDDEEFF00",
     "7DF#0201050000000000",
+    "7E8#0341050000000000",
+    "150#1122",
+    "400#1122330000000000",
+    "400#1122340000000000",
+    "401#01AA3F",
+    "401##301AA3FFFFFFFFFFF",
+    "401#R",
+    "650#11",
 ];
+/// Lists, ranges, payloads and other formats: the gateway is split.
+const SPLIT: &str = include_str!("../cmd/explain.toml");
 
 macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
@@ -151,6 +161,13 @@ fn the_read_write_gateway_does_what_is_explained() {
 }
 
 #[test]
+fn the_split_gateway_does_what_is_explained() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
+    let dropped = Lab::new(SPLIT).check("split", "auto");
+    assert!(dropped.is_empty(), "{dropped:?}");
+}
+
+#[test]
 fn what_interfaces_refuse_is_explained() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     for engine in ["kernel", "read-write"] {
@@ -160,7 +177,7 @@ fn what_interfaces_refuse_is_explained() {
         link::set_mtu(&mut Client::open().unwrap(), second.index, 16).unwrap();
         second.set_up();
         let dropped = lab.check("MTU 16", engine);
-        assert!(dropped["on"] > 0 && dropped.get("unseen").is_none(), "{engine}: {dropped:?}");
+        assert!(dropped["on"] > 0 && !dropped.contains_key("unseen"), "{engine}: {dropped:?}");
 
         lab.buses[3].set_down();
         let dropped = lab.check("down", engine);

@@ -35,7 +35,7 @@ fn one(view: &View<'_>, received: &Frame) -> Value {
         "rules": explanation.visits.iter().map(|visit| rule(view, visit)).collect::<Vec<_>>(),
         "is_complete": !explanation.is_cut,
         "counters": counters(view, &explanation),
-        "not_taken": view.not_taken(&explanation).iter().map(|missed| not_taken(view, received, missed)).collect::<Vec<_>>(),
+        "not_taken": view.not_taken(&explanation).iter().map(|missed| not_taken(view, missed)).collect::<Vec<_>>(),
         "taken_from_other_buses": elsewhere.collect::<Vec<_>>(),
     })
 }
@@ -157,11 +157,13 @@ fn counters(view: &View<'_>, explanation: &Explanation) -> Value {
     counters.collect::<Vec<_>>().into()
 }
 
-fn not_taken(view: &View<'_>, received: &Frame, missed: &NotTaken<'_>) -> Value {
+fn not_taken(view: &View<'_>, missed: &NotTaken<'_>) -> Value {
     let job = view.job(missed.nearest.job);
-    let reasons = missed.nearest.reasons.iter().map(
-        |reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, received, job.filter) }),
-    );
+    let reasons = missed
+        .nearest
+        .reasons
+        .iter()
+        .map(|reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, job.filter) }));
     json!({
         "route": view.plan.route(missed.route).name,
         "filter": job.filter.to_string(),

@@ -59,7 +59,7 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
             "An interface that takes no CAN FD frames (MTU 16) would drop them; --live looks at those of this machine.",
         );
     }
-    not_taken(text, view, frame, &explanation, all);
+    not_taken(text, view, &explanation, all);
 }
 
 /// One rule that takes the frame.
@@ -184,7 +184,7 @@ fn counters(view: &View<'_>, explanation: &Explanation) -> String {
 }
 
 /// The routes that leave the frame alone: all of them, or the nearest if nothing else is to be told.
-fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Explanation, all: bool) {
+fn not_taken(text: &mut String, view: &View<'_>, explanation: &Explanation, all: bool) {
     let missed = view.not_taken(explanation);
     let bus = &view.bus(view.on).name;
     let nothing = explanation.visits.is_empty();
@@ -199,14 +199,11 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
         line(text, 0, &format!("\n{title}:"));
         let width = missed[..shown].iter().map(|missed| view.plan.route(missed.route).name.chars().count()).max();
         for missed in &missed[..shown] {
-            miss(text, view, frame, missed, width.unwrap_or(0));
+            miss(text, view, missed, width.unwrap_or(0));
         }
     }
     match missed.len() - shown {
         0 => {}
-        left if nothing => {
-            line(text, 0, &format!("{} more from {bus}; --all tells why they do not take it.", plural(left, "route")))
-        }
         1 => line(text, 0, &format!("1 more route from {bus} does not take it; --all tells why.")),
         left => line(text, 0, &format!("{left} more routes from {bus} do not take it; --all tells why.")),
     }
@@ -224,7 +221,7 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
     }
 }
 
-fn miss(text: &mut String, view: &View<'_>, frame: &Frame, missed: &NotTaken<'_>, width: usize) {
+fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize) {
     let route = view.plan.route(missed.route);
     let filter = view.job(missed.nearest.job).filter;
     let mut takes = show::frames(filter, route.formats);
@@ -233,7 +230,7 @@ fn miss(text: &mut String, view: &View<'_>, frame: &Frame, missed: &NotTaken<'_>
     }
     let selections = route.selections.len();
     if selections > 1 {
-        takes = format!("{takes}, or one of {} more filters", selections - 1);
+        takes = format!("{takes}, and has {}", plural(selections - 1, "further filter"));
     }
     line(text, 2, &format!("{:<width$}   takes {takes}", route.name));
     // The bits of an identifier of the other format say little.
@@ -242,7 +239,7 @@ fn miss(text: &mut String, view: &View<'_>, frame: &Frame, missed: &NotTaken<'_>
     let told = reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
     for (position, reason) in told.enumerate() {
         let word = if position == 0 { "but" } else { "and" };
-        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, frame, filter)));
+        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, filter)));
     }
 }
 

@@ -118,7 +118,7 @@ pub(super) fn back_to_incoming(interface: &str) -> String {
 }
 
 /// Why a route does not take a frame. `filter` is that of the route.
-pub(super) fn reason(reason: &Reason, frame: &Frame, filter: Filter) -> String {
+pub(super) fn reason(reason: &Reason, filter: Filter) -> String {
     match *reason {
         Reason::ErrorClass { wanted, found } => {
             format!("its error classes are {found:08X}, the route wants one of {wanted:08X}")
@@ -129,11 +129,11 @@ pub(super) fn reason(reason: &Reason, frame: &Frame, filter: Filter) -> String {
         Reason::HeldBack { .. } => {
             let Filter { id, mask } = filter;
             let held = Filter { id: id & !CAN_INV_FILTER, mask };
-            format!("the route takes all frames except {held}, and this is one of those")
+            format!("it is one of the frames that the route leaves out ({held})")
         }
         Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route wants 29".to_owned(),
         Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route wants 11".to_owned(),
-        Reason::Identifier { wanted, found, mask } => differing_bits(frame.id, wanted, found, mask),
+        Reason::Identifier { id, wanted, found, mask } => differing_bits(id, wanted, found, mask),
         Reason::Length { len } => format!("its length of {len} is impossible"),
         Reason::NeverMatches => "no frame passes an inverted filter with mask 0".to_owned(),
         Reason::OnlyErrorFrames => "the route is for error frames".to_owned(),
@@ -267,14 +267,17 @@ fn ranges(positions: &[usize]) -> String {
 }
 
 fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32) -> String {
-    let own = digits(id);
-    let digits = if mask > CAN_SFF_MASK { 8 } else { 3 };
-    if mask == CAN_EFF_MASK || mask == CAN_SFF_MASK && !id.is_eff() {
-        return format!("its identifier is {own}, the route wants {wanted:0digits$X}");
+    let (own, width) = (digits(id), if wanted | mask > CAN_SFF_MASK { 8 } else { 3 });
+    let all_bits = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
+    match all_bits & !mask {
+        0 => format!("its identifier is {own}, the route wants {wanted:0width$X}"),
+        free if (free + 1).is_power_of_two() => {
+            format!("its identifier is {own}, the route wants {wanted:0width$X} to {:0width$X}", wanted | free)
+        }
+        _ => format!(
+            "its identifier {own} is {found:0width$X} in the bits {mask:0width$X}, the route wants {wanted:0width$X}"
+        ),
     }
-    format!(
-        "its identifier {own} is {found:0digits$X} in the bits {mask:0digits$X}, the route wants {wanted:0digits$X}"
-    )
 }
 
 /// A byte with `?` for digits that may be anything; in bits where that does not do.
