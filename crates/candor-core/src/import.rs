@@ -59,12 +59,13 @@ pub struct Imported {
     pub left_out: Vec<Span>,
 }
 
-/// Reads the jobs from a text. Without a reading, a text is a listing if all its lines end with counters and it does
+/// Reads the jobs from the bytes of a text. Without a reading, a text is a listing if all its lines end with counters and it does
 /// not begin with `#!`.
 ///
 /// # Errors
-/// Everything that is wrong, and the warnings too, in the order of the text.
-pub fn cangw(text: &str, reading: Option<Reading>) -> Result<Imported, Vec<Diagnostic>> {
+/// Everything that is wrong, and the warnings too, in the order of the text. Spans count bytes from the start.
+pub fn cangw(bytes: &[u8], reading: Option<Reading>) -> Result<Imported, Vec<Diagnostic>> {
+    let text = text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let count = listing::count(text);
     let reading = reading.unwrap_or(if count.listed > 0 && count.other == 0 && !count.is_script {
         Reading::Listing
@@ -83,6 +84,25 @@ pub fn cangw(text: &str, reading: Option<Reading>) -> Result<Imported, Vec<Diagn
         }
     }
     import.finish(reading)
+}
+
+/// Texts beyond this many bytes are refused: they hold more jobs than a gateway file has room for.
+pub const MAX_BYTES: usize = 4 << 20;
+
+fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
+    if bytes.len() > MAX_BYTES {
+        let message = format!("The text has more than {} MiB", MAX_BYTES >> 20);
+        let diagnostic = Diagnostic::error(code::TOO_LARGE, 0..0, message);
+        return Err(Box::new(diagnostic.help("give only the lines that have to do with cangw")));
+    }
+    std::str::from_utf8(bytes).map_err(|error| {
+        let at = error.valid_up_to();
+        let end = at + error.error_len().unwrap_or(bytes.len() - at);
+        let diagnostic = Diagnostic::error(code::NOT_UTF8, at..end, "This is no UTF-8 text");
+        Box::new(
+            diagnostic.help("save it as UTF-8; what `cangw -L` prints is ASCII unless an interface has another name"),
+        )
+    })
 }
 
 struct Import<'t> {
@@ -106,14 +126,9 @@ impl Import<'_> {
         if self.findings.has_errors() {
             return Err(self.findings.into_sorted());
         }
-        let mut interfaces: Vec<String> = Vec::new();
-        let mut bus = |name: &String| {
-            BusIndex(interfaces.iter().position(|known| known == name).unwrap_or_else(|| {
-                interfaces.push(name.clone());
-                interfaces.len() - 1
-            }))
-        };
         let entries = self.table.into_entries();
+        let interfaces = interfaces(&entries);
+        let bus = |name: &String| BusIndex(interfaces.iter().position(|known| known == name).unwrap_or_default());
         let jobs =
             entries.iter().map(|entry| entry.job(bus(&entry.ends.source), bus(&entry.ends.destination))).collect();
         let places = entries.into_iter().map(|entry| entry.span).collect();
@@ -303,6 +318,19 @@ impl Import<'_> {
             );
         }
     }
+}
+
+/// The interfaces in the order in which the text names them.
+fn interfaces(entries: &[Entry]) -> Vec<String> {
+    let mut in_text: Vec<_> = entries.iter().collect();
+    in_text.sort_by_key(|entry| entry.span.start);
+    let mut interfaces: Vec<String> = Vec::new();
+    for name in in_text.into_iter().flat_map(|entry| [&entry.ends.source, &entry.ends.destination]) {
+        if !interfaces.contains(name) {
+            interfaces.push(name.clone());
+        }
+    }
+    interfaces
 }
 
 /// What runs a command.

@@ -29,4 +29,5 @@ pub mod plan;
 pub mod rule;
 pub mod ruleset;
 pub mod stats;
+pub mod text;
 pub mod units;

@@ -3,6 +3,8 @@
 //! # Source
 //! `cgw_create_job()`, `cgw_remove_job()` and `cgw_remove_all_jobs()` in `net/can/gw.c`.
 
+use std::collections::VecDeque;
+
 use super::code;
 use super::entry::Entry;
 use crate::config::diagnostic::{Diagnostic, Findings};
@@ -10,25 +12,25 @@ use crate::config::diagnostic::{Diagnostic, Findings};
 #[derive(Debug, Default)]
 pub(super) struct Table {
     /// In the order in which can-gw delivers.
-    entries: Vec<Entry>,
+    entries: VecDeque<Entry>,
 }
 
 impl Table {
     /// What is left at the end, in the order of delivery.
     pub(super) fn into_entries(self) -> Vec<Entry> {
-        self.entries
+        self.entries.into()
     }
 
     /// A line of a listing, which is already in the order of delivery.
     pub(super) fn append(&mut self, entry: Entry) {
-        self.entries.push(entry);
+        self.entries.push_back(entry);
     }
 
     /// `cangw -A`: at the head, or into the job with the same uid.
     pub(super) fn add(&mut self, entry: Entry, findings: &mut Findings) {
         let same_uid = |other: &&mut Entry| entry.uid.is_some() && other.uid == entry.uid;
         let Some(existing) = self.entries.iter_mut().find(same_uid) else {
-            self.entries.insert(0, entry);
+            self.entries.push_front(entry);
             return;
         };
         let first = existing.span.clone();

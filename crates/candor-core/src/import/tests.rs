@@ -10,11 +10,11 @@ use crate::plan::{Echo, Incoming, Timestamp};
 use crate::rule::Crc8Profile;
 
 fn imported(text: &str) -> Imported {
-    cangw(text, None).unwrap_or_else(|findings| panic!("{text}: {findings:#?}"))
+    cangw(text.as_bytes(), None).unwrap_or_else(|findings| panic!("{text}: {findings:#?}"))
 }
 
 fn findings(text: &str) -> Vec<Diagnostic> {
-    match cangw(text, None) {
+    match cangw(text.as_bytes(), None) {
         Ok(imported) => imported.warnings,
         Err(findings) => findings,
     }
@@ -53,7 +53,7 @@ fn a_script_adds_at_the_head_and_a_listing_begins_there() {
     let saved = format!("#!/bin/sh\n{listing}");
     assert_eq!(jobs(&saved), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
     assert_eq!(underlined(&saved), [("W0957", "")]);
-    let forced = cangw(&format!("# {listing}"), Some(Reading::Listing)).unwrap();
+    let forced = cangw(format!("# {listing}").as_bytes(), Some(Reading::Listing)).unwrap();
     assert_eq!(forced.jobs.len(), 1);
 }
 
@@ -246,6 +246,17 @@ fn what_cannot_be_known_is_said() {
     }
 }
 
+#[test]
+fn bytes_that_are_no_text() {
+    let finding = |bytes: &[u8]| {
+        let finding = cangw(bytes, None).unwrap_err().remove(0);
+        (finding.code, finding.primary.span)
+    };
+    assert_eq!(finding(b"cangw \xFF\xFE"), ("E0911", 6..7));
+    assert_eq!(finding(b"cangw \xC3"), ("E0911", 6..7));
+    assert_eq!(finding(&vec![b' '; MAX_BYTES + 1]), ("E0910", 0..0));
+}
+
 /// Pieces of scripts, well-formed or not, in any order.
 fn scraps() -> impl Strategy<Value = String> {
     const SCRAPS: &[&str] = &[
@@ -323,7 +334,7 @@ proptest! {
     #[test]
     fn any_text_is_read_or_refused_with_a_reason(text in scraps(), listing in any::<bool>()) {
         let reading = if listing { Reading::Listing } else { Reading::Script };
-        let findings = match cangw(&text, Some(reading)) {
+        let findings = match cangw(text.as_bytes(), Some(reading)) {
             Ok(imported) => {
                 prop_assert!(!imported.jobs.is_empty());
                 prop_assert!(imported.places.iter().chain(&imported.left_out).all(|span| text.get(span.clone()).is_some()));
