@@ -22,6 +22,7 @@ use crate::job::{HOME, Job, OUT, PATH, TerminalSize, Topology};
 use crate::kernel::{self, KernelError, Testbed};
 use crate::observer::Observer;
 use crate::qemu::{Qemu, QemuError};
+use crate::tools::{self, ToolError};
 use command_line::Files;
 use hearing::Hearing;
 use running::Running;
@@ -138,6 +139,9 @@ pub enum LabError {
     /// QEMU cannot be had.
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
+    /// A program of can-utils cannot be had.
+    #[error("No program for the guest")]
+    Tool(#[from] ToolError),
     /// The guest was ended.
     #[error("The guest was ended after {} s; --timeout gives it more", .limit.as_secs())]
     Timeout {
@@ -207,7 +211,7 @@ fn run_on(
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
     };
     let mut image = Vec::new();
-    let archive = image::build(&kernel, &spec.candor, job(spec, &platform, size), &contents(spec))?;
+    let archive = image::build(&kernel, &spec.candor, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: until the guard runs, nobody removes the folder if this process is killed.
@@ -304,19 +308,23 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
     fixed.into_iter().chain(instruction_ns)
 }
 
-/// The command itself is taken along if it is a program of the host by its plain name.
-fn contents(spec: &GuestSpec) -> Contents {
+/// The command itself is taken along if it is a program of the host, or of can-utils, by its plain name.
+fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
     let mut programs = spec.programs.clone();
     let name = &spec.command[0];
-    if name != "candor" && !name.contains('/') && !programs.contains(name) && image::locate(name).is_ok() {
+    let is_here = || tools::is_known(name) || image::locate(name).is_ok();
+    if name != "candor" && !name.contains('/') && !programs.contains(name) && is_here() {
         programs.push(name.clone());
     }
-    Contents {
+    for program in &mut programs {
+        *program = tools::obtain(cache, program, observer)?;
+    }
+    Ok(Contents {
         copies: spec.copies.clone(),
         programs,
         files: spec.files.clone(),
         without_modules: spec.without_modules.clone(),
-    }
+    })
 }
 
 /// Where user-mode Linux may keep its memory: it maps the file for execution, and dies where there is no room for it.

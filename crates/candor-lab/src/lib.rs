@@ -16,3 +16,4 @@ pub mod qemu;
 pub mod record;
 pub mod report;
 pub mod tester;
+pub mod tools;
