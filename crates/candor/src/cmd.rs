@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod guest;
+pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -43,15 +43,8 @@ impl GatewayFile {
     /// # Errors
     /// [`ReadError`] only if the bytes cannot be had. A wrong file is a value.
     pub(crate) fn read(path: &Path) -> Result<Self, ReadError> {
-        let (name, bytes) = if path.as_os_str() == "-" {
-            ("standard input".to_owned(), at_most(io::stdin().lock()))
-        } else {
-            (path.display().to_string(), File::open(path).and_then(at_most))
-        };
-        match bytes {
-            Ok(bytes) => Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) }),
-            Err(source) => Err(ReadError { name, source }),
-        }
+        let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
+        Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) })
     }
 
     /// The gateway; if there is none, every finding has been written to standard error.
@@ -64,6 +57,22 @@ impl GatewayFile {
                 None
             }
         }
+    }
+}
+
+/// The name of a file and its bytes, one more than `most` if it has more; `-` is standard input.
+///
+/// # Errors
+/// [`ReadError`] if the bytes cannot be had.
+pub(crate) fn read_bytes(path: &Path, most: usize) -> Result<(String, Vec<u8>), ReadError> {
+    let (name, bytes) = if path.as_os_str() == "-" {
+        ("standard input".to_owned(), at_most(io::stdin().lock(), most))
+    } else {
+        (path.display().to_string(), File::open(path).and_then(|file| at_most(file, most)))
+    };
+    match bytes {
+        Ok(bytes) => Ok((name, bytes)),
+        Err(source) => Err(ReadError { name, source }),
     }
 }
 
@@ -91,9 +100,9 @@ pub(crate) fn plural(count: usize, noun: &str) -> String {
 }
 
 /// One byte more than candor accepts is enough to know that a file is too large, and `/dev/zero` ends too.
-fn at_most(reader: impl Read) -> io::Result<Vec<u8>> {
+fn at_most(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_FILE_BYTES).map_or(u64::MAX, |max| max + 1);
+    let limit = u64::try_from(most).map_or(u64::MAX, |max| max + 1);
     reader.take(limit).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

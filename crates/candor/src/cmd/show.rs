@@ -1,12 +1,13 @@
 //! `candor show`: the same gateway in four forms, each made from the plan alone.
 
-mod cangw;
 mod dot;
 mod json;
 mod tree;
 mod words;
 
 pub(crate) use words::frames;
+
+use candor_core::text;
 
 use crate::cli::{ShowArgs, ShowForm};
 use crate::cmd::Outcome;
@@ -20,16 +21,16 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
         return Ok(Exit::No);
     };
     let plan = &loaded.plan;
-    let text = if args.json {
+    let shown = if args.json {
         format!("{:#}\n", json::plan(plan))
     } else if args.dot {
         dot::plan(plan)
     } else {
         match args.form {
-            Some(ShowForm::Cangw) => cangw::plan(plan),
+            Some(ShowForm::Cangw) => text::script(plan),
             Some(ShowForm::Tree) | None => tree::plan(plan),
         }
     };
-    render::out(&text)?;
+    render::out(&shown)?;
     Ok(Exit::Fine)
 }

@@ -3,6 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use candor_core::config::code;
 use candor_core::config::diagnostic::{Diagnostic, Label, Position, Severity, Span};
+use candor_core::import;
 use serde_json::{Value, json};
 
 /// A gateway file as it is shown: its name, and its text with the same offsets as its bytes.
@@ -24,6 +25,16 @@ impl Source {
 
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The line and column of a byte.
+    pub(crate) fn position(&self, offset: usize) -> Position {
+        Position::of(&self.text, offset)
+    }
+
+    /// A part of the text, on whole characters.
+    pub(crate) fn part(&self, span: Span) -> &str {
+        &self.text[inside(&self.text, &span)]
     }
 }
 
@@ -93,6 +104,9 @@ fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
         code::NO_ROUTE,
         code::TOO_MANY,
         code::TOO_MANY_WARNINGS,
+        import::code::NOTHING,
+        import::code::READING,
+        import::code::TOO_LARGE,
     ];
     codes.contains(&finding.code)
 }

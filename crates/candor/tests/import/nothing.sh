@@ -1,0 +1,2 @@
+modprobe can-gw
+cangw -L
