@@ -51,15 +51,30 @@ impl Masked {
                 }
             }
         } else if self.walked.is_empty() {
-            for job in only {
-                found(*job);
-            }
+            only.iter().for_each(|job| found(*job));
         } else {
-            self.merge(id, meter, found);
+            self.walk_with(only, id, meter, found);
         }
     }
 
-    /// Several sources have jobs: takes the next few of all in order, as often as there are more.
+    /// One mask has these jobs, and those of the walk come in between.
+    fn walk_with(&self, mut grouped: &[u32], id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
+        for (filter, job) in &self.walked {
+            meter.look();
+            if id & filter.mask == filter.id {
+                while let Some((first, rest)) = grouped.split_first()
+                    && first < job
+                {
+                    found(*first);
+                    grouped = rest;
+                }
+                found(*job);
+            }
+        }
+        grouped.iter().for_each(|job| found(*job));
+    }
+
+    /// Several masks have jobs: takes the next few of all in order, as often as there are more.
     #[inline(never)]
     fn merge(&self, id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
         let mut from = 0;

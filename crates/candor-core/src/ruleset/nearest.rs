@@ -18,7 +18,9 @@ impl Nearest {
     }
 
     /// Takes a job in. `false` if there are enough before it, and so before all that follow it.
-    #[inline]
+    ///
+    /// Not inlined: the compiler would keep all places in registers that there are not.
+    #[inline(never)]
     pub(super) fn offer(&mut self, job: u32) -> bool {
         let mut carried = job;
         for place in &mut self.jobs {
