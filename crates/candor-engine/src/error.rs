@@ -7,6 +7,9 @@ use std::time::Duration;
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::NetlinkError;
 
+use crate::refusal::Refusal;
+use crate::run_dir::Owner;
+
 /// A gateway that cannot start or cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -57,13 +60,16 @@ pub enum GatewayError {
         /// What the module allows.
         max_hops: u8,
     },
+    /// Routes that are not for the kernel, and a file that is to be applied to it.
+    #[error("Only what can-gw can do by itself can be applied{}\n  type: candor run FILE, which stays and does the rest", list(.0))]
+    InUserSpace(Vec<InUserSpace>),
     /// A job was refused.
-    #[error("The kernel did not take a can-gw job of route {route:?}; nothing was left installed")]
+    #[error("The kernel did not take a can-gw job of route {route:?}")]
     Install {
         /// Which route.
         route: String,
         /// Why.
-        source: CangwError,
+        source: Refusal,
     },
     /// An interface was unplugged or deleted while the gateway started.
     #[error("Interface {interface} (bus {bus:?}) is gone: it was unplugged or deleted")]
@@ -141,12 +147,35 @@ pub enum GatewayError {
         /// What to do.
         advice: String,
     },
+    /// The user may not change can-gw jobs.
+    #[error(
+        "Changing can-gw jobs needs the capability CAP_NET_ADMIN in the initial user namespace (root in a container \
+         with a user namespace of its own does not have it); run it as root on the host: sudo candor …"
+    )]
+    MayNotChange,
+    /// A change that failed could not be taken back either.
+    #[error(
+        "What was begun could not be undone ({why}), so some can-gw jobs are those of before and some are new; candor \
+         knows them all: type candor apply FILE again, or candor down"
+    )]
+    NotUndone {
+        /// Why the change failed.
+        source: Box<Self>,
+        /// Why it could not be undone.
+        why: String,
+    },
     /// The user may not configure can-gw.
     #[error(
         "The kernel engine needs the capability CAP_NET_ADMIN in the initial user namespace; \
          run it as root (sudo candor run …), or use --engine read-write, which needs no privilege"
     )]
     NotPermitted,
+    /// The lists that say whose the jobs are cannot be read.
+    #[error(
+        "{path} cannot be read, so candor does not know which can-gw jobs are its own; run it as root: sudo candor …",
+        path = .0.path.display()
+    )]
+    OwnersUnknown(#[source] RunDirError),
     /// The kernel would write outside the frame, or is not known not to.
     #[error(
         "Route {route:?} has a CRC8 with positions from the end, which kernel {kernel} may compute outside the frame \
@@ -159,6 +188,12 @@ pub enum GatewayError {
         /// The release.
         kernel: String,
     },
+    /// A job could not be deleted.
+    #[error("A can-gw job could not be deleted")]
+    Delete(#[source] CangwError),
+    /// Somebody else changed jobs in the meantime.
+    #[error("Somebody else changes can-gw jobs at the same time, so they are not what they should be; try again")]
+    Disturbed,
     /// Jobs could not be removed.
     #[error("The can-gw jobs of route {route:?} could not be removed; the next candor run will do it")]
     Remove {
@@ -197,12 +232,95 @@ pub enum GatewayError {
         /// Why.
         source: io::Error,
     },
+    /// A uid of a route belongs to somebody else's job, which the kernel would change instead of adding one.
+    #[error(
+        "Route {route:?} has the uid {uid:08X}, which a job of {} has; can-gw would change that one: take another \
+         uid, or remove that job{}",
+        .by.as_ref().map_or_else(|| "somebody else".to_owned(), ToString::to_string),
+        if .by.is_none() { " (candor apply --prune does)" } else { "" }
+    )]
+    UidTaken {
+        /// Which route.
+        route: String,
+        /// The uid.
+        uid: u32,
+        /// Whose job; `None` if it is not candor's.
+        by: Option<Owner>,
+    },
+    /// Two jobs of a gateway have the same uid.
+    #[error(
+        "{} the uid {uid:08X}, but can-gw has room for one job of a uid: the later would become the earlier; give each \
+         its own, and say which frames (frames = \"classic\" or \"fd\") and one `match`",
+        if first == second { format!("Route {first:?} needs several can-gw jobs with") }
+        else { format!("Routes {first:?} and {second:?} both have") }
+    )]
+    UidTwice {
+        /// The uid.
+        uid: std::num::NonZeroU32,
+        /// The route of one.
+        first: String,
+        /// The route of the other.
+        second: String,
+    },
+    /// A change failed, and everything is as it was.
+    #[error("Nothing was changed{}", recreated(*created, *lost))]
+    Undone {
+        /// Why it failed.
+        source: Box<Self>,
+        /// Jobs that had been deleted and were added again.
+        created: usize,
+        /// Jobs whose interface has gone in the meantime.
+        lost: usize,
+    },
+    /// Frames would be forwarded twice.
+    #[error(
+        "can-gw already has {} equal to what {} would add, made by somebody else: every frame would be forwarded twice; \
+         --adopt takes {} over, --prune removes all that is not candor's",
+        if .routes.len() == 1 { "a job" } else { "jobs" },
+        quoted(routes),
+        if .routes.len() == 1 { "it" } else { "them" }
+    )]
+    WouldDouble {
+        /// The routes that would be doubled.
+        routes: Vec<String>,
+    },
     /// A thread of the engine panicked: a bug.
     #[error("The thread of interface {interface} panicked; this is a bug in candor")]
     ThreadPanicked {
         /// Which interface.
         interface: String,
     },
+}
+
+/// A route that only a process can run, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InUserSpace {
+    /// Its name.
+    pub route: String,
+    /// What follows "in user space, because".
+    pub because: String,
+}
+
+fn list(routes: &[InUserSpace]) -> String {
+    routes.iter().map(|one| format!("\n  route {:?} runs in user space, because {}", one.route, one.because)).collect()
+}
+
+fn quoted(routes: &[String]) -> String {
+    let names: Vec<_> = routes.iter().map(|route| format!("{route:?}")).collect();
+    format!("{} {}", if routes.len() == 1 { "route" } else { "routes" }, names.join(", "))
+}
+
+fn recreated(created: usize, lost: usize) -> String {
+    let created = match created {
+        0 => String::new(),
+        1 => "; 1 job had been deleted and was added again, so its counters begin anew".into(),
+        jobs => format!("; {jobs} jobs had been deleted and were added again, so their counters begin anew"),
+    };
+    let lost = match lost {
+        0 => String::new(),
+        jobs => format!("; {jobs} of before cannot come back, because an interface has gone in the meantime"),
+    };
+    created + &lost
 }
 
 /// A file or folder of the run directory that cannot be used.

@@ -1,6 +1,6 @@
 //! One front for both engines, which run side by side if a plan leaves that to candor.
 
-mod place;
+pub(crate) mod place;
 
 use std::time::{Duration, Instant};
 

@@ -22,12 +22,15 @@ mod kernel;
 mod notice;
 mod preflight;
 mod read_write;
+pub mod reconcile;
+mod refusal;
 mod run_dir;
 
 pub use counters::RouteCounters;
 pub use ended::Ended;
-pub use error::{GatewayError, RunDirError};
+pub use error::{GatewayError, InUserSpace, RunDirError};
 pub use gateway::Gateway;
 pub use kernel::{TrialError, relative_crc8_by_trial};
 pub use notice::Notice;
+pub use refusal::{Cause, Refusal};
 pub use run_dir::{Owner, Since};

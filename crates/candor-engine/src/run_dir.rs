@@ -86,6 +86,16 @@ impl RunDir {
         Self::look_into(possible_paths(), tell)
     }
 
+    /// Looks where `candor apply` keeps its lists; `None` if nothing was ever there.
+    pub(crate) fn look_where_applied(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
+        let path = configured_path().unwrap_or_else(|| DEFAULT_PATH.into());
+        let mut look = Self::look_into(vec![path], tell)?;
+        match look.denied.pop() {
+            Some(error) => Err(GatewayError::OwnersUnknown(error)),
+            None => Ok(look.open.pop()),
+        }
+    }
+
     fn look_into(paths: Vec<PathBuf>, tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
         let mut look = Look::default();
         for path in paths {

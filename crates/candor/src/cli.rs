@@ -1,5 +1,9 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
+mod state;
+
+pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -25,6 +29,10 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Import(ImportCommand),
     Run(RunArgs),
+    Plan(PlanArgs),
+    Apply(ApplyArgs),
+    Status(StatusArgs),
+    Down(DownArgs),
     Show(ShowArgs),
     Tester(TesterArgs),
     Report(ReportArgs),
@@ -134,6 +142,8 @@ pub(crate) struct RunArgs {
     /// Run this engine instead of the one that the file names.
     #[arg(long)]
     pub(crate) engine: Option<EngineArg>,
+    #[command(flatten)]
+    pub(crate) netns: NetnsArgs,
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,

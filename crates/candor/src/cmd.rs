@@ -1,14 +1,18 @@
 //! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
 
+pub(crate) mod apply;
 pub(crate) mod check;
+pub(crate) mod down;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod guest;
 pub(crate) mod import;
 pub(crate) mod lab;
+pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;
+pub(crate) mod status;
 pub(crate) mod tester;
 
 use crate::exit::Exit;

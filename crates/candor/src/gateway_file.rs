@@ -76,6 +76,15 @@ pub(crate) fn read_bytes(path: &Path, most: usize) -> Result<(String, Vec<u8>), 
     }
 }
 
+/// The name under which what was applied from a file is known: its full path, also after it has been removed.
+pub(crate) fn identity(path: &Path) -> String {
+    if path.as_os_str() == "-" {
+        return "-".into();
+    }
+    let full = std::fs::canonicalize(path).or_else(|_missing| std::path::absolute(path));
+    full.as_deref().unwrap_or(path).display().to_string()
+}
+
 /// How many of what: `5 errors, 1 warning`. That there are more is a line, but no finding of its own.
 pub(crate) fn tally(findings: &[Diagnostic]) -> String {
     let is_more = |finding: &Diagnostic| [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&finding.code);

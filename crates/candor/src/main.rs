@@ -5,6 +5,7 @@ mod cli;
 mod cmd;
 mod exit;
 mod gateway_file;
+mod netns;
 mod render;
 
 use std::process::ExitCode;
@@ -24,6 +25,10 @@ fn main() -> ExitCode {
         Command::Explain(args) => cmd::explain::run(&args),
         Command::Import(command) => cmd::import::run(&command),
         Command::Run(args) => cmd::run::run(&args),
+        Command::Plan(args) => cmd::plan::run(&args),
+        Command::Apply(args) => cmd::apply::run(&args),
+        Command::Status(args) => cmd::status::run(&args),
+        Command::Down(args) => cmd::down::run(&args),
         Command::Show(args) => cmd::show::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Report(args) => cmd::report::run(&args),

@@ -1,6 +1,8 @@
 //! What people and programs read. Output that nobody reads any more ends the command quietly.
 
 mod diagnostics;
+pub(crate) mod job;
+pub(crate) mod time;
 
 pub(crate) use diagnostics::{Source, json, text};
 

@@ -36,14 +36,18 @@ pub(super) fn place(
 
 /// In user space a frame makes one hop. The kernel would let it make as many as the module was loaded for, so what a file
 /// means would depend on who runs which route. A route that is to make more says so, and then only the kernel can run it.
-fn one_hop(jobs: &mut [Job], placement: &Placement) {
+pub(crate) fn one_hop(jobs: &mut [Job], placement: &Placement) {
     for job in jobs.iter_mut().filter(|job| placement.side(job.route) == Side::Kernel) {
         job.hop_limit.get_or_insert(1);
     }
 }
 
 /// What is said to somebody whose route cannot run; the outer error is why it cannot be said.
-fn refusal(plan: &Plan, refused: Unplaceable, kernel: KernelAbilities) -> Result<GatewayError, GatewayError> {
+pub(crate) fn refusal(
+    plan: &Plan,
+    refused: Unplaceable,
+    kernel: KernelAbilities,
+) -> Result<GatewayError, GatewayError> {
     let route = plan.route(refused.route);
     let name = route.name.clone();
     let limit = route.hop_limit.unwrap_or_default();

@@ -3,6 +3,7 @@
 use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
 use candor_netlink::client::{Client, NetlinkError};
 
+use crate::refusal::Refusal;
 use crate::run_dir::Entry;
 
 /// Owns jobs in the kernel. Dropping removes them, so an error or a panic half-way leaves nothing.
@@ -32,10 +33,19 @@ impl Installed {
     }
 
     /// Adds a job in front of those that are owned.
-    pub(super) fn add(&mut self, job: &CangwJob) -> Result<(), CangwError> {
-        cangw::add(&mut self.client, job)?;
-        self.jobs.insert(0, *job);
-        Ok(())
+    pub(super) fn add(&mut self, job: &CangwJob) -> Result<(), Refusal> {
+        match cangw::add(&mut self.client, job) {
+            Ok(()) => {
+                self.jobs.insert(0, *job);
+                Ok(())
+            }
+            Err(error) => Err(self.explain(job, error)),
+        }
+    }
+
+    /// Looks for the causes of a refusal.
+    pub(super) fn explain(&mut self, job: &CangwJob, error: CangwError) -> Refusal {
+        Refusal::explain(&mut self.client, job, error)
     }
 
     /// Removes a job that a dead process left.

@@ -75,11 +75,15 @@ impl KernelGateway {
         }
         to_add.sort_unstable();
         for &at in to_add.iter().rev() {
-            match self.installed.put_back(at, &self.now(at, interfaces)) {
+            let job = self.now(at, interfaces);
+            match self.installed.put_back(at, &job) {
                 Ok(()) => self.followed[at].restart(),
                 // Gone again already: the next look finds it missing.
                 Err(CangwError::NoSuchInterface | CangwError::ModuleMissing) => return Ok(()),
-                Err(source) => return Err(GatewayError::Install { route: self.route(plan, at), source }),
+                Err(error) => {
+                    let source = self.installed.explain(&job, error);
+                    return Err(GatewayError::Install { route: self.route(plan, at), source });
+                }
             }
         }
         Ok(())

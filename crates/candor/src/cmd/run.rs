@@ -13,6 +13,7 @@ use crate::cli::{EngineArg, RunArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::GatewayFile;
+use crate::netns;
 use crate::render;
 use output::Output;
 use report::{Moment, Report};
@@ -22,6 +23,7 @@ use report::{Moment, Report};
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
+    netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
     let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));

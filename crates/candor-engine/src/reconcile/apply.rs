@@ -1,0 +1,215 @@
+//! Making the kernel what a gateway file says, or leaving it as it was.
+//!
+//! Before the first request the run directory says what is about to be: the jobs before and after, and which equal ones
+//! are somebody else's. So also an apply that is killed half-way leaves nothing that the next one does not know.
+
+use candor_core::plan::Plan;
+use candor_netlink::cangw::{self, CangwError, ExactJob};
+use candor_netlink::client::Client;
+
+use super::difference::{Difference, Names};
+use super::owners::Owners;
+use super::target::{Intent, Target};
+use super::{Fate, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::refusal::Refusal;
+use crate::run_dir::{Change, Instance, Owner, RunDir, Since};
+
+/// How often the way back is tried when somebody else changes jobs at the same time.
+const UNDO_ATTEMPTS: usize = 3;
+
+/// What [`apply`] has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// What was different before.
+    pub difference: Difference,
+    /// Jobs of processes that had died and that are in the kernel no more, or belong to the file now.
+    pub leftovers: usize,
+}
+
+/// Compares a gateway file with the kernel. Changes nothing.
+///
+/// # Errors
+/// [`GatewayError`] if the file cannot be applied, or if this user may not know whose the jobs are.
+pub fn plan(
+    plan: &Plan,
+    file: &str,
+    foreign: Foreign,
+    tell: &mut dyn FnMut(Notice),
+) -> Result<Difference, GatewayError> {
+    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let target = Target::of(&mut client, plan, Intent::Compare, tell)?;
+    let run_dir = RunDir::look_where_applied(tell)?;
+    let owner = Owner::Applied { file: file.to_owned() };
+    let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
+    compared.difference(&mut client, &target)
+}
+
+/// Makes the kernel what a gateway file says. If that fails, it is what it was.
+///
+/// # Errors
+/// [`GatewayError`] with what was refused and whether all is as it was.
+pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Notice)) -> Result<Applied, GatewayError> {
+    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let target = Target::of(&mut client, plan, Intent::Apply, tell)?;
+    let mut run_dir = RunDir::open(tell)?;
+    let owner = Owner::Applied { file: file.to_owned() };
+    run_dir.refuse_twins(&target.jobs, Some(&owner))?;
+    if let Some((route, other)) = run_dir.first_circle(&target.jobs, Some(&owner)) {
+        tell(Notice::MayCircle { route, other });
+    }
+    let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target, foreign)?;
+    compared.refuse(&target)?;
+    let difference = compared.difference(&mut client, &target)?;
+    let leftovers = run_dir.dead().iter().map(|dead| dead.kernel_jobs().count()).sum();
+
+    let earlier = run_dir.applied().find(|instance| instance.owner == owner).cloned();
+    let since = match &earlier {
+        Some(earlier) if difference.is_none() => earlier.since,
+        _ => Since::now()?,
+    };
+    let wanted = Instance { owner: owner.clone(), since, jobs: target.jobs.clone(), change: None };
+    if !compared.found.steps.is_empty() {
+        let begun = Instance { change: Some(compared.change(&target)), ..wanted.clone() };
+        run_dir.keep_applied(begun)?;
+        let undo = Undo::new(&compared.situation(&target), &compared.found);
+        let outcome = follow(&mut client, &compared.found.steps, &target)
+            .and_then(|()| is_as_wanted(&mut client, &target, &undo));
+        if let Err(error) = outcome {
+            let error = undone(&mut client, &undo, error);
+            if !matches!(error, GatewayError::NotUndone { .. }) {
+                // Nothing has changed after all.
+                let nothing = Instance { jobs: Vec::new(), ..wanted };
+                run_dir.keep_applied(earlier.unwrap_or(nothing))?;
+            }
+            return Err(error);
+        }
+    }
+    run_dir.keep_applied(wanted)?;
+    run_dir.forget_dead()?;
+    Ok(Applied { difference, leftovers })
+}
+
+/// The lists of the kernel and of the run directory, compared with the target.
+struct Compared {
+    present: Vec<ExactJob>,
+    owners: Owners,
+    foreign: Foreign,
+    found: Reconciliation,
+}
+
+impl Compared {
+    fn of(
+        client: &mut Client,
+        run_dir: Option<&RunDir>,
+        owner: &Owner,
+        target: &Target,
+        foreign: Foreign,
+    ) -> Result<Self, GatewayError> {
+        let present = super::list(client)?;
+        let owners = Owners::of(run_dir, Some(owner), &present);
+        let mut compared = Self { present, owners, foreign, found: Reconciliation::default() };
+        compared.found = reconcile(&compared.situation(target));
+        Ok(compared)
+    }
+
+    fn situation<'a>(&'a self, target: &'a Target) -> Situation<'a> {
+        let (present, owned, others) = (&self.present, &self.owners.owned, &self.owners.others);
+        Situation { wanted: &target.wanted, present, owned, others, foreign: self.foreign }
+    }
+
+    fn difference(&self, client: &mut Client, target: &Target) -> Result<Difference, GatewayError> {
+        let names = Names::read(client)?;
+        Ok(Difference::new(target, &self.situation(target), &self.found, &self.owners, &names))
+    }
+
+    /// What would do harm is not begun.
+    fn refuse(&self, target: &Target) -> Result<(), GatewayError> {
+        if let Some(&(wanted, holder)) = self.found.uid_taken.first() {
+            let uid = target.wanted[wanted].job().uid;
+            let by = self.owners.route(&self.present[holder]).map(|(_, owner)| owner.clone());
+            return Err(GatewayError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by });
+        }
+        let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
+        let is_new = |wanted: &usize| matches!(self.found.fates[*wanted], Fate::Added);
+        let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
+        doubled.sort_unstable();
+        let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();
+        routes.dedup();
+        if routes.is_empty() { Ok(()) } else { Err(GatewayError::WouldDouble { routes }) }
+    }
+
+    /// What the run directory is to know in the middle of it all.
+    fn change(&self, target: &Target) -> Change {
+        let undo = Undo::new(&self.situation(target), &self.found);
+        let mine = |job: &&ExactJob| {
+            let ours = self.owners.mine.iter().map(|owned| &owned.job).chain(&target.wanted);
+            ours.into_iter().any(|own| own.is_same_job(job))
+        };
+        let strangers = undo.strangers().iter().filter(mine).cloned().collect();
+        Change { before: self.owners.mine.clone(), strangers }
+    }
+}
+
+/// Asks the kernel for one step after the other.
+fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), GatewayError> {
+    for step in steps {
+        follow_one(client, step).map_err(|(job, source)| {
+            let route = target.jobs.iter().find(|owned| owned.job.is_same_job(job)).map(|owned| owned.route.clone());
+            match route {
+                Some(route) => GatewayError::Install { route, source: Refusal::explain(client, job.job(), source) },
+                None => GatewayError::Delete(source),
+            }
+        })?;
+    }
+    Ok(())
+}
+
+fn follow_one<'a>(client: &mut Client, step: &'a Step) -> Result<(), (&'a ExactJob, CangwError)> {
+    let (job, outcome) = match step {
+        Step::Add(job) | Step::Change(job) => (job, cangw::add_exact(client, job)),
+        Step::Delete(job) => match cangw::delete_exact(client, job) {
+            // Somebody was faster.
+            Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => (job, Ok(())),
+            outcome => (job, outcome),
+        },
+    };
+    outcome.map_err(|error| (job, error))
+}
+
+/// Looks at what has become of it: others change jobs, too, and the kernel says nothing.
+fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(), GatewayError> {
+    let present = super::list(client)?;
+    let owned = undo.ours(&present);
+    let (others, foreign) = (undo.strangers(), Foreign::default());
+    let situation = Situation { wanted: &target.wanted, present: &present, owned: &owned, others, foreign };
+    if reconcile(&situation).steps.is_empty() { Ok(()) } else { Err(GatewayError::Disturbed) }
+}
+
+/// Leads back to what was before, and says how that went.
+fn undone(client: &mut Client, undo: &Undo, error: GatewayError) -> GatewayError {
+    let (mut created, mut lost) = (0, 0);
+    for _attempt in 0..UNDO_ATTEMPTS {
+        let steps = match super::list(client) {
+            Ok(present) => undo.steps(&present),
+            Err(why) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
+        };
+        lost = 0;
+        if steps.is_empty() {
+            return GatewayError::Undone { source: Box::new(error), created, lost };
+        }
+        for step in &steps {
+            match follow_one(client, step) {
+                Ok(()) => created += usize::from(matches!(step, Step::Add(_))),
+                // The interface went away, and took the job along that was here before.
+                Err((_, CangwError::NoSuchInterface)) => lost += 1,
+                Err((_, why)) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
+            }
+        }
+    }
+    if lost > 0 {
+        return GatewayError::Undone { source: Box::new(error), created, lost };
+    }
+    GatewayError::NotUndone { source: Box::new(error), why: GatewayError::Disturbed.to_string() }
+}

@@ -1,0 +1,75 @@
+//! Taking out what was applied.
+
+use candor_netlink::cangw::{self, CangwError};
+use candor_netlink::client::Client;
+
+use super::owners::claim;
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::run_dir::{Instance, Owner, RunDir};
+
+/// What [`down`] has done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Down {
+    /// Whose jobs, in the order in which they were dealt with.
+    pub owners: Vec<(Owner, DownCount)>,
+    /// Files that are still applied, if only one was to be taken out.
+    pub others: Vec<String>,
+}
+
+/// What became of the jobs of one owner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DownCount {
+    /// Jobs that were taken out of the kernel.
+    pub removed: usize,
+    /// Jobs that were no longer there.
+    pub missing: usize,
+}
+
+/// Takes out what was applied from a file, or all that was applied and all that dead processes left.
+///
+/// # Errors
+/// [`GatewayError`] if a job could not be removed; what is left is still known.
+pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, GatewayError> {
+    let Some(mut run_dir) = RunDir::look_where_applied(tell)? else { return Ok(Down::default()) };
+    let is_meant = |owner: &Owner| match (owner, file) {
+        (Owner::Applied { file }, Some(wanted)) => file == wanted,
+        (Owner::Applied { .. }, None) => true,
+        (Owner::Process { .. }, _) => false,
+    };
+    let meant: Vec<_> = run_dir.applied().filter(|instance| is_meant(&instance.owner)).cloned().collect();
+    let mut done = Down::default();
+    let mut client = Client::open().map_err(GatewayError::Links)?;
+    for instance in meant {
+        let count = remove(&mut client, &instance)?;
+        let owner = instance.owner.clone();
+        run_dir.keep_applied(Instance { jobs: Vec::new(), change: None, ..instance })?;
+        done.owners.push((owner, count));
+    }
+    if file.is_none() {
+        for dead in run_dir.dead().to_vec() {
+            done.owners.push((dead.owner.clone(), remove(&mut client, &dead)?));
+        }
+        run_dir.forget_dead()?;
+    }
+    done.others = run_dir.applied().map(|instance| instance.owner.to_string()).collect();
+    Ok(done)
+}
+
+fn remove(client: &mut Client, instance: &Instance) -> Result<DownCount, GatewayError> {
+    let present = match super::list(client) {
+        // A module takes its jobs along.
+        Err(GatewayError::CangwMissing) => Vec::new(),
+        listed => listed?,
+    };
+    let mut count = DownCount::default();
+    for owned in claim(instance, &present).iter().rev() {
+        match cangw::delete_exact(client, &owned.job) {
+            Ok(()) => count.removed += 1,
+            Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => count.missing += 1,
+            Err(CangwError::NotPermitted) => return Err(GatewayError::MayNotChange),
+            Err(error) => return Err(GatewayError::Delete(error)),
+        }
+    }
+    Ok(count)
+}

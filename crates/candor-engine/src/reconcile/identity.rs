@@ -1,0 +1,102 @@
+//! What the kernel compares when it looks for a job, and which jobs can see the same frame one after the other.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use candor_core::filter::ReceiveList;
+use candor_core::frame::FrameFormat;
+use candor_core::rule::{Checksums, Modifications};
+use candor_io::can::InterfaceIndex;
+use candor_netlink::cangw::{CangwJob, ExactJob};
+
+/// What the kernel compares when it looks for a job to delete: all bytes, or with a uid all but the modifications and
+/// checksums.
+///
+/// # Source
+/// `cgw_remove_job()` in `net/can/gw.c`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity<'a>(Cow<'a, [u8]>);
+
+impl<'a> Identity<'a> {
+    pub(super) fn of(exact: &'a ExactJob) -> Self {
+        let job = exact.job();
+        if job.uid == 0 {
+            return Self(exact.bytes().into());
+        }
+        let (modifications, checksums) = (Modifications::NONE, Checksums::NONE);
+        Self(CangwJob { modifications, checksums, ..*job }.to_bytes().into())
+    }
+}
+
+/// How many there are of each job.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts(BTreeMap<Vec<u8>, usize>);
+
+impl Counts {
+    pub(super) fn of(identities: &[Identity<'_>]) -> Self {
+        let mut counts = BTreeMap::new();
+        for identity in identities {
+            *counts.entry(identity.0.to_vec()).or_default() += 1;
+        }
+        Self(counts)
+    }
+
+    pub(super) fn of_jobs<'a>(jobs: impl IntoIterator<Item = &'a ExactJob>) -> Self {
+        let identities: Vec<_> = jobs.into_iter().map(Identity::of).collect();
+        Self::of(&identities)
+    }
+
+    /// Takes one away, if there is one.
+    pub(super) fn take(&mut self, identity: &Identity<'_>) -> bool {
+        let Some(count) = self.0.get_mut(&*identity.0).filter(|count| **count > 0) else { return false };
+        *count -= 1;
+        true
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        for (identity, count) in &other.0 {
+            *self.0.entry(identity.clone()).or_default() += count;
+        }
+    }
+
+    /// Of each not more than there.
+    pub(super) fn at_most(&self, other: &Self) -> Self {
+        self.with(other, usize::min)
+    }
+
+    /// What is left of each when the others are gone.
+    pub(super) fn without(&self, other: &Self) -> Self {
+        self.with(other, usize::saturating_sub)
+    }
+
+    fn with(&self, other: &Self, count: impl Fn(usize, usize) -> usize) -> Self {
+        let of = |(identity, mine): (&Vec<u8>, &usize)| {
+            let theirs = other.0.get(identity).copied().unwrap_or_default();
+            (identity.clone(), count(*mine, theirs))
+        };
+        Self(self.0.iter().map(of).collect())
+    }
+}
+
+/// Jobs that the kernel offers a frame one after the other. Between groups the order of adding makes no difference.
+///
+/// # Source
+/// `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Group {
+    source: InterfaceIndex,
+    list: ReceiveList,
+    /// In the list of single identifiers, which one.
+    identifier: u32,
+    is_fd: bool,
+}
+
+impl Group {
+    pub(super) fn of(exact: &ExactJob) -> Self {
+        let job = exact.job();
+        let normalised = job.filter.normalise();
+        let identifier = if normalised.list == ReceiveList::Exact { normalised.id } else { 0 };
+        let is_fd = job.flags.format() == FrameFormat::Fd;
+        Self { source: job.source, list: normalised.list, identifier, is_fd }
+    }
+}

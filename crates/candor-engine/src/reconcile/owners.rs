@@ -1,0 +1,131 @@
+//! Which of the kernel's jobs are whose, by the run directory.
+
+use std::collections::BTreeMap;
+
+use candor_core::placement::Side;
+use candor_netlink::cangw::ExactJob;
+
+use super::identity::{Counts, Identity};
+use crate::run_dir::{Instance, OwnedJob, Owner, RunDir};
+
+/// The owners as one of them sees them.
+#[derive(Debug, Default)]
+pub(super) struct Owners {
+    /// Its own jobs that are there.
+    pub(super) mine: Vec<OwnedJob>,
+    /// Its own, and those of processes that died, which nobody else will ask for.
+    pub(super) owned: Vec<ExactJob>,
+    /// Those of everybody else.
+    pub(super) others: Vec<ExactJob>,
+    /// Names of the routes of all of them, by job.
+    routes: BTreeMap<Vec<u8>, (String, Owner)>,
+}
+
+impl Owners {
+    /// As an owner sees them; `None` sees all as others.
+    pub(super) fn of(run_dir: Option<&RunDir>, me: Option<&Owner>, present: &[ExactJob]) -> Self {
+        let Some(run_dir) = run_dir else { return Self::default() };
+        let mut found = Self::default();
+        for instance in run_dir.alive().iter().chain(run_dir.applied()).chain(run_dir.dead()) {
+            for owned in instance.all_jobs() {
+                let name = || (owned.route.clone(), instance.owner.clone());
+                found.routes.entry(owned.job.bytes().to_vec()).or_insert_with(name);
+            }
+        }
+        let mine = run_dir.applied().find(|instance| Some(&instance.owner) == me);
+        found.mine = mine.map(|instance| claim(instance, present)).unwrap_or_default();
+        let mut owned: Vec<_> = found.mine.iter().map(|owned| owned.job.clone()).collect();
+        for dead in run_dir.dead() {
+            // Where two list the same job (one adopted it and died before it could say so), it is one job.
+            let mut known = Counts::of_jobs(&owned);
+            let jobs = dead.kernel_jobs().map(|owned| &owned.job);
+            let new: Vec<_> = jobs.filter(|job| !known.take(&Identity::of(job))).cloned().collect();
+            owned.extend(new);
+        }
+        found.owned = owned;
+        let others = run_dir.others(me).flat_map(|instance| claim(instance, present));
+        found.others = others.filter(|owned| owned.side == Side::Kernel).map(|owned| owned.job).collect();
+        found
+    }
+
+    /// Whose job this is or was, and of which route.
+    pub(super) fn route(&self, job: &ExactJob) -> Option<&(String, Owner)> {
+        self.routes.get(job.bytes())
+    }
+}
+
+/// The jobs of an owner that are in the kernel as far as can be told. After a change that was not ended these are some of
+/// those before and some of those after, but never those that were somebody else's already.
+pub(super) fn claim(instance: &Instance, present: &[ExactJob]) -> Vec<OwnedJob> {
+    let Some(change) = &instance.change else { return instance.kernel_jobs().cloned().collect() };
+    let mut free = Counts::of_jobs(present).without(&Counts::of_jobs(&change.strangers));
+    let mut also_before = Counts::of_jobs(instance.jobs.iter().map(|owned| &owned.job));
+    let before = change.before.iter().filter(|owned| !also_before.take(&Identity::of(&owned.job)));
+    let all: Vec<_> = instance.kernel_jobs().chain(before).collect();
+    all.into_iter().filter(|owned| free.take(&Identity::of(&owned.job))).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::filter::Filter;
+    use candor_core::frame::FrameFormat;
+    use candor_core::job::Job;
+    use candor_core::plan::BusIndex;
+    use candor_io::can::InterfaceIndex;
+    use candor_netlink::cangw::CangwJob;
+
+    use super::*;
+    use crate::run_dir::{Change, Since};
+
+    fn job(id: u32) -> ExactJob {
+        let index = |number| InterfaceIndex::new(number).unwrap();
+        let job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter { id, mask: 0x7FF });
+        CangwJob::new(&job, index(1), index(2)).into()
+    }
+
+    fn owned(ids: &[u32]) -> Vec<OwnedJob> {
+        let owned = |&id: &u32| OwnedJob {
+            route: format!("r{id}"),
+            from: "can0".into(),
+            to: "can1".into(),
+            side: Side::Kernel,
+            job: job(id),
+        };
+        ids.iter().map(owned).collect()
+    }
+
+    fn claimed(jobs: &[u32], change: Option<(&[u32], &[u32])>, present: &[u32]) -> Vec<u32> {
+        let change = change.map(|(before, strangers)| Change {
+            before: owned(before),
+            strangers: strangers.iter().copied().map(job).collect(),
+        });
+        let instance = Instance {
+            owner: Owner::Applied { file: "/a.toml".into() },
+            since: Since { unix_s: 0, boot_s: 0 },
+            jobs: owned(jobs),
+            change,
+        };
+        let present: Vec<_> = present.iter().copied().map(job).collect();
+        claim(&instance, &present).iter().map(|owned| owned.job.job().filter.id).collect()
+    }
+
+    #[test]
+    fn without_a_change_all_jobs_are_claimed() {
+        assert_eq!(claimed(&[1, 2], None, &[2]), [1, 2]);
+    }
+
+    #[test]
+    fn in_the_middle_of_a_change_both_sides_are_claimed_as_far_as_they_are_there() {
+        // 1 was to go and is still there, 3 was to come and is not there yet, 2 stays.
+        assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[2, 1, 9]), [2, 1]);
+        assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[3, 2]), [2, 3]);
+    }
+
+    #[test]
+    fn equal_jobs_of_somebody_else_are_not_claimed() {
+        // 3 was there by another hand before, and ours had not come yet.
+        assert!(claimed(&[3], Some((&[], &[3])), &[3]).is_empty());
+        assert_eq!(claimed(&[3], Some((&[], &[3])), &[3, 3]), [3]);
+        assert_eq!(claimed(&[3, 3], Some((&[3], &[])), &[3, 3, 3]), [3, 3]);
+    }
+}

@@ -1,0 +1,153 @@
+//! What runs now: the kernel's jobs with the names that candor knows for them.
+
+use std::path::PathBuf;
+
+use candor_core::placement::Side;
+use candor_io::can::InterfaceIndex;
+use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob};
+use candor_netlink::client::Client;
+
+use super::difference::Names;
+use super::identity::Identity;
+use super::owners::claim;
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::run_dir::{Instance, OwnedJob, Owner, RunDir, Since};
+
+/// All that runs in this network namespace, as far as this user may know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Those who have jobs: applied files first, then living processes, then dead ones.
+    pub owners: Vec<OwnerState>,
+    /// Jobs of the kernel that nobody of them has, newest first.
+    pub foreign: Vec<JobState>,
+    /// Lists of owners that this user may not read, so that jobs of candor may be among the foreign ones.
+    pub unreadable: Vec<PathBuf>,
+    /// Whether can-gw is there.
+    pub has_cangw: bool,
+}
+
+/// One of those who have jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnerState {
+    /// Who.
+    pub owner: Owner,
+    /// Whether it is a process that has ended without removing its jobs.
+    pub dead: bool,
+    /// Whether a change was begun and not ended.
+    pub unfinished: bool,
+    /// Since when.
+    pub since: Since,
+    /// In the order of the file.
+    pub jobs: Vec<JobState>,
+}
+
+/// One job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobState {
+    /// Its route; `None` for foreign jobs.
+    pub route: Option<String>,
+    /// Where frames come from.
+    pub from: End,
+    /// Where they go.
+    pub to: End,
+    /// The job with its counters, if the kernel has it.
+    pub job: CangwJob,
+    /// Where it runs.
+    pub side: Side,
+    /// Whether it is there; always true in user space.
+    pub present: bool,
+}
+
+/// An interface of a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct End {
+    /// Its name of now; `None` if it is gone.
+    pub name: Option<String>,
+    /// Its name when the job was made, if another one.
+    pub was: Option<String>,
+}
+
+/// Looks at everything, needs no privilege, and changes nothing.
+///
+/// # Errors
+/// [`GatewayError`] if the kernel does not answer.
+pub fn status(tell: &mut dyn FnMut(Notice)) -> Result<Status, GatewayError> {
+    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let look = RunDir::look(tell)?;
+    let present = match cangw::dump_exact(&mut client) {
+        Ok(present) => Some(present),
+        Err(CangwError::ModuleMissing) => None,
+        Err(error) => return Err(GatewayError::ListJobs(error)),
+    };
+    let has_cangw = present.as_ref().is_some_and(|present| !present.is_empty()) || super::has_cangw();
+    let names = Names::read(&mut client)?;
+    let mut left = Left(present.unwrap_or_default().into_iter().map(Some).collect());
+    let mut status = Status {
+        unreadable: look.denied.into_iter().map(|error| error.path).collect(),
+        has_cangw,
+        ..Status::default()
+    };
+    let applied = look.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
+    let alive = look.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
+    let dead = look.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
+    for (instance, dead) in applied.chain(alive).chain(dead) {
+        status.owners.push(left.state_of(instance, dead, &names));
+    }
+    status.foreign = left.0.into_iter().flatten().map(|exact| foreign(*exact.job(), &names)).collect();
+    Ok(status)
+}
+
+/// Jobs of the kernel's list that nobody has been found for yet.
+struct Left(Vec<Option<ExactJob>>);
+
+impl Left {
+    fn state_of(&mut self, instance: &Instance, dead: bool, names: &Names) -> OwnerState {
+        let present: Vec<_> = self.0.iter().flatten().cloned().collect();
+        let jobs = match &instance.change {
+            Some(_) => claim(instance, &present),
+            // What a process did itself has ended with it.
+            None => instance.jobs.iter().filter(|job| !dead || job.side == Side::Kernel).cloned().collect(),
+        };
+        OwnerState {
+            owner: instance.owner.clone(),
+            dead,
+            unfinished: instance.change.is_some(),
+            since: instance.since,
+            jobs: jobs.iter().map(|owned| self.job(owned, names)).collect(),
+        }
+    }
+
+    fn job(&mut self, owned: &OwnedJob, names: &Names) -> JobState {
+        let found = if owned.side == Side::Kernel { self.take(&owned.job) } else { None };
+        let present = found.is_some() || owned.side == Side::User;
+        let job = *found.as_ref().unwrap_or(&owned.job).job();
+        JobState {
+            route: Some(owned.route.clone()),
+            from: end(names, job.source, Some(&owned.from)),
+            to: end(names, job.destination, Some(&owned.to)),
+            job,
+            side: owned.side,
+            present,
+        }
+    }
+
+    /// Of equal jobs the oldest: who comes later adds a newer one.
+    fn take(&mut self, job: &ExactJob) -> Option<ExactJob> {
+        let identity = Identity::of(job);
+        let is_it = |other: &Option<ExactJob>| other.as_ref().is_some_and(|other| Identity::of(other) == identity);
+        let at = self.0.iter().rposition(is_it)?;
+        self.0[at].take()
+    }
+}
+
+fn foreign(job: CangwJob, names: &Names) -> JobState {
+    let (from, to) = (end(names, job.source, None), end(names, job.destination, None));
+    JobState { route: None, from, to, job, side: Side::Kernel, present: true }
+}
+
+fn end(names: &Names, index: InterfaceIndex, was: Option<&String>) -> End {
+    let name = names.known(index).map(str::to_owned);
+    let was = was.filter(|was| Some(*was) != name.as_ref()).cloned();
+    End { name, was }
+}

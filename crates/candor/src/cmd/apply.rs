@@ -1,0 +1,57 @@
+//! `candor apply`: makes the kernel what a gateway file says.
+
+use candor_engine::reconcile::{self, Applied, LineKind};
+use candor_io::signal::EndingSignals;
+
+use crate::cli::ApplyArgs;
+use crate::cmd::{Outcome, plan};
+use crate::exit::Exit;
+use crate::gateway_file::{GatewayFile, identity, plural};
+use crate::{netns, render};
+
+pub(crate) fn run(args: &ApplyArgs) -> Outcome {
+    netns::enter(&args.netns)?;
+    let file = GatewayFile::read(&args.file)?;
+    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    let mut notices = Vec::new();
+    let applied = {
+        // Ctrl-C waits until the kernel is one thing or the other.
+        let _held = EndingSignals::block()?;
+        reconcile::apply(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
+            render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));
+            notices.push(notice.to_string());
+        })?
+    };
+    let pruned = applied.difference.lines.iter().filter(|line| line.kind == LineKind::Prune).count();
+    if pruned > 0 {
+        let jobs = plural(pruned, "job");
+        render::err(&format!("warning: {jobs} that candor did not make WERE REMOVED (--prune): see the list\n"));
+    }
+    let name = file.source.name();
+    if args.json {
+        let mut value = plan::as_json(&applied.difference);
+        value["file"] = name.into();
+        value["leftovers_jobs"] = applied.leftovers.into();
+        value["notices"] = notices.into();
+        render::out(&format!("{value:#}\n"))?;
+    } else {
+        render::out(&(plan::text(&applied.difference) + &summary(&applied, name)))?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn summary(applied: &Applied, name: &str) -> String {
+    let Applied { difference, leftovers } = applied;
+    let kept = plan::kept(difference);
+    let died = match leftovers {
+        0 => String::new(),
+        jobs => format!("; {} of candor processes that died taken over or removed", plural(*jobs, "job")),
+    };
+    if difference.is_none() {
+        return format!("{name}: applied already, {} in the kernel{died}\n", plural(kept, "job"));
+    }
+    let mut parts = plan::parts(difference, ["added", "changed", "adopted", "removed", "pruned", "re-created"]);
+    parts.push(format!("{kept} unchanged"));
+    format!("{name}: applied: {}{died}; candor down {name} takes it out\n", parts.join(", "))
+}

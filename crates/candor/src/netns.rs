@@ -1,0 +1,126 @@
+//! `--netns`: working in another network namespace.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use candor_io::netns;
+
+use crate::cli::NetnsArgs;
+
+/// Where `ip netns` keeps its names.
+const NAMES: &str = "/run/netns";
+const EINVAL: i32 = 22;
+
+/// A namespace that cannot be entered.
+#[derive(Debug)]
+pub(crate) struct NetnsError {
+    which: Which,
+    known: Vec<String>,
+    source: io::Error,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Which {
+    Name(String),
+    Path(PathBuf),
+    Process(u32),
+}
+
+/// Enters the namespace that was asked for, if any. To be called before anything opens a socket or starts a thread.
+pub(crate) fn enter(args: &NetnsArgs) -> Result<(), NetnsError> {
+    let Some(text) = &args.which else { return Ok(()) };
+    let which = Which::parse(text);
+    let entered = File::open(which.path()).and_then(|namespace| netns::enter(&namespace));
+    entered.map_err(|source| NetnsError { which, known: names(), source })
+}
+
+impl Which {
+    /// A number is a process, a slash makes a path; whoever has a namespace with such a name gives its path.
+    fn parse(text: &str) -> Self {
+        match text.parse() {
+            Ok(pid) => Self::Process(pid),
+            Err(_) if text.contains('/') => Self::Path(text.into()),
+            Err(_) => Self::Name(text.to_owned()),
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        match self {
+            Self::Name(name) => Path::new(NAMES).join(name),
+            Self::Path(path) => path.clone(),
+            Self::Process(pid) => format!("/proc/{pid}/ns/net").into(),
+        }
+    }
+}
+
+fn names() -> Vec<String> {
+    let files = fs::read_dir(NAMES).into_iter().flatten().flatten();
+    let mut names: Vec<_> = files.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+impl fmt::Display for NetnsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missing = self.source.kind() == ErrorKind::NotFound;
+        match (&self.which, self.source.kind()) {
+            (_, ErrorKind::PermissionDenied) => write!(
+                f,
+                "Entering another network namespace needs the capability CAP_SYS_ADMIN; run it as root: sudo candor …"
+            ),
+            (Which::Name(name), _) if missing && self.known.is_empty() => {
+                write!(
+                    f,
+                    "There is no network namespace {name}, nor any other with a name; to make it: sudo ip netns add {name}"
+                )
+            }
+            (Which::Name(name), _) if missing => {
+                write!(f, "There is no network namespace {name}; there are {}", self.known.join(", "))
+            }
+            (Which::Process(pid), _) if missing => {
+                write!(f, "There is no process {pid} (for a namespace of that name: --netns {NAMES}/{pid})")
+            }
+            (which, _) if self.source.raw_os_error() == Some(EINVAL) => {
+                write!(f, "{} is no network namespace", which.path().display())
+            }
+            (which, _) => write!(f, "Cannot enter the network namespace {}", which.path().display()),
+        }
+    }
+}
+
+impl std::error::Error for NetnsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_processes_and_paths() {
+        assert_eq!(Which::parse("red"), Which::Name("red".into()));
+        assert_eq!(Which::parse("12"), Which::Process(12));
+        assert_eq!(Which::parse("./12"), Which::Path("./12".into()));
+        assert_eq!(Which::parse("red").path(), Path::new("/run/netns/red"));
+        assert_eq!(Which::parse("12").path(), Path::new("/proc/12/ns/net"));
+    }
+
+    #[test]
+    fn every_failure_has_words() {
+        let said = |text: &str, known: &[&str], source: io::Error| {
+            let known = known.iter().map(|&name| name.to_owned()).collect();
+            NetnsError { which: Which::parse(text), known, source }.to_string()
+        };
+        let missing = || io::Error::from(ErrorKind::NotFound);
+        assert!(said("red", &[], missing()).ends_with("sudo ip netns add red"));
+        assert!(said("red", &["blue", "green"], missing()).ends_with("there are blue, green"));
+        assert!(said("12", &[], missing()).starts_with("There is no process 12"));
+        assert!(said("red", &[], ErrorKind::PermissionDenied.into()).contains("CAP_SYS_ADMIN"));
+        assert_eq!(said("/a/b", &[], io::Error::from_raw_os_error(EINVAL)), "/a/b is no network namespace");
+        assert!(said("/a/b", &[], missing()).starts_with("Cannot enter the network namespace /a/b"));
+    }
+}
