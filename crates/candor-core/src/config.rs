@@ -16,7 +16,7 @@ mod check;
 mod parse;
 
 use crate::config::diagnostic::{Diagnostic, Findings};
-use crate::plan::Plan;
+use crate::plan::{Engine, Plan};
 
 /// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 5000 of them.
 pub const MAX_FILE_BYTES: usize = 1 << 20;
@@ -39,9 +39,17 @@ pub struct Loaded {
 /// Every mistake in the file, and the warnings too, in the order of the file. There is at least one of
 /// [`diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
 pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
+    load_for(bytes, None)
+}
+
+/// As [`load`], but for this engine, whatever the file says of it.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diagnostic>> {
     let text = parse::limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut findings = Findings::default();
-    let plan = parse::spec(text, &mut findings).and_then(|spec| check::plan(&spec, &mut findings));
+    let plan = parse::spec(text, &mut findings).and_then(|spec| check::plan(&spec, engine, &mut findings));
     match plan {
         Some(plan) if !findings.has_errors() => Ok(Loaded { plan, warnings: findings.into_sorted() }),
         _ => Err(findings.into_sorted()),

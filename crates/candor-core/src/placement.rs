@@ -56,7 +56,7 @@ pub enum Side {
 /// Why a route is in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Because {
-    /// The file says so: `engine = "read-write"`.
+    /// `engine = "read-write"`, or `--engine read-write`.
     Chosen,
     /// It looks at data bytes.
     Payload,
@@ -254,7 +254,7 @@ impl fmt::Display for Because {
     /// What follows "in user space, because".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Chosen => f.write_str("the file says so"),
+            Self::Chosen => f.write_str("the engine \"read-write\" was chosen"),
             Self::Payload => f.write_str("can-gw cannot look at data bytes"),
             Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
             Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),

@@ -141,12 +141,13 @@ impl Gateway {
     /// [`GatewayError`] if the gateway cannot go on: somebody deletes its jobs again and again, a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
+        let is_there = self.kernel.as_mut().map(KernelGateway::look).transpose()?;
         let (mut notices, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
         self.keep_announced(moved)?;
-        if let Some(kernel) = &mut self.kernel {
+        if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
             // Others know of the jobs before the first is added, as at the start.
             let is_announced = self.announced != Announced::Once;
-            notices.extend(kernel.check(&self.plan, &self.interfaces, is_announced, Instant::now())?);
+            notices.extend(kernel.mend(&self.plan, is_there, &self.interfaces, is_announced, Instant::now())?);
         }
         if let Some(user) = &mut self.user {
             notices.extend(user.check(&self.interfaces)?);

@@ -9,7 +9,9 @@
 mod change;
 mod decode;
 
-pub use change::{create_vcan, delete, set_can_bitrate, set_down, set_mtu, set_tx_queue_len, set_up};
+pub use change::{
+    create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_down, set_mtu, set_tx_queue_len, set_up,
+};
 
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;

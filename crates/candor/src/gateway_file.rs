@@ -6,6 +6,7 @@ use std::path::Path;
 
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::config::{self, Loaded, MAX_FILE_BYTES, code};
+use candor_core::plan::Engine;
 
 use crate::render::{self, Source};
 
@@ -43,8 +44,16 @@ impl GatewayFile {
     /// # Errors
     /// [`ReadError`] only if the bytes cannot be had. A wrong file is a value.
     pub(crate) fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::read_for(path, None)
+    }
+
+    /// Reads a file for this engine instead of the one that it names.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_for(path: &Path, engine: Option<Engine>) -> Result<Self, ReadError> {
         let (name, bytes) = read_bytes(path, MAX_FILE_BYTES)?;
-        Ok(Self { checked: config::load(&bytes), source: Source::new(name, &bytes) })
+        Ok(Self { checked: config::load_for(&bytes, engine), source: Source::new(name, &bytes) })
     }
 
     /// The gateway; if there is none, every finding has been written to standard error.

@@ -58,9 +58,9 @@ struct Checked {
     route: Option<Route>,
 }
 
-/// The gateway of a file; `None` unless everything could be proven.
-pub(super) fn plan(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
-    let engine = engine(spec, findings);
+/// The gateway of a file, for this engine or for that of the file; `None` unless everything could be proven.
+pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings) -> Option<Plan> {
+    let engine = engine(spec, findings).map(|written| instead.unwrap_or(written));
     let buses = buses::buses(&spec.buses, findings);
     let names = buses::BusNames::new(spec);
     let peers = peers::peers(spec, &names, findings);

@@ -22,23 +22,30 @@ use crate::preflight::Interfaces;
 const MODULE: &str = "/sys/module/can_gw";
 
 impl KernelGateway {
-    /// Looks whether all jobs are there that can be, and puts back the others, unless others do not know of them yet.
-    pub(crate) fn check(
+    /// Follows the counters and says of every job whether it is there; `None` without the module.
+    ///
+    /// To be called before the interfaces are looked at: a job that is missing although its interfaces are seen after it
+    /// has not gone with them.
+    pub(crate) fn look(&mut self) -> Result<Option<Vec<bool>>, GatewayError> {
+        match self.refresh() {
+            // Where no foreign routes are listed either, a missing module looks like an empty list.
+            Ok(is_there) if is_there.contains(&false) && !Path::new(MODULE).exists() => Ok(None),
+            Ok(is_there) => Ok(Some(is_there)),
+            Err(CangwError::ModuleMissing) => Ok(None),
+            Err(error) => Err(GatewayError::ListJobs(error)),
+        }
+    }
+
+    /// Puts back what can be of the jobs that were not there at the look, unless others do not know of them yet.
+    pub(crate) fn mend(
         &mut self,
         plan: &Plan,
+        is_there: Option<Vec<bool>>,
         interfaces: &Interfaces,
         is_announced: bool,
         now: Instant,
     ) -> Result<Vec<Notice>, GatewayError> {
-        let is_there = match self.refresh() {
-            Ok(is_there) => is_there,
-            Err(CangwError::ModuleMissing) => return Ok(self.wait_for_module()),
-            Err(error) => return Err(GatewayError::ListJobs(error)),
-        };
-        // Where no foreign routes are listed either, a missing module looks like an empty list.
-        if is_there.contains(&false) && !Path::new(MODULE).exists() {
-            return Ok(self.wait_for_module());
-        }
+        let Some(is_there) = is_there else { return Ok(self.wait_for_module()) };
         let was_unloaded = std::mem::take(&mut self.misses_module);
         let mut notices: Vec<_> = was_unloaded.then_some(Notice::CangwBack).into_iter().collect();
         let missing: Vec<_> = (0..is_there.len()).filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();

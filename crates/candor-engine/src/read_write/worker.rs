@@ -75,7 +75,12 @@ impl Drop for Nudge<'_> {
 fn send(shared: &Shared, to: BusIndex, frame: &Frame) -> io::Result<()> {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
-    shared.port(to).socket.send_now(&bytes[..len])
+    let socket = &shared.port(to).socket;
+    match socket.send_now(&bytes[..len]) {
+        // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by now.
+        Err(error) if error.kind() == ErrorKind::NetworkDown => socket.send_now(&bytes[..len]),
+        result => result,
+    }
 }
 
 /// Errors of `read()` after which it makes sense to read again.

@@ -11,6 +11,7 @@ use crate::client::{Client, NetlinkError};
 use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 
 const IFF_UP: u32 = 1;
+const VXCAN_INFO_PEER: u16 = 1;
 /// Bytes of `struct can_bittiming`: eight 32-bit numbers, the bit rate first.
 const BIT_TIMING_BYTES: usize = 32;
 
@@ -29,7 +30,37 @@ pub fn create_vcan(client: &mut Client, name: &str) -> Result<(), NetlinkError> 
     client.request(message)
 }
 
-/// Removes an interface. The kernel drops all can-gw jobs that use it.
+/// Makes two virtual CAN interfaces, each of which hears what the other one sends; both are down.
+///
+/// # Kernel
+/// Needs the module vxcan (`EOPNOTSUPP` without it), Linux 4.12.
+///
+/// # Errors
+/// `EEXIST` if a name is taken, or whatever else the kernel refuses with.
+pub fn create_vxcan(client: &mut Client, names: [&str; 2]) -> Result<(), NetlinkError> {
+    let mut message = MessageWriter::new(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
+    message.header(&[0; HEADER_BYTES]).text(IFLA_IFNAME, names[0]).nested(IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "vxcan").nested(IFLA_INFO_DATA, |data| {
+            data.nested(VXCAN_INFO_PEER, |peer| {
+                peer.header(&[0; HEADER_BYTES]).text(IFLA_IFNAME, names[1]);
+            });
+        });
+    });
+    client.request(message)
+}
+
+/// Gives an interface another name. It keeps its number, and can-gw its jobs.
+///
+/// # Errors
+/// `EBUSY` if the interface is up (before Linux 6.2), `EEXIST` if the name is taken, or whatever else the kernel refuses
+/// with.
+pub fn rename(client: &mut Client, index: InterfaceIndex, name: &str) -> Result<(), NetlinkError> {
+    let mut message = change(RTM_NEWLINK, index, 0, 0);
+    message.text(IFLA_IFNAME, name);
+    client.request(message)
+}
+
+/// Removes an interface, and the other one of a vxcan pair. The kernel drops all can-gw jobs that use it.
 ///
 /// # Errors
 /// `EOPNOTSUPP` for hardware, or whatever else the kernel refuses with.

@@ -24,7 +24,9 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
     netns::enter(&args.netns)?;
-    let file = GatewayFile::read(&args.file)?;
+    // What the engine of the file cannot do says nothing about the one that is asked for: whether that one can is seen at
+    // the start.
+    let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
     let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
     let plan = match args.engine {

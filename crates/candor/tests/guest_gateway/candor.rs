@@ -111,6 +111,13 @@ impl Candor {
         }
     }
 
+    /// The next notice, if one has come.
+    pub(crate) fn notice_now(&self) -> Option<String> {
+        let mut events = std::iter::from_fn(|| self.events.try_recv().ok());
+        let notice = events.find(|event| event["event"] == "notice")?;
+        Some(notice["text"].as_str().unwrap().to_owned())
+    }
+
     /// The death that no program can prepare for.
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();

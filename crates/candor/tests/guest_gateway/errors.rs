@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{CanSocket, Options};
+use candor_io::can::{CanSocket, InterfaceIndex, Options};
 use candor_io::signal::Signal;
 use candor_io::{guest, module};
+use candor_netlink::client::Client;
+use candor_netlink::link;
 
-use crate::candor::{Ended, Run, notices};
+use crate::candor::{Candor, Ended, Run, notices};
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const ENGINES: [&str; 2] = ["kernel", "read-write"];
@@ -64,6 +66,26 @@ fn missing_privilege() {
     // What the message offers is true.
     let candor = Run { uid: Some(NOBODY), ..run(&text, "read-write", run_dir.path()) }.start();
     assert!(candor.end(Signal::Terminate).status.success());
+    // What leaves it to candor finds out by itself.
+    let candor = Run { uid: Some(NOBODY), ..run(&text, "auto", run_dir.path()) }.start();
+    runs_in_user_space(candor, &right, &["CAP_NET_ADMIN", "run it as root"]);
+    let only_kernel = text + "keep-timestamp = true\n";
+    let ended = Run { uid: Some(NOBODY), ..run(&only_kernel, "auto", run_dir.path()) }.fails();
+    says(&ended, &["neither in the kernel", "CAP_NET_ADMIN", "nor in user space", "time stamp", "run it as root"]);
+    assert_eq!(jobs_between(&[&left, &right]), []);
+}
+
+/// All routes are in user space, which is told with these words, and a frame passes.
+fn runs_in_user_space(candor: Candor, right: &Bus, words: &[&str]) {
+    let said = notices(&candor.before_ready).into_iter().find(|text| text.contains("All routes run in user space"));
+    let said = said.unwrap_or_else(|| panic!("{:?}", candor.before_ready));
+    assert!(words.iter().all(|word| said.contains(word)), "{said}");
+    assert_eq!(candor.before_ready.iter().filter(|event| event["side"] == "kernel").count(), 0);
+    let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+    let left = link::by_name(&mut Client::open().unwrap(), "t-left").unwrap().unwrap().index;
+    send_on(left);
+    assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
+    assert!(candor.end(Signal::Terminate).status.success());
 }
 
 #[test]
@@ -71,9 +93,13 @@ fn a_missing_cangw_module() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let was_there = require_module_away();
     let Ok(file) = was_there else { return };
-    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
+    let (_left, right) = (Bus::new("left"), Bus::new("right"));
     let run_dir = tempfile::tempdir().unwrap();
     let ended = run(&gateway("t-right"), "kernel", run_dir.path()).fails();
+    let text = gateway("t-right");
+    runs_in_user_space(run(&text, "auto", run_dir.path()).start(), &right, &["not loaded", "sudo modprobe can-gw"]);
+    let only_kernel = run(&(text + "hop-limit = 2\n"), "auto", run_dir.path()).fails();
+    says(&only_kernel, &["neither in the kernel", "not loaded", "nor in user space", "hops", "sudo modprobe can-gw"]);
     if let Some(file) = file {
         guest::load_module(&std::fs::read(file).unwrap()).unwrap();
     }
@@ -176,7 +202,11 @@ fn a_hop_limit_beyond_that_of_the_module() {
 }
 
 fn send(bus: &Bus) {
-    let socket = CanSocket::open(bus.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    send_on(bus.index);
+}
+
+fn send_on(interface: InterfaceIndex) {
+    let socket = CanSocket::open(interface, &Options { filters: &[], ..Options::default() }).unwrap();
     let mut bytes = [0; CANFD_MTU];
     let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
     socket.write(&bytes[..len]).unwrap();

@@ -13,5 +13,8 @@ mod explained;
 mod forwarding;
 mod leftovers;
 mod moments;
+mod probe;
+mod replug;
 mod require;
+mod split;
 mod traffic;

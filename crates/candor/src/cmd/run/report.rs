@@ -149,6 +149,7 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
     let plan = gateway.plan();
     let (from, to) = (plan.bus(job.from), plan.bus(job.to));
     let filter = if job.filter == Filter::ALL { "all".to_owned() } else { format!("filter {}", job.filter) };
+    let payload = if job.payload.is_empty() { "" } else { ", by payload" };
     // The other engines have one place only.
     let place = match (plan.engine(), because(gateway, job.route)) {
         (Engine::Kernel | Engine::ReadWrite, _) => String::new(),
@@ -156,7 +157,7 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
         (Engine::Auto, Some(because)) => format!("; in user space, because {because}"),
     };
     format!(
-        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}{place}\n",
+        "route {:?}: {} ({}) -> {} ({}), {} frames, {filter}{payload}{place}\n",
         plan.route(job.route).name,
         from.name,
         from.interface,
