@@ -18,8 +18,8 @@ mod parse;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::plan::{Engine, Plan};
 
-/// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 5000 of them.
-pub const MAX_FILE_BYTES: usize = 1 << 20;
+/// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 40 000 of them.
+pub const MAX_FILE_BYTES: usize = 8 << 20;
 
 /// Lines beyond this many bytes are refused. The longest sensible line is a CRC8 table of 512 digits.
 pub const MAX_LINE_BYTES: usize = 4096;

@@ -15,7 +15,7 @@ mod cubes;
 pub use cubes::{Cube, Cubes};
 
 use crate::filter::{Filter, ReceiveList};
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use crate::ids::build::{Builder, Operation};
 
 /// How much work sets may take, so that no input takes forever: one step is one node looked at.
@@ -29,11 +29,11 @@ impl Effort {
         Self(steps)
     }
 
-    const fn step(&mut self) -> Result<(), TooComplex> {
-        self.steps(1)
-    }
-
-    const fn steps(&mut self, steps: u32) -> Result<(), TooComplex> {
+    /// Takes some steps.
+    ///
+    /// # Errors
+    /// [`TooComplex`] if no more so many are left.
+    pub const fn steps(&mut self, steps: u32) -> Result<(), TooComplex> {
         match self.0.checked_sub(steps) {
             Some(rest) => {
                 self.0 = rest;
@@ -71,16 +71,13 @@ impl IdRange {
     }
 }
 
-/// One for each bit, in both formats.
-const STEPS_OF_A_FILTER: u32 = 64;
-
 /// A part of a diagram: none or all of the frames, or a node.
 type Part = u32;
 const NONE: Part = 0;
 const ALL: Part = 1;
 
 /// A question: is this bit of `can_id` 0 or 1?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     /// Bit number, 31 to 0.
     bit: u8,
@@ -114,28 +111,9 @@ impl IdSet {
     /// The frames that a filter takes, as the kernel understands it; `None` if it is one for error message frames.
     #[must_use]
     pub fn of_filter(filter: Filter) -> Option<Self> {
-        let normal = filter.normalise();
-        if normal.list == ReceiveList::Error {
-            return None;
-        }
         let mut builder = Builder::default();
-        let says_format = normal.mask & CAN_EFF_FLAG != 0;
-        let is_extended = normal.id & CAN_EFF_FLAG != 0;
-        // Of the bits above 7FF an 11-bit frame has none set.
-        let has_high_bits = normal.id & normal.mask & CAN_EFF_MASK & !CAN_SFF_MASK != 0;
-        let standard = if says_format && is_extended || has_high_bits {
-            NONE
-        } else {
-            builder.chain(normal.id, normal.mask & (CAN_SFF_MASK | CAN_RTR_FLAG))
-        };
-        let extended = if says_format && !is_extended {
-            NONE
-        } else {
-            builder.chain(normal.id, normal.mask & (CAN_EFF_MASK | CAN_RTR_FLAG))
-        };
-        let root = builder.node(31, standard, extended);
-        let set = builder.finish(root);
-        Some(if normal.list == ReceiveList::Inverted { set.complement() } else { set })
+        let root = builder.filter(filter);
+        (filter.normalise().list != ReceiveList::Error).then(|| builder.finish(root))
     }
 
     /// The data frames of ranges, which may overlap.
@@ -159,19 +137,12 @@ impl IdSet {
     ///
     /// # Errors
     /// [`TooComplex`].
-    pub fn of_filters(filters: &[Filter], effort: &mut Effort) -> Result<Self, TooComplex> {
-        match filters {
-            [] => Ok(Self::none()),
-            [filter] => {
-                effort.steps(STEPS_OF_A_FILTER)?;
-                Ok(Self::of_filter(*filter).unwrap_or(Self::none()))
-            }
-            // In halves, so that no large set is walked through once for each filter.
-            many => {
-                let (one, other) = many.split_at(many.len() / 2);
-                Self::of_filters(one, effort)?.union(&Self::of_filters(other, effort)?, effort)
-            }
-        }
+    pub fn of_filters(mut filters: Vec<Filter>, effort: &mut Effort) -> Result<Self, TooComplex> {
+        // Neighbours have the most in common.
+        filters.sort_unstable_by_key(|filter| (filter.id & filter.mask, filter.mask));
+        let mut builder = Builder::default();
+        let root = builder.filters(&filters, effort)?;
+        Ok(builder.finish(root))
     }
 
     /// The frames of either set.

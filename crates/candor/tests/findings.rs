@@ -41,7 +41,7 @@ fn bytes_that_are_no_gateway_file() {
         ("cut-utf8", "# Motor und Getriebe, f\u{fc}r".as_bytes()[..24].to_vec()),
         ("utf16", "[bus.a]\n".encode_utf16().flat_map(u16::to_le_bytes).collect()),
         ("nul", b"[bus.a]\ninterface = \"can0\0\"\n\0\0\0\n".to_vec()),
-        ("large", vec![b'#'; 5_000_000]),
+        ("large", vec![b'#'; 9_000_000]),
         ("long-line", format!("# a comment\na = \"{}\"\n", "x".repeat(5000)).into_bytes()),
         ("deep-arrays", format!("a = {}", "[".repeat(4000)).into_bytes()),
         ("deep-keys", format!("{}b = 1", "a.".repeat(1000)).into_bytes()),

@@ -70,8 +70,7 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     let mut checks = Checks { buses: names, ids, limits, jobs_left: JobsLeft::Some(MAX_JOBS) };
     let mut routes = Vec::with_capacity(spec.routes.len());
     for (index, written) in spec.routes.iter().enumerate() {
-        let of_route = route::routes(written, &mut checks, findings);
-        routes.extend(of_route.into_iter().map(|route| Checked { spec: index, route }));
+        route::routes(index, written, &mut checks, findings, &mut routes);
     }
     route::names_are_unique(&spec.routes, findings);
     uid::are_unique(spec, &routes, findings);

@@ -3,6 +3,8 @@
 use crate::config::diagnostic::{Position, Severity};
 use crate::config::{MAX_FILE_BYTES, load};
 use crate::job;
+use crate::placement::{KernelAbilities, Placement};
+use crate::plan::{Incoming, Selection};
 
 /// Loads a file and checks everything that must hold whatever is in it: the body of the fuzz target `config_parse`,
 /// and what its corpus is replayed with.
@@ -13,11 +15,20 @@ pub fn hold(bytes: &[u8]) {
     let findings = match load(bytes) {
         Ok(loaded) => {
             let (plan, buses) = (&loaded.plan, loaded.plan.buses().len());
-            assert!(buses > 1, "a route needs two buses");
             for route in plan.routes() {
-                assert!(route.from != route.to && route.from.0 < buses && route.to.0 < buses, "ends of {}", route.name);
+                let may_return = route.incoming == Incoming::Allowed;
+                assert!(route.from != route.to || may_return, "{} leads back", route.name);
+                assert!(route.from.0 < buses && route.to.0 < buses, "ends of {}", route.name);
+                assert!(!route.selections.is_empty(), "{} takes nothing", route.name);
+                // All pairs of many would take long, and they come in no other way.
+                let some = &route.selections[..route.selections.len().min(64)];
+                for (at, one) in some.iter().enumerate() {
+                    assert!(some[at + 1..].iter().all(|other| are_apart(one, other)), "{one:?} of {}", route.name);
+                }
             }
             assert!(job::lower(plan).len() >= plan.routes().len(), "every route has a job");
+            let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
+            assert!(Placement::of(plan, newest).is_ok(), "some kernel and candor together can run it");
             assert!(loaded.warnings.iter().all(|finding| finding.severity == Severity::Warning));
             loaded.warnings
         }
@@ -40,4 +51,10 @@ pub fn hold(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// Whether no frame matches both.
+fn are_apart(one: &Selection, other: &Selection) -> bool {
+    let (one, other) = (one.filter.normalise(), other.filter.normalise());
+    (one.id ^ other.id) & one.mask & other.mask != 0
 }

@@ -116,7 +116,7 @@ pub struct RawFilterSpec {
     pub mask: Option<Spanned<String>>,
 }
 
-/// `[[route]]`.
+/// `[[route]]`. What few routes have is in boxes, because there may be many routes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteSpec {
     /// Its header.
@@ -140,7 +140,7 @@ pub struct RouteSpec {
     /// `payload`.
     pub payload: Option<Vec<Spanned<String>>>,
     /// `mux`.
-    pub mux: Option<MuxSpec>,
+    pub mux: Option<Box<MuxSpec>>,
     /// `both-ways`.
     pub both_ways: Option<Spanned<bool>>,
     /// `back-to-incoming`.
@@ -152,17 +152,17 @@ pub struct RouteSpec {
     /// `to-id`.
     pub to_id: Option<Spanned<String>>,
     /// `and`.
-    pub and: Option<OperandSpec>,
+    pub and: Option<Box<OperandSpec>>,
     /// `or`.
-    pub or: Option<OperandSpec>,
+    pub or: Option<Box<OperandSpec>>,
     /// `xor`.
-    pub xor: Option<OperandSpec>,
+    pub xor: Option<Box<OperandSpec>>,
     /// `set`.
-    pub set: Option<OperandSpec>,
+    pub set: Option<Box<OperandSpec>>,
     /// `checksum-xor`.
-    pub checksum_xor: Option<XorSpec>,
+    pub checksum_xor: Option<Box<XorSpec>>,
     /// `checksum-crc8`.
-    pub checksum_crc8: Option<Crc8Spec>,
+    pub checksum_crc8: Option<Box<Crc8Spec>>,
     /// `echo`.
     pub echo: Option<Spanned<bool>>,
     /// `hop-limit`.

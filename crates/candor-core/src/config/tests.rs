@@ -1,3 +1,5 @@
+mod routes;
+
 use proptest::prelude::*;
 
 use super::diagnostic::{Diagnostic, Position, Severity};
@@ -5,13 +7,18 @@ use super::*;
 use crate::frame::FrameFormat;
 use crate::plan::{Engine, Formats, Selection};
 
-const EXAMPLES: [&str; 8] = [
+const EXAMPLES: [&str; 13] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
     include_str!("../../../../examples/03-modify.toml"),
     include_str!("../../../../examples/04-checksum.toml"),
     include_str!("../../../../examples/05-fd.toml"),
     include_str!("../../../../examples/06-both-ways.toml"),
+    include_str!("../../../../examples/07-lists.toml"),
+    include_str!("../../../../examples/08-other-identifiers.toml"),
+    include_str!("../../../../examples/09-payload.toml"),
+    include_str!("../../../../examples/10-classic-and-fd.toml"),
+    include_str!("../../../../examples/11-default-deny.toml"),
     include_str!("../../../../examples/kvaser-kernel.toml"),
     include_str!("../../../../examples/kvaser-read-write.toml"),
 ];
@@ -213,7 +220,9 @@ fn files_of_other_systems_are_read() {
 fn hostile_files_are_refused_at_once() {
     let kib = |kib: usize, part: &str| part.repeat(kib * 1024 / part.len());
     let cases = [
-        (kib(5 * 1024, "# comment\n"), code::FILE_TOO_LARGE),
+        (kib(9 * 1024, "# comment\n"), code::FILE_TOO_LARGE),
+        (kib(8 * 1024 - 1, "}\n"), code::FILE_TOO_LARGE),
+        (kib(8 * 1024 - 1, "[[route]]\n"), code::FILE_TOO_LARGE),
         (kib(1024, "["), code::LINE_TOO_LONG),
         (format!("a = {}", kib(4, "[")[..4000].to_owned()), code::SYNTAX),
         (kib(200, "a = [\n"), code::SYNTAX),
@@ -321,12 +330,40 @@ fn buses_and_routes_keep_the_order_of_the_file() {
 }
 
 /// Pieces that gateway files are made of, right and wrong.
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 72] = [
     "[bus.a]\n",
     "[bus.b]\n",
     "[bus]\n",
     "[[route]]\n",
     "[route]\n",
+    "[ids]\n",
+    "x = ",
+    "\"@x\"",
+    "errors = ",
+    "allow = ",
+    "deny = ",
+    "payload = ",
+    "mux = ",
+    "start-bit = ",
+    "bits = ",
+    "byte-order = ",
+    "values = ",
+    "both-ways = ",
+    "back-to-incoming = ",
+    "send-as = ",
+    "to-id = ",
+    "uid = ",
+    "vxcan-peer = ",
+    "raw-id = ",
+    "raw-len = ",
+    "mask = ",
+    "\"100..1FF\"",
+    "\"500..\"",
+    "\"01 ??\"",
+    "\"auto\"",
+    "\"00000123\"",
+    "[",
+    "]",
     "engine = ",
     "interface = ",
     "bitrate = ",

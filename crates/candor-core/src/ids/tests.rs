@@ -2,6 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary;
+use crate::frame::CAN_RTR_FLAG;
 
 const PLENTY: u32 = 1 << 24;
 
@@ -25,7 +26,7 @@ fn matches(filter: Filter, id: RawId) -> bool {
 }
 
 fn union_of(filters: &[Filter]) -> IdSet {
-    IdSet::of_filters(filters, &mut Effort::new(PLENTY)).unwrap()
+    IdSet::of_filters(filters.to_vec(), &mut Effort::new(PLENTY)).unwrap()
 }
 
 /// Filters for data and remote frames, of few bits so that they overlap.
@@ -186,5 +187,5 @@ fn effort_comes_to_an_end() {
     let filters: Vec<_> = (0..29)
         .map(|bit| Filter { id: CAN_EFF_FLAG | 5 << bit, mask: CAN_EFF_FLAG | 5 << bit | 1 << (bit * 7 % 29) })
         .collect();
-    assert_eq!(IdSet::of_filters(&filters, &mut Effort::new(3_000)).err(), Some(TooComplex));
+    assert_eq!(IdSet::of_filters(filters, &mut Effort::new(3_000)).err(), Some(TooComplex));
 }

@@ -2,7 +2,7 @@
 
 use crate::config::check::conflict;
 use crate::config::diagnostic::{Findings, Span};
-use crate::config::spec::RouteSpec;
+use crate::config::spec::{OperandSpec, RouteSpec};
 
 /// Behind the name of a route that goes both ways.
 pub(super) const BACK: &str = "/back";
@@ -33,7 +33,7 @@ pub(super) fn goes_back(spec: &RouteSpec, findings: &mut Findings) -> bool {
 }
 
 fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, Span)> {
-    let operand = |key, operand: &Option<crate::config::spec::OperandSpec>| Some((key, operand.as_ref()?.span.clone()));
+    let operand = |key, operand: &Option<Box<OperandSpec>>| Some((key, operand.as_ref()?.span.clone()));
     [
         spec.to_id.as_ref().map(|to_id| ("to-id", to_id.span.clone())),
         spec.send_as.as_ref().map(|send_as| ("send-as", send_as.span.clone())),

@@ -42,6 +42,15 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
             let specs = specs_of_routes(spec);
             together(&unplaceable, &specs, findings);
         }
+        // What a route wants by itself has been looked at before.
+        (
+            Ok(_),
+            Err(Unplaceable {
+                kernel: Because::RelativeCrc8,
+                user: Some(KernelOnly::Timestamp | KernelOnly::Hops(_)),
+                ..
+            }),
+        ) => {}
         (Ok(_), Err(unplaceable)) => {
             let specs = specs_of_routes(spec);
             let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());

@@ -11,8 +11,8 @@ use crate::config::spec::{EntrySpec, ListSpec, RawFilterSpec, Spanned, Spec};
 use crate::filter::{Filter, FilterTextError, ReceiveList};
 use crate::ids::{Effort, IdRange, IdSet, TooComplex};
 
-/// Steps that all lists of a file may take together: ten times those of 16 384 single 29-bit identifiers.
-const EFFORT: u32 = 4 << 20;
+/// Steps that all lists of a file may take together: eight times those of 16 384 single 29-bit identifiers.
+const EFFORT: u32 = 2 << 20;
 
 /// Before the name of a list of `[ids]`.
 const REFERENCE: char = '@';
@@ -94,7 +94,10 @@ impl<'s> Identifiers<'s> {
             return Some(Rc::clone(set));
         }
         self.within_effort(&list.span, findings, |effort| {
-            let mut all = IdSet::of_ranges(ranges, effort)?.union(&IdSet::of_filters(&filters, effort)?, effort)?;
+            let mut all = IdSet::of_ranges(ranges, effort)?;
+            if !filters.is_empty() {
+                all = all.union(&IdSet::of_filters(filters, effort)?, effort)?;
+            }
             for set in sets {
                 all = all.union(&set, effort)?;
             }

@@ -18,7 +18,7 @@ pub(super) fn modifications(
     formats: Option<Formats>,
     findings: &mut Findings,
 ) -> Option<Modifications> {
-    let mut one = |operation, spec: &Option<OperandSpec>| match spec {
+    let mut one = |operation, spec: &Option<Box<OperandSpec>>| match spec {
         Some(spec) => operand(operation, spec, formats, findings),
         None => Some(Operand::default()),
     };

@@ -32,7 +32,8 @@ pub(super) fn patterns(
         (Some(payload), Some(mux)) => both(&payload?, &mux?, spec, findings)?,
     };
     if patterns.len() > MAX_PATTERNS {
-        let place = spec.mux.as_ref().map(|mux| &mux.span).or(spec.payload.as_ref()?.first().map(|text| &text.span))?;
+        let first = spec.payload.as_ref().and_then(|texts| texts.first()).map(|text| &text.span);
+        let place = spec.mux.as_ref().map(|mux| &mux.span).or(first).unwrap_or(&spec.header);
         let message = format!("The route has more than {MAX_PATTERNS} payload patterns");
         findings.report(
             Diagnostic::error(code::TOO_MANY_JOBS, place.clone(), message)

@@ -1,18 +1,24 @@
 //! `to-id`: other identifiers, as AND, OR and SET of can-gw.
 
-use crate::config::check::selection::{self, Taken, Wanted};
+use crate::config::check::identifiers::Identifiers;
+use crate::config::check::selection::{self, Left, Taken, Wanted};
 use crate::config::check::{conflict, operand};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::spec::{RouteSpec, Spanned};
-use crate::filter::Filter;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
-use crate::ids::{Cube, IdRange, IdSet};
+use crate::ids::{Cube, Effort, IdRange, IdSet, TooComplex};
 use crate::plan::{IdChange, Selection};
 use crate::rule::Operation;
 
 /// Where identifiers go.
-pub(super) enum Target {
+pub(super) struct Target {
+    /// Where `to-id` is.
+    place: Span,
+    way: Way,
+}
+
+enum Way {
     /// All of them to this one.
     One(u32),
     /// The first one of `match` to this one, the others behind it.
@@ -48,96 +54,92 @@ pub(super) fn target(
     }
     let wanted = wanted?;
     let set = data_frames_only(spec, written, &wanted.taken, findings)?;
+    let target = |way| Some(Target { place: written.span.clone(), way });
     if !is_range {
-        return Some(Target::One(first.0));
+        return target(Way::One(first.0));
     }
     let (base, _) = match (set.bounds(false), set.bounds(true)) {
         (Some(bounds), None) | (None, Some(bounds)) => bounds,
-        (None, None) => return Some(Target::One(first.0)),
+        (None, None) => return target(Way::One(first.0)),
         (Some(_), Some(_)) => {
             let message = "`match` has 11-bit and 29-bit identifiers, so there is no first one".to_owned();
             return refuse(selection::place(spec), message, "write a route for each format".to_owned(), findings);
         }
     };
-    Some(Target::From { base, first })
+    target(Way::From { base, first })
 }
 
-/// The filters for a set and what becomes of the identifiers of each.
+/// The filters for what a route takes and what becomes of the identifiers of each, or how many there would be.
 pub(super) fn selections(
-    target: &Target,
-    taken: &Taken,
-    left: &IdSet,
-    written: &Spanned<String>,
+    Target { place, way }: &Target,
+    left: &Left,
     most: u64,
+    ids: &mut Identifiers<'_>,
     findings: &mut Findings,
 ) -> Option<Result<Vec<Selection>, u64>> {
-    let too_many = |count| Some(Err(count));
-    match *target {
-        Target::One(id) => {
-            collapse(left, id, written, findings);
+    let set = left.set()?;
+    match *way {
+        Way::One(id) => {
+            collapse(&set, id, place, findings);
             let to_one = |filter| Selection { filter, id: Some(IdChange::Set(id)) };
-            match left.filters(most) {
-                Ok(filters) => Some(Ok(filters.into_iter().map(to_one).map(|one| as_written(one, taken)).collect())),
-                Err(count) => too_many(count),
-            }
+            Some(left.filters(most).map(|filters| filters.into_iter().map(to_one).collect()))
         }
-        Target::From { base, first } => {
-            let room = if first.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
-            let (_, last) = left.bounds(false).or_else(|| left.bounds(true))?;
+        Way::From { base, first } => {
+            let (bits, room) = if first.is_eff() { (29, CAN_EFF_MASK) } else { (11, CAN_SFF_MASK) };
+            let (_, last) = set.bounds(false).or_else(|| set.bounds(true))?;
             let moved_to = u64::from(last - base) + u64::from(first.bits());
             if moved_to > u64::from(room) {
-                let message = format!(
-                    "Identifier {last:X} would become {moved_to:X}, which does not fit into {} bits",
-                    if first.is_eff() { 29 } else { 11 }
-                );
-                let help = format!(
-                    "begin at {:0digits$X} at most",
-                    room - (last - base),
-                    digits = if first.is_eff() { 8 } else { 3 }
-                );
-                return refuse(written.span.clone(), message, help, findings);
+                let message =
+                    format!("Identifier {last:X} would become {moved_to:X}, which does not fit into {bits} bits");
+                let help = format!("begin at \"{}..\" at most", in_digits(room - (last - base), first));
+                return refuse(place.clone(), message, help, findings);
+            }
+            let count = set.cube_count();
+            if count > most {
+                return Some(Err(count));
             }
             let mut moved = Vec::new();
-            for cube in left.cubes() {
-                if !push_moved(cube, base, first, most, &mut moved) {
-                    unaligned(left, base, first, written, findings);
-                    return None;
+            let fits = ids.within_effort(place, findings, |effort| {
+                for cube in set.cubes() {
+                    if !push_moved(cube, base, first, most, &mut moved, effort)? {
+                        return Ok(false);
+                    }
                 }
+                Ok(true)
+            })?;
+            if !fits {
+                unaligned(&set, base, first, place, findings);
+                return None;
             }
-            if let [one] = moved.as_mut_slice() {
-                *one = as_written(*one, taken);
+            if let ([one], Left::AsWritten(filter)) = (moved.as_mut_slice(), left) {
+                one.filter = *filter;
             }
             Some(Ok(moved))
         }
     }
 }
 
-/// Where one filter is all there is, it stays as the user has written it.
-fn as_written(one: Selection, taken: &Taken) -> Selection {
-    match *taken {
-        Taken::Filter(filter) if same_frames(filter, one.filter) => Selection { filter, ..one },
-        _ => one,
-    }
-}
-
-fn same_frames(written: Filter, cube: Filter) -> bool {
-    let (written, cube) = (written.normalise(), cube.normalise());
-    written == cube
-}
-
 /// Cuts a cube until moving it changes no free bit, from the lowest bit that would change: the bits above it then
 /// stay as they are in one half. `false` when that makes more than `most`.
-fn push_moved(cube: Cube, base: u32, first: RawId, most: u64, moved: &mut Vec<Selection>) -> bool {
+fn push_moved(
+    cube: Cube,
+    base: u32,
+    first: RawId,
+    most: u64,
+    moved: &mut Vec<Selection>,
+    effort: &mut Effort,
+) -> Result<bool, TooComplex> {
     let format = if first.is_eff() { CAN_EFF_FLAG } else { 0 };
     let mut ahead = vec![cube];
     while let Some(cube) = ahead.pop() {
+        effort.steps(1)?;
         let free = cube.free();
         // With the free bits 0. If none of them changes here, none does for any of their values: no bit is carried.
         let id = RawId(cube.id).bits() - base + first.bits();
         let changed = id & free;
         if changed == 0 {
             if moved.len() as u64 >= most {
-                return false;
+                return Ok(false);
             }
             let or = id | format;
             let id = if free == 0 { IdChange::Set(or) } else { IdChange::Move { and: free, or } };
@@ -145,28 +147,25 @@ fn push_moved(cube: Cube, base: u32, first: RawId, most: u64, moved: &mut Vec<Se
         } else {
             let [zero, one] = cube.halves(changed & changed.wrapping_neg());
             ahead.extend([one, zero]);
-            if ahead.len() as u64 > most {
-                return false;
-            }
         }
     }
-    true
+    Ok(true)
 }
 
-fn unaligned(left: &IdSet, base: u32, first: RawId, written: &Spanned<String>, findings: &mut Findings) {
-    let free = left.cubes().fold(0, |free, cube| free | cube.free());
+fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut Findings) {
+    let free = set.cubes().fold(0, |free, cube| free | cube.free());
     let low = free.checked_ilog2().map_or(0, |bit| (2_u32 << bit) - 1);
-    let aligned = first.bits() & !low | base & low;
-    let digits = if first.is_eff() { 8 } else { 3 };
-    refuse::<()>(
-        written.span.clone(),
-        format!(
-            "Moving these identifiers by {:X} takes too many jobs of can-gw",
-            i64::from(first.bits()).abs_diff(i64::from(base))
-        ),
-        format!("begin where the low digits stay as they are, at \"{aligned:0digits$X}..\""),
-        findings,
-    );
+    let by = i64::from(first.bits()) - i64::from(base);
+    let sign = if by < 0 { "-" } else { "" };
+    let message = format!("Moving these identifiers by {sign}{:X} takes too many jobs of can-gw", by.abs());
+    let aligned = in_digits(first.bits() & !low | base & low, first);
+    let help = format!("can-gw knows no addition; where the low digits stay as they are one job does: \"{aligned}..\"");
+    refuse::<()>(place.clone(), message, help, findings);
+}
+
+/// As many digits as the format of `first` has.
+fn in_digits(id: u32, first: RawId) -> String {
+    if first.is_eff() { format!("{id:08X}") } else { format!("{id:03X}") }
 }
 
 /// The identifiers, if they are those of data frames.
@@ -224,15 +223,15 @@ fn changes_no_identifier(spec: &RouteSpec, written: &Spanned<String>, findings: 
     other.is_none()
 }
 
-fn collapse(left: &IdSet, id: u32, written: &Spanned<String>, findings: &mut Findings) {
+fn collapse(set: &IdSet, id: u32, place: &Span, findings: &mut Findings) {
     let is_one = |bounds: Option<(u32, u32)>| bounds.is_none_or(|(first, last)| first == last);
-    let (standard, extended) = (left.bounds(false), left.bounds(true));
+    let (standard, extended) = (set.bounds(false), set.bounds(true));
     if is_one(standard) && is_one(extended) && !(standard.is_some() && extended.is_some()) {
         return;
     }
-    let id = if id & CAN_EFF_FLAG == 0 { format!("{id:03X}") } else { format!("{:08X}", id & CAN_EFF_MASK) };
+    let id = in_digits(RawId(id).bits(), RawId(id));
     findings.report(
-        Diagnostic::warning(code::IDS_COLLAPSE, written.span.clone(), format!("Several identifiers become {id}"))
+        Diagnostic::warning(code::IDS_COLLAPSE, place.clone(), format!("Several identifiers become {id}"))
             .label("receivers cannot tell them apart")
             .help(format!("to move them one by one write \"{id}..\"")),
     );

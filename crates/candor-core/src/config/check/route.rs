@@ -1,14 +1,14 @@
 //! Routes: ends, formats, and how everything about a route comes together.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::config::check::buses::{self, BusNames};
-use crate::config::check::selection::{self, Wanted};
-use crate::config::check::{
-    Checks, JobsLeft, MAX_JOBS, both_ways, checksum, conflict, number, operand, payload, remap, uid,
-};
+use crate::config::check::selection::{Wanted, Written};
+use crate::config::check::{Checked, Checks, both_ways, checksum, conflict, number, operand, payload, remap, uid};
 use crate::config::code;
-use crate::config::diagnostic::{Diagnostic, Findings};
+use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
 use crate::config::spec::{BusSpec, RouteSpec, Spanned};
 use crate::frame::{CANFD_MAX_DLEN, FrameFormat};
@@ -28,13 +28,45 @@ const SEND_AS: [(&str, SendAs); 3] = [
 const MAX_HOPS: i64 = 6;
 
 /// The route, and its way back if it has one.
-pub(super) fn routes(spec: &RouteSpec, checks: &mut Checks<'_>, findings: &mut Findings) -> Vec<Option<Route>> {
+pub(super) fn routes(
+    index: usize,
+    spec: &RouteSpec,
+    checks: &mut Checks<'_>,
+    findings: &mut Findings,
+    routes: &mut Vec<Checked>,
+) {
+    let goes_back = both_ways::goes_back(spec, findings);
+    let (route, back) = match route(spec, goes_back, checks, findings) {
+        Some((route, back)) => (Some(route), back),
+        None => (None, None),
+    };
+    let mut add = |route| routes.push(Checked { spec: index, route });
+    match (&route, back) {
+        (Some(there), Some((from, to, selections))) if goes_back => {
+            let name = format!("{}{}", there.name, both_ways::BACK);
+            let back = Route { name, from, to, selections, ..there.clone() };
+            add(route);
+            add(Some(back));
+        }
+        (Some(_), None) if goes_back => add(None),
+        _ => add(route),
+    }
+}
+
+/// Ends and selections of the way back.
+type Back = (BusIndex, BusIndex, Vec<Selection>);
+
+fn route(
+    spec: &RouteSpec,
+    goes_back: bool,
+    checks: &mut Checks<'_>,
+    findings: &mut Findings,
+) -> Option<(Route, Option<Back>)> {
     if let Some(name) = &spec.name {
         buses::name(name, findings);
     }
     let from = spec.from.as_ref().and_then(|written| bus(written, &checks.buses, findings));
     let to = spec.to.as_ref().and_then(|written| bus(written, &checks.buses, findings));
-    let goes_back = both_ways::goes_back(spec, findings);
     if from.is_some() && from == to && !is_true(spec.back_to_incoming.as_ref()) {
         to_itself(spec, findings);
     }
@@ -52,90 +84,56 @@ pub(super) fn routes(spec: &RouteSpec, checks: &mut Checks<'_>, findings: &mut F
         number::within(written, 1..=MAX_HOPS, "The hop limit", help, findings)
     });
     let uid = uid::uid(spec, findings);
-    let patterns = payload.as_ref().map_or(1, |patterns| patterns.len().max(1));
-    let jobs_for_each_filter = formats.map_or(2, |formats| formats.list().len()) * patterns;
-    let route = || {
-        let (modifications, checksums, wanted) = (modifications?, checksums?, wanted?);
-        let target = target.map_or(Some(None), |target| target.map(Some))?;
-        let mut select = |from: BusIndex| -> Option<Vec<Selection>> {
-            let (JobsLeft::Some(jobs_left), Some(of_bus)) = (&checks.jobs_left, checks.limits[from.0].clone()) else {
-                return None;
-            };
-            let most = jobs_left / jobs_for_each_filter as u64;
-            let selections = if wanted.taken.is_errors() {
-                Ok(selection::as_it_is(&wanted.taken))
-            } else {
-                let left = wanted.left(spec, &of_bus, &mut checks.ids, findings)?;
-                match (&target, &spec.to_id) {
-                    (Some(target), Some(written)) => {
-                        remap::selections(target, &wanted.taken, &left.0, written, most, findings)?
-                    }
-                    _ => selection::selections(&wanted, &left, most),
-                }
-            };
-            match selections {
-                Ok(selections) if selections.len() as u64 <= most => {
-                    let jobs = (selections.len() * jobs_for_each_filter) as u64;
-                    checks.jobs_left = JobsLeft::Some(jobs_left - jobs);
-                    Some(selections)
-                }
-                Ok(selections) => too_many(spec, selections.len() as u64, checks, findings),
-                Err(count) => too_many(spec, count, checks, findings),
-            }
-        };
-        let (from, to) = (from?, to?);
-        let selections = select(from);
-        let back = goes_back.then(|| select(to));
-        let route = Route {
-            name: spec.name.as_ref()?.value.clone(),
-            from,
-            to,
-            selections: selections?,
-            formats: formats?,
-            payload: payload?,
-            send_as: send_as?,
-            modifications: with_checksums(modifications, checksums, target.is_some()),
-            checksums,
-            echo: if is_true(spec.echo.as_ref()) { Echo::On } else { Echo::Off },
-            hop_limit: hop_limit.map_or(Some(None), |limit| limit.map(Some))?,
-            timestamp: if is_true(spec.keep_timestamp.as_ref()) { Timestamp::Kept } else { Timestamp::Fresh },
-            incoming: if is_true(spec.back_to_incoming.as_ref()) { Incoming::Allowed } else { Incoming::Skipped },
-            uid: uid?,
-        };
-        let is_sound = spec.broken.is_empty() && uid::fits(spec, &route, findings);
-        let back = back.map(|selections| {
-            let name = format!("{}{}", route.name, both_ways::BACK);
-            Some(Route { name, from: to, to: from, selections: selections?, ..route.clone() })
-        });
-        is_sound.then_some((route, back))
+    // Everything has been looked at; from here on it must be there.
+    let (from, to, formats, payload, checksums) = (from?, to?, formats?, payload?, checksums?);
+    let target = target.map_or(Some(None), |target| target.map(Some))?;
+    let changes_id = target.is_some();
+    let jobs_for_each_filter = (formats.list().len() * payload.len().max(1)) as u64;
+    let written = Written { route: spec, wanted: wanted?, target, jobs_for_each_filter };
+    let selections = written.selections(from, checks, findings);
+    let back = goes_back.then(|| written.selections(to, checks, findings)).flatten();
+    let route = Route {
+        name: spec.name.as_ref()?.value.clone(),
+        from,
+        to,
+        selections: selections?,
+        formats,
+        payload,
+        send_as: send_as?,
+        modifications: with_checksums(modifications?, checksums, changes_id),
+        checksums,
+        echo: if is_true(spec.echo.as_ref()) { Echo::On } else { Echo::Off },
+        hop_limit: hop_limit.map_or(Some(None), |limit| limit.map(Some))?,
+        timestamp: if is_true(spec.keep_timestamp.as_ref()) { Timestamp::Kept } else { Timestamp::Fresh },
+        incoming: if is_true(spec.back_to_incoming.as_ref()) { Incoming::Allowed } else { Incoming::Skipped },
+        uid: uid?,
     };
-    match route() {
-        Some((route, Some(back))) => vec![Some(route), back],
-        Some((route, None)) => vec![Some(route)],
-        None => vec![None],
-    }
+    let is_sound = spec.broken.is_empty() && uid::fits(spec, &route, findings);
+    is_sound.then(|| (route, back.map(|selections| (to, from, selections))))
 }
 
 pub(super) fn names_are_unique(routes: &[RouteSpec], findings: &mut Findings) {
-    let mut places = HashMap::new();
-    let mut claim = |name: String, place: &Spanned<String>, is_back: bool, findings: &mut Findings| {
-        let Some((first, first_is_back)) = places.insert(name.clone(), (place.span.clone(), is_back)) else { return };
-        let diagnostic = Diagnostic::error(
-            code::DUPLICATE_ROUTE,
-            place.span.clone(),
-            format!("Two routes are called {}", quote(&name)),
-        );
-        let says = if first_is_back { "the way back of this one" } else { "first used here" };
-        let diagnostic =
-            diagnostic.also(first.clone(), says).help("counters are shown by name; give each route its own");
-        findings.report(if is_back { diagnostic.label("its way back") } else { diagnostic });
-        places.insert(name, (first, first_is_back));
-    };
-    for route in routes {
-        let Some(name) = &route.name else { continue };
-        claim(name.value.clone(), name, false, findings);
-        if is_true(route.both_ways.as_ref()) {
-            claim(format!("{}{}", name.value, both_ways::BACK), name, true, findings);
+    let mut places: HashMap<Cow<'_, str>, (&Span, bool)> = HashMap::with_capacity(routes.len());
+    let claims = routes.iter().flat_map(|route| {
+        let name = route.name.as_ref();
+        let back = name.filter(|_| is_true(route.both_ways.as_ref()));
+        let back = back.map(|name| (Cow::Owned(format!("{}{}", name.value, both_ways::BACK)), &name.span, true));
+        name.map(|name| (Cow::Borrowed(name.value.as_str()), &name.span, false)).into_iter().chain(back)
+    });
+    for (name, place, is_back) in claims {
+        match places.entry(name) {
+            Entry::Vacant(free) => {
+                free.insert((place, is_back));
+            }
+            Entry::Occupied(taken) => {
+                let &(first, first_is_back) = taken.get();
+                let says = if first_is_back { "the way back of this one" } else { "first used here" };
+                let message = format!("Two routes are called {}", quote(taken.key()));
+                let diagnostic = Diagnostic::error(code::DUPLICATE_ROUTE, place.clone(), message)
+                    .also(first.clone(), says)
+                    .help("counters are shown by name; give each route its own");
+                findings.report(if is_back { diagnostic.label("its way back") } else { diagnostic });
+            }
         }
     }
 }
@@ -146,18 +144,6 @@ fn with_checksums(mut modifications: Modifications, checksums: Checksums, change
         modifications.or.data = Some([0; CANFD_MAX_DLEN]);
     }
     modifications
-}
-
-fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<T> {
-    checks.jobs_left = JobsLeft::Exceeded;
-    let message =
-        format!("The route needs {filters} filters, and with them the file has more than {MAX_JOBS} jobs of can-gw");
-    findings.report(
-        Diagnostic::error(code::TOO_MANY_JOBS, selection::place(spec), message)
-            .label("no further than here")
-            .help("write ranges in place of single identifiers, or say `frames`, which halves the jobs of a route"),
-    );
-    None
 }
 
 fn is_true(written: Option<&Spanned<bool>>) -> bool {

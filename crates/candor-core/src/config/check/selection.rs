@@ -3,14 +3,15 @@
 use std::rc::Rc;
 
 use crate::config::check::identifiers::Identifiers;
-use crate::config::check::{conflict, number, warnings};
+use crate::config::check::remap::{self, Target};
+use crate::config::check::{Checks, JobsLeft, MAX_JOBS, conflict, number, warnings};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::spec::{BusSpec, ListSpec, RouteSpec, Spanned};
 use crate::filter::{Filter, ReceiveList};
-use crate::frame::{CAN_EFF_MASK, CAN_ERR_FLAG};
-use crate::ids::IdSet;
-use crate::plan::Selection;
+use crate::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, RawId};
+use crate::ids::{IdRange, IdSet};
+use crate::plan::{BusIndex, Selection};
 
 /// What `allow` and `deny` of a bus or a route leave.
 #[derive(Default)]
@@ -36,6 +37,12 @@ impl Limits {
         Some(Self { allow: allow?, deny: deny? })
     }
 
+    /// Whether they leave a frame that the route takes.
+    fn leave(&self, id: RawId) -> bool {
+        self.allow.as_ref().is_none_or(|allow| allow.contains(id))
+            && !self.deny.as_ref().is_some_and(|deny| deny.contains(id))
+    }
+
     const fn is_none(&self) -> bool {
         self.allow.is_none() && self.deny.is_none()
     }
@@ -57,10 +64,6 @@ impl Taken {
             Self::Set(set) => Some(Rc::clone(set)),
         }
     }
-
-    pub(super) fn is_errors(&self) -> bool {
-        matches!(self, Self::Filter(filter) if filter.normalise().list == ReceiveList::Error)
-    }
 }
 
 /// What a route takes, and what of it is left.
@@ -76,7 +79,7 @@ impl Wanted {
         let is_broken = ["match", "errors", "allow", "deny"].iter().any(|key| spec.broken.contains(key));
         let wanted = Self { taken: taken?, limits: limits? };
         let (false, true, Some(list)) =
-            (wanted.limits.is_none(), wanted.taken.is_errors(), spec.allow.as_ref().or(spec.deny.as_ref()))
+            (wanted.limits.is_none(), wanted.is_errors(), spec.allow.as_ref().or(spec.deny.as_ref()))
         else {
             return (!is_broken).then_some(wanted);
         };
@@ -92,61 +95,119 @@ impl Wanted {
         None
     }
 
-    /// What is left of it for frames from a bus: the set, and whether it is all that `match` says.
-    pub(super) fn left(
+    /// What is left of it for frames from a bus; `None` if that is nothing, which is reported.
+    fn left(
         &self,
-        spec: &RouteSpec,
+        written: &Written<'_>,
         of_bus: &Limits,
         ids: &mut Identifiers<'_>,
         findings: &mut Findings,
-    ) -> Option<(Rc<IdSet>, IsWhole)> {
-        let all = self.taken.set()?;
-        if of_bus.is_none() && self.limits.is_none() {
-            return Some((all, IsWhole(true)));
-        }
-        let (left, is_whole) = ids.within_effort(&place(spec), findings, |effort| {
-            let mut left = (*all).clone();
-            for limits in [of_bus, &self.limits] {
+    ) -> Option<Left> {
+        let limits = [of_bus, &self.limits];
+        let all = match self.taken {
+            Taken::Filter(filter) if self.is_errors() || limits.iter().all(|limits| limits.is_none()) => {
+                return Some(Left::AsWritten(filter));
+            }
+            // One identifier is left or not.
+            Taken::Filter(filter) if IdRange::of_exact(filter).is_some() => {
+                let id = RawId(filter.normalise().id);
+                let is_left = limits.iter().all(|limits| limits.leave(id));
+                if !is_left {
+                    nothing_left(written.route, false, findings);
+                }
+                return is_left.then_some(Left::AsWritten(filter));
+            }
+            _ => self.taken.set()?,
+        };
+        let left = ids.within_effort(&place(written.route), findings, |effort| {
+            let mut left = Rc::clone(&all);
+            for limits in limits {
                 if let Some(allow) = &limits.allow {
-                    left = left.intersection(allow, effort)?;
+                    left = Rc::new(left.intersection(allow, effort)?);
                 }
                 if let Some(deny) = &limits.deny {
-                    left = left.difference(deny, effort)?;
+                    left = Rc::new(left.difference(deny, effort)?);
                 }
             }
-            let is_whole = all.difference(&left, effort)?.is_empty();
-            Ok((left, is_whole))
+            Ok(match self.taken {
+                Taken::Filter(filter) if all.difference(&left, effort)?.is_empty() => Left::AsWritten(filter),
+                _ => Left::Set(left),
+            })
         })?;
-        if left.is_empty() {
-            nothing_left(spec, all.is_empty(), findings);
+        if matches!(&left, Left::Set(set) if set.is_empty()) {
+            nothing_left(written.route, all.is_empty(), findings);
             return None;
         }
-        Some((Rc::new(left), IsWhole(is_whole)))
+        Some(left)
+    }
+
+    pub(super) fn is_errors(&self) -> bool {
+        matches!(self.taken, Taken::Filter(filter) if filter.normalise().list == ReceiveList::Error)
     }
 }
 
-/// Whether nothing has been taken away.
-#[derive(Clone, Copy)]
-pub(super) struct IsWhole(pub(super) bool);
+/// What a route still takes.
+pub(super) enum Left {
+    /// All that its one filter says.
+    AsWritten(Filter),
+    /// These.
+    Set(Rc<IdSet>),
+}
 
-/// The filters for a set, as many as the file may still have.
-pub(super) fn selections(
-    wanted: &Wanted,
-    (left, is_whole): &(Rc<IdSet>, IsWhole),
-    most: u64,
-) -> Result<Vec<Selection>, u64> {
-    let plain = |filter| Selection { filter, id: None };
-    match wanted.taken {
-        Taken::Filter(filter) if is_whole.0 => Ok(vec![plain(filter)]),
-        _ => Ok(left.filters(most)?.into_iter().map(plain).collect()),
+impl Left {
+    /// The identifiers; `None` for error message frames, which have none.
+    pub(super) fn set(&self) -> Option<Rc<IdSet>> {
+        match self {
+            Self::AsWritten(filter) => IdSet::of_filter(*filter).map(Rc::new),
+            Self::Set(set) => Some(Rc::clone(set)),
+        }
+    }
+
+    /// The filters, or how many there would be if they are more than `most`.
+    pub(super) fn filters(&self, most: u64) -> Result<Vec<Filter>, u64> {
+        match self {
+            Self::AsWritten(filter) => Ok(vec![*filter]),
+            Self::Set(set) => set.filters(most),
+        }
     }
 }
 
-/// The one filter of a route for error message frames, which nothing can be taken away from.
-pub(super) fn as_it_is(taken: &Taken) -> Vec<Selection> {
-    match taken {
-        Taken::Filter(filter) => vec![Selection { filter: *filter, id: None }],
-        Taken::Set(_) => Vec::new(),
+/// A route, and what has been found out about it.
+pub(super) struct Written<'r> {
+    pub(super) route: &'r RouteSpec,
+    pub(super) wanted: Wanted,
+    pub(super) target: Option<Target>,
+    /// Jobs, times payload patterns, for each filter.
+    pub(super) jobs_for_each_filter: u64,
+}
+
+impl Written<'_> {
+    /// The filters of the route for frames from a bus, with what becomes of their identifiers.
+    pub(super) fn selections(
+        &self,
+        from: BusIndex,
+        checks: &mut Checks<'_>,
+        findings: &mut Findings,
+    ) -> Option<Vec<Selection>> {
+        let JobsLeft::Some(jobs_left) = checks.jobs_left else { return None };
+        let of_bus = checks.limits[from.0].clone()?;
+        let most = jobs_left / self.jobs_for_each_filter;
+        let left = self.wanted.left(self, &of_bus, &mut checks.ids, findings)?;
+        let selections = match &self.target {
+            Some(target) => remap::selections(target, &left, most, &mut checks.ids, findings)?,
+            None => left
+                .filters(most)
+                .map(|filters| filters.into_iter().map(|filter| Selection { filter, id: None }).collect::<Vec<_>>()),
+        };
+        match selections {
+            Ok(selections) if selections.len() as u64 <= most => {
+                let jobs = selections.len() as u64 * self.jobs_for_each_filter;
+                checks.jobs_left = JobsLeft::Some(jobs_left - jobs);
+                Some(selections)
+            }
+            Ok(selections) => too_many(self.route, selections.len() as u64, checks, findings),
+            Err(count) => too_many(self.route, count, checks, findings),
+        }
     }
 }
 
@@ -196,6 +257,18 @@ fn errors(written: &Spanned<String>, findings: &mut Findings) -> Option<Taken> {
     }
     warnings::error_frames(&written.span, findings);
     Some(Taken::Filter(Filter { id: 0, mask: CAN_ERR_FLAG | classes }))
+}
+
+fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<T> {
+    checks.jobs_left = JobsLeft::Exceeded;
+    let message =
+        format!("The route needs {filters} filters, and with them the file has more than {MAX_JOBS} jobs of can-gw");
+    findings.report(
+        Diagnostic::error(code::TOO_MANY_JOBS, place(spec), message)
+            .label("no further than here")
+            .help("write ranges in place of single identifiers, or say `frames`, which halves the jobs of a route"),
+    );
+    None
 }
 
 fn nothing_left(spec: &RouteSpec, never_had_any: bool, findings: &mut Findings) {

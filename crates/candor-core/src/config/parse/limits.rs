@@ -9,6 +9,10 @@ use crate::config::{MAX_FILE_BYTES, MAX_LINE_BYTES, code};
 /// Parts of one dotted key. toml builds one table in another for each, and drops them recursively.
 const MAX_KEY_PARTS: usize = 16;
 
+/// Words and signs of a file. toml keeps each of them several times over, and an error for each where it must. A route
+/// has 30 to 120, so this is room for 24 000 long ones.
+const MAX_TOKENS: usize = 3_000_000;
+
 /// The text of a file that is short enough and is text.
 pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_FILE_BYTES {
@@ -37,11 +41,19 @@ pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     Ok(text)
 }
 
-/// Refuses keys of very many parts.
+/// Refuses keys of very many parts, and very many parts at all.
 pub(super) fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
     let mut start = 0;
     let mut dots = 0;
-    for token in Source::new(text).lex() {
+    for (count, token) in Source::new(text).lex().enumerate() {
+        if count >= MAX_TOKENS {
+            let message = format!("The file has more than {MAX_TOKENS} words and signs");
+            return Err(Box::new(
+                Diagnostic::error(code::FILE_TOO_LARGE, token.span().start()..token.span().end(), message)
+                    .label("no further than here")
+                    .help("a route has about 50 of them; is this the right file?"),
+            ));
+        }
         match token.kind() {
             TokenKind::Dot => dots += 1,
             TokenKind::Atom | TokenKind::BasicString | TokenKind::LiteralString | TokenKind::Whitespace => {}

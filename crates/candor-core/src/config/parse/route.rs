@@ -52,7 +52,7 @@ pub(super) fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -
             "deny" => put(&mut route.deny, ids::list(&entry, findings)),
             "frames" => put(&mut route.frames, entry.string("\"classic\", \"fd\" or \"any\"", findings)),
             "payload" => put(&mut route.payload, payload(&entry, findings)),
-            "mux" => put(&mut route.mux, mux(&entry, findings)),
+            "mux" => put(&mut route.mux, mux(&entry, findings).map(Box::new)),
             "both-ways" => put(&mut route.both_ways, entry.boolean(findings)),
             "back-to-incoming" => put(&mut route.back_to_incoming, entry.boolean(findings)),
             "send-as" => put(&mut route.send_as, entry.string("\"classic\", \"fd\" or \"fd-brs\"", findings)),
@@ -60,12 +60,12 @@ pub(super) fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -
                 let wanted = "an identifier in hex such as \"456\", or the first one of a range such as \"500..\"";
                 put(&mut route.to_id, entry.string(wanted, findings))
             }
-            "and" => put(&mut route.and, operand::operand(&entry, findings)),
-            "or" => put(&mut route.or, operand::operand(&entry, findings)),
-            "xor" => put(&mut route.xor, operand::operand(&entry, findings)),
-            "set" => put(&mut route.set, operand::operand(&entry, findings)),
-            "checksum-xor" => put(&mut route.checksum_xor, checksum::checksum_xor(&entry, findings)),
-            "checksum-crc8" => put(&mut route.checksum_crc8, checksum::checksum_crc8(&entry, findings)),
+            "and" => put(&mut route.and, operand::operand(&entry, findings).map(Box::new)),
+            "or" => put(&mut route.or, operand::operand(&entry, findings).map(Box::new)),
+            "xor" => put(&mut route.xor, operand::operand(&entry, findings).map(Box::new)),
+            "set" => put(&mut route.set, operand::operand(&entry, findings).map(Box::new)),
+            "checksum-xor" => put(&mut route.checksum_xor, checksum::checksum_xor(&entry, findings).map(Box::new)),
+            "checksum-crc8" => put(&mut route.checksum_crc8, checksum::checksum_crc8(&entry, findings).map(Box::new)),
             "echo" => put(&mut route.echo, entry.boolean(findings)),
             "hop-limit" => put(&mut route.hop_limit, entry.integer("a number of hops, such as 1", findings)),
             "keep-timestamp" => put(&mut route.keep_timestamp, entry.boolean(findings)),

@@ -163,6 +163,10 @@ fn routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut Finding
         return;
     };
     for item in array {
+        // Nothing more would be said about them.
+        if findings.is_full() {
+            return;
+        }
         match item.get_ref() {
             DeValue::Table(keys) => routes.push(route::route(item.span(), keys, findings)),
             _ => {
@@ -177,6 +181,9 @@ fn routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut Finding
 fn stray_routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut Findings) {
     for item in entry.value.get_ref().as_array().into_iter().flatten() {
         let DeValue::Table(keys) = item.get_ref() else { continue };
+        if findings.is_full() {
+            return;
+        }
         findings.report(
             Diagnostic::error(code::WRONG_TYPE, item.span(), "`route` must be a list of routes")
                 .label("this is a table")
