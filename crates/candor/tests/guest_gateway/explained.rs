@@ -63,7 +63,8 @@ const EXAMPLES: [(&str, &str); 8] = examples!(
     "kvaser-read-write.toml"
 );
 
-/// Echoes that meet further routes, raw DLCs, malformed identifiers, a checksum that short frames have no place for.
+/// Echoes that meet further routes, raw DLCs, malformed identifiers, a checksum that short frames have no place for, a
+/// way back.
 const FURTHER: &str = r#"
 [bus.first]
 interface = "t-first"
@@ -110,7 +111,7 @@ to = "third"
 match = "300:700"
 frames = "classic"
 and = { id = "7F0" }
-xor = { id = "80000000" }
+xor = { raw-id = "12345000" }
 echo = true
 
 [[route]]
@@ -131,6 +132,14 @@ frames = "fd"
 set = { flags = "00" }
 checksum-xor = { from = -3, to = -2, result = -1, init = "FF" }
 echo = true
+
+[[route]]
+name = "mirror"
+from = "fourth"
+to = "fourth"
+match = "123:7FF"
+set = { id = "00000456" }
+back-to-incoming = true
 "#;
 
 #[test]
@@ -265,7 +274,9 @@ impl Lab {
             }
         }
         assert_eq!(counted, counters, "{name}, {engine}");
-        assert_eq!(counted.len(), self.plan.routes().len(), "{name}: the frames leave a route unused");
+        if is_up.iter().all(|up| *up) {
+            assert_eq!(counted.len(), self.plan.routes().len(), "{name}: the frames leave a route unused");
+        }
         println!("{name}, {engine}: {deliveries} frames seen as explained, {counted:?}");
         counted
             .into_iter()

@@ -292,3 +292,81 @@ fn pattern(wanted: u8, mask: u8) -> String {
         _ => format!("{wanted:02X} in the bits {mask:02X}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_core::rule::Operation;
+
+    use super::*;
+
+    fn parsed(text: &str) -> Frame {
+        text.parse().unwrap()
+    }
+
+    fn between(before: &str, after: &Frame) -> String {
+        let before = parsed(before);
+        let act = Act::Modify(Operation::Set);
+        changes(act, &before, after, Changes::between(&before, after)).join(", ")
+    }
+
+    #[test]
+    fn frames_have_a_kind() {
+        for (text, words) in [
+            ("123#11", "classic data frame with an 11-bit identifier, 1 byte of data"),
+            ("00000123#", "classic data frame with a 29-bit identifier, 0 bytes of data"),
+            ("123#R8_F", "classic remote frame with an 11-bit identifier, length 8 (raw DLC 15)"),
+            ("123##31122", "CAN FD frame with an 11-bit identifier, 2 bytes of data, bit-rate switch, error state"),
+            ("20000004#0000000000000000", "error frame, 8 bytes of data"),
+        ] {
+            assert_eq!(frame(&parsed(text)), words);
+        }
+    }
+
+    #[test]
+    fn changes_name_the_field() {
+        for (before, after, words) in [
+            ("123#11", "123#11", "changes nothing"),
+            ("123#11", "124#11", "identifier 123 → 124"),
+            ("123#11", "00000123#11", "identifier 123 (11 bits) → 00000123 (29 bits)"),
+            ("123#R2", "123#0000", "remote frame → data frame"),
+            ("123#1122334455667788", "123#1122334455667788_9", "length 8 → 8 (raw DLC 9)"),
+            ("123#11", "123##111", "classic → CAN FD"),
+            ("123##011", "123##111", "flags 04 → 05 (bit-rate switch)"),
+            ("123#1122", "123#1133", "byte 1: 22 → 33"),
+            ("123#112233445566", "123#FF22FFFFFFFF", "bytes 0, 2 to 5"),
+        ] {
+            assert_eq!(between(before, &parsed(after)), words, "{before} {after}");
+        }
+        let mut hidden = parsed("123#11");
+        hidden.data[4] = 0xAA;
+        assert_eq!(between("123#11", &hidden), "byte 4, beyond the length: 00 → AA");
+        hidden.data[5] = 0xBB;
+        assert_eq!(between("123#11", &hidden), "bytes 4 to 5, beyond the length");
+    }
+
+    #[test]
+    fn what_is_odd_is_told() {
+        assert_eq!(oddity(&parsed("123#11")), None);
+        assert_eq!(oddity(&parsed("12345678##011")), None);
+        let odd = |text: &str, id: u32, len: u8| oddity(&Frame { id: RawId(id), len, ..parsed(text) }).unwrap();
+        assert!(odd("123#11", 0x800, 1).starts_with("can_id 00000800 has more than 11 bits"));
+        assert!(odd("123##011", 0x123, 9).starts_with("no CAN FD frame has 9 bytes"));
+        assert_eq!(odd("123##0", 0x4000_0123, 0), "CAN FD has no remote frames");
+        assert!(odd("123#", 0x2000_0004, 8).contains("error frame"));
+    }
+
+    #[test]
+    fn identifiers_and_bytes_are_compared_as_people_write_them() {
+        let differ = |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask);
+        assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route wants 123");
+        assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route wants 400 to 4FF");
+        assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route wants 023");
+        assert_eq!(
+            differ(0x98DA_01F2, 0x18DA_00F1, 0x1FFF_00FF),
+            "its identifier 18DA01F2 is 18DA00F2 in the bits 1FFF00FF, the route wants 18DA00F1"
+        );
+        for (wanted, mask, words) in [(0x3A, 0xFF, "3A"), (0x30, 0xF0, "3?"), (0x81, 0x81, "81 in the bits 81")] {
+            assert_eq!(pattern(wanted, mask), words);
+        }
+    }
+}
