@@ -4,6 +4,7 @@
 //! the bus, with echo and without, and nothing of what local sockets hear at the gateway's end. So what is compared is
 //! what a real bus would carry.
 
+use std::fmt;
 use std::time::Duration;
 
 use candor_core::arbitrary;
@@ -14,6 +15,7 @@ use candor_core::oracle;
 use candor_core::payload::PayloadPattern;
 use candor_core::placement::{Because, Placement, Side};
 use candor_core::plan::{BusIndex, Echo, Engine, RouteIndex, SendAs};
+use candor_core::text;
 use candor_engine::Gateway;
 use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
 use candor_netlink::client::Client;
@@ -166,6 +168,13 @@ impl Wires {
         self.sockets[bus].write(&bytes[..len]).unwrap();
     }
 
+    /// Forgets what a run that failed has left, which may be much.
+    fn drain(&self) {
+        for bus in 0..BUSES {
+            while !self.hear(bus, 0).is_empty() {}
+        }
+    }
+
     /// So many frames from a bus, or fewer if they do not come, and any that come after them.
     fn hear(&self, bus: usize, count: usize) -> Vec<Frame> {
         let mut heard = Vec::new();
@@ -193,12 +202,33 @@ impl Drop for Wires {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 struct Case {
     jobs: Vec<Job>,
     /// Frames that come one after another from one bus.
     bursts: Vec<(usize, Vec<Frame>)>,
 }
+
+impl fmt::Debug for Case {
+    /// As a gateway file and frames, which somebody can try.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plan = arbitrary::plan(&NAMES.map(|[near, _far]| near), &self.jobs, Engine::Auto);
+        writeln!(f, "\n{}", text::write(&plan))?;
+        for (from, frames) in &self.bursts {
+            writeln!(f, "from {}: {}", NAMES[*from][0], listed(frames))?;
+        }
+        Ok(())
+    }
+}
+
+fn listed(frames: &[Frame]) -> String {
+    let shown: Vec<_> = frames.iter().take(SHOWN).map(Frame::to_string).collect();
+    let more = frames.len().saturating_sub(SHOWN);
+    if more == 0 { shown.join(" ") } else { format!("{} and {more} more", shown.join(" ")) }
+}
+
+/// Frames of a list that are printed.
+const SHOWN: usize = 24;
 
 /// Routes of any kind, some of them for user space only; all routes to one bus have the same echo, because user space has
 /// one socket for each bus.
@@ -274,6 +304,7 @@ fn a_split_gateway_is_the_same_gateway() {
 /// Runs a case in user space and split, and compares each with what the oracle says, which is the same for both.
 fn run_both(wires: &Wires, case: &Case, seen: &mut Seen) -> Result<(), TestCaseError> {
     let names = NAMES.map(|[near, _far]| near);
+    wires.drain();
     for engine in [Engine::ReadWrite, Engine::Auto] {
         let plan = arbitrary::plan(&names, &case.jobs, engine);
         let (mut gateway, notices) = Gateway::start(plan).map_err(|error| TestCaseError::fail(error.to_string()))?;
@@ -289,7 +320,11 @@ fn run_both(wires: &Wires, case: &Case, seen: &mut Seen) -> Result<(), TestCaseE
                 let heard = wires.hear(to, expected.kernel.len() + expected.user.len());
                 seen.deliveries += heard.len();
                 let place = format!("{engine:?}, burst {at}, bus {name}");
-                prop_assert!(expected.explains(&heard), "{place}: expected {expected:#?}, heard {heard:#?}");
+                let (kernel, user, heard_text) = (listed(&expected.kernel), listed(&expected.user), listed(&heard));
+                prop_assert!(
+                    expected.explains(&heard),
+                    "{place}: the kernel was to send [{kernel}], user space [{user}], but there came [{heard_text}]"
+                );
             }
         }
         prop_assert!(gateway.check().is_ok());
@@ -322,7 +357,6 @@ fn note(case: &Case, placement: &Placement, seen: &mut Seen) {
 }
 
 /// What a burst makes arrive at one bus: what each side sends, in the order in which it does so.
-#[derive(Debug)]
 struct Expected {
     kernel: Vec<Frame>,
     user: Vec<Frame>,
