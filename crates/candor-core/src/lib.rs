@@ -28,6 +28,7 @@ pub mod placement;
 pub mod plan;
 pub mod rule;
 pub mod ruleset;
+pub mod safety;
 pub mod stats;
 pub mod text;
 pub mod units;

@@ -1,0 +1,44 @@
+use super::*;
+use crate::filter::Filter;
+use crate::frame::RawId;
+use crate::plan::{Echo, Route};
+use crate::safety::edges::tests::{plan, route};
+use crate::safety::hazards;
+
+#[test]
+fn one_frame_becomes_as_many_as_there_are_routes_for_it() {
+    let of = |to, id| route("r", 0, to, Filter::exact(RawId(id)));
+    let fan = plan(4, vec![of(1, 0x100), of(2, 0x100), of(3, 0x100), of(1, 0x200), of(2, 0x200)]);
+    let most = amplification(&fan).unwrap();
+    assert_eq!((most.frames, most.bus, most.example.id, most.is_exact), (3, BusIndex(0), RawId(0x100), true));
+    assert_eq!(hazards(&fan), []);
+}
+
+#[test]
+fn echo_leads_on_only_with_a_hop_limit_above_one() {
+    let echo = |route| Route { echo: Echo::On, hop_limit: Some(2), ..route };
+    let chain = |route: fn(Route) -> Route| {
+        let hop = |name, from, to| route(super::super::edges::tests::route(name, from, to, Filter::ALL));
+        plan(3, vec![hop("1", 0, 1), hop("2", 1, 2), hop("3", 0, 2)])
+    };
+    assert_eq!(amplification(&chain(|route| Route { echo: Echo::On, ..route })).unwrap().frames, 2);
+    let led_on = chain(echo);
+    assert_eq!(amplification(&led_on).unwrap().frames, 3);
+    let again = hazards(&led_on).into_iter().find(|hazard| matches!(hazard, Hazard::ArrivesAgain { .. }));
+    let Some(Hazard::ArrivesAgain { routes, other, bus, .. }) = again else { panic!("{again:?}") };
+    assert_eq!(bus, BusIndex(2));
+    assert_eq!([routes.len(), other.len()].iter().sum::<usize>(), 3);
+}
+
+#[test]
+fn frames_that_go_round_have_no_end() {
+    let mut ring = plan(2, vec![route("round", 1, 0, Filter::ALL)]);
+    ring.buses[0].vxcan_peer = Some(BusIndex(1));
+    ring.buses[1].vxcan_peer = Some(BusIndex(0));
+    assert!(!amplification(&ring).unwrap().is_exact);
+}
+
+#[test]
+fn a_gateway_without_frames_amplifies_nothing() {
+    assert_eq!(amplification(&plan(2, vec![route("r", 0, 1, Filter { id: 0x2000_0000, mask: 0 })])), None);
+}

@@ -1,0 +1,101 @@
+use super::*;
+use crate::filter::Filter;
+use crate::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
+use crate::plan::{Formats, IdChange, Selection};
+use crate::safety::edges::tests::{plan, route};
+use crate::safety::hazards;
+
+const THIS: RouteIndex = RouteIndex(1);
+const FIRST: RouteIndex = RouteIndex(0);
+
+fn exact(id: u32) -> Filter {
+    Filter::exact(RawId(id))
+}
+
+fn kind(id: u32) -> Kind {
+    Kind { id: RawId(id), format: FrameFormat::Classic }
+}
+
+fn found(one: Route, other: Route) -> Vec<Hazard> {
+    hazards(&plan(3, vec![one, other]))
+}
+
+fn with_id(mut route: Route, id: u32) -> Route {
+    route.modifications.set.id = Some(id);
+    route
+}
+
+fn sent_twice(share: Share, example: u32) -> [Hazard; 1] {
+    [Hazard::SentTwice { route: THIS, first: FIRST, share, example: kind(example) }]
+}
+
+#[test]
+fn frames_of_two_routes() {
+    let (all, one) = (|| route("all", 0, 1, Filter::ALL), || route("one", 0, 1, exact(0x123)));
+    assert_eq!(found(all(), all()), [Hazard::Repeated { route: THIS, first: FIRST }]);
+    assert_eq!(found(all(), one()), sent_twice(Share::AllOfThis, 0x123));
+    assert_eq!(found(one(), all()), sent_twice(Share::AllOfFirst, 0x123));
+    let (low, even) = (Filter { id: 0, mask: 0xC000_07F0 }, Filter { id: 0, mask: 0xC000_0001 });
+    assert_eq!(found(route("low", 0, 1, low), route("even", 0, 1, even)), sent_twice(Share::Some, 0));
+    assert_eq!(found(route("low", 0, 1, low), route("high", 0, 1, Filter { id: 0x10, mask: 0xC000_07F0 })), []);
+    // The same set, written in another way.
+    let halves = [Filter { id: 0, mask: 0xC000_07F8 }, Filter { id: 8, mask: 0xC000_07F8 }];
+    let selections = halves.map(|filter| Selection { filter, id: None }).to_vec();
+    let written = Route { selections, ..route("halves", 0, 1, low) };
+    assert_eq!(found(route("low", 0, 1, low), written), [Hazard::Repeated { route: THIS, first: FIRST }]);
+}
+
+#[test]
+fn formats_and_buses_keep_routes_apart() {
+    let of = |format, from, to| Route { formats: Formats::Only(format), ..route("r", from, to, exact(0x123)) };
+    assert_eq!(found(of(FrameFormat::Classic, 0, 1), of(FrameFormat::Fd, 0, 1)), []);
+    assert_eq!(found(of(FrameFormat::Fd, 0, 1), of(FrameFormat::Fd, 0, 2)), []);
+    assert_eq!(found(of(FrameFormat::Fd, 0, 1), of(FrameFormat::Fd, 1, 0)), []);
+}
+
+#[test]
+fn two_forms_of_one_frame() {
+    let all = || route("all", 0, 1, Filter::ALL);
+    let mut data = [0; CANFD_MAX_DLEN];
+    data[0] = 1;
+    let mut changed = route("one", 0, 1, exact(0x123));
+    changed.modifications.or.data = Some(data);
+    let forms = Hazard::SentInTwoForms { route: THIS, first: FIRST, example: kind(0x123) };
+    assert_eq!(found(all(), changed.clone()), [forms]);
+    // OR of nothing is no change, whatever it is written for.
+    changed.modifications.or.data = Some([0; CANFD_MAX_DLEN]);
+    assert_eq!(found(all(), changed), sent_twice(Share::AllOfThis, 0x123));
+    // A copy under another identifier is another message, which meets the one that has it already.
+    let copy = with_id(route("copy", 0, 1, exact(0x123)), 0x456);
+    let meets = Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x456) };
+    assert_eq!(found(all(), copy.clone()), [meets]);
+    assert_eq!(found(route("low", 0, 1, Filter { id: 0, mask: 0xC000_0400 }), copy), []);
+}
+
+#[test]
+fn one_identifier_of_two_messages() {
+    let from = |bus, id| with_id(route("r", bus, 2, exact(id)), 0x456);
+    let same = [Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x456) }];
+    assert_eq!(found(from(0, 0x100), from(1, 0x100)), same);
+    assert_eq!(found(from(0, 0x100), from(0, 0x101)), same);
+    assert_eq!(found(from(0, 0x100), route("r", 1, 2, Filter::ALL)), same);
+    assert_eq!(found(from(0, 0x100), route("r", 1, 2, exact(0x100))), []);
+    // What one route does with its own frames is written in one place.
+    let ids = [0x100, 0x101].map(|id| Selection { filter: exact(id), id: Some(IdChange::Set(0x456)) });
+    let collapsing = Route { selections: ids.to_vec(), ..route("r", 0, 2, Filter::ALL) };
+    assert_eq!(hazards(&plan(3, vec![collapsing])), []);
+}
+
+#[test]
+fn payloads_keep_routes_apart() {
+    let of = |value: u8| {
+        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+        (pattern.mask[0], pattern.value[0]) = (0xF0, value);
+        Route { payload: vec![pattern], ..route("r", 0, 1, exact(0x123)) }
+    };
+    // Two values of a multiplexer are parts of one message.
+    assert_eq!(found(of(0x10), of(0x20)), []);
+    assert_eq!(found(of(0x10), of(0x10)), [Hazard::Repeated { route: THIS, first: FIRST }]);
+    assert_eq!(found(of(0x10), route("all", 0, 1, exact(0x123))), sent_twice(Share::AllOfFirst, 0x123));
+    assert_eq!(found(route("all", 0, 1, exact(0x123)), of(0x10)), sent_twice(Share::AllOfThis, 0x123));
+}
