@@ -13,6 +13,7 @@ pub mod promises;
 pub mod spec;
 
 mod check;
+mod hazards;
 mod parse;
 
 use crate::config::diagnostic::{Diagnostic, Findings};
@@ -29,7 +30,7 @@ pub const MAX_LINE_BYTES: usize = 4096;
 pub struct Loaded {
     /// The gateway.
     pub plan: Plan,
-    /// What may not be meant as written, in the order of the file.
+    /// What may not be meant as written, in the order of the file: warnings and notes.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -49,7 +50,11 @@ pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
 pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diagnostic>> {
     let text = parse::limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let mut findings = Findings::default();
-    let plan = parse::spec(text, &mut findings).and_then(|spec| check::plan(&spec, engine, &mut findings));
+    let plan = parse::spec(text, &mut findings).and_then(|spec| {
+        let plan = check::plan(&spec, engine, &mut findings)?;
+        hazards::report(&plan, &spec, &mut findings);
+        Some(plan)
+    });
     match plan {
         Some(plan) if !findings.has_errors() => Ok(Loaded { plan, warnings: findings.into_sorted() }),
         _ => Err(findings.into_sorted()),

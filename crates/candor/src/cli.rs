@@ -11,6 +11,8 @@ use candor_core::frame::Frame;
 use candor_core::units::{BitRate, parse_duration};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
+
 /// A CAN gateway for Linux whose timing can be believed.
 ///
 /// One file says which frames cross from which bus to which and how they are changed. candor puts that into the
@@ -49,14 +51,24 @@ pub(crate) enum Command {
 ///
 /// Nothing is sent to the kernel.
 ///
-/// Exit status: 0 the file is valid, 1 it is not, 2 it could not be read.
+/// Exit status: 0 the file is valid, 1 it is not or has findings that are denied, 2 it could not be read.
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
     /// The gateway file (candor.toml); - is standard input.
-    pub(crate) file: PathBuf,
+    #[arg(required_unless_present = "explain")]
+    pub(crate) file: Option<PathBuf>,
     /// Print the findings as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Exit with 1 if there are findings of this code, or any warnings (repeatable).
+    #[arg(long, value_name = "CODE|warnings")]
+    pub(crate) deny: Vec<Denied>,
+    /// Leave out warnings or notes of this code (repeatable).
+    #[arg(long, value_name = "CODE")]
+    pub(crate) allow: Vec<AllowedCode>,
+    /// Say what a code means and what to do about its findings, such as W0601.
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["file", "json", "deny", "allow"])]
+    pub(crate) explain: Option<ExplainedCode>,
 }
 
 /// Explain what becomes of a frame: every rule that takes it, the frame after each step, and which counter moves.

@@ -99,11 +99,11 @@ pub(crate) fn tally(findings: &[Diagnostic]) -> String {
     let is_more = |finding: &Diagnostic| [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&finding.code);
     let listed = || findings.iter().filter(|finding| !is_more(finding));
     let count = |severity| listed().filter(|finding| finding.severity == severity).count();
-    let counted = match (count(Severity::Error), count(Severity::Warning)) {
-        (0, warnings) => plural(warnings, "warning"),
-        (errors, 0) => plural(errors, "error"),
-        (errors, warnings) => format!("{}, {}", plural(errors, "error"), plural(warnings, "warning")),
-    };
+    let nouns = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
+    let counts = nouns.map(|(severity, noun)| (count(severity), noun));
+    let counted: Vec<_> =
+        counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| plural(count, noun)).collect();
+    let counted = counted.join(", ");
     if findings.iter().any(is_more) { format!("{counted} and more") } else { counted }
 }
 

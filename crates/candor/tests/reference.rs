@@ -1,10 +1,14 @@
 //! `docs/config.md` and the README against the code.
 
+mod candor;
+
+use candor::candor;
 use candor_core::config::code;
 use candor_core::import;
 
 const REFERENCE: &str = include_str!("../../../docs/config.md");
 const CANGW: &str = include_str!("../../../docs/cangw.md");
+const FINDINGS: &str = include_str!("../../../docs/findings.md");
 const README: &str = include_str!("../../../README.md");
 
 #[test]
@@ -18,8 +22,22 @@ fn explained(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
         .map(|(word, _)| word)
-        .filter(|word| word.len() == 5 && word.starts_with(['E', 'W']) && word[1..].parse::<u16>().is_ok())
+        .filter(|word| word.len() == 5 && word.starts_with(['E', 'W', 'N']) && word[1..].parse::<u16>().is_ok())
         .collect()
+}
+
+#[test]
+fn every_code_has_a_section_of_its_own() {
+    let sections: Vec<_> = FINDINGS.split("\n## ").skip(1).filter_map(|section| section.split_once(": ")).collect();
+    let codes: Vec<_> = sections.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, [code::ALL, import::code::ALL].concat());
+    for (code, text) in sections {
+        let (heading, text) = text.split_once("\n\n").unwrap();
+        assert!(!heading.is_empty() && !heading.ends_with('.') && text.trim().len() > 60, "{code}: {heading}");
+        let run = candor(".", &["check", "--explain", code]);
+        assert_eq!((run.status, run.stderr.as_str()), (0, ""), "{code}");
+        assert_eq!(run.stdout, format!("{code}: {heading}\n\n{}\n", text.trim()));
+    }
 }
 
 #[test]

@@ -79,7 +79,6 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     }
     warnings::unused_buses(spec, findings);
     checks.ids.unused(spec, findings);
-    warnings::same_routes(spec, &routes, findings);
     something_to_do(spec, findings);
     let mut buses = buses.filter(|_| bus_limits_are_sound)?;
     for (bus, peer) in buses.iter_mut().zip(peers?) {

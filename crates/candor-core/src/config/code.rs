@@ -95,6 +95,9 @@ codes! {
     /// A uid that cannot name one job.
     UID = "E0416";
 
+    /// Frames that go round for ever.
+    CIRCULATES = "E0601";
+
     /// A filter that takes more frames than it seems.
     LOOSE_FILTER = "W0501";
     /// A bus without routes.
@@ -115,4 +118,32 @@ codes! {
     MANY_JOBS = "W0509";
     /// Error message frames on their way to a bus.
     ERROR_FRAMES = "W0510";
+
+    /// Frames that two routes send, changed alike.
+    SENT_TWICE = "W0601";
+    /// Frames that two routes send, changed differently.
+    SENT_IN_TWO_FORMS = "W0602";
+    /// Different messages with one identifier on one bus.
+    SAME_IDENTIFIER = "W0603";
+    /// A route that takes no frame.
+    NO_FRAME = "W0604";
+    /// FD frames from or to a bus without them.
+    FD_ON_CLASSIC_BUS = "W0605";
+    /// An identifier that no bus can carry.
+    MALFORMED_ID = "W0606";
+    /// A length that frames cannot have.
+    LENGTH = "W0607";
+    /// Frames that come to a bus by two ways.
+    ARRIVES_AGAIN = "W0608";
+    /// Frames that go round for ever, perhaps.
+    MAY_CIRCULATE = "W0609";
+    /// A hop limit without effect.
+    HOP_LIMIT_IS_IDLE = "W0610";
+
+    /// Time stamps that a qdisc may misunderstand.
+    KEEPS_TIMESTAMP = "N0601";
+    /// A hop limit above the module's default.
+    NEEDS_MAX_HOPS = "N0602";
+    /// A file too large to be compared with itself.
+    NOT_COMPARED = "N0603";
 }

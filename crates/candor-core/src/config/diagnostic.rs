@@ -13,6 +13,8 @@ pub enum Severity {
     Error,
     /// The file is a gateway, but perhaps not the one that was meant.
     Warning,
+    /// Something that the file alone cannot tell to be wrong.
+    Note,
 }
 
 /// A place in the file and what is to be said of it.
@@ -29,7 +31,7 @@ pub struct Label {
 pub struct Diagnostic {
     /// Stable code such as `E0104`; listed in `docs/config.md`.
     pub code: &'static str,
-    /// Error or warning.
+    /// How bad it is.
     pub severity: Severity,
     /// One short sentence.
     pub message: String,
@@ -48,6 +50,10 @@ impl Diagnostic {
 
     pub(crate) fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, span, message.into())
+    }
+
+    pub(crate) fn note(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, code, span, message.into())
     }
 
     /// What to say at the primary place.
@@ -136,6 +142,12 @@ impl Findings {
         self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
+    /// Whether there is a finding of this code within a place.
+    pub(crate) fn has(&self, code: &str, within: &Span) -> bool {
+        let is_within = |span: &Span| within.start <= span.start && span.end <= within.end;
+        self.list.iter().any(|finding| finding.code == code && is_within(&finding.primary.span))
+    }
+
     /// The findings in the order of the file.
     pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
         let is_syntax = |code| [super::code::SYNTAX, super::code::DUPLICATE_KEY].contains(&code);
@@ -148,6 +160,13 @@ impl Findings {
         if self.list.len() > MAX_FINDINGS {
             let has_errors = self.has_errors();
             self.list.retain(|finding| !has_errors || finding.severity == Severity::Error);
+            // Notes fill what the warnings leave.
+            let worse = self.list.iter().filter(|finding| finding.severity != Severity::Note).count();
+            let mut notes = 0;
+            self.list.retain(|finding| {
+                notes += usize::from(finding.severity == Severity::Note);
+                finding.severity != Severity::Note || worse + notes <= MAX_FINDINGS
+            });
             self.list.truncate(MAX_FINDINGS);
             let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
             self.list.push(if has_errors {

@@ -29,7 +29,7 @@ pub fn hold(bytes: &[u8]) {
             assert!(job::lower(plan).len() >= plan.routes().len(), "every route has a job");
             let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
             assert!(Placement::of(plan, newest).is_ok(), "some kernel and candor together can run it");
-            assert!(loaded.warnings.iter().all(|finding| finding.severity == Severity::Warning));
+            assert!(loaded.warnings.iter().all(|finding| finding.severity != Severity::Error));
             loaded.warnings
         }
         Err(findings) => {

@@ -246,12 +246,12 @@ fn hostile_files_are_refused_at_once() {
 
 #[test]
 fn warnings_never_push_errors_out_of_the_list() {
-    let same: String =
-        (0..300).map(|route| format!("[[route]]\nname = \"r{route}\"\nfrom = \"a\"\nto = \"b\"\n")).collect();
-    let warnings = load(format!("{BUSES}{same}").as_bytes()).unwrap().warnings;
+    let route = |index| format!("[[route]]\nname = \"r{index}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+    let loose: String = (0..300).map(route).collect();
+    let warnings = load(format!("{BUSES}{loose}").as_bytes()).unwrap().warnings;
     assert_eq!(warnings.len(), diagnostic::MAX_FINDINGS + 1);
     assert!(warnings.iter().all(|finding| finding.severity == Severity::Warning));
-    let errors = load(format!("{BUSES}{same}hop-limit = 9\n").as_bytes()).unwrap_err();
+    let errors = load(format!("{BUSES}{loose}hop-limit = 9\n").as_bytes()).unwrap_err();
     assert_eq!(errors.iter().map(|finding| finding.code).collect::<Vec<_>>(), ["E0308", "E0107"]);
 }
 

@@ -2,49 +2,97 @@
 //!
 //! Findings go to standard error, as a compiler's do; the verdict on a valid file and JSON go to standard output.
 
-use serde_json::json;
+mod codes;
+mod levels;
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use candor_core::config::Loaded;
+use candor_core::config::diagnostic::{Diagnostic, Severity};
+use candor_core::safety::{self, Amplification};
+use serde_json::{Value, json};
+
+pub(crate) use levels::{AllowedCode, Denied, ExplainedCode};
 
 use crate::cli::CheckArgs;
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::{GatewayFile, plural, tally};
 use crate::render;
+use levels::Levels;
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
-    let file = GatewayFile::read(&args.file)?;
-    let exit = if file.checked.is_ok() { Exit::Fine } else { Exit::No };
-    if args.json {
-        render::out(&format!("{:#}\n", as_json(&file)))?;
-        return Ok(exit);
+    if let Some(ExplainedCode(code)) = args.explain {
+        render::out(&codes::explanation(code))?;
+        return Ok(Exit::Fine);
     }
-    if let Some(loaded) = file.gateway() {
+    let levels = Levels { allowed: &args.allow, denied: &args.deny };
+    // Without --explain there is a file: the command line sees to that.
+    let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
+    let mut file = GatewayFile::read(path)?;
+    match &mut file.checked {
+        Ok(loaded) => levels.apply(&mut loaded.warnings),
+        Err(findings) => levels.apply(findings),
+    }
+    let denied = file.checked.as_ref().map_or(0, |loaded| levels.count_denied(&loaded.warnings));
+    let exit = if file.checked.is_ok() && denied == 0 { Exit::Fine } else { Exit::No };
+    if args.json {
+        render::out(&format!("{:#}\n", as_json(&file, denied)))?;
+    } else if let Some(loaded) = file.gateway() {
         render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
-        let plan = &loaded.plan;
-        let (buses, routes) = (plural(plan.buses().len(), "bus"), plural(plan.routes().len(), "route"));
-        let warnings = match loaded.warnings.as_slice() {
-            [] => String::new(),
-            warnings => format!(", {}", tally(warnings)),
-        };
-        let name = file.source.name();
-        render::out(&format!("{name}: valid: {buses}, {routes} ({} engine){warnings}\n", plan.engine().name()))?;
+        render::out(&verdict(file.source.name(), loaded, denied))?;
     }
     Ok(exit)
 }
 
-fn as_json(file: &GatewayFile) -> serde_json::Value {
-    let (valid, findings) = match &file.checked {
-        Ok(loaded) => (true, &loaded.warnings),
-        Err(findings) => (false, findings),
+/// One line.
+fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
+    let plan = &loaded.plan;
+    let mut line = if denied > 0 {
+        format!("{name}: valid, but {denied} of its findings {} denied: ", if denied == 1 { "is" } else { "are" })
+    } else {
+        format!("{name}: valid: ")
+    };
+    let (buses, routes) = (plural(plan.buses().len(), "bus"), plural(plan.routes().len(), "route"));
+    let _ = write!(line, "{buses}, {routes} ({} engine)", plan.engine().name());
+    if let Some(most @ Amplification { frames: 2.., .. }) = safety::amplification(plan) {
+        let most_or_more = if most.is_exact { "up to" } else { "at least" };
+        let _ = write!(line, ", 1 frame becomes {most_or_more} {}", most.frames);
+    }
+    // What is denied has been counted.
+    let others: Vec<_> =
+        loaded.warnings.iter().filter(|finding| finding.severity != Severity::Error).cloned().collect();
+    if !others.is_empty() {
+        let _ = write!(line, ", {}", tally(&others));
+    }
+    line + "\n"
+}
+
+fn as_json(file: &GatewayFile, denied: usize) -> Value {
+    let findings: &[Diagnostic] = match &file.checked {
+        Ok(loaded) => &loaded.warnings,
+        Err(findings) => findings,
     };
     let mut value = json!({
         "file": file.source.name(),
-        "valid": valid,
+        "valid": file.checked.is_ok(),
+        "denied": denied,
         "findings": render::json(&file.source, findings),
     });
     if let Ok(loaded) = &file.checked {
-        value["engine"] = loaded.plan.engine().name().into();
-        value["buses"] = loaded.plan.buses().len().into();
-        value["routes"] = loaded.plan.routes().len().into();
+        let plan = &loaded.plan;
+        value["engine"] = plan.engine().name().into();
+        value["buses"] = plan.buses().len().into();
+        value["routes"] = plan.routes().len().into();
+        value["amplification"] = safety::amplification(plan).map_or(Value::Null, |most| {
+            json!({
+                "frames": most.frames,
+                "bus": plan.bus(most.bus).name,
+                "example": most.example.to_string(),
+                "exact": most.is_exact,
+            })
+        });
     }
     value
 }

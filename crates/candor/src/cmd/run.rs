@@ -5,6 +5,7 @@ mod report;
 
 use std::time::{Duration, Instant};
 
+use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
 use candor_engine::Gateway;
 use candor_io::signal::{EndingSignals, Signal};
@@ -28,7 +29,10 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // the start.
     let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
     let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
-    render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    // What notes warn of is known now, and said by the gateway itself.
+    let is_warning = |finding: &&Diagnostic| finding.severity < Severity::Note;
+    let warnings: Vec<_> = loaded.warnings.iter().filter(is_warning).cloned().collect();
+    render::err(&render::text(&file.source, &warnings, render::wants_colour()));
     let plan = match args.engine {
         Some(engine) => loaded.plan.clone().with_engine(engine.into()),
         None => loaded.plan.clone(),

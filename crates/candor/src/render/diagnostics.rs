@@ -53,6 +53,7 @@ fn group<'a>(source: &'a Source, finding: &'a Diagnostic) -> Group<'a> {
     let level = match finding.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
     };
     let title = level.primary_title(finding.message.as_str()).id(finding.code);
     let group = if is_about_the_whole_file(finding) || source.text.is_empty() {
@@ -102,6 +103,7 @@ fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
         code::LINE_TOO_LONG,
         code::NO_BUS,
         code::NO_ROUTE,
+        code::NOT_COMPARED,
         code::TOO_MANY,
         code::TOO_MANY_WARNINGS,
         import::code::NOTHING,
@@ -118,6 +120,7 @@ fn json_finding(source: &Source, finding: &Diagnostic) -> Value {
     value["severity"] = match finding.severity {
         Severity::Error => "error".into(),
         Severity::Warning => "warning".into(),
+        Severity::Note => "note".into(),
     };
     value["message"] = finding.message.as_str().into();
     value["help"] = finding.help.as_deref().into();

@@ -1,0 +1,123 @@
+//! `--allow` and `--deny`: what counts, for whoever runs the check.
+
+use std::str::FromStr;
+
+use candor_core::config::code;
+use candor_core::config::diagnostic::{Diagnostic, Severity};
+use candor_core::import;
+
+/// A code of a finding of `candor check`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownCode(&'static str);
+
+/// A code of any finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ExplainedCode(pub(crate) &'static str);
+
+/// A code whose findings are left out. Errors are not: the file is no gateway then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AllowedCode(KnownCode);
+
+/// Findings that are a reason to say no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Denied {
+    /// Those of one code.
+    Code(KnownCode),
+    /// All warnings.
+    Warnings,
+}
+
+/// What the command line makes of findings.
+#[derive(Debug)]
+pub(super) struct Levels<'a> {
+    pub(super) allowed: &'a [AllowedCode],
+    pub(super) denied: &'a [Denied],
+}
+
+impl Levels<'_> {
+    /// Leaves out what is allowed. What is denied becomes an error, so that it is seen which.
+    pub(super) fn apply(&self, findings: &mut Vec<Diagnostic>) {
+        findings.retain(|finding| {
+            let is_allowed = self.allowed.iter().any(|allowed| allowed.0.0 == finding.code);
+            finding.severity == Severity::Error || !is_allowed
+        });
+        for finding in findings.iter_mut().filter(|finding| self.denies(finding)) {
+            finding.severity = Severity::Error;
+        }
+    }
+
+    /// How many of the findings of a valid file are denied, after [`apply`](Self::apply).
+    pub(super) fn count_denied(&self, findings: &[Diagnostic]) -> usize {
+        findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    }
+
+    fn denies(&self, finding: &Diagnostic) -> bool {
+        self.denied.iter().any(|denied| match denied {
+            Denied::Code(KnownCode(code)) => *code == finding.code,
+            Denied::Warnings => finding.severity == Severity::Warning,
+        })
+    }
+}
+
+impl FromStr for KnownCode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        find(text, code::ALL).map(Self)
+    }
+}
+
+impl FromStr for ExplainedCode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        find(text, code::ALL).or_else(|_| find(text, import::code::ALL)).map(Self)
+    }
+}
+
+fn find(text: &str, codes: &[&'static str]) -> Result<&'static str, String> {
+    let wanted = text.to_ascii_uppercase();
+    let known = codes.iter().find(|code| **code == wanted).copied();
+    known.ok_or_else(|| "there is no such code; codes stand in brackets: warning[W0601]".to_owned())
+}
+
+impl FromStr for AllowedCode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let code = KnownCode::from_str(text)?;
+        if code.0.starts_with('E') {
+            return Err("errors cannot be allowed: the file is no gateway as long as it has one".to_owned());
+        }
+        Ok(Self(code))
+    }
+}
+
+impl FromStr for Denied {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "warnings" => Ok(Self::Warnings),
+            code => match KnownCode::from_str(code) {
+                Ok(code) => Ok(Self::Code(code)),
+                Err(why) => Err(format!("{why}; or write: warnings")),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_codes_that_exist_are_taken() {
+        assert_eq!("W0601".parse(), Ok(Denied::Code(KnownCode("W0601"))));
+        assert_eq!("w0601".parse(), Ok(AllowedCode(KnownCode("W0601"))));
+        assert_eq!("warnings".parse(), Ok(Denied::Warnings));
+        assert!("warning".parse::<Denied>().is_err() && "W9999".parse::<KnownCode>().is_err());
+        assert!("E0901".parse::<ExplainedCode>().is_ok() && "E0901".parse::<Denied>().is_err());
+        assert!("E0101".parse::<AllowedCode>().unwrap_err().contains("cannot be allowed"));
+    }
+}
