@@ -16,7 +16,7 @@ const BUSES: usize = 3;
 /// Frames for each rule set of the property below.
 const FRAMES: usize = 32;
 /// Pairs of a rule set and a frame in the property below, unless `CANDOR_CASES` says how many.
-const CASES: u32 = 8_000;
+const CASES: u32 = 4_000;
 
 fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>, Vec<usize>) {
     let (mut sent, mut deleted) = (Vec::new(), Vec::new());
@@ -53,11 +53,26 @@ fn difference(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Option<(usize, Stri
         let expected = oracle::deliver(jobs, *from, frame);
         let expected_counts = oracle::count(jobs, &[(*from, *frame)]);
         if sent != expected || counted != expected_counts {
-            let text = format!("oracle {expected:?} {expected_counts:?}\nrule set {sent:?} {counted:?}");
+            let text =
+                format!("oracle:   {}\nrule set: {}", shown(&expected, &expected_counts), shown(&sent, &counted));
             return Some((position, text));
         }
     }
     None
+}
+
+fn shown(sent: &[Delivery], counted: &[JobCounters]) -> String {
+    let sent: Vec<_> = sent.iter().map(|sent| format!("job {} sends {}", sent.job, bytes(&sent.frame))).collect();
+    let deleting = (0..counted.len()).filter(|&job| counted[job].deleted > 0);
+    let deleted: Vec<_> = deleting.map(|job| format!("job {job} deletes")).collect();
+    [sent, deleted].concat().join(", ")
+}
+
+/// A frame as text, and every byte that the kernel keeps of it.
+fn bytes(frame: &Frame) -> String {
+    let mut bytes = [0; crate::frame::CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    format!("{frame} ({:08X} {:02X?})", frame.id.0, &bytes[4..len])
 }
 
 /// A failing case as cangw commands and a frame.
@@ -71,7 +86,7 @@ fn as_commands(jobs: &[Job], (from, frame): &(BusIndex, Frame)) -> String {
         }
     };
     let jobs: String = jobs.iter().map(command).collect();
-    format!("{jobs}cansend vcan{} {frame} # {frame:?}", from.0)
+    format!("{jobs}cansend vcan{} {}", from.0, bytes(frame))
 }
 
 /// `CANDOR_CASES=10000000 cargo test --release -p candor-core compiled_jobs` is the long run.
@@ -80,7 +95,12 @@ fn as_commands(jobs: &[Job], (from, frame): &(BusIndex, Frame)) -> String {
 fn compiled_jobs_do_what_the_oracle_does() {
     let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
     let sets = cases.div_ceil(u32::try_from(FRAMES).unwrap());
-    let config = ProptestConfig { cases: sets, source_file: Some(file!()), ..ProptestConfig::default() };
+    let config = ProptestConfig {
+        cases: sets,
+        source_file: Some(file!()),
+        max_shrink_iters: 20_000,
+        ..ProptestConfig::default()
+    };
     let frames = vec(((0..BUSES).prop_map(BusIndex), frame()), FRAMES);
     let jobs = prop_oneof![vec(arbitrary::user_space_job(BUSES), 0..12), crowd()];
     let outcome = TestRunner::new(config).run(&(jobs, frames), |(jobs, frames)| match difference(&jobs, &frames) {
