@@ -1,11 +1,13 @@
 //! CAN_RAW sockets: one per interface, whole frames in the kernel's own layout in and out.
 
 mod ancillary;
+mod batch;
 mod interface;
 mod options;
 mod poll;
 mod rebind;
 
+pub use batch::Batch;
 pub use interface::InterfaceIndex;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
@@ -125,6 +127,21 @@ impl CanSocket {
     /// # Errors
     /// As [`read`](Self::read).
     pub fn recv_stamped(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<Stamped> {
+        self.recv(frame, 0)
+    }
+
+    /// Takes the next frame as [`recv_stamped`](Self::recv_stamped) does; `None` if none is waiting.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn recv_waiting(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<Option<Stamped>> {
+        match self.recv(frame, libc::MSG_DONTWAIT) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            result => result.map(Some),
+        }
+    }
+
+    fn recv(&self, frame: &mut [u8; CANFD_MTU], flags: libc::c_int) -> io::Result<Stamped> {
         let mut control = ControlBuffer::new();
         let mut iov = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
         // SAFETY: msghdr consists of integers and raw pointers, for which all-zero bytes are valid values.
@@ -134,7 +151,7 @@ impl CanSocket {
         control.attach_to(&mut message);
         // SAFETY: `message` points to one live iovec over the exclusively borrowed frame and to the live control
         // buffer, each with its true length; all outlive the call, and nothing else refers to them during it.
-        let len = socket::check_len(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, 0) })?;
+        let len = socket::check_len(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) })?;
         let seen = control.read(&message);
         Ok(Stamped { len, at: seen.stamp, dropped: seen.dropped })
     }

@@ -27,8 +27,17 @@ pub fn mount(kind: &str, target: &str) -> io::Result<()> {
 /// # Errors
 /// `ENOENT` for unknown symbols (a module it depends on is missing), `ENOEXEC` for another kernel's module.
 pub fn load_module(module: &[u8]) -> io::Result<()> {
-    // SAFETY: the kernel reads `module.len()` bytes from the live slice, and the empty parameter string up to its NUL.
-    let result = unsafe { libc::syscall(libc::SYS_init_module, module.as_ptr(), module.len(), c"".as_ptr()) };
+    load_module_with(module, "")
+}
+
+/// Loads a kernel module from its bytes with parameters, as in `max_hops=2`. One that is loaded already stays as it is.
+///
+/// # Errors
+/// As [`load_module`]; `EINVAL` for a value that a parameter does not take. Unknown parameters are ignored.
+pub fn load_module_with(module: &[u8], parameters: &str) -> io::Result<()> {
+    let parameters = CString::new(parameters)?;
+    // SAFETY: the kernel reads `module.len()` bytes from the live slice, and the live parameter string up to its NUL.
+    let result = unsafe { libc::syscall(libc::SYS_init_module, module.as_ptr(), module.len(), parameters.as_ptr()) };
     match io::Error::last_os_error() {
         _ if result == 0 => Ok(()),
         error if error.raw_os_error() == Some(libc::EEXIST) => Ok(()),
