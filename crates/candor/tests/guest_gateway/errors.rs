@@ -11,13 +11,11 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::candor::{Candor, Ended, Run, notices};
+use crate::kernel::CANGW_FILES;
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const ENGINES: [&str; 2] = ["kernel", "read-write"];
 const NOBODY: u32 = 65534;
-
-/// Where a guest keeps the module.
-const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
 
 fn gateway(right: &str) -> String {
     format!(

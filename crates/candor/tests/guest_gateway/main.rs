@@ -8,9 +8,11 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
 mod candor;
+mod differential;
 mod errors;
 mod explained;
 mod forwarding;
+mod kernel;
 mod leftovers;
 mod moments;
 mod probe;
@@ -18,3 +20,4 @@ mod replug;
 mod require;
 mod split;
 mod traffic;
+mod verified;

@@ -1,0 +1,188 @@
+//! A gateway, and what is sent through it.
+
+use std::num::NonZeroU32;
+
+use candor_core::arbitrary;
+use candor_core::filter::Filter;
+use candor_core::frame::{CAN_MTU, Frame, FrameFormat, RawId};
+use candor_core::job::Job;
+use candor_core::oracle::{End, Interface, Kernel, Loopback, State, World};
+use candor_core::plan::{BusIndex, Echo, Engine, Incoming, Plan, Timestamp};
+use candor_core::rule::Checksums;
+
+use super::machine::Abilities;
+use super::random::{self, Random};
+
+/// Interfaces by bus. Frames are sent on the first ones.
+pub(super) const INTERFACES: [&str; 7] = ["t-in0", "t-in1", "t-fd0", "t-fd1", "t-classic", "t-down", "t-fence"];
+pub(super) const SOURCES: usize = 2;
+pub(super) const FIRST_DESTINATION: BusIndex = BusIndex(2);
+/// A bus that takes no FD frames.
+pub(super) const CLASSIC_ONLY: BusIndex = BusIndex(4);
+/// A bus whose interface is down.
+pub(super) const DOWN: BusIndex = BusIndex(5);
+/// A bus that only the last frames of each burst reach, by the last job of its source: when they are there, everything
+/// else that this burst gives has been delivered.
+pub(super) const FENCE: BusIndex = BusIndex(6);
+const FENCE_ID: RawId = RawId(0x5FE);
+
+/// Where jobs begin and end, often enough for frames and jobs to meet; a destination may be the source of others.
+const FROM: [usize; 10] = [0, 0, 0, 0, 0, 0, 1, 1, 2, 3];
+const TO: [usize; 16] = [0, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 4, 5];
+
+const MAX_JOBS: usize = 64;
+/// Jobs where frames may take several hops: each of them multiplies.
+const MAX_JOBS_WITH_HOPS: usize = 16;
+const MAX_BURSTS: usize = 4;
+/// Frames in a row: the receive queue of the read-write engine has room for about 250.
+const MAX_BURST: usize = 128;
+const SINGLE_FRAMES: usize = 64;
+/// Deliveries because of one frame: the kernel's backlog has room for 1000.
+const MAX_DELIVERIES: usize = 300;
+
+/// Jobs in the order of delivery, the fences last, and frames from one bus after another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Case {
+    pub(super) max_hops: u8,
+    /// Without the fences.
+    pub(super) jobs: Vec<Job>,
+    pub(super) bursts: Vec<Burst>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Burst {
+    pub(super) from: BusIndex,
+    /// Without the fences.
+    pub(super) frames: Vec<Frame>,
+}
+
+impl Case {
+    /// The same case for the same numbers, whatever ran before.
+    pub(super) fn from_seed(seed: u64, number: u64, kernel: Abilities) -> Self {
+        let mut random = Random::new(seed, number);
+        let several_hops = kernel.max_hops > 1;
+        let most = if several_hops { MAX_JOBS_WITH_HOPS } else { MAX_JOBS };
+        let jobs = random.between(1, most);
+        let style = Style::random(&mut random);
+        let jobs: Vec<_> = (0..jobs).map(|number| style.job(&mut random, number, kernel)).collect();
+        // What takes several hops may overtake what comes after it with fewer, so then frames go one by one.
+        let (bursts, burst) = if several_hops { (SINGLE_FRAMES, 1) } else { (MAX_BURSTS, MAX_BURST) };
+        let bursts = (0..random.between(1, bursts)).map(|_| {
+            let from = random.pick(&[BusIndex(0), BusIndex(0), BusIndex(0), BusIndex(1)]);
+            let filters: Vec<_> = jobs.iter().filter(|job| job.from == from).map(|job| job.filter).collect();
+            let frames = (0..random.between(1, burst)).map(|_| random.frame(&filters)).collect();
+            Burst { from, frames }
+        });
+        let mut case = Self { max_hops: kernel.max_hops, bursts: bursts.collect(), jobs };
+        if several_hops {
+            case.leave_out_avalanches();
+        }
+        case
+    }
+
+    /// All jobs that run, fences included.
+    pub(super) fn all_jobs(&self) -> Vec<Job> {
+        let fence = |from| {
+            let filter = Filter::exact(FENCE_ID);
+            Job { echo: Echo::On, ..Job::plain(BusIndex(from), FENCE, FrameFormat::Classic, filter) }
+        };
+        self.jobs.iter().cloned().chain((0..SOURCES).map(fence)).collect()
+    }
+
+    /// Jobs as the routes of a gateway.
+    pub(super) fn plan(jobs: &[Job]) -> Plan {
+        arbitrary::plan(&INTERFACES, jobs, Engine::ReadWrite)
+    }
+
+    /// All frames of a burst for candor's own gateway, the fence last.
+    pub(super) fn fenced(burst: &Burst) -> Vec<Frame> {
+        burst.frames.iter().copied().chain([Frame::classic(FENCE_ID, &[]).unwrap()]).collect()
+    }
+
+    /// All frames of a burst for the kernel. Where frames may take several hops there is no fence: they could overtake
+    /// it, and it them.
+    pub(super) fn for_kernel(&self, burst: &Burst) -> Vec<Frame> {
+        if self.max_hops == 1 { Self::fenced(burst) } else { burst.frames.clone() }
+    }
+
+    /// Frames that are sent, fences left out.
+    pub(super) fn frames(&self) -> usize {
+        self.bursts.iter().map(|burst| burst.frames.len()).sum()
+    }
+
+    /// Whether candor's own gateway can run this: it has one socket for each bus, counts no hops and keeps no stamps.
+    pub(super) fn is_for_engine(&self) -> bool {
+        let agree = |job: &Job| self.jobs.iter().all(|other| other.to != job.to || other.echo == job.echo);
+        let few_hops = |job: &Job| job.hop_limit.is_none_or(|limit| limit == 1);
+        self.jobs.iter().all(|job| job.timestamp == Timestamp::Fresh && few_hops(job) && agree(job))
+    }
+
+    /// The test's interfaces with these jobs.
+    pub(super) fn world(&self, jobs: &[Job]) -> World {
+        let mut world = World::new(Kernel { max_hops: self.max_hops, ..Kernel::DEFAULT });
+        for name in INTERFACES {
+            world.attach(Interface::vcan(name));
+        }
+        world.interface(CLASSIC_ONLY).unwrap().mtu = CAN_MTU;
+        world.interface(DOWN).unwrap().state = State::Down;
+        for job in jobs.iter().rev() {
+            world.add(job).unwrap();
+        }
+        world
+    }
+
+    fn leave_out_avalanches(&mut self) {
+        let mut world = self.world(&self.all_jobs());
+        for burst in &mut self.bursts {
+            burst.frames.retain(|frame| {
+                let outcome = world.send_locally(burst.from, frame, Loopback::On).unwrap();
+                outcome.end == End::Settled && outcome.seen.len() <= MAX_DELIVERIES
+            });
+        }
+        self.bursts.retain(|burst| !burst.frames.is_empty());
+    }
+}
+
+/// What all jobs of a gateway have in common.
+struct Style {
+    echo_of_bus: [Echo; INTERFACES.len()],
+    mixes_echo: bool,
+    keeps_stamps: bool,
+}
+
+impl Style {
+    fn random(random: &mut Random) -> Self {
+        Self {
+            echo_of_bus: [(); INTERFACES.len()].map(|()| if random.chance(90) { Echo::On } else { Echo::Off }),
+            mixes_echo: random.chance(10),
+            keeps_stamps: random.chance(10),
+        }
+    }
+
+    fn job(&self, random: &mut Random, number: usize, kernel: Abilities) -> Job {
+        let from = BusIndex(random.pick(&FROM));
+        let to = BusIndex(random.pick(&TO));
+        let format = if random.chance(50) { FrameFormat::Classic } else { FrameFormat::Fd };
+        let modifications = random.modifications(format);
+        // Beside no modification they have no effect, and the kernel forgets them.
+        let mut checksums = if modifications.is_empty() { Checksums::NONE } else { random.checksums(format) };
+        if let (Some(crc8), false) = (&mut checksums.crc8, kernel.relative_crc8) {
+            crc8.span = random::from_the_start(crc8.span);
+        }
+        let allowed = from == to || random.chance(20);
+        let kept = self.keeps_stamps && random.chance(50);
+        let mixed_echo = if random.chance(70) { Echo::On } else { Echo::Off };
+        // A second job with the same uid would change the first.
+        let uid = u32::try_from(number).ok().and_then(|number| NonZeroU32::new(0x1000 + number));
+        Job {
+            modifications,
+            checksums,
+            echo: if self.mixes_echo { mixed_echo } else { self.echo_of_bus[to.0] },
+            timestamp: if kept { Timestamp::Kept } else { Timestamp::Fresh },
+            incoming: if allowed { Incoming::Allowed } else { Incoming::Skipped },
+            hop_limit: random.chance(20).then(|| 1 + random.below(kernel.max_hops)),
+            uid: uid.filter(|_| random.chance(20) && !modifications.is_empty()),
+            ..Job::plain(from, to, format, random.filter())
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! One of the gateways that are compared with the oracle.
+
+use std::fmt;
+
+use candor_core::config;
+use candor_core::frame::Frame;
+use candor_core::ruleset::{Routed, RuleSet};
+use candor_core::text;
+use candor_engine::Gateway;
+use candor_netlink::cangw::{self, JobCounters};
+
+use super::case::{Burst, Case, FENCE, INTERFACES};
+use super::expected::{Counted, Difference, Outcome, can_be_seen, is_echoed, takes};
+use super::machine::{Machine, Until};
+use super::mutation::Mutation;
+
+/// A gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leg {
+    /// candor's read-write engine, with its threads and sockets.
+    Engine,
+    /// can-gw.
+    Kernel,
+    /// The compiled rules of the read-write engine alone, for jobs that its sockets cannot serve together.
+    RuleSet,
+}
+
+impl Leg {
+    /// The gateways that a case runs in.
+    pub(super) fn of(case: &Case) -> Vec<Self> {
+        vec![Self::Kernel, if case.is_for_engine() { Self::Engine } else { Self::RuleSet }]
+    }
+
+    /// Runs a case; gives the number of frames that were delivered as the oracle said, fences left out.
+    pub(super) fn run(self, machine: &mut Machine, case: &Case, mutation: Mutation) -> Result<u64, Box<Difference>> {
+        let expected = match self {
+            Self::Kernel => Outcome::of_machine(case, mutation),
+            Self::Engine | Self::RuleSet => Outcome::of_process(case, mutation),
+        };
+        let seen = match self {
+            Self::Kernel => kernel(machine, case, &expected)?,
+            Self::Engine => engine(machine, case, &expected),
+            Self::RuleSet => rule_set(case),
+        };
+        match expected.difference(&seen) {
+            None => Ok(expected.frames()),
+            Some(difference) => Err(difference),
+        }
+    }
+}
+
+impl fmt::Display for Leg {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Engine => "the read-write engine",
+            Self::Kernel => "the kernel",
+            Self::RuleSet => "the compiled rule set",
+        })
+    }
+}
+
+fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outcome, Box<Difference>> {
+    let jobs: Vec<_> = case.all_jobs().iter().map(|job| machine.cangw(job)).collect();
+    for job in jobs.iter().rev() {
+        cangw::add(&mut machine.client, job).unwrap_or_else(|error| panic!("adding {job:?}: {error}"));
+    }
+    let send = |(burst, expected): (&Burst, &Vec<Vec<Frame>>)| {
+        let counts: Vec<_> = expected.iter().map(Vec::len).collect();
+        let until = if case.max_hops == 1 { Until::Fences(counts[FENCE.0]) } else { Until::Counts(&counts) };
+        machine.send(burst.from, &case.for_kernel(burst), until)
+    };
+    let delivered = case.bursts.iter().zip(&expected.delivered).map(send).collect();
+    machine.lost_nothing();
+    let told = cangw::dump(&mut machine.client).unwrap();
+    for job in &jobs {
+        cangw::delete(&mut machine.client, job).unwrap_or_else(|error| panic!("deleting {job:?}: {error}"));
+    }
+    assert_eq!(told.len(), jobs.len(), "jobs in the kernel");
+    for (at, (given, told)) in jobs.iter().zip(&told).enumerate() {
+        if !given.is_same_job(told) {
+            let (given, told) = (format!("{given:?}"), format!("{told:?}"));
+            return Err(Difference::Dump { job: at, given, told }.into());
+        }
+    }
+    let counters = told.iter().map(|job| {
+        let JobCounters { handled, dropped, deleted } = job.counters;
+        Counted { handled: handled.into(), dropped: dropped.into(), deleted: deleted.into() }
+    });
+    Ok(Outcome { counters: counters.collect(), delivered })
+}
+
+fn engine(machine: &mut Machine, case: &Case, expected: &Outcome) -> Outcome {
+    // The long way: as a file that is written and read again.
+    let given = Case::plan(&case.all_jobs());
+    let text = text::write(&given);
+    let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong:?} in\n{text}")).plan;
+    assert_eq!(plan, given, "what was written and read again:\n{text}");
+    let (gateway, _notices) = Gateway::start(plan).unwrap();
+    let delivered = case.bursts.iter().zip(&expected.delivered).map(|(burst, expected)| {
+        let fences = expected[FENCE.0].len();
+        machine.send(burst.from, &Case::fenced(burst), Until::Fences(fences))
+    });
+    let delivered = delivered.collect();
+    machine.lost_nothing();
+    let ended = gateway.stop().unwrap();
+    let counters = ended.counters.iter().map(|route| Counted {
+        handled: route.handled,
+        dropped: route.dropped,
+        deleted: route.deleted,
+    });
+    Outcome { counters: counters.collect(), delivered }
+}
+
+fn rule_set(case: &Case) -> Outcome {
+    let jobs = case.all_jobs();
+    let rules = RuleSet::compile(&jobs, INTERFACES.len());
+    let mut counters = vec![Counted::default(); jobs.len()];
+    let mut delivered = Vec::new();
+    for burst in &case.bursts {
+        let mut by_bus = vec![Vec::new(); INTERFACES.len()];
+        for frame in Case::fenced(burst) {
+            rules.route(burst.from, &frame, |job, routed| match routed {
+                Routed::Delete => counters[job].deleted += 1,
+                Routed::Send { to, frame } if !takes(to, frame) => counters[job].dropped += 1,
+                Routed::Send { to, frame } => {
+                    counters[job].handled += 1;
+                    if is_echoed(&jobs[job]) && can_be_seen(frame) {
+                        by_bus[to.0].push(*frame);
+                    }
+                }
+            });
+        }
+        delivered.push(by_bus);
+    }
+    Outcome { counters, delivered }
+}

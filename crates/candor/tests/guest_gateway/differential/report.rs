@@ -1,0 +1,53 @@
+//! A case that failed, as something to try by hand: a gateway file, a cangw script, frames.
+
+use std::fmt::Write as _;
+
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::text;
+
+use super::case::{Case, INTERFACES};
+use super::expected::Difference;
+
+/// The case and the difference.
+pub(super) fn text(case: &Case, difference: &Difference) -> String {
+    let mut text = String::new();
+    match difference {
+        Difference::Frame { burst, bus, at, expected, seen } => {
+            let place = format!("on {}, frame {at} of burst {burst}", INTERFACES[*bus]);
+            let shown = |frame: &Option<Frame>| frame.as_ref().map_or_else(|| "nothing".to_owned(), show);
+            writeln!(text, "{place}:\n  expected {}\n  seen     {}", shown(expected), shown(seen)).unwrap();
+        }
+        Difference::Counters { job, expected, seen } => {
+            writeln!(text, "job {job} counted:\n  expected {expected:?}\n  seen     {seen:?}").unwrap();
+        }
+        Difference::Dump { job, given, told } => {
+            writeln!(text, "job {job} was\n  given {given}\n  told  {told}").unwrap();
+        }
+    }
+    let plan = Case::plan(&case.jobs);
+    for (title, gateway) in [("gateway", text::write(&plan)), ("the same for cangw", text::script(&plan))] {
+        writeln!(text, "--- {title}:\n{gateway}").unwrap();
+    }
+    text.push_str("--- frames:\n");
+    for burst in &case.bursts {
+        for frame in &burst.frames {
+            writeln!(text, "cansend {} {}", INTERFACES[burst.from.0], show(frame)).unwrap();
+        }
+    }
+    text
+}
+
+/// In can-utils notation if it has room for all of the frame, else also as the kernel's bytes.
+fn show(frame: &Frame) -> String {
+    let notation = frame.to_string();
+    if notation.parse() == Ok(*frame) {
+        return notation;
+    }
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    let hex = bytes[..len].iter().fold(String::new(), |mut hex, byte| {
+        write!(hex, "{byte:02X}").unwrap();
+        hex
+    });
+    format!("{notation} (more than that notation holds; as struct: {hex})")
+}

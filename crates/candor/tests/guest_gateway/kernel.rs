@@ -1,0 +1,52 @@
+//! What the running kernel's can-gw is, and how it can be made another one.
+
+use std::path::{Path, PathBuf};
+
+use candor_io::{guest, module};
+
+/// Where a guest keeps the module.
+pub(crate) const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
+
+const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
+
+/// The version, as `uname -r` tells it.
+pub(crate) fn release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap().trim().to_owned()
+}
+
+/// How many hops the module lets a frame take.
+pub(crate) fn max_hops() -> u8 {
+    std::fs::read_to_string(MAX_HOPS).unwrap().trim().parse().unwrap()
+}
+
+/// can-gw with another `max_hops` until this value is gone. All jobs are gone at both ends of that time.
+#[derive(Debug)]
+pub(crate) struct WithMaxHops {
+    file: PathBuf,
+    before: u8,
+}
+
+impl WithMaxHops {
+    /// `None`, after saying why, where there is no file to load the module from.
+    pub(crate) fn new(max_hops: u8) -> Option<Self> {
+        let Some(file) = CANGW_FILES.iter().map(Path::new).find(|file| file.exists()) else {
+            println!("SKIP needs a module file to load can-gw again from: none of {CANGW_FILES:?} is there");
+            return None;
+        };
+        let with = Self { file: file.to_owned(), before: self::max_hops() };
+        with.load(max_hops);
+        assert_eq!(self::max_hops(), max_hops);
+        Some(with)
+    }
+
+    fn load(&self, max_hops: u8) {
+        module::unload("can_gw").unwrap();
+        guest::load_module_with(&std::fs::read(&self.file).unwrap(), &format!("max_hops={max_hops}")).unwrap();
+    }
+}
+
+impl Drop for WithMaxHops {
+    fn drop(&mut self) {
+        self.load(self.before);
+    }
+}
