@@ -1,7 +1,8 @@
 //! A gateway whose every value has been proven: what `candor check` accepts and engines run.
 //!
 //! A [`Plan`] is built by [`crate::config::load`] only. Its indices are in range, its names are unique, no route
-//! leads back to its own bus, and every operand fits the frame format of its route.
+//! leads back to its own bus unless it says that it does, no frame matches two selections of a route, every operand
+//! fits the format in which the frames of its route leave, and every route can be run by the engine on some kernel.
 
 use std::num::NonZeroU32;
 

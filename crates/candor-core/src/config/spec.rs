@@ -178,6 +178,8 @@ pub struct RouteSpec {
 pub struct MuxSpec {
     /// The whole table.
     pub span: Span,
+    /// Whether a field is of the wrong type and not here.
+    pub is_torn: bool,
     /// `start-bit`.
     pub start_bit: Option<Spanned<i64>>,
     /// `bits`.

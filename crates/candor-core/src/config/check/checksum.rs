@@ -176,8 +176,28 @@ mod tests {
     fn the_table_of_1d_is_the_one_of_sae_j1850() {
         let table = table_of(0x1D);
         assert_eq!((table[0], table[1], table[2], table[255]), (0x00, 0x1D, 0x3A, 0xC4));
-        // CRC-8/SAE-J1850 of "123456789" is 0x4B.
-        let crc = b"123456789".iter().fold(0xFF_u8, |crc, &byte| table[usize::from(crc ^ byte)]) ^ 0xFF;
-        assert_eq!(crc, 0x4B);
+    }
+
+    /// The CRC of these bytes is what catalogues call the check value.
+    #[test]
+    fn presets_have_their_published_check_values() {
+        let published = [("autosar", 0xDF), ("bosch", 0x4B), ("sae-j1850", 0x4B)];
+        for (preset, (name, check)) in PRESETS.iter().zip(published) {
+            let table = table_of(preset.polynomial);
+            let crc = b"123456789".iter().fold(preset.init, |crc, &byte| table[usize::from(crc ^ byte)]);
+            assert_eq!((preset.name, crc ^ preset.final_xor), (name, check));
+        }
+        assert_eq!(PRESETS.len(), published.len());
+    }
+
+    /// A frame of a Mercedes, as published at elektronik-keller.de: 00 C0 DF AC AA 07 40 and the CRC 6C.
+    #[test]
+    fn a_preset_makes_the_checksum_of_a_real_frame() {
+        let text = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\n\
+                    to = \"b\"\nchecksum-crc8 = { from = 0, to = 6, result = 7, preset = \"sae-j1850\" }\n";
+        let plan = crate::config::load(text.as_bytes()).unwrap().plan;
+        let frame: crate::frame::Frame = "123#00C0DFACAA074000".parse().unwrap();
+        let (sent, _) = crate::job::lower(&plan)[0].apply(&frame);
+        assert_eq!(sent, "123#00C0DFACAA07406C".parse().unwrap());
     }
 }

@@ -163,7 +163,7 @@ fn place(spec: &RouteSpec, because: Because) -> Span {
     let place = match because {
         Because::Payload => {
             let payload = spec.payload.as_ref().and_then(|texts| texts.first()).map(|text| &text.span);
-            payload.or(spec.mux.as_ref().map(|mux| &mux.span))
+            payload.or_else(|| spec.mux.as_ref().map(|mux| &mux.span))
         }
         Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.header.clone()),

@@ -20,6 +20,7 @@ const REFERENCE: char = '@';
 /// The lists of `[ids]`, and what becomes of all others.
 pub(super) struct Identifiers<'s> {
     named: HashMap<&'s str, Named<'s>>,
+    /// Those that have been read.
     names: Vec<&'s str>,
     effort: Effort,
     is_exhausted: bool,
@@ -43,7 +44,7 @@ impl<'s> Identifiers<'s> {
     pub(super) fn new(spec: &'s Spec, findings: &mut Findings) -> Self {
         let unread = |place| Named { place, set: None, is_read: false, is_used: false };
         let named = spec.ids.iter().map(|list| (list.name.value.as_str(), unread(&list.name.span))).collect();
-        let names = spec.ids.iter().map(|list| list.name.value.as_str()).collect();
+        let names = Vec::with_capacity(spec.ids.len());
         let mut identifiers = Self { named, names, effort: Effort::new(EFFORT), is_exhausted: false };
         for list in &spec.ids {
             name(&list.name, findings);
@@ -51,6 +52,7 @@ impl<'s> Identifiers<'s> {
             if let Some(named) = identifiers.named.get_mut(list.name.value.as_str()) {
                 (named.set, named.is_read) = (set, true);
             }
+            identifiers.names.push(list.name.value.as_str());
         }
         identifiers
     }
@@ -60,7 +62,7 @@ impl<'s> Identifiers<'s> {
     pub(super) fn only_filter(&mut self, list: &ListSpec, findings: &mut Findings) -> Option<Option<Filter>> {
         match list.entries.as_slice() {
             [EntrySpec::Raw(raw)] if !list.is_torn => raw_filter(raw, findings).map(Some),
-            [EntrySpec::Text(text)] if !list.is_torn && is_filter(text) => filter(text, findings).map(Some),
+            [EntrySpec::Text(text)] if !list.is_torn && self.is_filter(text) => filter(text, findings).map(Some),
             _ => Some(None),
         }
     }
@@ -138,6 +140,11 @@ impl<'s> Identifiers<'s> {
         }
     }
 
+    fn is_filter(&self, text: &Spanned<String>) -> bool {
+        let is_other = text.value.starts_with(REFERENCE) || text.value.contains(IdRange::DOTS);
+        !is_other && !self.named.contains_key(text.value.as_str())
+    }
+
     fn entry(&mut self, entry: &EntrySpec, findings: &mut Findings) -> Option<Entry> {
         match entry {
             EntrySpec::Raw(raw) => {
@@ -156,7 +163,10 @@ impl<'s> Identifiers<'s> {
                     Ok(range) => Some(Entry::Range(range)),
                     Err(error) => no_filter(text, &error, findings),
                 },
-                None => filter(text, findings).map(Entry::Filter),
+                None => match Filter::parse(&text.value) {
+                    Err(_) if self.named.contains_key(text.value.as_str()) => no_reference(text, findings),
+                    _ => filter(text, findings).map(Entry::Filter),
+                },
             },
         }
     }
@@ -201,10 +211,6 @@ fn name(name: &Spanned<String>, findings: &mut Findings) {
     }
 }
 
-fn is_filter(text: &Spanned<String>) -> bool {
-    !text.value.starts_with(REFERENCE) && !text.value.contains(IdRange::DOTS)
-}
-
 fn filter(written: &Spanned<String>, findings: &mut Findings) -> Option<Filter> {
     match Filter::parse(&written.value) {
         Ok(filter) => {
@@ -219,6 +225,13 @@ fn no_filter<T>(written: &Spanned<String>, error: &FilterTextError, findings: &m
     findings.report(
         Diagnostic::error(code::FILTER, written.part(error.range.clone()), error.to_string()).help(error.kind.help()),
     );
+    None
+}
+
+fn no_reference<T>(text: &Spanned<String>, findings: &mut Findings) -> Option<T> {
+    let message = format!("{} is the name of a list, not a filter", quote(&text.value));
+    let help = format!("write \"{REFERENCE}{}\"", text.value.escape_debug());
+    findings.report(Diagnostic::error(code::FILTER, text.span.clone(), message).help(help));
     None
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::config::check::number;
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
-use crate::config::parse::quote;
+use crate::config::parse::{closest, quote};
 use crate::config::spec::{MuxSpec, RouteSpec, Spanned};
 use crate::frame::{CANFD_MAX_DLEN, FrameFormat};
 use crate::payload::PayloadPattern;
@@ -130,41 +130,49 @@ const fn room(formats: Formats) -> (usize, &'static str) {
 }
 
 fn mux_patterns(spec: &MuxSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<Vec<PayloadPattern>> {
-    let is_big_endian = spec.byte_order.as_ref().and_then(|written| match written.value.as_str() {
-        "little" => Some(false),
-        "big" => Some(true),
-        other => {
-            findings.report(
-                Diagnostic::error(
-                    code::BYTE_ORDER,
-                    written.span.clone(),
-                    format!("There is no byte order {}", quote(other)),
-                )
-                .help("\"little\" (Intel, @1 in a DBC file) or \"big\" (Motorola, @0)"),
-            );
-            None
-        }
-    });
+    let is_big_endian = spec.byte_order.as_ref().and_then(|written| is_big_endian(written, findings));
     let (room, help) = room(formats?);
-    let room = i64::try_from(8 * room).unwrap_or(i64::MAX);
-    let start = spec
-        .start_bit
-        .as_ref()
-        .and_then(|written| number::within::<usize>(written, 0..=room - 1, "The start bit", help, findings));
+    let start = spec.start_bit.as_ref().and_then(|written| {
+        let last = i64::try_from(8 * room).unwrap_or(i64::MAX) - 1;
+        number::within::<usize>(written, 0..=last, "The start bit", help, findings)
+    });
     let bits = spec.bits.as_ref().and_then(|written| {
         let help = "a multiplexer has few bits; longer ones are matched with `payload`";
         number::within::<usize>(written, 1..=MAX_BITS, "The number of bits", help, findings)
     });
-    let (is_big_endian, start, bits) = (is_big_endian?, start?, bits?);
-    let places: Vec<_> = (0..bits).map(|index| bit(start, bits, is_big_endian, index)).collect();
-    if places.iter().any(|place| place.is_none_or(|(byte, _)| byte * 8 >= usize::try_from(room).unwrap_or(0))) {
+    let bits = bits?;
+    let values = values(spec, bits, findings);
+    let (is_big_endian, start) = (is_big_endian?, start?);
+    let places: Option<Vec<_>> = (0..bits).map(|index| bit(start, bits, is_big_endian, index)).collect();
+    let places = places.filter(|places| places.iter().all(|&(byte, _)| byte < room));
+    if places.is_none() {
         let message = format!("{bits} bits from bit {start} do not end within the frame");
         findings.report(Diagnostic::error(code::NOT_IN_FORMAT, spec.span.clone(), message).help(
-            "the start bit is the lowest one for byte order \"little\" and the highest one for \"big\"; docs/config.md has a picture",
+            "the start bit is the lowest one for byte order \"little\" and the highest one for \"big\"; docs/config.md has \
+             a picture",
         ));
-        return None;
     }
-    let places: Vec<_> = places.into_iter().flatten().collect();
+    let (places, values) = (places?, values?);
+    (!spec.is_torn).then(|| values.into_iter().map(|value| pattern_of(&places, value)).collect())
+}
+
+fn is_big_endian(written: &Spanned<String>, findings: &mut Findings) -> Option<bool> {
+    const ORDERS: [&str; 2] = ["little", "big"];
+    if let Some(at) = ORDERS.iter().position(|order| *order == written.value) {
+        return Some(at == 1);
+    }
+    let message = format!("There is no byte order {}", quote(&written.value));
+    let mut diagnostic = Diagnostic::error(code::BYTE_ORDER, written.span.clone(), message)
+        .help("\"little\" (Intel, @1 in a DBC file) or \"big\" (Motorola, @0)");
+    if let Some(order) = closest(&written.value, &ORDERS) {
+        diagnostic = diagnostic.label(format!("did you mean \"{order}\"?"));
+    }
+    findings.report(diagnostic);
+    None
+}
+
+/// The values in ascending order, each once; no more of them than make too many patterns.
+fn values(spec: &MuxSpec, bits: usize, findings: &mut Findings) -> Option<Vec<u32>> {
     let written = spec.values.as_ref()?;
     if written.is_empty() {
         findings.report(
@@ -174,16 +182,15 @@ fn mux_patterns(spec: &MuxSpec, formats: Option<Formats>, findings: &mut Finding
         return None;
     }
     let highest = (1_i64 << bits) - 1;
-    let values: Vec<Option<u32>> = written
-        .iter()
-        .map(|value| {
-            number::within(value, 0..=highest, "The value", "it has to fit into the bits of the multiplexer", findings)
-        })
-        .collect();
+    let help = "it has to fit into the bits of the multiplexer";
+    // Each is checked before any of them is missed.
+    let values: Vec<Option<u32>> =
+        written.iter().map(|value| number::within(value, 0..=highest, "The value", help, findings)).collect();
     let mut values = values.into_iter().collect::<Option<Vec<_>>>()?;
     values.sort_unstable();
     values.dedup();
-    Some(values.into_iter().take(MAX_PATTERNS + 1).map(|value| pattern_of(&places, value)).collect())
+    values.truncate(MAX_PATTERNS + 1);
+    Some(values)
 }
 
 /// Byte and bit in it of one bit of a value, counted from its lowest; `None` before the start of a frame.

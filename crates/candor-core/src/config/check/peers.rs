@@ -12,7 +12,7 @@ use crate::plan::BusIndex;
 pub(super) fn peers(spec: &Spec, names: &BusNames<'_>, findings: &mut Findings) -> Option<Vec<Option<BusIndex>>> {
     let mut peers = vec![None; spec.buses.len()];
     // The bus that said so.
-    let mut said_by = vec![None; spec.buses.len()];
+    let mut said_by: Vec<Option<usize>> = vec![None; spec.buses.len()];
     let mut is_sound = true;
     for (index, bus) in spec.buses.iter().enumerate() {
         let Some(written) = &bus.vxcan_peer else { continue };
@@ -33,9 +33,9 @@ pub(super) fn peers(spec: &Spec, names: &BusNames<'_>, findings: &mut Findings) 
             peers[end].is_some_and(|known| known != other_end)
         });
         if let Some((end, speaker)) = taken.and_then(|end| Some((end, said_by[end]?))) {
-            let speaker: &crate::config::spec::BusSpec = &spec.buses[speaker];
+            let speaker = &spec.buses[speaker];
             let message = format!("Bus {} already has a peer", quote(&spec.buses[end].name.value));
-            let first = speaker.vxcan_peer.as_ref().map_or(speaker.name.span.clone(), |first| first.span.clone());
+            let first = speaker.vxcan_peer.as_ref().unwrap_or(&speaker.name).span.clone();
             findings.report(
                 diagnostic(message)
                     .also(first, "first said here")

@@ -6,7 +6,7 @@ use crate::config::check::{conflict, operand};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::spec::{RouteSpec, Spanned};
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use crate::ids::{Cube, Effort, IdRange, IdSet, TooComplex};
 use crate::plan::{IdChange, Selection};
 use crate::rule::Operation;
@@ -49,7 +49,7 @@ pub(super) fn target(
     };
     let first = RawId(first.filter(|_| is_free)?);
     if first.is_rtr() {
-        let help = format!("write \"{:08X}\"", first.0 & !CAN_RTR_FLAG);
+        let help = format!("write \"{}\"", in_digits(first.bits(), first));
         return refuse(written.span.clone(), "`to-id` makes data frames".to_owned(), help, findings);
     }
     let wanted = wanted?;
@@ -85,7 +85,7 @@ pub(super) fn selections(
             Some(left.filters(most).map(|filters| filters.into_iter().map(to_one).collect()))
         }
         Way::From { base, first } => {
-            let (bits, room) = if first.is_eff() { (29, CAN_EFF_MASK) } else { (11, CAN_SFF_MASK) };
+            let (bits, room) = (if first.is_eff() { 29 } else { 11 }, room(first));
             let (_, last) = set.bounds(false).or_else(|| set.bounds(true))?;
             let moved_to = u64::from(last - base) + u64::from(first.bits());
             if moved_to > u64::from(room) {
@@ -158,9 +158,17 @@ fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut 
     let by = i64::from(first.bits()) - i64::from(base);
     let sign = if by < 0 { "-" } else { "" };
     let message = format!("Moving these identifiers by {sign}{:X} takes too many jobs of can-gw", by.abs());
-    let aligned = in_digits(first.bits() & !low | base & low, first);
+    let below = first.bits() & !low | base & low;
+    // To stay is no move.
+    let above = below.checked_add(low + 1).filter(|above| below == base && above | low <= room(first));
+    let aligned = in_digits(above.unwrap_or(below), first);
     let help = format!("can-gw knows no addition; where the low digits stay as they are one job does: \"{aligned}..\"");
     refuse::<()>(place.clone(), message, help, findings);
+}
+
+/// The highest identifier of the format of `first`.
+const fn room(first: RawId) -> u32 {
+    if first.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK }
 }
 
 /// As many digits as the format of `first` has.

@@ -67,7 +67,8 @@ fn route(
     }
     let from = spec.from.as_ref().and_then(|written| bus(written, &checks.buses, findings));
     let to = spec.to.as_ref().and_then(|written| bus(written, &checks.buses, findings));
-    if from.is_some() && from == to && !is_true(spec.back_to_incoming.as_ref()) {
+    let is_to_itself = from.is_some() && from == to && !is_true(spec.back_to_incoming.as_ref());
+    if is_to_itself {
         to_itself(spec, findings);
     }
     let formats = formats(spec, findings);
@@ -108,7 +109,7 @@ fn route(
         incoming: if is_true(spec.back_to_incoming.as_ref()) { Incoming::Allowed } else { Incoming::Skipped },
         uid: uid?,
     };
-    let is_sound = spec.broken.is_empty() && uid::fits(spec, &route, findings);
+    let is_sound = spec.broken.is_empty() && !is_to_itself && uid::fits(spec, &route, findings);
     is_sound.then(|| (route, back.map(|selections| (to, from, selections))))
 }
 

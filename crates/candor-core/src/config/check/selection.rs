@@ -214,7 +214,7 @@ impl Written<'_> {
 /// Where a route says what it takes.
 pub(super) fn place(spec: &RouteSpec) -> Span {
     let filter = spec.filter.as_ref().map(|list| &list.span);
-    filter.or(spec.errors.as_ref().map(|errors| &errors.span)).unwrap_or(&spec.header).clone()
+    filter.or_else(|| spec.errors.as_ref().map(|errors| &errors.span)).unwrap_or(&spec.header).clone()
 }
 
 fn taken(spec: &RouteSpec, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Taken> {

@@ -103,9 +103,8 @@ fn mux(entry: &Entry<'_>, findings: &mut Findings) -> Option<MuxSpec> {
     let table = entry.table(wanted, findings)?;
     let mut mux = MuxSpec { span: entry.value.span(), ..MuxSpec::default() };
     let mut suggested = Vec::new();
-    let mut is_sound = true;
     for field in entries(table) {
-        is_sound &= match field.key {
+        let is_sound = match field.key {
             "start-bit" => put(&mut mux.start_bit, field.integer("the number of a bit, such as 0", findings)),
             "bits" => put(&mut mux.bits, field.integer("how many bits the multiplexer has, such as 8", findings)),
             "byte-order" => put(&mut mux.byte_order, field.string("\"little\" or \"big\"", findings)),
@@ -115,6 +114,7 @@ fn mux(entry: &Entry<'_>, findings: &mut Findings) -> Option<MuxSpec> {
                 false
             }
         };
+        mux.is_torn |= !is_sound;
     }
     let required = [
         ("start-bit", "where the multiplexer begins, as in a DBC file, such as start-bit = 0"),
@@ -123,7 +123,7 @@ fn mux(entry: &Entry<'_>, findings: &mut Findings) -> Option<MuxSpec> {
         ("values", "the values that are wanted, such as values = [1, 2]"),
     ];
     require(table, &entry.key_span(), "`mux`", &required, &suggested, findings);
-    is_sound.then_some(mux)
+    Some(mux)
 }
 
 fn values(entry: &Entry<'_>, findings: &mut Findings) -> Option<Vec<Spanned<i64>>> {

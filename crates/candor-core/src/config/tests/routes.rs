@@ -452,7 +452,7 @@ proptest! {
                         .map(|job| job.apply(&frame(id)))
                         .collect();
                     let wanted = is_taken.then(|| {
-                        (frame(RawId(id.bits() - first + to | flag(formats[1]))), Verdict::Send)
+                        (frame(RawId((id.bits() - first + to) | flag(formats[1]))), Verdict::Send)
                     });
                     prop_assert_eq!(sent, wanted.into_iter().collect::<Vec<_>>(), "{:08X}\n{}", id.0, text);
                 }

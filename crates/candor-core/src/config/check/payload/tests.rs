@@ -12,7 +12,7 @@ fn value_of(frame: &Frame, start: usize, bits: usize, is_big_endian: bool) -> Op
         if is_big_endian {
             value = value << 1 | bit(number)?;
             // Down in the byte, then to the highest bit of the next one.
-            number = if number % 8 == 0 { number + 15 } else { number - 1 };
+            number = if number.is_multiple_of(8) { number + 15 } else { number - 1 };
         } else {
             value |= bit(number)? << index;
             number += 1;
