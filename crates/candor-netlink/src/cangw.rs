@@ -2,7 +2,7 @@
 //!
 //! # Kernel
 //! Module can-gw, which netlink does not load on demand (`modprobe can-gw`). Adding and deleting need CAP_NET_ADMIN in
-//! the initial user namespace; listing needs nothing. FD jobs since 5.8.
+//! the initial user namespace; listing needs nothing. FD jobs since 5.4.
 //!
 //! # Source
 //! `include/uapi/linux/can/gw.h`, `net/can/gw.c`.

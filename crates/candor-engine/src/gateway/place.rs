@@ -89,3 +89,53 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candor_core::config;
+    use candor_core::job;
+
+    use super::*;
+
+    fn plan(routes: &str) -> Plan {
+        let buses = "[bus.a]\ninterface = \"a\"\n[bus.b]\ninterface = \"b\"\n[bus.c]\ninterface = \"c\"\n";
+        let route = |(at, line): (usize, &str)| {
+            let mut words = line.splitn(3, ' ');
+            let (from, to, keys) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap_or_default());
+            format!("[[route]]\nname = \"r{at}\"\nfrom = \"{from}\"\nto = \"{to}\"\nframes = \"classic\"\n{keys}\n")
+        };
+        let routes: String = routes.lines().enumerate().map(route).collect();
+        config::load(format!("engine = \"auto\"\n{buses}{routes}").as_bytes()).unwrap().plan
+    }
+
+    #[test]
+    fn only_a_route_that_says_so_makes_several_hops_in_the_kernel() {
+        let plan = plan("a b\na c hop-limit = 2\na b payload = \"01\"");
+        let placement = Placement::of(&plan, KernelAbilities::EVERY).unwrap();
+        let mut jobs = job::lower(&plan);
+        one_hop(&mut jobs, &placement);
+        assert_eq!(jobs.iter().map(|job| job.hop_limit).collect::<Vec<_>>(), [Some(1), Some(2), None]);
+    }
+
+    #[test]
+    fn a_route_that_no_side_can_run_is_told_both_reasons_and_what_to_do() {
+        let plan = plan("a b\na c hop-limit = 3");
+        for (kernel, words) in [
+            (KernelAbilities { max_hops: 2, ..KernelAbilities::EVERY }, ["max_hops=2", "max_hops=3"]),
+            (
+                KernelAbilities { missing: Some(Missing::Module), ..KernelAbilities::EVERY },
+                ["not loaded", "sudo modprobe can-gw"],
+            ),
+            (
+                KernelAbilities { missing: Some(Missing::Privilege), ..KernelAbilities::EVERY },
+                ["CAP_NET_ADMIN", "run it as root"],
+            ),
+        ] {
+            let refused = Placement::of(&plan, kernel).unwrap_err();
+            let text = refusal(&plan, refused, kernel).unwrap().to_string();
+            assert!(text.starts_with("Route \"r1\" can run neither in the kernel, because"), "{text}");
+            assert!(text.contains("nor in user space, which cannot count the hops of a frame"), "{text}");
+            assert!(words.iter().all(|word| text.contains(word)), "{text}");
+        }
+    }
+}

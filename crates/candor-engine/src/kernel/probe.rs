@@ -77,7 +77,12 @@ fn trial() -> Result<bool, TrialError> {
     }
     let len = receiver.read(&mut bytes)?;
     let received = Frame::from_kernel(&bytes[..len]).map_err(|_malformed| TrialError::Odd)?;
-    let mut computed = sent;
+    verdict(&sent, &received)
+}
+
+/// Whether the job was done inside the frame, or beside the data, or in no known way.
+fn verdict(sent: &Frame, received: &Frame) -> Result<bool, TrialError> {
+    let mut computed = *sent;
     computed.data[7] = INIT ^ sent.data[6];
     match received.data {
         data if data == computed.data => Ok(true),
@@ -104,5 +109,24 @@ fn job() -> Job {
         checksums: Checksums { crc8: Some(crc8), xor: None },
         echo: Echo::On,
         ..Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_kernel_is_told_from_the_others() {
+        let sent = Frame::classic(RawId(0x123), &[1, 2, 3, 4, 5, 6, 7, 8]).unwrap();
+        let (right, _verdict) = job().apply(&sent);
+        assert_ne!(right, sent);
+        assert!(verdict(&sent, &right).unwrap());
+        // Two bytes before the data is a byte that means nothing and is 0; its CRC lands in the raw DLC.
+        let beside = Frame { len8_dlc: INIT, ..sent };
+        assert!(!verdict(&sent, &beside).unwrap());
+        let mut odd = sent;
+        odd.data[0] = 0xAA;
+        assert!(matches!(verdict(&sent, &odd), Err(TrialError::Odd)));
     }
 }

@@ -5,6 +5,7 @@
 //! what a real bus would carry.
 
 use std::fmt;
+use std::fs::File;
 use std::time::Duration;
 
 use candor_core::arbitrary;
@@ -16,8 +17,9 @@ use candor_core::payload::PayloadPattern;
 use candor_core::placement::{Because, Placement, Side};
 use candor_core::plan::{BusIndex, Echo, Engine, RouteIndex, SendAs};
 use candor_core::text;
-use candor_engine::Gateway;
+use candor_engine::{Gateway, GatewayError};
 use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
+use candor_netlink::cangw;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use proptest::collection::vec;
@@ -133,6 +135,46 @@ fn read(socket: &CanSocket, patience: Duration) -> Option<u32> {
     let mut bytes = [0; CANFD_MTU];
     let len = socket.read(&mut bytes).unwrap();
     Frame::from_kernel(&bytes[..len]).unwrap().data.first_chunk().copied().map(u32::from_be_bytes)
+}
+
+/// Takes descriptors away, so that the start fails at one point after the other: both sides run, or neither.
+#[test]
+fn a_start_that_fails_leaves_nothing() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let wires = Wires::new();
+    let mut jobs = [1, 2].map(|to| Job::plain(BusIndex(0), BusIndex(to), FrameFormat::Classic, Filter::ALL));
+    jobs[1].payload.push(PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] });
+    let plan = arbitrary::plan(&NAMES.map(|[near, _far]| near), &jobs, Engine::Auto);
+    let in_kernel = || {
+        let all = cangw::dump(&mut Client::open().unwrap()).unwrap();
+        all.iter().filter(|job| wires.gateway.contains(&job.source)).count()
+    };
+    let lists = || {
+        let files = std::fs::read_dir("/run/candor").into_iter().flatten();
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "json")).count()
+    };
+    let mut failures = Vec::new();
+    for left in 0.. {
+        let mut hoard: Vec<_> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
+        hoard.truncate(hoard.len() - left);
+        let started = Gateway::start(plan.clone());
+        drop(hoard);
+        match started {
+            Ok((gateway, notices)) => {
+                assert_eq!((notices, in_kernel(), lists()), (vec![], 1, 1));
+                assert_eq!(gateway.stop().unwrap().removed_jobs, 1);
+                break;
+            }
+            Err(error) => {
+                assert_eq!((in_kernel(), lists()), (0, 0), "with {left} descriptors: {error}");
+                failures.push(error);
+            }
+        }
+    }
+    // At least one of them came when the kernel's part ran already.
+    let in_user_space = |error: &GatewayError| matches!(error, GatewayError::Socket { .. });
+    assert!(failures.iter().any(in_user_space), "{failures:#?}");
+    assert_eq!((in_kernel(), lists()), (0, 0));
 }
 
 /// The far ends of the gateway's interfaces, by bus.
