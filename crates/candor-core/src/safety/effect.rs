@@ -1,7 +1,7 @@
 //! What a route does to everything but the identifier, so that two routes can be compared.
 
 use crate::frame::CANFD_MAX_DLEN;
-use crate::plan::{Route, SendAs};
+use crate::plan::{Formats, Route, SendAs};
 use crate::rule::{Checksums, Operation};
 
 /// Equal for routes that change length, flags and data alike, however they are written.
@@ -33,10 +33,13 @@ impl Effect {
             data: [Byte::SAME; CANFD_MAX_DLEN],
             checksums: route.checksums,
         };
+        let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
+        let room = outgoing.list().iter().map(|format| format.max_len()).max().unwrap_or(CANFD_MAX_DLEN);
         for (at, (operation, operand)) in route.modifications.operands().into_iter().enumerate() {
             effect.len[at] = operand.len;
             effect.flags = operand.flags.map_or(effect.flags, |flags| effect.flags.then(operation, flags));
-            for (byte, operand) in effect.data.iter_mut().zip(operand.data.iter().flatten()) {
+            // What stands behind the end of these frames makes no difference.
+            for (byte, operand) in effect.data.iter_mut().take(room).zip(operand.data.iter().flatten()) {
                 *byte = byte.then(operation, *operand);
             }
         }
