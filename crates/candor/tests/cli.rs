@@ -35,7 +35,21 @@ fn failing_files_have_names() {
 
 #[test]
 fn help_tells_the_exit_status() {
-    for command in ["check", "explain", "import cangw", "run", "show", "tester", "report", "lab run", "lab measure"] {
+    for command in [
+        "check",
+        "explain",
+        "import cangw",
+        "run",
+        "plan",
+        "apply",
+        "status",
+        "down",
+        "show",
+        "tester",
+        "report",
+        "lab run",
+        "lab measure",
+    ] {
         let output =
             Command::new(env!("CARGO_BIN_EXE_candor")).args(command.split(' ')).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");

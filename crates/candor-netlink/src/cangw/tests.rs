@@ -8,6 +8,7 @@ use super::*;
 use crate::codec::{Message, MessageWriter, Messages};
 
 mod attributes;
+mod captured;
 
 fn plain(flags: JobFlags) -> CangwJob {
     CangwJob {

@@ -64,8 +64,8 @@ pub(crate) struct StatusArgs {
 
 /// Take out what `candor apply` has put into the kernel.
 ///
-/// Without a file: all of it, and what died `candor run`s have left. Jobs of running ones and of others are left alone.
-/// The file need not exist any more.
+/// Without a file: all of it, and what a `candor run` that died has left. Jobs of running ones and of others are left
+/// alone. The file need not exist any more.
 ///
 /// Exit status: 0 nothing of it is in the kernel any more, 2 it could not be taken out.
 #[derive(Args, Debug)]

@@ -16,6 +16,7 @@ mod kernel;
 mod leftovers;
 mod moments;
 mod probe;
+mod reconciled;
 mod replug;
 mod require;
 mod split;
