@@ -194,8 +194,8 @@ pub fn hazards(plan: &Plan) -> Vec<Hazard> {
     let [overlap, circulation, amplification] = &mut budgets;
     single::look(plan, &edges, &mut hazards);
     overlap::look(plan, &edges, overlap, &mut hazards);
-    circulation::look(plan, &edges, &ways, circulation, &mut hazards);
-    amplification::look(plan, &edges, &ways, amplification, &mut hazards);
+    let in_rings = circulation::look(plan, &edges, &ways, circulation, &mut hazards);
+    amplification::look(plan, &edges, &ways, &in_rings, amplification, &mut hazards);
     if budgets.iter().any(Budget::is_spent) {
         hazards.push(Hazard::NotCompared);
     }

@@ -60,18 +60,20 @@ pub fn amplification(plan: &Plan) -> Option<Amplification> {
 }
 
 /// Frames that come to a bus a second time by another way than one route. What comes in rings has been told.
-pub(super) fn look(plan: &Plan, edges: &Edges, ways: &Ways<'_>, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
-    let of_ring = |hazard: &Hazard| match hazard {
-        Hazard::Circulates { routes, .. } | Hazard::MayCirculate { routes } => routes.clone(),
-        _ => Vec::new(),
-    };
-    let in_rings: HashSet<_> = hazards.iter().flat_map(of_ring).collect();
+pub(super) fn look(
+    plan: &Plan,
+    edges: &Edges,
+    ways: &Ways<'_>,
+    in_rings: &HashSet<RouteIndex>,
+    budget: &mut Budget,
+    hazards: &mut Vec<Hazard>,
+) {
     let goes_back = plan.routes().iter().any(|route| route.from == route.to);
     if !goes_back && !ways.lead_on() {
         return;
     }
     let mut told = HashSet::new();
-    for (origin, ways) in Everywhere::of(plan, edges, &in_rings, budget).by_origin {
+    for (origin, ways) in Everywhere::of(plan, edges, in_rings, budget).by_origin {
         let mut by_bus: HashMap<_, Index> = HashMap::new();
         for (number, way) in ways.iter().enumerate() {
             // Error message frames tell of one controller; how often is the smaller of their hazards.
@@ -95,7 +97,7 @@ pub(super) fn look(plan: &Plan, edges: &Edges, ways: &Ways<'_>, budget: &mut Bud
                     hazards.push(Hazard::ArrivesAgain { routes, other, bus, example: Kind::of(common) });
                 }
             }
-            index.insert(way.frames, number);
+            index.insert(way.frames, number, budget);
         }
     }
 }
@@ -116,7 +118,7 @@ impl Everywhere {
         let mut takes: HashMap<BusIndex, Index> = HashMap::new();
         for (number, edge) in edges.all().iter().enumerate().filter(|(_, edge)| !avoid.contains(&edge.route)) {
             let index = takes.entry(edge.from).or_default();
-            edge.takes.iter().for_each(|cube| index.insert(*cube, number));
+            edge.takes.iter().for_each(|cube| index.insert(*cube, number, budget));
         }
         let mut all = Self { by_origin: Vec::new(), is_complete: true };
         for bus in (0..plan.buses().len()).map(BusIndex) {

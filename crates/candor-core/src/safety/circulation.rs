@@ -33,19 +33,26 @@ struct Step {
     next: Vec<(usize, Cube)>,
 }
 
-pub(super) fn look(plan: &Plan, edges: &Edges, ways: &Ways<'_>, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
+/// Gives the routes by which frames circulate or may come into a ring; none if there is none.
+pub(super) fn look(
+    plan: &Plan,
+    edges: &Edges,
+    ways: &Ways<'_>,
+    budget: &mut Budget,
+    hazards: &mut Vec<Hazard>,
+) -> HashSet<RouteIndex> {
     if plan.buses().iter().all(|bus| bus.vxcan_peer.is_none()) {
-        return;
+        return HashSet::new();
     }
     let moves = moves_of_rings(edges, ways, budget);
     if moves.is_empty() {
-        return;
+        return HashSet::new();
     }
     let always_sends = |step: &&Move| sends_all(plan.route(edges.all()[step.edge].route));
     let certain: Vec<_> = moves.iter().filter(always_sends).copied().collect();
     let mut told = HashSet::new();
     for (moves, is_certain) in [(certain, true), (moves.clone(), false)] {
-        let map = Map::of(edges, &moves);
+        let map = Map::of(edges, &moves, budget);
         for (start, ring) in map.rings(ways, budget) {
             let routes = in_order(ring.iter().map(|&edge| edges.all()[edge].route));
             if routes.iter().all(|&route| !told.contains(&route)) {
@@ -55,11 +62,15 @@ pub(super) fn look(plan: &Plan, edges: &Edges, ways: &Ways<'_>, budget: &mut Bud
             }
         }
     }
+    let routes = || in_order(moves.iter().map(|step| edges.all()[step.edge].route));
     // No ring was met, which proves nothing yet.
-    if told.is_empty() && survivors(edges, &moves, budget) == Survivors::Perhaps {
-        let routes = in_order(moves.iter().map(|step| edges.all()[step.edge].route));
-        hazards.push(Hazard::MayCirculate { routes });
+    if told.is_empty() {
+        if survivors(edges, &moves, budget) == Survivors::None {
+            return HashSet::new();
+        }
+        hazards.push(Hazard::MayCirculate { routes: routes() });
     }
+    routes().into_iter().collect()
 }
 
 /// Each route once, in the order of the way.
@@ -112,11 +123,11 @@ struct Map<'e> {
 }
 
 impl<'e> Map<'e> {
-    fn of(edges: &'e Edges, moves: &'e [Move]) -> Self {
+    fn of(edges: &'e Edges, moves: &'e [Move], budget: &mut Budget) -> Self {
         let mut takes: HashMap<_, Index> = HashMap::new();
         for (number, step) in moves.iter().enumerate() {
             let index = takes.entry(step.from).or_default();
-            edges.all()[step.edge].takes.iter().for_each(|cube| index.insert(*cube, number));
+            edges.all()[step.edge].takes.iter().for_each(|cube| index.insert(*cube, number, budget));
         }
         Self { edges, moves, takes }
     }

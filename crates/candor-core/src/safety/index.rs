@@ -5,6 +5,7 @@
 //! look-up costs one probe for each of them. Where there are many, the [`Budget`] ends the search.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use super::cube::Cube;
 
@@ -35,35 +36,47 @@ impl Budget {
 #[derive(Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
-    by_mask: HashMap<u64, usize>,
+    by_mask: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
 }
 
 /// The cubes of one mask.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Group {
     mask: u64,
     cubes: Vec<(Cube, usize)>,
-    /// For the bits that this mask and another have in common: the positions of the cubes by their value in them.
-    views: HashMap<u64, HashMap<u64, Vec<usize>>>,
+    /// By the bits that this mask and another have in common; none while the cubes are few.
+    views: HashMap<u64, View, BuildHasherDefault<Mixer>>,
+}
+
+/// So few cubes are looked at one by one.
+const FEW: usize = 8;
+
+/// Cubes by their value in some bits.
+#[derive(Debug, Default)]
+struct View {
+    /// The first and the last position of each value.
+    ends: HashMap<u64, (usize, usize), BuildHasherDefault<Mixer>>,
+    /// By position, the next one of the same value, or the position itself.
+    next: Vec<usize>,
 }
 
 impl Index {
-    pub(super) fn insert(&mut self, cube: Cube, number: usize) {
+    pub(super) fn insert(&mut self, cube: Cube, number: usize, budget: &mut Budget) {
         let mask = cube.mask();
         let group = *self.by_mask.entry(mask).or_insert_with(|| {
-            self.groups.push(Group { mask, cubes: Vec::new(), views: HashMap::new() });
+            self.groups.push(Group { mask, ..Group::default() });
             self.groups.len() - 1
         });
         let group = &mut self.groups[group];
-        for (common, view) in &mut group.views {
-            view.entry(cube.lowest() & common).or_default().push(group.cubes.len());
-        }
+        budget.steps(1 + group.views.len());
+        group.views.iter_mut().for_each(|(common, view)| view.push(cube.lowest() & common));
         group.cubes.push((cube, number));
     }
 
     /// The first cube that meets this one and is what is looked for, by `wanted(its cube, its number)`.
     ///
-    /// "First" is the same for the same insertions. `None` also when the budget is spent.
+    /// "First" is the same for the same insertions, and the earliest of those with one mask. `None` also when the
+    /// budget is spent.
     pub(super) fn find<T>(
         &mut self,
         cube: Cube,
@@ -71,16 +84,26 @@ impl Index {
         mut wanted: impl FnMut(Cube, usize) -> Option<T>,
     ) -> Option<T> {
         for Group { mask, cubes, views } in &mut self.groups {
-            let common = *mask & cube.mask();
-            let view = views.entry(common).or_insert_with(|| {
-                budget.steps(cubes.len());
-                view(cubes, common)
-            });
-            for &position in view.get(&(cube.lowest() & common)).into_iter().flatten() {
-                let (other, number) = cubes[position];
+            if cubes.len() <= FEW {
+                let mut met = cubes.iter().filter(|(other, _)| other.intersect(cube).is_some());
                 if !budget.steps(1) {
                     return None;
                 }
+                if let Some(found) = met.find_map(|&(other, number)| wanted(other, number)) {
+                    return Some(found);
+                }
+                continue;
+            }
+            let common = *mask & cube.mask();
+            let view = views.entry(common).or_insert_with(|| {
+                budget.steps(cubes.len());
+                View::of(cubes, common)
+            });
+            for position in view.positions(cube.lowest() & common) {
+                if !budget.steps(1) {
+                    return None;
+                }
+                let (other, number) = cubes[position];
                 if let Some(found) = wanted(other, number) {
                     return Some(found);
                 }
@@ -93,12 +116,46 @@ impl Index {
     }
 }
 
-fn view(cubes: &[(Cube, usize)], common: u64) -> HashMap<u64, Vec<usize>> {
-    let mut view: HashMap<_, Vec<_>> = HashMap::new();
-    for (position, (cube, _)) in cubes.iter().enumerate() {
-        view.entry(cube.lowest() & common).or_default().push(position);
+impl View {
+    fn of(cubes: &[(Cube, usize)], common: u64) -> Self {
+        let mut view = Self::default();
+        cubes.iter().for_each(|(cube, _)| view.push(cube.lowest() & common));
+        view
     }
-    view
+
+    fn push(&mut self, value: u64) {
+        let position = self.next.len();
+        self.next.push(position);
+        let (_, last) = self.ends.entry(value).or_insert((position, position));
+        self.next[*last] = position;
+        *last = position;
+    }
+
+    fn positions(&self, value: u64) -> impl Iterator<Item = usize> + '_ {
+        let first = self.ends.get(&value).map(|&(first, _)| first);
+        std::iter::successors(first, |&position| Some(self.next[position]).filter(|&next| next != position))
+    }
+}
+
+/// Hashes masks and values. Collisions cost time only, and steps are counted.
+#[derive(Debug, Default)]
+struct Mixer(u64);
+
+impl Hasher for Mixer {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // Tables take the bits at both ends, so both have to depend on all of the number.
+        let product = u128::from(self.0 ^ number ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93_u128;
+        let [low, high] = [product, product >> 64].map(|half| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
+        self.0 = low ^ high;
+    }
 }
 
 #[cfg(test)]
@@ -121,7 +178,8 @@ mod tests {
             for (until, query) in queries {
                 // Between the queries cubes are added, so that views have to grow.
                 let until = until.min(cubes.len()).max(inserted);
-                cubes[inserted..until].iter().zip(inserted..).for_each(|(cube, number)| index.insert(*cube, number));
+                let new = cubes[inserted..until].iter().zip(inserted..);
+                new.for_each(|(cube, number)| index.insert(*cube, number, &mut Budget::new(Budget::USUAL)));
                 inserted = until;
                 let mut met = Vec::new();
                 let found: Option<()> = index.find(query, &mut Budget::new(Budget::USUAL), |cube, number| {
@@ -140,7 +198,7 @@ mod tests {
     #[test]
     fn a_spent_budget_ends_the_search() {
         let mut index = Index::default();
-        (0..1000).for_each(|number| index.insert(Cube::ALL, number));
+        (0..1000).for_each(|number| index.insert(Cube::ALL, number, &mut Budget::new(Budget::USUAL)));
         let mut budget = Budget::new(1500);
         let mut seen = 0;
         index.find(Cube::ALL, &mut budget, |_, _| {

@@ -30,7 +30,7 @@ pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mu
         let twice = pieces().find_map(|piece| search.twice(piece, budget));
         let hazard = twice.or_else(|| pieces().find_map(|piece| search.same_identifier(piece, budget)));
         hazards.extend(hazard);
-        pieces().for_each(|piece| search.insert(piece));
+        pieces().for_each(|piece| search.insert(piece, budget));
         if budget.is_spent() {
             return;
         }
@@ -49,12 +49,12 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    fn insert(&mut self, piece: Piece) {
+    fn insert(&mut self, piece: Piece, budget: &mut Budget) {
         let (number, edge) = (self.pieces.len(), &self.edges.all()[piece.edge]);
         let (ends, to, image) = ((edge.from, edge.to), edge.to, edge.change.image(piece.cube));
         self.pieces.push(piece);
-        self.taken.entry(ends).or_default().insert(piece.cube, number);
-        self.sent.entry(to).or_default().insert(image, number);
+        self.taken.entry(ends).or_default().insert(piece.cube, number, budget);
+        self.sent.entry(to).or_default().insert(image, number, budget);
     }
 
     /// An earlier route of which some frames leave with the same identifier for the same bus.

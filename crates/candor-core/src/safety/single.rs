@@ -1,5 +1,6 @@
 //! What is odd about one route by itself.
 
+use super::change::Change;
 use super::cube::{Cube, EFF, ERR, FD, HIGH, RTR};
 use super::edges::{Edge, Edges};
 use super::{Hazard, Kind, Malformed};
@@ -52,6 +53,9 @@ fn fd_on_classic_bus(plan: &Plan, index: RouteIndex, hazards: &mut Vec<Hazard>) 
 
 /// The first kind of frame, if any, of which a route makes one that no bus can carry.
 fn malformed(edge: &Edge, cube: Cube) -> Option<Hazard> {
+    if edge.change == Change::NONE {
+        return None;
+    }
     let image = edge.change.image(cube);
     let long_without_eff = (0..u32::BITS)
         .map(|bit| HIGH & 1 << bit)
