@@ -27,7 +27,9 @@ pub(super) fn plan(plan: &Plan) -> String {
 }
 
 fn what_passes(route: &Route) -> String {
-    let changed = if route.modifications.is_empty() { "" } else { ", modified" };
+    let keeps_ids = route.selections.iter().all(|selection| selection.id.is_none());
+    let is_changed = !route.modifications.is_empty() || !keeps_ids || route.send_as.is_some();
+    let changed = if is_changed { ", modified" } else { "" };
     let filters: Vec<_> =
         route.selections.iter().map(|selection| words::frames(selection.filter, route.formats)).collect();
     format!("{}{changed}", filters.join("; "))

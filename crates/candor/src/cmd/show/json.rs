@@ -2,7 +2,8 @@
 
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
-use candor_core::plan::{Echo, Formats, Plan, Route, Selection, Timestamp};
+use candor_core::payload::PayloadPattern;
+use candor_core::plan::{Echo, Formats, IdChange, Incoming, Plan, Route, Selection, SendAs, Timestamp};
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
 
@@ -16,6 +17,7 @@ pub(super) fn plan(plan: &Plan) -> Value {
                 "interface": bus.interface,
                 "bitrate_bit_per_s": bus.bitrate.map(|rate| rate.bits_per_second()),
                 "data_bitrate_bit_per_s": bus.data_bitrate.map(|rate| rate.bits_per_second()),
+                "vxcan_peer": bus.vxcan_peer.map(|peer| &plan.bus(peer).name),
             })
         })
         .collect();
@@ -24,10 +26,14 @@ pub(super) fn plan(plan: &Plan) -> Value {
 }
 
 fn route(plan: &Plan, route: &Route) -> Value {
-    let (frames, data_bytes) = match route.formats {
-        Formats::Any => ("any", FrameFormat::Fd.max_len()),
-        Formats::Only(FrameFormat::Classic) => ("classic", FrameFormat::Classic.max_len()),
-        Formats::Only(FrameFormat::Fd) => ("fd", FrameFormat::Fd.max_len()),
+    let frames = match route.formats {
+        Formats::Any => "any",
+        Formats::Only(FrameFormat::Classic) => "classic",
+        Formats::Only(FrameFormat::Fd) => "fd",
+    };
+    let data_bytes = match (route.send_as.map(SendAs::format), route.formats) {
+        (Some(format), _) | (None, Formats::Only(format)) => format.max_len(),
+        (None, Formats::Any) => FrameFormat::Fd.max_len(),
     };
     let modifications = &route.modifications;
     json!({
@@ -36,6 +42,12 @@ fn route(plan: &Plan, route: &Route) -> Value {
         "to": plan.bus(route.to).name,
         "match": route.selections.iter().map(selection).collect::<Vec<_>>(),
         "frames": frames,
+        "payload": route.payload.iter().map(pattern).collect::<Vec<_>>(),
+        "send_as": route.send_as.map(|send_as| match send_as {
+            SendAs::Classic => "classic",
+            SendAs::Fd { bit_rate_switch: false } => "fd",
+            SendAs::Fd { bit_rate_switch: true } => "fd-brs",
+        }),
         "and": operand(&modifications.and, data_bytes),
         "or": operand(&modifications.or, data_bytes),
         "xor": operand(&modifications.xor, data_bytes),
@@ -49,6 +61,8 @@ fn route(plan: &Plan, route: &Route) -> Value {
         "echo": route.echo == Echo::On,
         "hop_limit_hops": route.hop_limit,
         "keep_timestamp": route.timestamp == Timestamp::Kept,
+        "back_to_incoming": route.incoming == Incoming::Allowed,
+        "uid_hex": route.uid.map(|uid| format!("{uid:08X}")),
     })
 }
 
@@ -59,7 +73,16 @@ fn selection(selection: &Selection) -> Value {
         "can_id_hex": format!("{:08X}", filter.id & !CAN_INV_FILTER),
         "mask_hex": format!("{:08X}", filter.mask),
         "inverted": filter.id & CAN_INV_FILTER != 0,
+        "to_id": selection.id.map(|id| match id {
+            IdChange::Set(id) => json!({ "set_hex": format!("{id:08X}") }),
+            IdChange::Move { and, or } => json!({ "and_hex": format!("{and:08X}"), "or_hex": format!("{or:08X}") }),
+        }),
     })
+}
+
+fn pattern(pattern: &PayloadPattern) -> Value {
+    let bytes = pattern.bytes();
+    json!({ "mask_hex": hex(&pattern.mask[..bytes]), "value_hex": hex(&pattern.value[..bytes]) })
 }
 
 fn operand(operand: &Operand, data_bytes: usize) -> Value {

@@ -1,16 +1,23 @@
-//! Filters, modifications and checksums in words.
+//! What a route does, in words.
 
-use candor_core::filter::{CAN_INV_FILTER, Filter};
+mod filter;
+
+pub(crate) use filter::frames;
+
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat, RawId};
-use candor_core::plan::{Bus, Echo, Formats, Route, Timestamp};
+use candor_core::payload::PayloadPattern;
+use candor_core::plan::{Bus, Echo, Formats, Incoming, Route, Selection, SendAs, Timestamp};
 use candor_core::rule::{ChecksumSpan, Crc8Profile, Operand, Operation};
 
 /// What a route does, as pairs of a key word and its meaning. `to` is the bus it leads to.
 pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
     let mut lines: Vec<_> =
-        route.selections.iter().map(|selection| ("takes", frames(selection.filter, route.formats))).collect();
+        route.selections.iter().map(|selection| ("takes", selected(selection, route.formats))).collect();
+    lines.extend(carried(&route.payload).map(|payload| ("carrying", payload)));
+    lines.extend(route.send_as.map(|send_as| ("format", converted(send_as))));
+    let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
     for (operation, operand) in route.modifications.operands() {
-        lines.extend(fields(operation, operand, route.formats).into_iter().map(|field| (operation.name(), field)));
+        lines.extend(fields(operation, operand, outgoing).into_iter().map(|field| (operation.name(), field)));
     }
     if let Some(crc8) = &route.checksums.crc8 {
         let profile = match crc8.profile {
@@ -50,77 +57,57 @@ pub(super) fn route(route: &Route, to: &Bus) -> Vec<(&'static str, String)> {
     if route.timestamp == Timestamp::Kept {
         lines.push(("time", "frames keep the time stamp of their arrival".to_owned()));
     }
+    if route.incoming == Incoming::Allowed {
+        lines.push(("back", "frames may leave through the interface by which they came".to_owned()));
+    }
+    if let Some(uid) = route.uid {
+        lines.push(("uid", format!("can-gw knows the job as {uid:08X}")));
+    }
     lines
 }
 
-/// Which frames a filter takes.
-pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
-    let format = match formats {
-        Formats::Any => "",
-        Formats::Only(FrameFormat::Classic) => "classic ",
-        Formats::Only(FrameFormat::Fd) => "CAN FD ",
-    };
-    let Filter { id, mask } = filter;
-    let (flags, bits) = (id & mask, mask & CAN_EFF_MASK);
-    let kind = if mask & CAN_RTR_FLAG == 0 {
-        ""
-    } else if flags & CAN_RTR_FLAG == 0 {
-        "data "
-    } else {
-        "remote "
-    };
-    let is_inverted = id & CAN_INV_FILTER != 0;
-    let width = if mask & CAN_EFF_FLAG == 0 {
-        ""
-    } else if flags & CAN_EFF_FLAG == 0 {
-        "11-bit "
-    } else {
-        "29-bit "
-    };
-    let identifier = match (width.is_empty(), bits) {
-        (true, 0) => String::new(),
-        (true, CAN_SFF_MASK) => format!(" whose identifier ends in the 11 bits {}", number(id & bits, bits)),
-        (true, bits) => format!(" whose identifier is {} in the bits {}", number(id & bits, bits), number(bits, bits)),
-        (false, bits) => {
-            let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
-            format!(" with {}", identifiers(width, id & bits & all_bits, bits & all_bits, all_bits))
-        }
-    };
-    // Where the mask does not compare the format, the identifier may still be too large for one.
-    let both = match (width.is_empty() && bits != 0, id & bits > CAN_SFF_MASK) {
-        (false, _) => "",
-        (true, false) => "11-bit and 29-bit ",
-        (true, true) => "29-bit ",
-    };
-    match (is_inverted, mask) {
-        (false, 0) => format!("every {format}frame"),
-        (true, 0) => "no frame at all".to_owned(),
-        (false, _) => format!("{format}{both}{kind}frames{identifier}"),
-        (true, _) => format!("every {format}frame except {both}{kind}frames{identifier}"),
+fn selected(selection: &Selection, formats: Formats) -> String {
+    let frames = frames(selection.filter, formats);
+    match selection.id {
+        Some(change) => format!("{frames}, which become {}", filter::moved(change)),
+        None => frames,
     }
 }
 
-/// The identifiers of one format that are `id` in the compared `bits`.
-fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
-    let article = if width.starts_with("11") { "an" } else { "a" };
-    let free = all_bits & !bits;
-    if free == 0 {
-        return format!("the {width}identifier {}", number(id, all_bits));
+/// Payload patterns, as `candor.toml` has them where it can; a few of them, and how many more there are.
+fn carried(patterns: &[PayloadPattern]) -> Option<String> {
+    const MOST: usize = 8;
+    let mut texts: Vec<_> = patterns.iter().take(MOST).map(pattern).collect();
+    if patterns.len() > MOST {
+        texts.push(format!("one of {} others", patterns.len() - MOST));
     }
-    if free == all_bits {
-        return format!("{article} {width}identifier");
+    (!texts.is_empty()).then(|| texts.join(", or "))
+}
+
+fn pattern(pattern: &PayloadPattern) -> String {
+    let bytes = pattern.mask.iter().zip(&pattern.value).take(pattern.bytes());
+    let has_whole_digits = |mask: u8| [mask >> 4, mask & 0xF].iter().all(|&digit| digit == 0 || digit == 0xF);
+    if bytes.clone().all(|(&mask, _)| has_whole_digits(mask)) {
+        let digit = |mask: u8, value: u8| if mask & 0xF == 0 { "?".to_owned() } else { format!("{:X}", value & 0xF) };
+        let byte = |(&mask, &value): (&u8, &u8)| digit(mask >> 4, value >> 4) + &digit(mask, value);
+        return bytes.map(byte).collect::<Vec<_>>().join(" ");
     }
-    if (free + 1).is_power_of_two() {
-        return format!("the {width}identifiers {} to {}", number(id, all_bits), number(id | free, all_bits));
+    let compared = bytes.enumerate().filter(|(_, (mask, _))| **mask != 0);
+    let bits = compared.map(|(at, (mask, value))| match mask {
+        0xFF => format!("byte {at} {value:02X}"),
+        mask => format!("byte {at} {value:02X} in the bits {mask:02X}"),
+    });
+    bits.collect::<Vec<_>>().join(" and ")
+}
+
+fn converted(send_as: SendAs) -> String {
+    match send_as {
+        SendAs::Classic => "CAN FD frames leave as classic frames; longer ones than 8 bytes are deleted".to_owned(),
+        SendAs::Fd { bit_rate_switch } => {
+            let speed = if bit_rate_switch { ", with bit-rate switch" } else { "" };
+            format!("classic frames leave as CAN FD frames{speed}; remote frames are deleted")
+        }
     }
-    let digits = number(id, all_bits);
-    let nibbles: Vec<_> = (0..digits.len()).rev().map(|nibble| free >> (4 * nibble) & 0xF).collect();
-    if nibbles.iter().all(|&free| free == 0 || free == 0xF) {
-        let pattern: String =
-            digits.chars().zip(nibbles).map(|(digit, free)| if free == 0 { digit } else { '?' }).collect();
-        return format!("the {width}identifiers {pattern}");
-    }
-    format!("{article} {width}identifier that is {digits} in the bits {}", number(bits, all_bits))
 }
 
 /// What an operation does to the bits of a field.
@@ -168,7 +155,7 @@ fn identifier(operation: Operation, id: u32) -> String {
         (Operation::Xor, true) => "; data frames become remote frames and the other way round",
         (Operation::Set, true) => ", in a remote frame",
     };
-    let bits_text = number(bits, if is_eff { CAN_EFF_MASK } else { bits });
+    let bits_text = filter::number(bits, if is_eff { CAN_EFF_MASK } else { bits });
     let format = match (operation, is_eff) {
         (Operation::And, true) => "",
         (Operation::And, false) => ", which makes it an 11-bit one",
@@ -181,7 +168,7 @@ fn identifier(operation: Operation, id: u32) -> String {
     match operation {
         Operation::Set => {
             let all_bits = if is_eff { CAN_EFF_MASK } else { CAN_SFF_MASK };
-            format!("identifier becomes {}{format}{remote}", number(RawId(id).bits(), all_bits))
+            format!("identifier becomes {}{format}{remote}", filter::number(RawId(id).bits(), all_bits))
         }
         _ => format!("{}{format}{remote}", effect(operation, "identifier", &bits_text)),
     }
@@ -199,11 +186,6 @@ fn payload(operation: Operation, data: &[u8]) -> String {
     }
 }
 
-/// Three digits where 11 bits are enough, otherwise eight.
-fn number(value: u32, widest: u32) -> String {
-    if widest <= CAN_SFF_MASK { format!("{value:03X}") } else { format!("{value:08X}") }
-}
-
 fn covered(span: ChecksumSpan) -> String {
     if span.from >= 0 && span.to >= 0 {
         return format!("bytes {} to {}", span.from, span.to);
@@ -216,35 +198,5 @@ fn byte_at(position: i8) -> String {
         -1 => "the last byte".to_owned(),
         position if position < 0 => format!("byte {} from the end", position.unsigned_abs()),
         position => format!("byte {position}"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn filters_in_words() {
-        for (filter, words) in [
-            ("0:0", "every frame"),
-            ("0~0", "no frame at all"),
-            ("123", "data frames with the 11-bit identifier 123"),
-            ("400:C0000700", "data frames with the 11-bit identifiers 400 to 4FF"),
-            ("123~C00007FF", "every frame except data frames with the 11-bit identifier 123"),
-            ("123:7FF", "11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
-            ("123~7FF", "every frame except 11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
-            ("120~7F0", "every frame except 11-bit and 29-bit frames whose identifier is 120 in the bits 7F0"),
-            ("123:400007FF", "11-bit and 29-bit data frames whose identifier ends in the 11 bits 123"),
-            ("18FEF100:1FFFFF00", "29-bit frames whose identifier is 18FEF100 in the bits 1FFFFF00"),
-            ("00000000~80000000", "every frame except frames with a 29-bit identifier"),
-        ] {
-            let file = format!(
-                "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\n\
-                 to = \"b\"\nmatch = \"{filter}\"\n"
-            );
-            let plan = candor_core::config::load(file.as_bytes()).unwrap().plan;
-            let route = &plan.routes()[0];
-            assert_eq!(frames(route.selections[0].filter, route.formats), words, "{filter}");
-        }
     }
 }

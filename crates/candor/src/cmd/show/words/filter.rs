@@ -1,0 +1,123 @@
+//! Filters and other sets of identifiers in words.
+
+use candor_core::filter::{CAN_INV_FILTER, Filter};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat};
+use candor_core::plan::{Formats, IdChange};
+
+/// Which frames a filter takes.
+pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
+    let format = match formats {
+        Formats::Any => "",
+        Formats::Only(FrameFormat::Classic) => "classic ",
+        Formats::Only(FrameFormat::Fd) => "CAN FD ",
+    };
+    let Filter { id, mask } = filter;
+    if mask & CAN_ERR_FLAG != 0 {
+        return format!("{format}error message frames of the classes {:03X}", mask & CAN_EFF_MASK);
+    }
+    let (flags, bits) = (id & mask, mask & CAN_EFF_MASK);
+    let kind = if mask & CAN_RTR_FLAG == 0 {
+        ""
+    } else if flags & CAN_RTR_FLAG == 0 {
+        "data "
+    } else {
+        "remote "
+    };
+    let is_inverted = id & CAN_INV_FILTER != 0;
+    let width = if mask & CAN_EFF_FLAG == 0 {
+        ""
+    } else if flags & CAN_EFF_FLAG == 0 {
+        "11-bit "
+    } else {
+        "29-bit "
+    };
+    let identifier = match (width.is_empty(), bits) {
+        (true, 0) => String::new(),
+        (true, CAN_SFF_MASK) => format!(" whose identifier ends in the 11 bits {}", number(id & bits, bits)),
+        (true, bits) => format!(" whose identifier is {} in the bits {}", number(id & bits, bits), number(bits, bits)),
+        (false, bits) => {
+            let all_bits = if flags & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+            format!(" with {}", identifiers(width, id & bits & all_bits, bits & all_bits, all_bits))
+        }
+    };
+    // Where the mask does not compare the format, the identifier may still be too large for one.
+    let both = match (width.is_empty() && bits != 0, id & bits > CAN_SFF_MASK) {
+        (false, _) => "",
+        (true, false) => "11-bit and 29-bit ",
+        (true, true) => "29-bit ",
+    };
+    match (is_inverted, mask) {
+        (false, 0) => format!("every {format}frame"),
+        (true, 0) => "no frame at all".to_owned(),
+        (false, _) => format!("{format}{both}{kind}frames{identifier}"),
+        (true, _) => format!("every {format}frame except {both}{kind}frames{identifier}"),
+    }
+}
+
+/// The identifiers of one format that are `id` in the compared `bits`.
+pub(super) fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
+    let article = if width.starts_with("11") { "an" } else { "a" };
+    let free = all_bits & !bits;
+    if free == 0 {
+        return format!("the {width}identifier {}", number(id, all_bits));
+    }
+    if free == all_bits {
+        return format!("{article} {width}identifier");
+    }
+    if (free + 1).is_power_of_two() {
+        return format!("the {width}identifiers {} to {}", number(id, all_bits), number(id | free, all_bits));
+    }
+    let digits = number(id, all_bits);
+    let nibbles: Vec<_> = (0..digits.len()).rev().map(|nibble| free >> (4 * nibble) & 0xF).collect();
+    if nibbles.iter().all(|&free| free == 0 || free == 0xF) {
+        let pattern: String =
+            digits.chars().zip(nibbles).map(|(digit, free)| if free == 0 { digit } else { '?' }).collect();
+        return format!("the {width}identifiers {pattern}");
+    }
+    format!("{article} {width}identifier that is {digits} in the bits {}", number(bits, all_bits))
+}
+
+/// What `to-id` makes of the identifiers.
+pub(super) fn moved(change: IdChange) -> String {
+    let (id, free) = match change {
+        IdChange::Set(id) => (id, 0),
+        IdChange::Move { and, or } => (or, and),
+    };
+    let (width, all_bits) = if id & CAN_EFF_FLAG == 0 { ("11-bit ", CAN_SFF_MASK) } else { ("29-bit ", CAN_EFF_MASK) };
+    identifiers(width, id & all_bits, all_bits & !free, all_bits)
+}
+
+/// Three digits where 11 bits are enough, otherwise eight.
+pub(super) fn number(value: u32, widest: u32) -> String {
+    if widest <= CAN_SFF_MASK { format!("{value:03X}") } else { format!("{value:08X}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_in_words() {
+        for (filter, words) in [
+            ("0:0", "every frame"),
+            ("0~0", "no frame at all"),
+            ("123", "data frames with the 11-bit identifier 123"),
+            ("400:C0000700", "data frames with the 11-bit identifiers 400 to 4FF"),
+            ("123~C00007FF", "every frame except data frames with the 11-bit identifier 123"),
+            ("123:7FF", "11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
+            ("123~7FF", "every frame except 11-bit and 29-bit frames whose identifier ends in the 11 bits 123"),
+            ("120~7F0", "every frame except 11-bit and 29-bit frames whose identifier is 120 in the bits 7F0"),
+            ("123:400007FF", "11-bit and 29-bit data frames whose identifier ends in the 11 bits 123"),
+            ("18FEF100:1FFFFF00", "29-bit frames whose identifier is 18FEF100 in the bits 1FFFFF00"),
+            ("00000000~80000000", "every frame except frames with a 29-bit identifier"),
+        ] {
+            let file = format!(
+                "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\n\
+                 to = \"b\"\nmatch = \"{filter}\"\n"
+            );
+            let plan = candor_core::config::load(file.as_bytes()).unwrap().plan;
+            let route = &plan.routes()[0];
+            assert_eq!(frames(route.selections[0].filter, route.formats), words, "{filter}");
+        }
+    }
+}
