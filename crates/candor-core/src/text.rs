@@ -13,6 +13,7 @@ mod jobs;
 mod payload;
 mod script;
 
+pub use identifiers::{Taken, taken};
 pub use jobs::of_jobs;
 pub use script::script;
 
@@ -75,7 +76,9 @@ fn route(plan: &Plan, route: &Route) -> Lines {
         };
         ("send-as", string(word))
     }));
-    lines.extend(changes::modifications(&route.modifications, route.formats));
+    // Frames are modified after they have been converted.
+    let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
+    lines.extend(changes::modifications(&route.modifications, outgoing));
     lines.extend(changes::checksums(&route.checksums));
     let switches = [
         ("echo", route.echo == Echo::On),

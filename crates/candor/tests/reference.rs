@@ -51,3 +51,37 @@ fn the_gateways_in_them_are_valid() {
         }
     }
 }
+
+/// Keys of `--json` against docs/json.md.
+#[test]
+fn every_key_is_explained() {
+    const JSON: &str = include_str!("../../../docs/json.md");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests");
+    for arguments in [
+        ["show", "--json", "show/split.toml"],
+        ["show", "--json", "../../../examples/04-checksum.toml"],
+        ["check", "--json", "findings/five-mistakes.toml"],
+        ["check", "--json", "../../../examples/01-forward.toml"],
+    ] {
+        let printed = candor(folder, &arguments).stdout;
+        let mut keys = Vec::new();
+        collect_keys(&serde_json::from_str(&printed).unwrap(), &mut keys);
+        assert!(keys.len() > 5, "{arguments:?}: {printed}");
+        for key in keys {
+            assert!(JSON.contains(&format!("`{key}`")), "docs/json.md does not explain {key} of {arguments:?}");
+        }
+    }
+}
+
+fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Object(object) => {
+            for (key, value) in object {
+                keys.push(key.clone());
+                collect_keys(value, keys);
+            }
+        }
+        serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
+        _ => {}
+    }
+}

@@ -31,27 +31,39 @@ fn one_filter(wanted: Filter, formats: Formats) -> Lines {
     }
 }
 
-/// Several selections are the parts of a set, so any text for the set makes the same ones of it: ranges that touch
-/// become one.
+/// Several selections are the parts of a set, so any text for the set makes the same ones of it.
 fn list(selections: &[Selection]) -> Vec<String> {
-    let mut entries = Vec::new();
-    let mut open: Option<IdRange> = None;
+    let written = |taken| match taken {
+        Taken::Filter(wanted) => filter(wanted),
+        Taken::Range(range) => written_range(range),
+    };
+    taken(selections).into_iter().map(written).collect()
+}
+
+/// What some selections take, in the notation that says it best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    /// The frames of a filter.
+    Filter(Filter),
+    /// Data frames from the first to the last identifier.
+    Range(IdRange),
+}
+
+/// What selections take together. Those that are ranges are given as such, and as one where they touch.
+#[must_use]
+pub fn taken(selections: &[Selection]) -> Vec<Taken> {
+    let mut entries: Vec<Taken> = Vec::new();
     for selection in selections {
-        let next = range(selection.filter);
-        match (&mut open, next) {
-            (Some(before), Some(next)) if before.is_extended == next.is_extended && before.last + 1 == next.first => {
+        match (entries.last_mut(), range(selection.filter)) {
+            (Some(Taken::Range(before)), Some(next))
+                if before.is_extended == next.is_extended && before.last + 1 == next.first =>
+            {
                 before.last = next.last;
             }
-            _ => {
-                entries.extend(open.take().map(written_range));
-                open = next;
-                if next.is_none() {
-                    entries.push(filter(selection.filter));
-                }
-            }
+            (_, Some(next)) => entries.push(Taken::Range(next)),
+            (_, None) => entries.push(Taken::Filter(selection.filter)),
         }
     }
-    entries.extend(open.map(written_range));
     entries
 }
 

@@ -30,7 +30,10 @@ pub fn script(plan: &Plan) -> String {
         }
         match placement.as_ref().and_then(|placement| placement.because(index)) {
             Some(Because::Chosen) | None => text.push_str(&format!("# route {name}\n")),
-            Some(why) => text.push_str(&format!("# route {name}; candor runs it in user space: {why}\n")),
+            Some(why) => {
+                let why = why.in_words(plan);
+                text.push_str(&format!("# route {name}; candor runs it in user space: {why}\n"));
+            }
         }
         for job in jobs.iter().rev() {
             text.push_str(&command(plan, job));

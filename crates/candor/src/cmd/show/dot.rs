@@ -1,8 +1,10 @@
-//! The gateway as a graph for Graphviz: a box for each bus, an arrow for each route.
+//! The gateway as a graph for Graphviz: a box for each bus, an arrow for each route. Where the engine is "auto", routes
+//! of user space are dashed.
 
 use std::fmt::Write;
 
-use candor_core::plan::{Plan, Route};
+use candor_core::placement::{KernelAbilities, Placement, Side};
+use candor_core::plan::{Engine, Plan, Route, RouteIndex};
 
 use crate::cmd::show::words;
 
@@ -13,26 +15,40 @@ pub(super) fn plan(plan: &Plan) -> String {
         // Writing to a string cannot fail.
         let _written = writeln!(text, "  bus{index} [label = {}];", quoted(&label));
     }
-    for route in plan.routes() {
+    let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
+    for (index, route) in plan.routes().iter().enumerate() {
+        let side = placement.as_ref().map(|placement| placement.side(RouteIndex(index)));
+        let style = if side == Some(Side::User) { ", style = dashed" } else { "" };
         let _written = writeln!(
             text,
-            "  bus{} -> bus{} [label = {}];",
+            "  bus{} -> bus{} [label = {}{style}];",
             route.from.0,
             route.to.0,
             quoted(&format!("{}\n{}", route.name, what_passes(route)))
         );
+    }
+    for (index, bus) in plan.buses().iter().enumerate() {
+        // Both ends of a pair name each other; one line is enough.
+        if let Some(peer) = bus.vxcan_peer.filter(|peer| peer.0 > index) {
+            let _written =
+                writeln!(text, "  bus{index} -> bus{} [label = \"vxcan\", dir = both, style = dotted];", peer.0);
+        }
     }
     text.push_str("}\n");
     text
 }
 
 fn what_passes(route: &Route) -> String {
-    let keeps_ids = route.selections.iter().all(|selection| selection.id.is_none());
-    let is_changed = !route.modifications.is_empty() || !keeps_ids || route.send_as.is_some();
-    let changed = if is_changed { ", modified" } else { "" };
-    let filters: Vec<_> =
-        route.selections.iter().map(|selection| words::frames(selection.filter, route.formats)).collect();
-    format!("{}{changed}", filters.join("; "))
+    let is_changed = !route.modifications.is_empty() || route.selections.iter().any(|one| one.id.is_some());
+    let mut words = words::takes(&route.selections, route.formats).join("; ");
+    for (holds, word) in [
+        (!route.payload.is_empty(), ", by payload"),
+        (route.send_as.is_some(), ", converted"),
+        (is_changed, ", modified"),
+    ] {
+        words.push_str(if holds { word } else { "" });
+    }
+    words
 }
 
 /// A string of the dot language. There only the quote ends it, and a backslash begins an escape of the label.

@@ -1,11 +1,17 @@
 //! The plan as JSON. Identifiers and bytes are hexadecimal text; every number has its unit in the key.
+//!
+//! The keys are written down in `docs/json.md`.
 
 use candor_core::filter::CAN_INV_FILTER;
 use candor_core::frame::FrameFormat;
+use candor_core::job::{self, Job, cangw_arguments};
 use candor_core::payload::PayloadPattern;
-use candor_core::plan::{Echo, Formats, IdChange, Incoming, Plan, Route, Selection, SendAs, Timestamp};
+use candor_core::placement::{KernelAbilities, Placement};
+use candor_core::plan::{Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp};
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
+
+use crate::cmd::show::words;
 
 pub(super) fn plan(plan: &Plan) -> Value {
     let buses: Vec<_> = plan
@@ -17,20 +23,48 @@ pub(super) fn plan(plan: &Plan) -> Value {
                 "interface": bus.interface,
                 "bitrate_bit_per_s": bus.bitrate.map(|rate| rate.bits_per_second()),
                 "data_bitrate_bit_per_s": bus.data_bitrate.map(|rate| rate.bits_per_second()),
-                "vxcan_peer": bus.vxcan_peer.map(|peer| &plan.bus(peer).name),
+                "vxcan_peer": bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
             })
         })
         .collect();
-    let routes: Vec<_> = plan.routes().iter().map(|item| route(plan, item)).collect();
-    json!({ "engine": plan.engine().name(), "buses": buses, "routes": routes })
+    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
+    let side = |index| side(plan, placement.as_ref(), index);
+    let routes: Vec<_> = plan
+        .routes()
+        .iter()
+        .enumerate()
+        .map(|(index, item)| {
+            let mut value = route(plan, item);
+            value["placement"] = side(RouteIndex(index));
+            value
+        })
+        .collect();
+    let jobs: Vec<_> = job::lower(plan).iter().map(|item| job(plan, item, &side(item.route)["side"])).collect();
+    json!({ "engine": plan.engine().name(), "buses": buses, "routes": routes, "jobs": jobs })
+}
+
+/// Who runs a route; `null` if nobody can.
+fn side(plan: &Plan, placement: Option<&Placement>, index: RouteIndex) -> Value {
+    let Some(placement) = placement else { return Value::Null };
+    match placement.because(index) {
+        None => json!({ "side": "kernel", "because": null }),
+        Some(because) => json!({ "side": "user", "because": words::why(plan, because) }),
+    }
+}
+
+fn job(plan: &Plan, job: &Job, side: &Value) -> Value {
+    let (from, to) = (&plan.bus(job.from).interface, &plan.bus(job.to).interface);
+    json!({
+        "route": plan.route(job.route).name,
+        "from_interface": from,
+        "to_interface": to,
+        "frames": frames(Formats::Only(job.format)),
+        "side": side,
+        "cangw": job.is_for_kernel().then(|| cangw_arguments(job, from, to)),
+    })
 }
 
 fn route(plan: &Plan, route: &Route) -> Value {
-    let frames = match route.formats {
-        Formats::Any => "any",
-        Formats::Only(FrameFormat::Classic) => "classic",
-        Formats::Only(FrameFormat::Fd) => "fd",
-    };
     let data_bytes = match (route.send_as.map(SendAs::format), route.formats) {
         (Some(format), _) | (None, Formats::Only(format)) => format.max_len(),
         (None, Formats::Any) => FrameFormat::Fd.max_len(),
@@ -41,8 +75,8 @@ fn route(plan: &Plan, route: &Route) -> Value {
         "from": plan.bus(route.from).name,
         "to": plan.bus(route.to).name,
         "match": route.selections.iter().map(selection).collect::<Vec<_>>(),
-        "frames": frames,
-        "payload": route.payload.iter().map(pattern).collect::<Vec<_>>(),
+        "payload": route.payload.iter().map(payload).collect::<Vec<_>>(),
+        "frames": frames(route.formats),
         "send_as": route.send_as.map(|send_as| match send_as {
             SendAs::Classic => "classic",
             SendAs::Fd { bit_rate_switch: false } => "fd",
@@ -66,6 +100,19 @@ fn route(plan: &Plan, route: &Route) -> Value {
     })
 }
 
+const fn frames(formats: Formats) -> &'static str {
+    match formats {
+        Formats::Any => "any",
+        Formats::Only(FrameFormat::Classic) => "classic",
+        Formats::Only(FrameFormat::Fd) => "fd",
+    }
+}
+
+fn payload(pattern: &PayloadPattern) -> Value {
+    let bytes = pattern.bytes();
+    json!({ "mask_hex": hex(&pattern.mask[..bytes]), "value_hex": hex(&pattern.value[..bytes]) })
+}
+
 fn selection(selection: &Selection) -> Value {
     let filter = selection.filter;
     json!({
@@ -73,16 +120,11 @@ fn selection(selection: &Selection) -> Value {
         "can_id_hex": format!("{:08X}", filter.id & !CAN_INV_FILTER),
         "mask_hex": format!("{:08X}", filter.mask),
         "inverted": filter.id & CAN_INV_FILTER != 0,
-        "to_id": selection.id.map(|id| match id {
+        "to_id": selection.id.map(|change| match change {
             IdChange::Set(id) => json!({ "set_hex": format!("{id:08X}") }),
             IdChange::Move { and, or } => json!({ "and_hex": format!("{and:08X}"), "or_hex": format!("{or:08X}") }),
         }),
     })
-}
-
-fn pattern(pattern: &PayloadPattern) -> Value {
-    let bytes = pattern.bytes();
-    json!({ "mask_hex": hex(&pattern.mask[..bytes]), "value_hex": hex(&pattern.value[..bytes]) })
 }
 
 fn operand(operand: &Operand, data_bytes: usize) -> Value {

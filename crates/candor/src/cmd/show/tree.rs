@@ -1,7 +1,7 @@
 //! The gateway as a text tree: under each bus the routes that leave it, in words.
 
-use candor_core::placement::{Because, KernelAbilities, Placement};
-use candor_core::plan::{Bus, BusIndex, Engine, Plan, Route, RouteIndex};
+use candor_core::placement::{KernelAbilities, Placement};
+use candor_core::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
 
 use crate::cmd::show::words;
 
@@ -12,15 +12,14 @@ pub(super) fn plan(plan: &Plan) -> String {
         Engine::ReadWrite => "read-write engine: candor reads each frame and writes it out again",
     };
     let mut text = format!("{engine}\n");
-    // What a kernel lacks only `candor run` can know, and it says so.
-    let placement = Placement::of(plan, KernelAbilities::EVERY).ok().filter(|_| plan.engine() == Engine::Auto);
+    // With the other engines there is nothing to choose.
+    let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
     for (index, bus) in plan.buses().iter().enumerate() {
-        text.push_str(&format!("\n{}\n", describe(bus, plan)));
-        let routes = plan.routes().iter().enumerate();
-        let leaving: Vec<_> = routes.filter(|(_, route)| route.from == BusIndex(index)).collect();
-        for (position, (at, route)) in leaving.iter().enumerate() {
-            let side = placement.as_ref().map(|placement| side(placement.because(RouteIndex(*at)), plan));
-            branch(&mut text, plan, route, side, position + 1 == leaving.len());
+        text.push_str(&format!("\n{}\n", describe(plan, bus)));
+        let routes = (0..plan.routes().len()).map(RouteIndex);
+        let leaving: Vec<_> = routes.filter(|&route| plan.route(route).from == BusIndex(index)).collect();
+        for (position, &route) in leaving.iter().enumerate() {
+            branch(&mut text, plan, route, placement.as_ref(), position + 1 == leaving.len());
         }
         if leaving.is_empty() {
             text.push_str("└── no route leaves this bus\n");
@@ -29,7 +28,7 @@ pub(super) fn plan(plan: &Plan) -> String {
     text
 }
 
-fn describe(bus: &Bus, plan: &Plan) -> String {
+fn describe(plan: &Plan, bus: &Bus) -> String {
     let mut text = format!("{} ({}", bus.name, bus.interface);
     if let Some(rate) = bus.bitrate {
         text.push_str(&format!(", {rate}"));
@@ -37,25 +36,19 @@ fn describe(bus: &Bus, plan: &Plan) -> String {
     if let Some(rate) = bus.data_bitrate {
         text.push_str(&format!(", data phase {rate}"));
     }
-    text.push(')');
     if let Some(peer) = bus.vxcan_peer {
-        text.push_str(&format!(", one end of a vxcan pair with {}", plan.bus(peer).name));
+        text.push_str(&format!(", a vxcan pair with {}", plan.bus(peer).interface));
     }
+    text.push(')');
     text
 }
 
-fn side(because: Option<Because>, plan: &Plan) -> String {
-    match because {
-        None => "in the kernel".to_owned(),
-        Some(because) => format!("in user space, because {}", because.in_words(plan)),
-    }
-}
-
-fn branch(text: &mut String, plan: &Plan, route: &Route, side: Option<String>, is_last: bool) {
+fn branch(text: &mut String, plan: &Plan, index: RouteIndex, placement: Option<&Placement>, is_last: bool) {
     let (fork, rail) = if is_last { ("└", " ") } else { ("├", "│") };
+    let route = plan.route(index);
     let to = plan.bus(route.to);
     text.push_str(&format!("{fork}──▶ {} ({}): route {}\n", to.name, to.interface, route.name));
-    for (word, meaning) in side.map(|side| ("runs", side)).into_iter().chain(words::route(route, to)) {
+    for (word, meaning) in words::route(plan, index, placement) {
         text.push_str(&format!("{rail}       {word:<9} {meaning}\n"));
     }
 }

@@ -1,19 +1,43 @@
-//! Filters and other sets of identifiers in words.
+//! Filters in words.
 
-use candor_core::filter::{CAN_INV_FILTER, Filter};
-use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat};
-use candor_core::plan::{Formats, IdChange};
+use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat};
+use candor_core::plan::Formats;
 
-/// Which frames a filter takes.
-pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
-    let format = match formats {
+use super::number;
+
+/// Classes of error message frames with their bits.
+///
+/// # Source
+/// `include/uapi/linux/can/error.h`.
+const ERROR_CLASSES: [(u32, &str); 10] = [
+    (0x001, "transmit timeout"),
+    (0x002, "lost arbitration"),
+    (0x004, "controller problem"),
+    (0x008, "protocol violation"),
+    (0x010, "transceiver problem"),
+    (0x020, "no acknowledgement"),
+    (0x040, "bus off"),
+    (0x080, "bus error"),
+    (0x100, "controller restarted"),
+    (0x200, "error counters"),
+];
+
+/// Before "frames".
+pub(super) const fn format_word(formats: Formats) -> &'static str {
+    match formats {
         Formats::Any => "",
         Formats::Only(FrameFormat::Classic) => "classic ",
         Formats::Only(FrameFormat::Fd) => "CAN FD ",
-    };
+    }
+}
+
+/// Which frames a filter takes.
+pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
+    let format = format_word(formats);
     let Filter { id, mask } = filter;
-    if mask & CAN_ERR_FLAG != 0 {
-        return format!("{format}error message frames of the classes {:03X}", mask & CAN_EFF_MASK);
+    if filter.normalise().list == ReceiveList::Error {
+        return errors(mask & CAN_EFF_MASK, format);
     }
     let (flags, bits) = (id & mask, mask & CAN_EFF_MASK);
     let kind = if mask & CAN_RTR_FLAG == 0 {
@@ -54,8 +78,22 @@ pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
     }
 }
 
+fn errors(classes: u32, format: &str) -> String {
+    let known = ERROR_CLASSES.iter().fold(0, |all, (class, _)| all | class);
+    let names: Vec<_> = ERROR_CLASSES.iter().filter(|(class, _)| classes & class != 0).map(|(_, name)| *name).collect();
+    match (classes, names.as_slice()) {
+        (CAN_EFF_MASK, _) => format!("every {format}error message frame"),
+        (0, _) => "no frame at all".to_owned(),
+        (_, []) => format!("{format}error message frames of the classes {classes:X}"),
+        _ => {
+            let others = if classes & !known == 0 { "" } else { ", others" };
+            format!("{format}error message frames: {}{others} ({classes:X})", names.join(", "))
+        }
+    }
+}
+
 /// The identifiers of one format that are `id` in the compared `bits`.
-pub(super) fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
+fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> String {
     let article = if width.starts_with("11") { "an" } else { "a" };
     let free = all_bits & !bits;
     if free == 0 {
@@ -77,21 +115,6 @@ pub(super) fn identifiers(width: &str, id: u32, bits: u32, all_bits: u32) -> Str
     format!("{article} {width}identifier that is {digits} in the bits {}", number(bits, all_bits))
 }
 
-/// What `to-id` makes of the identifiers.
-pub(super) fn moved(change: IdChange) -> String {
-    let (id, free) = match change {
-        IdChange::Set(id) => (id, 0),
-        IdChange::Move { and, or } => (or, and),
-    };
-    let (width, all_bits) = if id & CAN_EFF_FLAG == 0 { ("11-bit ", CAN_SFF_MASK) } else { ("29-bit ", CAN_EFF_MASK) };
-    identifiers(width, id & all_bits, all_bits & !free, all_bits)
-}
-
-/// Three digits where 11 bits are enough, otherwise eight.
-pub(super) fn number(value: u32, widest: u32) -> String {
-    if widest <= CAN_SFF_MASK { format!("{value:03X}") } else { format!("{value:08X}") }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,6 +132,7 @@ mod tests {
             ("120~7F0", "every frame except 11-bit and 29-bit frames whose identifier is 120 in the bits 7F0"),
             ("123:400007FF", "11-bit and 29-bit data frames whose identifier ends in the 11 bits 123"),
             ("18FEF100:1FFFFF00", "29-bit frames whose identifier is 18FEF100 in the bits 1FFFFF00"),
+            ("18FEF100", "data frames with the 29-bit identifier 18FEF100"),
             ("00000000~80000000", "every frame except frames with a 29-bit identifier"),
         ] {
             let file = format!(
