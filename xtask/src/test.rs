@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
-const GUEST_FEATURES: &str = "vcan,cangw,root";
+const GUEST_FEATURES: &str = "vcan,cangw,root,can-utils";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -50,7 +50,7 @@ fn in_guest(candor: &Path, testbed: &str, test: &Path) -> anyhow::Result<()> {
     step::run(
         Command::new(candor)
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", testbed, "--copy"])
+            .args(["lab", "run", "--testbed", testbed, "--program", "cangw", "--copy"])
             .arg(test)
             .args(["--env", &format!("CANDOR_REQUIRE={GUEST_FEATURES}"), "--"])
             .arg(format!("./{name}"))

@@ -1,6 +1,7 @@
 //! What a test needs of the machine, and interfaces of its own.
 
 use std::os::unix::fs::MetadataExt;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candor_io::can::InterfaceIndex;
@@ -11,6 +12,8 @@ use candor_netlink::link;
 /// Something that not every machine has; the names are those of `CANDOR_REQUIRE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
+    /// The program cangw of can-utils.
+    CanUtils,
     /// The module can-gw, and the right to use it.
     Cangw,
     /// A process of the user root.
@@ -22,6 +25,7 @@ pub(crate) enum Feature {
 impl Feature {
     const fn name(self) -> &'static str {
         match self {
+            Self::CanUtils => "can-utils",
             Self::Cangw => "cangw",
             Self::Root => "root",
             Self::Vcan => "vcan",
@@ -30,6 +34,10 @@ impl Feature {
 
     fn missing(self) -> Option<String> {
         match self {
+            Self::CanUtils => {
+                let started = Command::new("cangw").arg("-?").stdin(Stdio::null()).output();
+                started.err().map(|error| format!("cangw does not start: {error}"))
+            }
             Self::Cangw => {
                 let mut client = Client::open().unwrap();
                 let first = InterfaceIndex::new(1).unwrap();
