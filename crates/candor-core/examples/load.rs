@@ -3,6 +3,8 @@
 //! Prints one line for each kind of file with the best of some runs, so that neither the first touch of memory nor
 //! another process counts.
 
+#![forbid(unsafe_code)]
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
