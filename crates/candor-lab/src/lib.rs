@@ -3,6 +3,7 @@
 
 pub mod cache;
 pub mod channel;
+pub mod conformance;
 pub mod device;
 pub mod guard;
 pub mod guest;

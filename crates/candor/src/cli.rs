@@ -1,7 +1,9 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
+mod conformance;
 mod state;
 
+pub(crate) use conformance::ConformanceArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 
 use std::path::PathBuf;
@@ -37,6 +39,7 @@ pub(crate) enum Command {
     Down(DownArgs),
     Show(ShowArgs),
     Tester(TesterArgs),
+    Conformance(ConformanceArgs),
     Report(ReportArgs),
     #[command(subcommand)]
     Lab(LabCommand),

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod check;
+pub(crate) mod conformance;
 pub(crate) mod down;
 pub(crate) mod explain;
 pub(crate) mod generate;

@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         Command::Down(args) => cmd::down::run(&args),
         Command::Show(args) => cmd::show::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
+        Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Lab(command) => cmd::lab::run(&command),
         Command::Generate(command) => cmd::generate::run(&command),

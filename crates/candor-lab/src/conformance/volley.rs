@@ -1,0 +1,260 @@
+//! Frames that are sent in one go, and what came of each of them.
+
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::time::Duration;
+
+use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
+use candor_io::clock::RealtimeNs;
+
+use super::{Bench, Heard, Side};
+
+/// After everything has arrived, so much longer to see whether more comes.
+const QUIET: Duration = Duration::from_millis(30);
+/// So often the time is taken that a lost frame needs; then it is clear that some kind of frame does not arrive.
+const MAX_STALLS: usize = 4;
+/// More copies than that of every frame, and the gateway sends without end.
+const FLOOD: usize = 8;
+/// A payload this long says which frame it is.
+const TAG_BYTES: usize = 4;
+
+/// How frames follow each other.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Pace {
+    /// So many at once; the next ones when these have arrived or are lost.
+    Bursts(usize),
+    /// So many at a time with this pause between them, whether or not they arrive.
+    Steady(usize, Duration),
+}
+
+/// What has been sent and seen in all volleys.
+#[derive(Debug)]
+pub(super) struct Volleys<'a, B> {
+    bench: &'a mut B,
+    lost_after: Duration,
+    before: HashSet<Frame>,
+    pub(super) total: Total,
+}
+
+/// What belongs to no single volley.
+#[derive(Debug, Default)]
+pub(super) struct Total {
+    pub(super) sent: u64,
+    /// Copies beyond the first, and the first frame that had one.
+    pub(super) doubled: u64,
+    pub(super) first_doubled: Option<Frame>,
+    /// Frames that were seen on the side where they were sent, and the first of them.
+    pub(super) returned: u64,
+    pub(super) first_returned: Option<Frame>,
+    /// Frames that nobody sent, and the first of them.
+    pub(super) foreign: u64,
+    pub(super) first_foreign: Option<Frame>,
+    /// Whether frames came without end.
+    pub(super) flooded: bool,
+}
+
+/// What came of the frames of a volley.
+#[derive(Debug)]
+pub(super) struct Flown {
+    /// What was sent.
+    pub(super) frames: Vec<Frame>,
+    /// The copies of each frame, as they arrived.
+    pub(super) copies: Vec<Vec<Frame>>,
+    /// Positions of frames in the order in which their first copies came.
+    pub(super) order: Vec<usize>,
+}
+
+impl<'a, B: Bench> Volleys<'a, B> {
+    pub(super) fn new(bench: &'a mut B, lost_after: Duration) -> Self {
+        Self { bench, lost_after, before: HashSet::new(), total: Total::default() }
+    }
+
+    pub(super) fn missed(&mut self) -> io::Result<u32> {
+        self.bench.missed()
+    }
+
+    /// Sends frames, no two of which have the same identifier, and gathers what comes of them on the other side.
+    ///
+    /// Ends early when nothing of the first bursts arrives; what was not sent is not in the answer.
+    pub(super) fn fly(&mut self, side: Side, frames: &[Frame], pace: Pace) -> io::Result<Flown> {
+        let mut sky = Sky::new(side, frames);
+        let (group, pause) = match pace {
+            Pace::Bursts(group) => (group, None),
+            Pace::Steady(group, pause) => (group, Some(pause)),
+        };
+        let (mut sent, mut lost, mut stalls) = (0, 0, 0);
+        for group in frames.chunks(group.max(1)) {
+            for frame in group {
+                self.bench.send(side, frame)?;
+            }
+            sent += group.len();
+            match pause {
+                Some(pause) => self.bench.pause(pause),
+                None => {
+                    let patience = if stalls < MAX_STALLS { self.lost_after } else { QUIET };
+                    self.gather(&mut sky, sent - lost, patience)?;
+                    let lost_now = sent - sky.arrived();
+                    stalls += usize::from(lost_now > lost);
+                    lost = lost_now;
+                    if sky.arrived() == 0 || self.total.flooded {
+                        break;
+                    }
+                }
+            }
+        }
+        if pause.is_some() {
+            self.gather(&mut sky, sent, self.lost_after)?;
+        }
+        self.gather(&mut sky, usize::MAX, QUIET)?;
+        self.before.extend(&frames[..sent]);
+        self.total.sent += sent as u64;
+        sky.copies.truncate(sent);
+        Ok(Flown { frames: frames[..sent].to_vec(), copies: sky.copies, order: sky.order })
+    }
+
+    /// Sends one frame and says whether it, or an earlier one of its kind, comes through within this time.
+    pub(super) fn knock(&mut self, frame: &Frame, every: Duration) -> io::Result<bool> {
+        self.bench.send(Side::From, frame)?;
+        self.total.sent += 1;
+        self.before.insert(*frame);
+        let is_ours = |heard: Heard| {
+            let looks_alike =
+                bits(&heard.frame) == bits(frame) || self.before.iter().any(|sent| tag(sent) == tag(&heard.frame));
+            heard.side == Side::To && looks_alike
+        };
+        Ok(self.bench.receive(every)?.is_some_and(is_ours))
+    }
+
+    /// Forgets what still comes of frames that were sent one by one.
+    pub(super) fn settle(&mut self) -> io::Result<()> {
+        for _ in 0..FLOOD * 100 {
+            if self.bench.receive(QUIET)?.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Listens so long and says how many frames came that nobody sent just now.
+    pub(super) fn listen(&mut self, time: Duration) -> io::Result<Vec<Heard>> {
+        let mut heard = Vec::new();
+        while heard.len() < FLOOD * 100 {
+            match self.bench.receive(time)? {
+                Some(frame) => heard.push(frame),
+                None => break,
+            }
+        }
+        Ok(heard)
+    }
+
+    pub(super) fn stamps(&mut self, frame: &Frame) -> io::Result<Option<(RealtimeNs, RealtimeNs)>> {
+        self.total.sent += 1;
+        self.before.insert(*frame);
+        let stamps = self.bench.stamps(frame, self.lost_after)?;
+        self.settle()?;
+        Ok(stamps)
+    }
+
+    /// Takes frames until so many of the volley have arrived or none comes for some time.
+    fn gather(&mut self, sky: &mut Sky, enough: usize, patience: Duration) -> io::Result<()> {
+        while sky.arrived() < enough {
+            let Some(Heard { side, frame }) = self.bench.receive(patience)? else { break };
+            if side == sky.side {
+                self.total.returned += 1;
+                self.total.first_returned.get_or_insert(frame);
+            } else if let Some(at) = sky.which(&frame) {
+                if !sky.copies[at].is_empty() {
+                    self.total.doubled += 1;
+                    self.total.first_doubled.get_or_insert(sky.frames[at]);
+                }
+                sky.arrive(at, frame);
+            } else if self.before.contains(&frame) {
+                self.total.doubled += 1;
+                self.total.first_doubled.get_or_insert(frame);
+            } else {
+                self.total.foreign += 1;
+                self.total.first_foreign.get_or_insert(frame);
+            }
+            sky.heard += 1;
+            if sky.heard > FLOOD * sky.frames.len() + 100 {
+                self.total.flooded = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Flown {
+    /// Positions of the frames that did not arrive at all.
+    pub(super) fn missing(&self) -> impl Iterator<Item = usize> {
+        self.copies.iter().enumerate().filter(|(_, copies)| copies.is_empty()).map(|(at, _)| at)
+    }
+}
+
+/// Frames that are under way.
+struct Sky {
+    side: Side,
+    frames: Vec<Frame>,
+    /// Where frames are found: by everything, by payload, and by less and less of the identifier.
+    exact: HashMap<Frame, usize>,
+    by_id: HashMap<u32, usize>,
+    by_bits: HashMap<u32, usize>,
+    by_cut_bits: HashMap<u32, usize>,
+    by_payload: HashMap<Vec<u8>, usize>,
+    copies: Vec<Vec<Frame>>,
+    order: Vec<usize>,
+    heard: usize,
+}
+
+impl Sky {
+    fn new(side: Side, frames: &[Frame]) -> Self {
+        let numbered = || frames.iter().enumerate();
+        Self {
+            side,
+            frames: frames.to_vec(),
+            exact: numbered().map(|(at, frame)| (*frame, at)).collect(),
+            by_id: numbered().map(|(at, frame)| (frame.id.0, at)).collect(),
+            by_bits: numbered().map(|(at, frame)| (bits(frame), at)).collect(),
+            by_cut_bits: numbered().filter_map(|(at, frame)| Some((cut_bits(frame)?, at))).collect(),
+            by_payload: numbered().filter_map(|(at, frame)| Some((tag(frame)?, at))).collect(),
+            copies: vec![Vec::new(); frames.len()],
+            order: Vec::new(),
+            heard: 0,
+        }
+    }
+
+    /// The frame that this one was when it was sent: a payload says more than an identifier, which may have become that
+    /// of another frame.
+    fn which(&self, frame: &Frame) -> Option<usize> {
+        let found = self.exact.get(frame).or_else(|| self.by_payload.get(&tag(frame)?));
+        let found = found.or_else(|| self.by_id.get(&frame.id.0)).or_else(|| self.by_bits.get(&bits(frame)));
+        found.or_else(|| self.by_cut_bits.get(&frame.id.0)).copied()
+    }
+
+    fn arrive(&mut self, at: usize, frame: Frame) {
+        if self.copies[at].is_empty() {
+            self.order.push(at);
+        }
+        self.copies[at].push(frame);
+    }
+
+    const fn arrived(&self) -> usize {
+        self.order.len()
+    }
+}
+
+/// The identifier without the flags for remote and error frames.
+fn bits(frame: &Frame) -> u32 {
+    frame.id.0 & CAN_EFF_FLAG | frame.id.bits()
+}
+
+/// What is left of a 29-bit identifier that is cut to 11 bits.
+fn cut_bits(frame: &Frame) -> Option<u32> {
+    frame.id.is_eff().then_some(frame.id.0 & (CAN_SFF_MASK | CAN_RTR_FLAG))
+}
+
+fn tag(frame: &Frame) -> Option<Vec<u8>> {
+    let payload = frame.payload();
+    (!frame.id.is_rtr() && payload.len() >= TAG_BYTES).then(|| payload.to_vec())
+}
