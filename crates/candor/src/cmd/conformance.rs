@@ -118,17 +118,17 @@ fn explain_silence(args: &ConformanceArgs, report: &mut Report) {
 
 /// Tells how far it is, once somebody waits.
 struct Telling {
-    start: Instant,
+    /// The start, or when something was told last.
+    quiet_since: Instant,
     bar: Option<indicatif::ProgressBar>,
     /// Whether the progress bar can be seen.
     on_terminal: bool,
-    last: &'static str,
 }
 
 impl Telling {
     fn new(json: bool) -> Self {
         let on_terminal = std::io::stderr().is_terminal() && !json;
-        Self { start: Instant::now(), bar: None, on_terminal, last: "" }
+        Self { quiet_since: Instant::now(), bar: None, on_terminal }
     }
 
     fn tell(&mut self, progress: Progress) {
@@ -136,10 +136,10 @@ impl Telling {
             Progress::Waiting => (0, 1, "waiting for the first frame"),
             Progress::Check { done, of, property } => (done, of, property),
         };
-        if self.start.elapsed() < TELL_AFTER || self.last == what {
+        if self.bar.is_none() && self.quiet_since.elapsed() < TELL_AFTER {
             return;
         }
-        self.last = what;
+        self.quiet_since = Instant::now();
         if self.on_terminal {
             let bar = self.bar.get_or_insert_with(|| {
                 let style = indicatif::ProgressStyle::with_template("{bar:20} {pos} of {len}: {msg}");
