@@ -1,0 +1,153 @@
+//! `candor conformance` on gateways that are right, and on one that is not.
+
+mod broken;
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::candor::program;
+use crate::require::{Bus, Feature, jobs_between, require};
+
+const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
+
+const ONE_WAY: &str = "\
+[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
+[[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n";
+const BOTH_WAYS: &str = "\
+[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
+[[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\nboth-ways = true\n";
+
+/// What `candor conformance` found, and how it exited.
+struct Found {
+    status: i32,
+    report: Value,
+    errors: String,
+}
+
+impl Found {
+    /// The names of the properties with this verdict.
+    fn with(&self, verdict: &str) -> Vec<&str> {
+        let properties = self.report["properties"].as_array().unwrap().iter();
+        properties.filter(|line| line["verdict"] == verdict).map(|line| line["name"].as_str().unwrap()).collect()
+    }
+
+    fn detail(&self, name: &str) -> &str {
+        let properties = self.report["properties"].as_array().unwrap();
+        properties.iter().find(|line| line["name"] == name).unwrap()["detail"].as_str().unwrap()
+    }
+}
+
+/// Runs `candor conformance --json` between two buses of its own.
+fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
+    let output = Command::new(program())
+        .args(["conformance", "--from", "t-left", "--to", "t-right", "--json"])
+        .args(arguments)
+        .env("CANDOR_RUN_DIR", run_dir)
+        .env(broken::VARIABLE, "yes")
+        .output()
+        .unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    let report = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    Found { status: output.status.code().unwrap(), report, errors }
+}
+
+/// A folder with a gateway file, and its path.
+fn file(text: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    std::fs::write(&path, text).unwrap();
+    let path = path.to_str().unwrap().to_owned();
+    (folder, path)
+}
+
+#[test]
+fn both_engines_do_everything_right() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let _buses = [Bus::new("left"), Bus::new("right")];
+    let candor = program().to_str().unwrap().to_owned();
+    for engine in ["kernel", "read-write"] {
+        for (text, left_out) in [(ONE_WAY, vec!["reverse"]), (BOTH_WAYS, vec![])] {
+            let (folder, path) = file(text);
+            let found = conformance(folder.path(), &["--fd", "--", &candor, "run", &path, "--engine", engine]);
+            assert_eq!((found.status, found.with("no")), (0, vec![]), "{engine}: {:#} {}", found.report, found.errors);
+            assert_eq!(found.with("not applicable"), left_out, "{engine}");
+            assert_eq!((&found.report["state"], &found.report["all_right"]), (&"runs".into(), &true.into()));
+        }
+    }
+}
+
+#[test]
+fn applied_jobs_do_everything_right_and_are_taken_down() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let buses = [Bus::new("left"), Bus::new("right")];
+    let candor = program().to_str().unwrap().to_owned();
+    let (folder, path) = file(BOTH_WAYS);
+    let teardown = format!("{candor} down {path}");
+    let found = conformance(folder.path(), &["--both-ways", "--teardown", &teardown, "--", &candor, "apply", &path]);
+    assert_eq!((found.status, found.with("no")), (0, vec![]), "{:#} {}", found.report, found.errors);
+    assert_eq!(found.report["state"], "returned");
+    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
+}
+
+#[test]
+fn a_rule_of_cangw_carries_classic_frames() {
+    let Some(_machine) = require(NEEDS) else { return };
+    if Command::new("cangw").output().is_err() {
+        println!("SKIP needs the program cangw (candor lab run --program cangw)");
+        return;
+    }
+    let buses = [Bus::new("left"), Bus::new("right")];
+    let folder = tempfile::tempdir().unwrap();
+    let rule = ["-s", "t-left", "-d", "t-right", "-e"];
+    let teardown = format!("cangw -D {}", rule.join(" "));
+    let command = |options: &[&str]| {
+        let words = [options, &["--teardown", &teardown, "--", "cangw", "-A"], &rule].concat();
+        conformance(folder.path(), &words)
+    };
+    let fd = ["fd-lengths", "fd-flags", "fd-ids", "fd-payload-bits"];
+    let found = command(&[]);
+    assert_eq!((found.status, found.with("no")), (1, fd.to_vec()), "{:#} {}", found.report, found.errors);
+    let found = command(&["--classic-only", "--one-way"]);
+    assert_eq!((found.status, found.with("no")), (0, vec![]), "{:#} {}", found.report, found.errors);
+    assert_eq!(found.with("not applicable"), [&fd[..], &["reverse"]].concat());
+    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
+}
+
+/// What the broken gateway does wrong is named, and nothing else.
+#[test]
+fn a_broken_gateway_is_described_exactly() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let _buses = [Bus::new("left"), Bus::new("right")];
+    let folder = tempfile::tempdir().unwrap();
+    let command = broken::command();
+    let words: Vec<_> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    let found = conformance(folder.path(), &words);
+    assert_eq!(found.status, 1, "{:#} {}", found.report, found.errors);
+    assert_eq!(found.with("no"), ["raw-dlc", "remote", "order", "doubled"], "{:#}", found.report);
+    assert_eq!(found.detail("remote"), "none of 18 arrived");
+    assert!(found.detail("raw-dlc").starts_with("7 of 7 changed; first: 080#"), "{}", found.detail("raw-dlc"));
+}
+
+#[test]
+fn what_cannot_be_tested_is_said() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let _buses = [Bus::new("left"), Bus::new("right")];
+    let folder = tempfile::tempdir().unwrap();
+    let candor = program().to_str().unwrap().to_owned();
+    // Nothing forwards: a finding.
+    let found = conformance(folder.path(), &["--wait", "200ms"]);
+    assert_eq!((found.status, found.with("no")), (1, vec!["crosses"]), "{}", found.errors);
+    assert!(found.detail("crosses").contains("needs echo"), "{}", found.detail("crosses"));
+    // The rest are no findings.
+    for (arguments, says) in [
+        (vec!["--", "no-such-program"], "Cannot start no-such-program"),
+        (vec!["--", &candor, "run", "no-such-file"], "ended with exit status: 2"),
+        (vec!["--to", "t-left"], "cannot be used multiple times"),
+    ] {
+        let found = conformance(folder.path(), &arguments);
+        assert_eq!(found.status, 2, "{arguments:?}: {}", found.errors);
+        assert!(found.errors.contains(says), "{arguments:?}: {}", found.errors);
+    }
+}
