@@ -9,11 +9,8 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
 mod candor;
-<<<<<<< HEAD
 mod cangw_tool;
-=======
 mod conformant;
->>>>>>> 314a408 (conf wip2)
 mod differential;
 mod errors;
 mod explained;
