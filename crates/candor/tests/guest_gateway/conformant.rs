@@ -45,7 +45,7 @@ fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
         .args(["conformance", "--from", "t-left", "--to", "t-right", "--json"])
         .args(arguments)
         .env("CANDOR_RUN_DIR", run_dir)
-        .env(broken::VARIABLE, "yes")
+        .env(broken::VARIABLE, "t-left:t-right")
         .output()
         .unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
