@@ -1,6 +1,6 @@
 //! Jobs → routes with names.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FrameFormat};
 use crate::job::Job;
@@ -27,7 +27,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         data_bitrate: None,
         vxcan_peer: None,
     };
-    let mut names = HashSet::new();
+    let mut names = Names::default();
     let mut routes = Vec::new();
     let mut ahead = jobs.iter().map(effective).peekable();
     while let Some(job) = ahead.next() {
@@ -39,7 +39,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
             }
             None => (Formats::Only(job.format), job.modifications),
         };
-        let name = name(&interfaces[job.from.0], &interfaces[job.to.0], &mut names);
+        let name = names.take(&interfaces[job.from.0], &interfaces[job.to.0]);
         routes.push(Route {
             name,
             from: job.from,
@@ -60,14 +60,26 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
     Plan { engine: Engine::Kernel, buses: interfaces.iter().map(bus).collect(), routes }
 }
 
-fn name(from: &str, to: &str, taken: &mut HashSet<String>) -> String {
-    let first = format!("{from}-to-{to}");
-    let others = (2_u64..).map(|number| format!("{first}-{number}"));
-    let free = std::iter::once(first.clone()).chain(others).find(|name| !taken.contains(name));
-    // As many names are taken as there are jobs, and there are more numbers than that.
-    let name = free.unwrap_or(first);
-    taken.insert(name.clone());
-    name
+/// Names for routes, each given once.
+#[derive(Debug, Default)]
+struct Names {
+    taken: HashSet<String>,
+    /// For each pair of ends the number to try next, so that many routes between them take no longer each.
+    next: HashMap<String, u64>,
+}
+
+impl Names {
+    fn take(&mut self, from: &str, to: &str) -> String {
+        let first = format!("{from}-to-{to}");
+        let number = self.next.entry(first.clone()).or_insert(1);
+        loop {
+            let name = if *number == 1 { first.clone() } else { format!("{first}-{number}") };
+            *number += 1;
+            if self.taken.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
 }
 
 /// The job without what has no effect.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary;
+use crate::filter::Filter;
 use crate::job::{self, Job, cangw_arguments};
 use crate::plan::BusIndex;
 use crate::rule::{ChecksumSpan, Checksums, Modifications};
@@ -265,4 +266,14 @@ fn the_examples_are_written_as_the_same_gateways() {
         let plan = loaded(text);
         assert_eq!(loaded(&write(&plan)), plan, "{text}");
     }
+}
+
+#[test]
+fn names_of_routes_differ_whatever_interfaces_are_called() {
+    let interfaces = ["a", "b", "a-to-b", "b-to-b", "b-2"].map(String::from);
+    let job = |from, to| Job::plain(BusIndex(from), BusIndex(to), FrameFormat::Classic, Filter::ALL);
+    let plan = of_jobs(&interfaces, &[job(0, 4), job(0, 1), job(0, 1), job(2, 1), job(0, 3), job(0, 1)]);
+    let names: Vec<_> = plan.routes().iter().map(|route| route.name.as_str()).collect();
+    let expected = ["a-to-b-2", "a-to-b", "a-to-b-3", "a-to-b-to-b", "a-to-b-to-b-2", "a-to-b-4"];
+    assert_eq!(names, expected);
 }
