@@ -1,13 +1,14 @@
 //! What `candor explain` says, and what the gateways then do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use candor_core::config;
-use candor_core::frame::{CANFD_MTU, Frame, FrameFormat};
-use candor_core::plan::Plan;
+use candor_core::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
+use candor_core::plan::{Engine, Plan};
 use candor_io::can::{self, CanSocket, Options};
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;
@@ -16,6 +17,7 @@ use serde_json::Value;
 
 use crate::candor::{Run, program};
 use crate::forwarding;
+use crate::kernel::WithMaxHops;
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
 
@@ -52,13 +54,18 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 8] = examples!(
+const EXAMPLES: [(&str, &str); 13] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
     "04-checksum.toml",
     "05-fd.toml",
     "06-both-ways.toml",
+    "07-lists.toml",
+    "08-other-identifiers.toml",
+    "09-payload.toml",
+    "10-classic-and-fd.toml",
+    "11-default-deny.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
@@ -170,10 +177,18 @@ fn the_read_write_gateway_does_what_is_explained() {
 }
 
 #[test]
-fn the_split_gateway_does_what_is_explained() {
+fn split_gateways_do_what_is_explained() {
+    if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
+        does_what_is_explained("auto");
+    }
+}
+
+#[test]
+fn frames_that_go_further_are_explained() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let dropped = Lab::new(SPLIT).check("split", "auto");
-    assert!(dropped.is_empty(), "{dropped:?}");
+    let Some(_with) = WithMaxHops::new(3) else { return };
+    Lab::new(FURTHER).check("three hops", "kernel");
+    Lab::new(SPLIT).check("three hops", "auto");
 }
 
 #[test]
@@ -194,11 +209,25 @@ fn what_interfaces_refuse_is_explained() {
     }
 }
 
+/// All files that this engine can run; `auto` only where there is something to split.
 fn does_what_is_explained(engine: &str) {
-    for (name, file) in EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER)]) {
-        let dropped = Lab::new(file).check(name, engine);
-        assert!(dropped.is_empty(), "{name}: nothing is dropped while all interfaces are up: {dropped:?}");
+    let files =
+        EXAMPLES.into_iter().chain([("forwarding", forwarding::GATEWAY), ("further", FURTHER), ("split", SPLIT)]);
+    let mut checked = 0;
+    for (name, file) in files {
+        let plan = config::load(file.as_bytes()).unwrap().plan;
+        let can_run = match engine {
+            "auto" => plan.engine() == Engine::Auto,
+            "kernel" => plan.routes().iter().all(|route| not_for_kernel(route, KernelAbilities::EVERY).is_none()),
+            _ => plan.routes().iter().all(|route| not_for_user_space(route).is_none()),
+        };
+        if can_run {
+            let dropped = Lab::new(file).check(name, engine);
+            assert!(dropped.is_empty(), "{name}: nothing is dropped while all interfaces are up: {dropped:?}");
+            checked += 1;
+        }
     }
+    assert!(checked > 2, "{engine} runs {checked} files only");
 }
 
 /// A gateway file and buses for it.
@@ -227,7 +256,8 @@ impl Lab {
     fn check(&self, name: &str, engine: &str) -> BTreeMap<String, u64> {
         let mut traffic = Traffic::from_seed(2026);
         let random = (0..FRAMES).map(|_| traffic.frame().to_string());
-        let frames: Vec<String> = MEANT.map(str::to_owned).into_iter().chain(random).collect();
+        let meant = MEANT.map(str::to_owned).into_iter().chain(meant(&self.plan));
+        let frames: Vec<String> = meant.chain(random).collect();
         let explained: Vec<_> =
             self.plan.buses().iter().map(|bus| explain(&self.file, &bus.name, engine, &frames)).collect();
 
@@ -285,18 +315,37 @@ impl Lab {
             .collect()
     }
 
-    /// What sockets are to see of the frames that rules send, by bus.
+    /// What sockets are to see of the frames that rules send, by bus. A frame that comes in again does so when all rules
+    /// are done with the one before.
     fn sent(&self, rules: &Value, seen: &mut [Vec<Value>]) {
-        for rule in rules.as_array().unwrap() {
-            if rule["echo"] == true && !rule["sent"].is_null() {
-                let to = self.plan.buses().iter().position(|bus| rule["to"] == bus.name.as_str()).unwrap();
-                seen[to].push(rule["sent"].clone());
-            }
-            for next in rule["next"].as_array().unwrap() {
-                self.sent(&next["rules"], seen);
+        let mut arrivals = VecDeque::from([rules]);
+        while let Some(rules) = arrivals.pop_front() {
+            for rule in rules.as_array().unwrap() {
+                if rule["echo"] == true && !rule["sent"].is_null() {
+                    let to = self.plan.buses().iter().position(|bus| rule["to"] == bus.name.as_str()).unwrap();
+                    seen[to].push(rule["sent"].clone());
+                }
+                arrivals.extend(rule["next"].as_array().unwrap().iter().map(|next| &next["rules"]));
             }
         }
     }
+}
+
+/// A frame for every route, in the formats that it takes.
+fn meant(plan: &Plan) -> Vec<String> {
+    let mut frames = Vec::new();
+    for route in plan.routes() {
+        let filter = route.selections[0].filter.normalise();
+        let value = route.payload.first().map_or([0; CANFD_MAX_DLEN], |pattern| pattern.value);
+        for format in route.formats.list() {
+            let frame = match format {
+                FrameFormat::Classic => Frame::classic(RawId(filter.id), &value[..8]),
+                FrameFormat::Fd => Frame::fd(RawId(filter.id), 0, &value[..8]),
+            };
+            frames.push(frame.unwrap().to_string());
+        }
+    }
+    frames
 }
 
 /// The explanations of frames that come in on a bus.
