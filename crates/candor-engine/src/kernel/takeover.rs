@@ -39,17 +39,19 @@ impl Takeover {
                 .collect(),
             ..Self::default()
         };
-        let mut end = ours.len();
-        let mut kept = vec![false; ours.len()];
-        for job in wanted.iter().rev() {
-            let Some(found) = ours[..end].iter().rposition(|(owned, _)| owned.is_same_job(job)) else { break };
-            kept[found] = true;
-            takeover.adopted_from.push(ours[found].1);
-            takeover.adopted_counters.push(ours[found].0.counters);
+        // The kernel deletes the newest of equal jobs, which may be the one that was to stay.
+        let kept = (0..=wanted.len())
+            .rev()
+            .filter_map(|len| places(&wanted[wanted.len() - len..], &ours))
+            .find(|kept| kept.is_empty() || stays_in_order(wanted, &ours, kept, present))
+            .expect("nothing at all can always stay");
+        for &at in kept.iter().rev() {
+            takeover.adopted_from.push(ours[at].1);
+            takeover.adopted_counters.push(ours[at].0.counters);
             takeover.adopted += 1;
-            end = found;
         }
-        takeover.leftovers = ours.into_iter().zip(kept).filter(|(_, kept)| !kept).map(|(owned, _)| owned).collect();
+        let is_left = |at: &usize| !kept.contains(at);
+        takeover.leftovers = (0..ours.len()).filter(is_left).map(|at| ours[at]).collect();
         takeover
     }
 
@@ -57,6 +59,29 @@ impl Takeover {
     pub(super) fn adopted_counters(&self) -> impl Iterator<Item = JobCounters> {
         self.adopted_counters.iter().rev().copied()
     }
+}
+
+/// Where these jobs are among ours, in this order; `None` if they are not.
+fn places(jobs: &[CangwJob], ours: &[(CangwJob, u32)]) -> Option<Vec<usize>> {
+    let mut end = ours.len();
+    let mut places = Vec::new();
+    for job in jobs.iter().rev() {
+        end = ours[..end].iter().rposition(|(owned, _)| owned.is_same_job(job))?;
+        places.push(end);
+    }
+    places.reverse();
+    Some(places)
+}
+
+/// Whether the last wanted jobs are in order when the kernel has deleted all of ours but these.
+fn stays_in_order(wanted: &[CangwJob], ours: &[(CangwJob, u32)], kept: &[usize], present: &[CangwJob]) -> bool {
+    let mut remaining: Vec<_> = present.iter().collect();
+    for (_, (job, _)) in ours.iter().enumerate().filter(|(at, _)| !kept.contains(at)) {
+        let newest = remaining.iter().position(|other| other.is_same_job(job));
+        newest.map(|at| remaining.remove(at));
+    }
+    let mut remaining = remaining.into_iter();
+    wanted[wanted.len() - kept.len()..].iter().all(|job| remaining.any(|other| other.is_same_job(job)))
 }
 
 /// The jobs of dead processes with their owners. Where two list the same job (one adopted it from the other and died
@@ -140,6 +165,13 @@ mod tests {
         let takeover = Takeover::of(&jobs(&[1, 7, 2, 3]), &[dead(9, &[1, 2, 3, 4])], &jobs(&[1, 2, 3, 4]));
         assert_eq!(takeover.adopted, 2);
         assert_eq!(left(&takeover), [(1, 9), (4, 9)]);
+    }
+
+    /// The kernel takes the first of the list, which stands before the 2 as it is wanted.
+    #[test]
+    fn of_equal_jobs_the_kernel_deletes_the_newest() {
+        let takeover = Takeover::of(&jobs(&[1, 2]), &[dead(9, &[1, 2, 1])], &jobs(&[1, 2, 1]));
+        assert_eq!((takeover.adopted, left(&takeover)), (1, vec![(1, 9), (1, 9)]));
     }
 
     #[test]

@@ -43,7 +43,9 @@ pub fn plan(
     let run_dir = RunDir::look_where_applied(tell)?;
     let owner = Owner::Applied { file: file.to_owned() };
     let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
-    compared.difference(&mut client, &target)
+    let twins = run_dir.map_or(Ok(()), |run_dir| run_dir.refuse_twins(&target.jobs, Some(&owner)));
+    let refusal = twins.and_then(|()| compared.refuse(&target)).err().map(|error| error.to_string());
+    Ok(Difference { refusal, ..compared.difference(&mut client, &target)? })
 }
 
 /// Makes the kernel what a gateway file says. If that fails, it is what it was.

@@ -20,6 +20,8 @@ pub struct Difference {
     pub lines: Vec<Line>,
     /// Requests to the kernel that lead from one to the other.
     pub steps: usize,
+    /// Why `candor apply` would not begin, if so.
+    pub refusal: Option<String>,
 }
 
 /// One job.
@@ -104,7 +106,7 @@ impl Difference {
             };
             Some(names.line(kind, route, *exact.job()))
         });
-        Self { lines: wanted.chain(present).collect(), steps: found.steps.len() }
+        Self { lines: wanted.chain(present).collect(), steps: found.steps.len(), refusal: None }
     }
 }
 

@@ -28,6 +28,9 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
         render::out(&format!("{value:#}\n"))?;
     } else {
         render::out(&(text(&difference) + &summary(&difference, name)))?;
+        if let Some(refusal) = &difference.refusal {
+            render::err(&format!("warning: candor apply would refuse this: {refusal}\n"));
+        }
     }
     Ok(if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine })
 }
@@ -104,7 +107,12 @@ pub(super) fn parts(difference: &Difference, words: [&str; 6]) -> Vec<String> {
 
 pub(super) fn as_json(difference: &Difference) -> Value {
     let jobs: Vec<_> = difference.lines.iter().map(line_json).collect();
-    json!({ "equal": difference.is_none(), "requests": difference.steps, "jobs": jobs })
+    json!({
+        "equal": difference.is_none(),
+        "requests": difference.steps,
+        "refusal": difference.refusal,
+        "jobs": jobs,
+    })
 }
 
 fn line_json(line: &Line) -> Value {

@@ -9,6 +9,7 @@ mod strangers;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
@@ -86,12 +87,29 @@ impl Place {
         files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "json")).count()
     }
 
-    /// Sends a frame on the left bus, and has every job that takes it count it.
+    /// Sends a frame on the left bus that some job takes, and waits until it has been counted: on a busy machine the
+    /// kernel takes its time.
     fn send(&self, id: u32) {
+        let counted = || {
+            let counters = self.jobs().into_iter().map(|job| job.counters);
+            counters.map(|all| all.handled + all.dropped + all.deleted).sum::<u32>()
+        };
+        let before = counted();
         let socket = CanSocket::open(self.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
         let mut bytes = [0; CANFD_MTU];
         let len = Frame::classic(RawId(id), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
         socket.write(&bytes[..len]).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut last = counted();
+        loop {
+            assert!(Instant::now() < deadline, "no job took {id:X}");
+            std::thread::sleep(Duration::from_millis(1));
+            let now = counted();
+            if now > before && now == last {
+                return;
+            }
+            last = now;
+        }
     }
 }
 
@@ -254,7 +272,7 @@ fn a_thousand_jobs_are_reconciled() {
     let place = Place::new();
     let all: Vec<u32> = (0..0x7F0).step_by(2).collect();
     let file = place.file("a.toml", &masked_exactly(&all));
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     place.json(&["apply", &file]);
     let applied = started.elapsed();
     assert_eq!(ids(&place.jobs()), all);

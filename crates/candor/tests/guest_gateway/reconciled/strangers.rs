@@ -33,6 +33,8 @@ fn equal_jobs_of_others_are_not_doubled_but_adopted() {
     assert_eq!(refused.status, 2);
     assert!(refused.err.contains("routes \"r100:C00007F0\", \"r200:C00007F0\"") && refused.err.contains("--adopt"));
     assert_eq!((place.jobs(), place.lists()), (before, 0));
+    let plan = place.candor(&["plan", &file]);
+    assert!(plan.status == 0 && plan.err.contains("would refuse this") && plan.err.contains("--adopt"), "{plan:?}");
 
     let plan = place.json(&["plan", &file, "--adopt"]);
     let adopted = [("adopt", "r100:C00007F0"), ("adopt", "r200:C00007F0"), ("foreign", "-")];
