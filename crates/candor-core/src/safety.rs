@@ -8,7 +8,7 @@
 //!
 //! Identifiers are treated exactly: a filter is a set of cubes (some bits fixed, the others free), AND, OR, XOR and SET
 //! keep, flip or fix each bit, and the image of a cube under them is a cube. Content is not: a route with `payload` is
-//! taken as one that sends some frames. Every analysis has a [budget](index::Budget), so that no file keeps candor
+//! taken as one that sends some frames. Every analysis has a budget, so that no file keeps candor
 //! busy; where it ends, [`Hazard::NotCompared`] says so. `docs/safety.md` says what each hazard means.
 
 mod amplification;
