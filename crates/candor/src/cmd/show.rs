@@ -5,7 +5,7 @@ mod json;
 mod tree;
 mod words;
 
-pub(crate) use words::frames;
+pub(crate) use words::{payloads, takes};
 
 use candor_core::text;
 

@@ -159,11 +159,10 @@ fn counters(view: &View<'_>, explanation: &Explanation) -> Value {
 
 fn not_taken(view: &View<'_>, missed: &NotTaken<'_>) -> Value {
     let job = view.job(missed.nearest.job);
-    let reasons = missed
-        .nearest
-        .reasons
-        .iter()
-        .map(|reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, job.filter) }));
+    let filters = view.plan.route(missed.route).selections.len();
+    let reasons = missed.nearest.reasons.iter().map(
+        |reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, job.filter, filters) }),
+    );
     json!({
         "route": view.plan.route(missed.route).name,
         "filter": job.filter.to_string(),

@@ -10,7 +10,6 @@ use candor_core::plan::{Echo, RouteIndex};
 use super::view::{NotTaken, View};
 use super::words;
 use crate::cmd::show;
-use crate::gateway_file::plural;
 
 /// Misses that are shown where nothing else is.
 const MAX_NEAREST: usize = 3;
@@ -224,22 +223,18 @@ fn not_taken(text: &mut String, view: &View<'_>, explanation: &Explanation, all:
 fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize) {
     let route = view.plan.route(missed.route);
     let filter = view.job(missed.nearest.job).filter;
-    let mut takes = show::frames(filter, route.formats);
-    if !route.payload.is_empty() {
-        takes.push_str(", by their data");
+    let carrying = show::payloads(&route.payload).map_or_else(String::new, |payload| format!(", carrying {payload}"));
+    for (position, takes) in show::takes(&route.selections, route.formats).iter().enumerate() {
+        let (name, word) = if position == 0 { (route.name.as_str(), "takes") } else { ("", "or   ") };
+        line(text, 2, &format!("{name:<width$}   {word} {takes}{carrying}"));
     }
-    let selections = route.selections.len();
-    if selections > 1 {
-        takes = format!("{takes}, and has {}", plural(selections - 1, "further filter"));
-    }
-    line(text, 2, &format!("{:<width$}   takes {takes}", route.name));
     // The bits of an identifier of the other format say little.
     let reasons = &missed.nearest.reasons;
     let other_format = reasons.iter().any(|reason| matches!(reason, Reason::IdFormat { .. }));
     let told = reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
     for (position, reason) in told.enumerate() {
         let word = if position == 0 { "but" } else { "and" };
-        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, filter)));
+        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, filter, route.selections.len())));
     }
 }
 

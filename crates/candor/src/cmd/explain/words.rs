@@ -117,8 +117,8 @@ pub(super) fn back_to_incoming(interface: &str) -> String {
     format!("it came into this machine by {interface}, and the route does not send back")
 }
 
-/// Why a route does not take a frame. `filter` is that of the route.
-pub(super) fn reason(reason: &Reason, filter: Filter) -> String {
+/// Why a route does not take a frame. `filter` is the nearest that the route has, of so many `filters`.
+pub(super) fn reason(reason: &Reason, filter: Filter, filters: usize) -> String {
     match *reason {
         Reason::ErrorClass { wanted, found } => {
             format!("its error classes are {found:08X}, the route wants one of {wanted:08X}")
@@ -133,7 +133,10 @@ pub(super) fn reason(reason: &Reason, filter: Filter) -> String {
         }
         Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route wants 29".to_owned(),
         Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route wants 11".to_owned(),
-        Reason::Identifier { id, wanted, found, mask } => differing_bits(id, wanted, found, mask),
+        Reason::Identifier { id, wanted, found, mask } => {
+            let nearest = if filters > 1 { "the nearest that the route wants is" } else { "the route wants" };
+            differing_bits(id, wanted, found, mask, nearest)
+        }
         Reason::Length { len } => format!("its length of {len} is impossible"),
         Reason::NeverMatches => "no frame passes an inverted filter with mask 0".to_owned(),
         Reason::OnlyErrorFrames => "the route is for error frames".to_owned(),
@@ -266,17 +269,15 @@ fn ranges(positions: &[usize]) -> String {
     told.join(", ")
 }
 
-fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32) -> String {
+fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32, wants: &str) -> String {
     let (own, width) = (digits(id), if wanted | mask > CAN_SFF_MASK { 8 } else { 3 });
     let all_bits = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
     match all_bits & !mask {
-        0 => format!("its identifier is {own}, the route wants {wanted:0width$X}"),
+        0 => format!("its identifier is {own}, {wants} {wanted:0width$X}"),
         free if (free + 1).is_power_of_two() => {
-            format!("its identifier is {own}, the route wants {wanted:0width$X} to {:0width$X}", wanted | free)
+            format!("its identifier is {own}, {wants} {wanted:0width$X} to {:0width$X}", wanted | free)
         }
-        _ => format!(
-            "its identifier {own} is {found:0width$X} in the bits {mask:0width$X}, the route wants {wanted:0width$X}"
-        ),
+        _ => format!("its identifier {own} is {found:0width$X} in the bits {mask:0width$X}, {wants} {wanted:0width$X}"),
     }
 }
 
@@ -357,7 +358,8 @@ mod tests {
 
     #[test]
     fn identifiers_and_bytes_are_compared_as_people_write_them() {
-        let differ = |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask);
+        let differ =
+            |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask, "the route wants");
         assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route wants 123");
         assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route wants 400 to 4FF");
         assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route wants 023");

@@ -4,8 +4,7 @@ mod change;
 mod filter;
 mod selection;
 
-pub(crate) use filter::frames;
-pub(super) use selection::takes;
+pub(crate) use selection::{payloads, takes};
 
 use candor_core::frame::CAN_SFF_MASK;
 use candor_core::placement::{Because, Placement};
@@ -20,7 +19,7 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
     let mut lines: Lines = Vec::new();
     lines.extend(placement.map(|placement| ("runs", runs(plan, placement, index))));
     lines.extend(takes(&route.selections, route.formats).into_iter().map(|taken| ("takes", taken)));
-    lines.extend(selection::payloads(&route.payload).map(|payloads| ("carrying", payloads)));
+    lines.extend(payloads(&route.payload).map(|payloads| ("carrying", payloads)));
     lines.extend(route.send_as.map(|send_as| ("format", selection::converted(send_as))));
     lines.extend(selection::becomes(&route.selections).into_iter().map(|moved| ("to-id", moved)));
     // Frames are modified after they have been converted.
