@@ -25,6 +25,8 @@ pub const NLM_F_DUMP: u16 = 0x300;
 pub const NLM_F_CAPPED: u16 = 0x100;
 /// `NLM_F_ACK_TLVS` of an error: attributes with an explanation follow.
 pub const NLM_F_ACK_TLVS: u16 = 0x200;
+/// `NLM_F_REPLACE`: takes the place of what there is.
+pub const NLM_F_REPLACE: u16 = 0x100;
 /// `NLM_F_EXCL` of a NEW request: fail if it exists.
 pub const NLM_F_EXCL: u16 = 0x200;
 /// `NLM_F_CREATE` of a NEW request: make it if it does not exist.

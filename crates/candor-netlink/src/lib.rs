@@ -5,12 +5,15 @@
 //! ```
 //!
 //! [`codec`] writes and reads messages and never trusts a length it is given; [`client`] asks, waits and turns errnos
-//! into words; [`link`] and [`cangw`] know what the attributes mean. Everything is in host byte order, as rtnetlink is.
+//! into words; [`link`], [`cangw`] and [`qdisc`] know what the attributes mean. Everything is in host byte order, as
+//! rtnetlink is.
 //!
-//! Not here yet: traffic control, notifications (can-gw sends none), links other than vcan and CAN controllers.
+//! Not here yet: traffic control beyond the names of queueing disciplines, notifications (can-gw sends none), links other
+//! than vcan, vxcan and CAN controllers.
 #![forbid(unsafe_code)]
 
 pub mod cangw;
 pub mod client;
 pub mod codec;
 pub mod link;
+pub mod qdisc;
