@@ -34,6 +34,11 @@ pub enum Notice {
     CangwBack,
     /// The module can-gw was unloaded with all its jobs.
     CangwGone,
+    /// The outgoing interface has the `etf` qdisc, which drops frames that do not say when they are to be sent.
+    EtfDrops {
+        /// The interface.
+        interface: String,
+    },
     /// The outgoing interface takes classic frames only.
     FdDoesNotFit {
         /// The route.
@@ -131,6 +136,13 @@ pub enum Notice {
         /// Why.
         errno: i32,
     },
+    /// The outgoing interface has the `fq` qdisc, which takes a kept time stamp for the time to send.
+    TimestampDrops {
+        /// The route.
+        route: String,
+        /// The interface.
+        interface: String,
+    },
     /// Another candor is starting, or somebody else holds its lock.
     WaitsForStart {
         /// The lock.
@@ -171,6 +183,11 @@ impl fmt::Display for Notice {
             Self::CangwGone => f.write_str(
                 "The kernel module can-gw was unloaded, and with it the jobs of all routes in the kernel; they are put \
                  back as soon as you type: sudo modprobe can-gw",
+            ),
+            Self::EtfDrops { interface } => write!(
+                f,
+                "{interface} has the qdisc etf, which drops frames without a time to send them, and a gateway gives none; \
+                 type: sudo tc qdisc replace dev {interface} root pfifo_fast"
             ),
             Self::FdDoesNotFit { route, interface } => write!(
                 f,
@@ -241,6 +258,12 @@ impl fmt::Display for Notice {
                 let error = std::io::Error::from_raw_os_error(*errno);
                 write!(f, "Frames to {interface} are dropped: {error}{}", advice(*errno, interface))
             }
+            Self::TimestampDrops { route, interface } => write!(
+                f,
+                "Route {route:?} keeps time stamps, which the qdisc fq of {interface} takes for the time to send: it drops \
+                 every frame that has one; remove keep-timestamp, or type: sudo tc qdisc replace dev {interface} root \
+                 pfifo_fast"
+            ),
             Self::WaitsForStart { path } => {
                 write!(f, "Waiting for another candor to finish starting: somebody holds {}", path.display())
             }

@@ -1,5 +1,7 @@
 //! Are the interfaces what the plan expects, before anything is changed and all the time after?
 
+mod qdiscs;
+
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
 use candor_core::plan::{Bus, BusIndex, Formats, Plan};
@@ -51,6 +53,7 @@ impl Interfaces {
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         }));
+        notices.extend(qdiscs::look(client, plan, &found)?);
         Ok((found, notices))
     }
 

@@ -15,6 +15,7 @@ mod differential;
 mod errors;
 mod explained;
 mod forwarding;
+mod hazards;
 mod kernel;
 mod leftovers;
 mod moments;

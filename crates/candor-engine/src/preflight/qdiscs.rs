@@ -1,0 +1,27 @@
+//! Queueing disciplines that drop what a gateway sends.
+
+use std::collections::BTreeSet;
+
+use candor_core::plan::{Plan, Timestamp};
+use candor_netlink::client::Client;
+use candor_netlink::qdisc;
+
+use super::Interfaces;
+use crate::error::GatewayError;
+use crate::notice::Notice;
+
+/// Looks at the disciplines of all outgoing interfaces, also at those below a root.
+pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
+    let there = qdisc::list(client).map_err(GatewayError::Links)?;
+    let has = |bus, kind: &str| {
+        let interface = interfaces.index(bus);
+        there.iter().any(|qdisc| qdisc.interface == interface && qdisc.kind == kind)
+    };
+    let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
+    let name = |bus| interfaces.link(bus).name.clone();
+    let with_etf = outgoing.into_iter().filter(|&bus| has(bus, "etf"));
+    let mut notices: Vec<_> = with_etf.map(|bus| Notice::EtfDrops { interface: name(bus) }).collect();
+    let kept = plan.routes().iter().filter(|route| route.timestamp == Timestamp::Kept && has(route.to, "fq"));
+    notices.extend(kept.map(|route| Notice::TimestampDrops { route: route.name.clone(), interface: name(route.to) }));
+    Ok(notices)
+}
