@@ -8,6 +8,14 @@ use crate::{arrows, pure, sizes, static_build, step};
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
 const GUEST_FEATURES: &str = "vcan,cangw,root,can-utils";
 
+/// The kernels on which the guest tests run: testbed, kernel (the testbed's usual one if none is named), and the names
+/// of the tests (all if there are none). On a further kernel, those run that compare kernels with the oracle.
+const GUESTS: [(&str, Option<&str>, &[&str]); 3] =
+    [("uml", None, &[]), ("icount", None, &[]), ("icount", Some("backports-6.12"), &["differential", "verified"])];
+
+/// Variables that choose what the differential tests compare.
+const CHOICES: [&str; 3] = ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES"];
+
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Leave the guests out: only what needs no laboratory.
@@ -33,9 +41,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let candor = static_build::candor()?;
     let gateway = static_build::guest_test("guest_gateway")?;
-    for testbed in ["uml", "icount"] {
-        step::step(&format!("gateway tests in the {testbed} laboratory (T1 to T3)"), || {
-            in_guest(&candor, testbed, &gateway)
+    for (testbed, kernel, tests) in GUESTS {
+        let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
+        step::step(&format!("gateway tests in the {testbed} laboratory{on} (T1 to T3)"), || {
+            in_guest(&candor, testbed, kernel, &gateway, tests)
         })?;
     }
     step::step("laboratory tests (T3)", || {
@@ -45,15 +54,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// Runs a test binary as root in a guest. Tests share the guest's interfaces and modules, so they run one at a time.
-fn in_guest(candor: &Path, testbed: &str, test: &Path) -> anyhow::Result<()> {
+fn in_guest(candor: &Path, testbed: &str, kernel: Option<&str>, test: &Path, tests: &[&str]) -> anyhow::Result<()> {
     let name = test.file_name().unwrap_or_default().to_string_lossy();
+    let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
+    let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}")].into_iter().chain(chosen);
     step::run(
         Command::new(candor)
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", testbed, "--program", "cangw", "--copy"])
+            .args(["lab", "run", "--testbed", testbed, "--program", "cangw", "--timeout", "15min"])
+            .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
+            .arg("--copy")
             .arg(test)
-            .args(["--env", &format!("CANDOR_REQUIRE={GUEST_FEATURES}"), "--"])
+            .args(variables.flat_map(|variable| ["--env".to_owned(), variable]))
+            .arg("--")
             .arg(format!("./{name}"))
-            .arg("--test-threads=1"),
+            .arg("--test-threads=1")
+            .args(tests),
     )
 }

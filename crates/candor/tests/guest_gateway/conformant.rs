@@ -93,11 +93,8 @@ fn applied_jobs_do_everything_right_and_are_taken_down() {
 
 #[test]
 fn a_rule_of_cangw_carries_classic_frames() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if Command::new("cangw").output().is_err() {
-        println!("SKIP needs the program cangw (candor lab run --program cangw)");
-        return;
-    }
+    let needs = [NEEDS, &[Feature::CanUtils]].concat();
+    let Some(_machine) = require(&needs) else { return };
     let buses = [Bus::new("left"), Bus::new("right")];
     let folder = tempfile::tempdir().unwrap();
     let rule = ["-s", "t-left", "-d", "t-right", "-e"];

@@ -1,5 +1,5 @@
-//! Bytes of a real kernel: `captured.hex` holds a dump of Linux 6.1.176 (user-mode Linux), one job on a line, newest
-//! first, interface numbers made 1 and 2. The guest test `captures` makes the same jobs again and compares; it leaves a
+//! Bytes of a real kernel: `captured.hex` holds a dump of Linux 6.1.176 (user-mode Linux; Debian's 6.12.95 gives the
+//! same), one job on a line, newest first, interface numbers made 1 and 2. The guest test `captures` makes the same jobs again and compares; it leaves a
 //! new file in `CANDOR_OUT`. Byte order is that of the machine it was taken on.
 
 use super::*;
