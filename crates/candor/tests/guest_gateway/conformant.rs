@@ -3,8 +3,10 @@
 mod broken;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
+use candor_io::signal::{self, Signal};
 use serde_json::Value;
 
 use crate::candor::program;
@@ -41,11 +43,16 @@ impl Found {
 
 /// Runs `candor conformance --json` between two buses of its own.
 fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
+    conformance_of("t-left:t-right", run_dir, arguments)
+}
+
+/// The same where the broken gateway is given these words.
+fn conformance_of(broken: &str, run_dir: &Path, arguments: &[&str]) -> Found {
     let output = Command::new(program())
         .args(["conformance", "--from", "t-left", "--to", "t-right", "--json"])
         .args(arguments)
         .env("CANDOR_RUN_DIR", run_dir)
-        .env(broken::VARIABLE, "t-left:t-right")
+        .env(broken::VARIABLE, broken)
         .output()
         .unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
@@ -125,6 +132,47 @@ fn a_broken_gateway_is_described_exactly() {
     assert_eq!(found.with("no"), ["raw-dlc", "remote", "order", "doubled"], "{:#}", found.report);
     assert_eq!(found.detail("remote"), "none of 18 arrived");
     assert!(found.detail("raw-dlc").starts_with("7 of 7 changed; first: 080#"), "{}", found.detail("raw-dlc"));
+}
+
+#[test]
+fn a_gateway_that_gives_up_is_noticed() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let _buses = [Bus::new("left"), Bus::new("right")];
+    let folder = tempfile::tempdir().unwrap();
+    let command = broken::command();
+    let words: Vec<_> = ["--lost-after", "20ms", "--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    let found = conformance_of("t-left:t-right:1500", folder.path(), &words);
+    assert_eq!(found.status, 1, "{:#} {}", found.report, found.errors);
+    assert!(found.with("no").contains(&"ends") && found.with("ok").contains(&"classic-lengths"), "{:#}", found.report);
+    assert!(found.detail("ends").contains("ended by itself"), "{}", found.detail("ends"));
+}
+
+#[test]
+fn a_signal_ends_the_test_and_takes_the_gateway_down() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let buses = [Bus::new("left"), Bus::new("right")];
+    let candor = program().to_str().unwrap().to_owned();
+    // Without echo nothing is seen, so it waits.
+    let (folder, path) = file(&ONE_WAY.replace("echo = true\n", ""));
+    let test = Command::new(&candor)
+        .args(["conformance", "--from", "t-left", "--to", "t-right", "--wait", "60s"])
+        .args(["--teardown", &format!("{candor} down {path}"), "--", &candor, "apply", &path])
+        .env("CANDOR_RUN_DIR", folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while jobs_between(&[&buses[0], &buses[1]]).len() < 2 {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    // The signals are held when the first frame is tried, soon after the command was started.
+    std::thread::sleep(Duration::from_millis(200));
+    signal::send(test.id(), Signal::Terminate).unwrap();
+    let output = test.wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("Interrupted"), "{errors}");
+    assert_eq!(jobs_between(&[&buses[0], &buses[1]]), []);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use candor_io::can::{CanSocket, Options};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-/// Names its interfaces: `vcan0:vcan1`.
+/// Names its interfaces, `vcan0:vcan1`, and may say after how many frames it gives up: `vcan0:vcan1:500`.
 pub(super) const VARIABLE: &str = "CANDOR_TEST_BROKEN_GATEWAY";
 const DOUBLED: u32 = 100;
 const SWAPPED: u32 = 250;
@@ -19,7 +19,7 @@ pub(super) fn command() -> Vec<String> {
     [this.as_str(), test, "--exact", "--ignored", "--nocapture"].map(String::from).into()
 }
 
-/// No test: runs until it is killed.
+/// No test: runs until it is killed or gives up.
 #[test]
 #[ignore = "it is the gateway of another test"]
 fn the_broken_gateway() {
@@ -27,7 +27,9 @@ fn the_broken_gateway() {
         println!("SKIP is the gateway of another test");
         return;
     };
-    let (from, to) = interfaces.split_once(':').unwrap();
+    let mut words = interfaces.split(':');
+    let (from, to) = (words.next().unwrap(), words.next().unwrap());
+    let last = words.next().map_or(u32::MAX, |frames| frames.parse().unwrap());
     let open = |name, filters: &[Filter]| {
         let link = link::by_name(&mut Client::open().unwrap(), name).unwrap().unwrap();
         CanSocket::open(link.index, &Options { filters, ..Options::default() }).unwrap()
@@ -39,7 +41,7 @@ fn the_broken_gateway() {
         right.write(&bytes[..len]).unwrap();
     };
     let mut held = None;
-    for number in 1_u32.. {
+    for number in 1..=last {
         let mut frame = loop {
             let mut bytes = [0; CANFD_MTU];
             let len = left.read(&mut bytes).unwrap();
