@@ -62,4 +62,4 @@ pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diag
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

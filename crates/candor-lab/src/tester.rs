@@ -14,7 +14,7 @@
 //! The tester does not wait on the monitor while a frame is under way: on a machine that is tester and gateway at once
 //! such a wake-up would run between the two stamps. It collects the monitor's stamps afterwards.
 
-mod interfaces;
+pub(crate) mod interfaces;
 mod pause;
 
 pub use interfaces::{Interfaces, InterfacesError, Names};

@@ -7,7 +7,8 @@ use super::*;
 use crate::frame::FrameFormat;
 use crate::plan::{Engine, Formats, Selection};
 
-const EXAMPLES: [&str; 13] = [
+/// The files of the folder `examples`.
+pub(crate) const EXAMPLES: [&str; 13] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
     include_str!("../../../../examples/03-modify.toml"),

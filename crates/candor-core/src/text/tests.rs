@@ -247,22 +247,7 @@ fn values_are_written_as_people_write_them() {
 
 #[test]
 fn the_examples_are_written_as_the_same_gateways() {
-    let examples = [
-        include_str!("../../../../examples/01-forward.toml"),
-        include_str!("../../../../examples/02-filter.toml"),
-        include_str!("../../../../examples/03-modify.toml"),
-        include_str!("../../../../examples/04-checksum.toml"),
-        include_str!("../../../../examples/05-fd.toml"),
-        include_str!("../../../../examples/06-both-ways.toml"),
-        include_str!("../../../../examples/07-lists.toml"),
-        include_str!("../../../../examples/08-other-identifiers.toml"),
-        include_str!("../../../../examples/09-payload.toml"),
-        include_str!("../../../../examples/10-classic-and-fd.toml"),
-        include_str!("../../../../examples/11-default-deny.toml"),
-        include_str!("../../../../examples/kvaser-kernel.toml"),
-        include_str!("../../../../examples/kvaser-read-write.toml"),
-    ];
-    for text in examples {
+    for text in config::tests::EXAMPLES {
         let plan = loaded(text);
         assert_eq!(loaded(&write(&plan)), plan, "{text}");
     }

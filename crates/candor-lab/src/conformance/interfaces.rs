@@ -8,10 +8,11 @@ use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
 use candor_io::can::{self, CanSocket, Options, Stamps};
 use candor_io::clock::RealtimeNs;
 use candor_netlink::client::Client;
-use candor_netlink::link::{self, Link};
+use candor_netlink::link::Link;
 
 use super::{Bench, Heard, Side};
 pub use crate::tester::InterfacesError;
+use crate::tester::interfaces;
 
 /// `ENOBUFS`: the interface's queue is full.
 const ENOBUFS: i32 = 105;
@@ -69,15 +70,7 @@ impl Interfaces {
 
 impl End {
     fn open(client: &mut Client, name: &str) -> Result<Self, InterfacesError> {
-        let found = link::by_name(client, name).map_err(InterfacesError::List)?;
-        let name = name.to_owned();
-        let Some(link) = found else { return Err(InterfacesError::Missing { name }) };
-        if link.can.is_none() {
-            return Err(InterfacesError::NoCan { name });
-        }
-        if !link.up {
-            return Err(InterfacesError::Down { name });
-        }
+        let link = interfaces::find(client, name)?;
         // A controller reports errors of its own bus, which are not the gateway's.
         let errors = Filter { id: 0, mask: CAN_ERR_FLAG | CAN_EFF_MASK };
         let filters: &[Filter] = if is_virtual(&link) { &[Filter::ALL, errors] } else { &[Filter::ALL] };
@@ -88,7 +81,7 @@ impl End {
         });
         match socket {
             Ok(socket) => Ok(Self { link, socket }),
-            Err(source) => Err(InterfacesError::Open { name, source }),
+            Err(source) => Err(InterfacesError::Open { name: name.to_owned(), source }),
         }
     }
 

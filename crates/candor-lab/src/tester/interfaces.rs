@@ -8,7 +8,7 @@ use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::{self, CanSocket, Loopback, Options, Stamps};
 use candor_io::clock::{self, RealtimeNs};
 use candor_netlink::client::{Client, NetlinkError};
-use candor_netlink::link;
+use candor_netlink::link::{self, Link};
 
 use super::{Bench, Stamped};
 
@@ -86,6 +86,12 @@ impl Interfaces {
 }
 
 fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
+    let link = find(client, name)?;
+    CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name: name.to_owned(), source })
+}
+
+/// The CAN interface of this name, if it is up.
+pub(crate) fn find(client: &mut Client, name: &str) -> Result<Link, InterfacesError> {
     let found = link::by_name(client, name).map_err(InterfacesError::List)?;
     let name = name.to_owned();
     let Some(link) = found else { return Err(InterfacesError::Missing { name }) };
@@ -95,7 +101,7 @@ fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSoc
     if !link.up {
         return Err(InterfacesError::Down { name });
     }
-    CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name, source })
+    Ok(link)
 }
 
 impl Bench for Interfaces {
