@@ -15,19 +15,24 @@
 //! each of their peculiarities.
 
 pub mod code;
+pub mod promises;
 
 mod entry;
 mod listing;
 mod options;
+mod program;
 mod shell;
 mod table;
 mod value;
+
+use std::collections::HashMap;
 
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::job::Job;
 use crate::plan::BusIndex;
 use entry::Entry;
 use options::Action;
+use program::Program;
 use shell::{Command, Construct, ExpansionKind, Piece, Runs, Word};
 use table::Table;
 
@@ -100,7 +105,8 @@ fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
         let end = at + error.error_len().unwrap_or(bytes.len() - at);
         let diagnostic = Diagnostic::error(code::NOT_UTF8, at..end, "This is no UTF-8 text");
         Box::new(
-            diagnostic.help("save it as UTF-8; what `cangw -L` prints is ASCII unless an interface has another name"),
+            diagnostic
+                .help("save it as UTF-8, for example with iconv -f LATIN1 -t UTF-8 (a comment may be in the way)"),
         )
     })
 }
@@ -127,10 +133,14 @@ impl Import<'_> {
             return Err(self.findings.into_sorted());
         }
         let entries = self.table.into_entries();
-        let interfaces = interfaces(&entries);
-        let bus = |name: &String| BusIndex(interfaces.iter().position(|known| known == name).unwrap_or_default());
+        let buses = interfaces(&entries);
+        let bus = |name: &String| BusIndex(buses[name.as_str()]);
         let jobs =
             entries.iter().map(|entry| entry.job(bus(&entry.ends.source), bus(&entry.ends.destination))).collect();
+        let mut interfaces = vec![String::new(); buses.len()];
+        for (name, at) in buses {
+            name.clone_into(&mut interfaces[at]);
+        }
         let places = entries.into_iter().map(|entry| entry.span).collect();
         let (warnings, left_out) = (self.findings.into_sorted(), self.left_out);
         Ok(Imported { interfaces, jobs, places, reading, warnings, left_out })
@@ -175,22 +185,32 @@ impl Import<'_> {
 
     fn piece(&mut self, piece: &Piece) {
         match piece {
-            Piece::Document(span) => self.mention(span.clone()),
+            Piece::Document(span) => self.mention_or_change(span.clone()),
             Piece::Command(command) => self.command(command),
         }
     }
 
     fn command(&mut self, command: &Command) {
-        for word in &command.words {
-            if let Some(expansion) = word.expansion().filter(|found| found.kind == ExpansionKind::Unclosed) {
-                self.findings.report(
-                    Diagnostic::error(code::SYNTAX, expansion.span.clone(), "This is never closed")
-                        .help("write the closing quote or bracket"),
-                );
-                return;
-            }
+        if let Some(word) = command.words.iter().find(|word| word.is_unclosed()) {
+            let span = word.expansion().map_or_else(|| word.span(), |expansion| expansion.span.clone());
+            self.findings.report(
+                Diagnostic::error(code::SYNTAX, span, "This is never closed")
+                    .help("write the closing quote or bracket"),
+            );
+            return;
         }
-        match program(&command.words) {
+        let program = Program::of(&command.words);
+        if let Runs::Never(end) = &command.runs {
+            if !matches!(program, Program::Other) {
+                self.findings.report(
+                    Diagnostic::warning(code::NEVER_RUNS, command.span(), "This never runs: left out")
+                        .also(end.clone(), "the script ends here")
+                        .help("if it is to run, put it before that"),
+                );
+            }
+            return;
+        }
+        match program {
             Program::Cangw(at) => self.cangw(command, &command.words[at..]),
             Program::Elsewhere(word) => self.findings.report(
                 Diagnostic::error(code::NAMESPACE, word.span(), "This works in another network namespace")
@@ -202,15 +222,24 @@ impl Import<'_> {
                         .help("write cangw, or leave the command out"),
                 );
             }
-            Program::Other => {
-                // What runs within a construct is not listed: most of it are patterns and conditions.
-                if !matches!(command.runs, Runs::Inside(..)) {
-                    self.left_out.push(command.span());
-                }
-                if !is_talk(&command.words) {
-                    self.mention(command.span());
-                }
-            }
+            Program::Other => self.other(command),
+        }
+    }
+
+    /// A command that is not cangw's.
+    fn other(&mut self, command: &Command) {
+        let (words, span) = (&command.words, command.span());
+        let text = &self.text[span.clone()];
+        // What runs within a construct is not listed: most of it are patterns and conditions.
+        if !matches!(command.runs, Runs::Inside(..)) {
+            self.left_out.push(span.clone());
+        }
+        let speaks = !program::is_talk(words) && (program::speaks_of_changes(text) || !program::is_assigning(words));
+        // What is set as a trap changes jobs at the end, if at all.
+        if words[0].text() == "trap" {
+            self.mention(span);
+        } else if speaks {
+            self.mention_or_change(span);
         }
     }
 
@@ -290,6 +319,8 @@ impl Import<'_> {
                 );
                 return true;
             }
+            // Said before.
+            Runs::Never(_) => return false,
             Runs::AfterFailure(or) => ("This runs only if the command before it fails", or, "because of this"),
             Runs::Inside(construct, place) => {
                 let message = match construct {
@@ -309,6 +340,17 @@ impl Import<'_> {
         false
     }
 
+    /// Refuses text that may change jobs in a way that was not understood.
+    fn mention_or_change(&mut self, span: Span) {
+        if !program::speaks_of_changes(&self.text[span.clone()]) {
+            return self.mention(span);
+        }
+        self.findings.report(
+            Diagnostic::error(code::UNCLEAR, span, "This speaks of cangw changing jobs, and candor cannot tell when")
+                .help("write the cangw commands by themselves; or leave this out if it does not run them here"),
+        );
+    }
+
     /// Warns of text that speaks of cangw and was not understood.
     fn mention(&mut self, span: Span) {
         if self.text[span.clone()].to_ascii_lowercase().contains("cangw") {
@@ -320,78 +362,16 @@ impl Import<'_> {
     }
 }
 
-/// The interfaces in the order in which the text names them.
-fn interfaces(entries: &[Entry]) -> Vec<String> {
+/// The position of each interface in the order in which the text names them.
+fn interfaces(entries: &[Entry]) -> HashMap<&str, usize> {
     let mut in_text: Vec<_> = entries.iter().collect();
     in_text.sort_by_key(|entry| entry.span.start);
-    let mut interfaces: Vec<String> = Vec::new();
+    let mut interfaces = HashMap::new();
     for name in in_text.into_iter().flat_map(|entry| [&entry.ends.source, &entry.ends.destination]) {
-        if !interfaces.contains(name) {
-            interfaces.push(name.clone());
-        }
+        let next = interfaces.len();
+        interfaces.entry(name.as_str()).or_insert(next);
     }
     interfaces
-}
-
-/// What runs a command.
-enum Program<'w> {
-    /// cangw; its arguments begin with this word.
-    Cangw(usize),
-    /// cangw in a network namespace that this word names.
-    Elsewhere(&'w Word),
-    /// Something else.
-    Other,
-    /// A variable, with arguments as cangw has them.
-    Unknown(&'w Word),
-}
-
-fn program(words: &[Word]) -> Program<'_> {
-    let is_cangw = |word: &Word| word.text().rsplit('/').next() == Some("cangw");
-    let mut at = 0;
-    while let Some(word) = words.get(at) {
-        if is_cangw(word) {
-            return Program::Cangw(at + 1);
-        }
-        let with_value: &[&str] = match word.text() {
-            "sudo" => &["-u", "-g", "-h", "-p", "-C", "-D", "-R", "-T", "-r", "-t", "-U"],
-            "doas" => &["-u", "-C"],
-            "nice" => &["-n"],
-            "command" if words.get(at + 1).is_some_and(|word| word.text().starts_with('-')) => return Program::Other,
-            "command" | "env" | "exec" | "nohup" | "setsid" => &[],
-            "ip" | "nsenter" => match words[at..].iter().position(is_cangw) {
-                Some(_) => return Program::Elsewhere(word),
-                None => return Program::Other,
-            },
-            text if at == 0 && text.starts_with('-') && words.iter().any(|word| word.text() == "-s") => {
-                return Program::Cangw(0);
-            }
-            text if is_assignment(text) => &[],
-            _ if word.expansion().is_some() => {
-                let is_action = |word: &Word| ["-A", "-D", "-F"].contains(&word.text());
-                return if words[at + 1..].iter().any(is_action) { Program::Unknown(word) } else { Program::Other };
-            }
-            _ => return Program::Other,
-        };
-        at += 1;
-        while let Some(option) = words.get(at).filter(|word| word.text().starts_with('-')) {
-            at += if with_value.contains(&option.text()) { 2 } else { 1 };
-        }
-    }
-    Program::Other
-}
-
-fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty()
-            && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    })
-}
-
-/// Whether a command may well name cangw without running it.
-fn is_talk(words: &[Word]) -> bool {
-    let program = words.iter().map(Word::text).find(|text| !is_assignment(text) && *text != "sudo");
-    program.is_none_or(|text| ["command", "echo", "hash", "logger", "man", "printf", "type", "which"].contains(&text))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use candor_core::config::promises;
+use candor_core::import;
 use candor_netlink::cangw;
 
 #[test]
@@ -25,6 +26,19 @@ fn the_jobs_of_the_corpus_keep_the_promises() {
     for entry in fs::read_dir(folder).unwrap() {
         cangw::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
         replayed += 1;
+    }
+    assert!(replayed > 10, "only {replayed} files");
+}
+
+#[test]
+fn the_scripts_of_the_corpus_keep_the_promises() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut replayed = 0;
+    for folder in ["fuzz/corpus/cangw_import", "crates/candor/tests/import"] {
+        for entry in fs::read_dir(format!("{root}/{folder}")).unwrap() {
+            import::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+            replayed += 1;
+        }
     }
     assert!(replayed > 10, "only {replayed} files");
 }

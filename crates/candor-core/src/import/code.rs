@@ -22,6 +22,8 @@ pub const NOT_EXPRESSIBLE: &str = "E0909";
 pub const TOO_LARGE: &str = "E0910";
 /// Bytes that are no UTF-8.
 pub const NOT_UTF8: &str = "E0911";
+/// Text that speaks of changes by cangw, and of which nobody can say whether it runs.
+pub const UNCLEAR: &str = "E0912";
 
 /// An option given twice, of which the last counts.
 pub const OVERWRITTEN: &str = "W0951";
@@ -39,6 +41,8 @@ pub const TESTED: &str = "W0956";
 pub const READING: &str = "W0957";
 /// A filter whose identifier loses bits.
 pub const FILTER: &str = "W0958";
+/// A command behind the end of a script.
+pub const NEVER_RUNS: &str = "W0959";
 
 /// Every code, in order.
 pub const ALL: &[&str] = &[
@@ -53,6 +57,7 @@ pub const ALL: &[&str] = &[
     NOT_EXPRESSIBLE,
     TOO_LARGE,
     NOT_UTF8,
+    UNCLEAR,
     OVERWRITTEN,
     IGNORED,
     NEVER_FIRES,
@@ -61,4 +66,5 @@ pub const ALL: &[&str] = &[
     TESTED,
     READING,
     FILTER,
+    NEVER_RUNS,
 ];

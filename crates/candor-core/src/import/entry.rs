@@ -61,24 +61,21 @@ pub(super) struct Changes {
 impl Entry {
     /// Reads the options of -A or -D. `None`, after saying why, if cangw would refuse them.
     pub(super) fn read(span: Span, given: &[Given<'_>], findings: &mut Findings) -> Option<Self> {
-        let last = |letter| last(given, letter, findings);
-        let [source, destination, filter, hops, uid, xor, crc8, profile] =
-            ['s', 'd', 'f', 'l', 'u', 'x', 'c', 'p'].map(last);
         let has = |letter| given.iter().any(|option| option.letter == letter);
         let format = if has('X') { FrameFormat::Fd } else { FrameFormat::Classic };
 
         // Everything is read before anything is missed, so that all mistakes are told at once.
-        let source = source.map(|value| interface(value, 's', findings));
-        let destination = destination.map(|value| interface(value, 'd', findings));
-        let filter = filter.map_or(Some(Filter::ALL), |value| value::filter(value, findings));
-        let hop_limit = optional(hops, |value| value::hop_limit(value, findings));
-        let uid_value = optional(uid, |value| value::uid(value, findings));
-        let xor_value = optional(xor, |value| value::xor_checksum(value, findings));
-        let crc8_value = optional(crc8, |value| value::crc8_checksum(value, findings));
-        let profile_value = optional(profile, |value| value::crc8_profile(value, findings));
+        let (_, source) = last(given, 's', findings, |value, findings| interface(value, 's', findings));
+        let (_, destination) = last(given, 'd', findings, |value, findings| interface(value, 'd', findings));
+        let (_, filter) = last(given, 'f', findings, value::filter);
+        let (_, hop_limit) = last(given, 'l', findings, value::hop_limit);
+        let (uid, uid_value) = last(given, 'u', findings, value::uid);
+        let (xor, xor_value) = last(given, 'x', findings, value::xor_checksum);
+        let (crc8, crc8_value) = last(given, 'c', findings, value::crc8_checksum);
+        let (profile, profile_value) = last(given, 'p', findings, value::crc8_profile);
         let changes = modifications(given, format, findings);
         for (letter, end) in [('s', &source), ('d', &destination)] {
-            if end.is_none() {
+            if *end == Some(None) {
                 let message = format!("There is no -{letter}: cangw wants a source and a destination");
                 findings.report(Diagnostic::error(code::USAGE, span.clone(), message).help(ENDS_HELP));
             }
@@ -119,7 +116,7 @@ impl Entry {
             if has('i') { Incoming::Allowed } else { Incoming::Skipped },
         );
         let handling = Handling { format, echo, timestamp, incoming, hop_limit: hop_limit? };
-        let ends = Ends { source: source??, destination: destination??, filter: filter? };
+        let ends = Ends { source: source??, destination: destination??, filter: filter?.unwrap_or(Filter::ALL) };
         Some(Self { span, ends, handling, changes, uid: uid_number })
     }
 
@@ -214,25 +211,31 @@ impl RawOperand {
     }
 }
 
-/// The value of an option that counts once: the last one.
-fn last<'g, 'w>(given: &'g [Given<'w>], letter: char, findings: &mut Findings) -> Option<&'g Value<'w>> {
-    let mut values = given.iter().filter(|option| option.letter == letter).filter_map(|option| option.value.as_ref());
-    let mut last = values.next()?;
-    for next in values {
-        let message = format!("cangw takes the last -{letter} only; this one is lost");
-        findings.report(
-            Diagnostic::warning(code::OVERWRITTEN, last.span(), message)
-                .also(next.span(), "this one counts")
-                .help("write a command for each, or remove it"),
-        );
-        last = next;
+/// An option that counts once: its last value, and what is read from it. The latter is `None` if a value is wrong, be it
+/// one that is lost, for cangw reads them all; and `Some(None)` if there is none.
+fn last<'g, 'w, T>(
+    given: &'g [Given<'w>],
+    letter: char,
+    findings: &mut Findings,
+    read: impl Fn(&Value<'w>, &mut Findings) -> Option<T>,
+) -> (Option<&'g Value<'w>>, Option<Option<T>>) {
+    let mut last: Option<&Value<'w>> = None;
+    let mut result = Some(None);
+    for next in given.iter().filter(|option| option.letter == letter).filter_map(|option| option.value.as_ref()) {
+        result = match (result, read(next, findings)) {
+            (Some(_), Some(value)) => Some(Some(value)),
+            _ => None,
+        };
+        if let Some(lost) = last.replace(next) {
+            let message = format!("cangw takes the last -{letter} only; this one is lost");
+            findings.report(
+                Diagnostic::warning(code::OVERWRITTEN, lost.span(), message)
+                    .also(next.span(), "this one counts")
+                    .help("write a command for each, or remove it"),
+            );
+        }
     }
-    Some(last)
-}
-
-/// Applies a check to a value that may be absent; `None` only if the check fails.
-fn optional<V, T>(value: Option<&V>, check: impl FnOnce(&V) -> Option<T>) -> Option<Option<T>> {
-    value.map_or(Some(None), |value| check(value).map(Some))
+    (last, result)
 }
 
 /// # Source

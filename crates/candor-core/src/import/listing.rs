@@ -23,6 +23,7 @@ pub(super) struct Count {
 }
 
 pub(super) fn count(text: &str) -> Count {
+    let text = without_mark(text);
     let mut count = Count { is_script: text.starts_with("#!"), ..Count::default() };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if before_counters(line).is_some() {
@@ -42,13 +43,19 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
         let at = start;
         start += line.len();
         let trimmed = line.trim();
+        let trimmed = if at == 0 { without_mark(trimmed).trim_start() } else { trimmed };
         if !trimmed.is_empty() && !trimmed.starts_with('#') {
-            let at = at + (line.len() - line.trim_start().len());
+            let at = at + (line.trim_end().len() - trimmed.len());
             let options = before_counters(trimmed).unwrap_or(trimmed);
             lines.push(Line { words: words(options, at), span: at..at + options.len() });
         }
     }
     lines
+}
+
+/// The text without the mark at the beginning that some editors write.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{FEFF}').unwrap_or(text)
 }
 
 fn words(line: &str, start: usize) -> Vec<Word> {

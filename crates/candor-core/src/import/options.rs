@@ -9,6 +9,9 @@ use crate::config::diagnostic::{Diagnostic, Findings, Span};
 /// Options that take a value.
 const WITH_VALUE: &str = "sdulfcpxmM";
 
+/// What word processors make of a hyphen.
+const LONG_DASHES: [char; 5] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'];
+
 /// What a cangw command is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
@@ -62,6 +65,20 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
     while let Some(word) = words.next() {
         let text = word.text();
         if only_arguments || !text.starts_with('-') || text == "-" {
+            if text == "Unknown" && words.as_slice().first().is_some_and(|next| next.text() == "attribute") {
+                refuse(
+                    word.span(),
+                    "This cangw was too old for the job that it was to list".to_owned(),
+                    "list the jobs with cangw of can-utils 2020.11 or later",
+                );
+                return None;
+            }
+            if text.starts_with(|c| LONG_DASHES.contains(&c)) {
+                let help =
+                    "write - instead, and everywhere else in the text: a word processor or a web page has changed it";
+                refuse(word.span(), format!("{text:?} begins with a dash that is no hyphen"), help);
+                continue;
+            }
             refuse(
                 word.span(),
                 format!("cangw takes no argument {text:?} beside its options"),
@@ -122,4 +139,12 @@ pub(super) fn action(given: &[Given<'_>], findings: &mut Findings) -> Option<Act
         }
     }
     Some(action)
+}
+
+/// Whether cangw would take these words, and not only list jobs.
+pub(super) fn change_something(words: &[Word]) -> bool {
+    let mut findings = Findings::default();
+    let given = given(words, &mut findings);
+    let action = given.and_then(|given| action(&given, &mut findings));
+    action.is_some_and(|action| action != Action::List)
 }

@@ -36,6 +36,8 @@ pub(super) enum Runs {
     AfterTest(Span),
     /// As often as this decides.
     Inside(Construct, Span),
+    /// Never: this ended the script before.
+    Never(Span),
 }
 
 /// Something around commands that decides whether and how often they run.
@@ -80,6 +82,8 @@ struct Parser {
     joined: Option<(Separator, Span)>,
     /// The last command of this list, if it is a test.
     test: Option<Span>,
+    /// What ended the script.
+    end: Option<Span>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,11 +100,28 @@ enum Expects {
     FunctionClose,
     /// The bracket that begins a function.
     FunctionBody,
+    /// The same, or brackets that say nothing more: `function name ()`.
+    FunctionNamed,
+    /// What follows on a round bracket there: the other one, or the first command.
+    FunctionNamedOpen,
 }
 
 impl Parser {
     fn take(&mut self, token: Token) {
+        if self.expects == Expects::FunctionNamedOpen {
+            if matches!(token, Token::Close(_)) {
+                self.around.pop();
+                self.expects = Expects::FunctionBody;
+                return;
+            }
+            self.expects = Expects::Command;
+        }
         match token {
+            // Within `[[ … ]]` these join conditions, not commands.
+            Token::Open(_)
+            | Token::Close(_)
+            | Token::Separator(Separator::And | Separator::Or | Separator::Pipe, _)
+                if self.is_within_test() => {}
             Token::Document(span) => self.pieces.push(Piece::Document(span)),
             Token::Separator(separator, span) => {
                 if self.expects == Expects::Header {
@@ -121,16 +142,31 @@ impl Parser {
         }
     }
 
+    /// Whether the words so far are `[[` and something, but not its end.
+    fn is_within_test(&self) -> bool {
+        let has_text = |word: Option<&Word>, text| word.is_some_and(|word| word.text() == text);
+        has_text(self.words.first(), "[[") && !has_text(self.words.last(), "]]")
+    }
+
     fn open(&mut self, span: Span) {
         match self.expects {
             Expects::FunctionBody => {
                 self.around.push((Construct::Function, span));
                 self.expects = Expects::Command;
             }
+            Expects::FunctionNamed => {
+                self.around.push((Construct::Function, span));
+                self.expects = Expects::FunctionNamedOpen;
+            }
             _ if self.words.is_empty() => self.around.push((Construct::Group, span)),
-            _ => {
+            _ if self.words.len() == 1 => {
                 self.words.clear();
                 self.expects = Expects::FunctionClose;
+            }
+            // No shell takes this; what stands before it must not get lost.
+            _ => {
+                self.finish(Separator::Then);
+                self.around.push((Construct::Group, span));
             }
         }
     }
@@ -138,6 +174,11 @@ impl Parser {
     fn word(&mut self, word: Word) {
         let is_reserved = word.is_literal();
         match self.expects {
+            // It has swallowed the rest of the text, which somebody has to say.
+            _ if word.is_unclosed() => {
+                self.words.push(word);
+                return;
+            }
             Expects::Header => return,
             Expects::Subject => {
                 if is_reserved && word.text() == "in" {
@@ -146,10 +187,10 @@ impl Parser {
                 return;
             }
             Expects::FunctionName => {
-                self.expects = Expects::FunctionBody;
+                self.expects = Expects::FunctionNamed;
                 return;
             }
-            Expects::Command | Expects::FunctionBody | Expects::FunctionClose => {}
+            _ => {}
         }
         if !self.words.is_empty() || !is_reserved {
             self.words.push(word);
@@ -167,7 +208,7 @@ impl Parser {
                 self.expects = Expects::Subject;
             }
             "function" => self.expects = Expects::FunctionName,
-            "{" if self.expects == Expects::FunctionBody => {
+            "{" if matches!(self.expects, Expects::FunctionBody | Expects::FunctionNamed) => {
                 self.around.push((Construct::Function, word.span()));
                 self.expects = Expects::Command;
             }
@@ -196,7 +237,16 @@ impl Parser {
             // `[` is a pattern too, but alone it is a command.
             let is_test = is_test || first.text() == "[" || first.text() == "[[";
             test = is_test.then(|| first.span());
-            let runs = self.runs();
+            let runs = match std::mem::replace(&mut self.expects, Expects::Command) {
+                // What some shells take for a function without brackets around it.
+                Expects::FunctionBody | Expects::FunctionClose | Expects::FunctionNamed => {
+                    Runs::Inside(Construct::Function, first.span())
+                }
+                _ => self.runs(),
+            };
+            if self.end.is_none() && runs == Runs::Once && self.ends_the_script(&words, separator) {
+                self.end = Some(first.span());
+            }
             self.pieces.push(Piece::Command(Command { words, runs }));
         }
         self.test = match separator {
@@ -205,7 +255,22 @@ impl Parser {
         };
     }
 
+    /// Whether the shell goes no further than this command, which runs once.
+    fn ends_the_script(&self, words: &[Word], next: Separator) -> bool {
+        let is_by_itself = matches!(self.joined, None | Some((Separator::Then, _))) && next != Separator::Pipe;
+        let ends = match words {
+            [exit, ..] if exit.is_literal() && ["exit", "return"].contains(&exit.text()) => true,
+            // Without a program it only redirects.
+            [exec, program, ..] => exec.is_literal() && exec.text() == "exec" && !program.text().starts_with('{'),
+            _ => false,
+        };
+        ends && is_by_itself && self.around.is_empty()
+    }
+
     fn runs(&self) -> Runs {
+        if let Some(end) = &self.end {
+            return Runs::Never(end.clone());
+        }
         let decides = |(construct, _): &&(Construct, Span)| *construct != Construct::Group;
         if let Some((construct, span)) = self.around.iter().rfind(decides) {
             return Runs::Inside(*construct, span.clone());

@@ -53,6 +53,10 @@ fn a_script_adds_at_the_head_and_a_listing_begins_there() {
     let saved = format!("#!/bin/sh\n{listing}");
     assert_eq!(jobs(&saved), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
     assert_eq!(underlined(&saved), [("W0957", "")]);
+    // Editors of other systems begin a text with a mark.
+    for text in ["cangw -A -s can0 -d can1\r\n", "-s can0 -d can1 # 0 handled 0 dropped 0 deleted\r\n"] {
+        assert_eq!(jobs(&format!("\u{FEFF}{text}")), ["-A -s can0 -d can1"]);
+    }
     let forced = cangw(format!("# {listing}").as_bytes(), Some(Reading::Listing)).unwrap();
     assert_eq!(forced.jobs.len(), 1);
 }
@@ -202,6 +206,13 @@ fn mistakes_are_found_where_they_are() {
             &[("E0907", "cangw -A -s a -d b -m OR:D:0.0.0000000000000000 -x 0:1:8:0")],
         ),
         ("-s a -d b -m OR:D:0.0.0000000000000000 -c 0:1:2:0:0:00", &[("E0906", "00")]),
+        (
+            "-s a -d b -p 2:00112233445566778899AABBCCDDEEFF0",
+            &[("W0952", "2:00112233445566778899AABBCCDDEEFF0"), ("E0906", "0")],
+        ),
+        ("-s a -d b -f 1 -f 1:7FF", &[("W0951", "1"), ("E0906", "")]),
+        ("\u{2013}s a -d b", &[("E0905", "\u{2013}s"), ("E0905", "a")]),
+        ("Unknown attribute 15!", &[("E0905", "Unknown")]),
         ("-s a -d b -p 4:", &[("E0906", "4:"), ("W0952", "4:")]),
         ("-s (null) -d b", &[("E0906", "(null)")]),
         ("-s $IF -d b", &[("E0902", "$IF")]),
@@ -235,7 +246,25 @@ fn what_cannot_be_known_is_said() {
         ("ip netns exec n cangw -A -s a -d b", &[("E0904", "ip")]),
         ("$GW -A -s a -d b", &[("E0902", "$GW")]),
         ("cangw -A -s a -d b; xargs cangw", &[("W0955", "xargs cangw")]),
-        ("cangw -A -s a -d b; sh <<X\ncangw -F\nX\n", &[("W0955", "cangw -F\nX\n")]),
+        ("cangw -A -s a -d b; sh <<X\ncangw -F\nX\n", &[("E0912", "cangw -F\nX\n")]),
+        ("cangw -A -s a -d b; cat <<X\nabout cangw\nX\n", &[("W0955", "about cangw\nX\n")]),
+        ("sh -c 'cangw -XAs a -d b'", &[("E0912", "sh -c 'cangw -XAs a -d b'")]),
+        ("timeout 5 cangw -F", &[("E0912", "timeout 5 cangw -F")]),
+        ("ExecStart=/usr/bin/cangw -A -s a -d b", &[("E0912", "ExecStart=/usr/bin/cangw -A -s a -d b")]),
+        ("GW='cangw -A -s a -d b'\n$GW -e", &[("E0912", "GW='cangw -A -s a -d b'")]),
+        ("$GW -XAes a -d b $MORE", &[("E0902", "$GW")]),
+        ("$SUDO cangw -A -s a -d b", &[("E0902", "$SUDO")]),
+        ("cangw -A -s a -d b; trap 'cangw -F' EXIT", &[("W0955", "trap 'cangw -F' EXIT")]),
+        ("cangw -A -s a -d b; GW=/usr/bin/cangw; grep -A1 cangw x | grep -F cangw; $IPT -A FORWARD -s x", &[]),
+        ("cangw -A -s a -d b; ip link set cangw up", &[("W0955", "ip link set cangw up")]),
+        (
+            "cangw -A -s a -d b\nexit 0\ncangw -A -s b -d a\n$GW -F",
+            &[("W0959", "cangw -A -s b -d a"), ("W0959", "$GW -F")],
+        ),
+        ("function up() {\n cangw -A -s a -d b\n}\n", &[("E0903", "cangw -A -s a -d b")]),
+        ("RULE=(-s a -d b); cangw -A \"${RULE[@]}\"", &[("E0902", "${RULE[@]}")]),
+        ("N=$(sed 's/(.*//' f)\ncangw -A -s $N -d b; M=$(x)", &[("E0902", "$N")]),
+        ("cangw -A -s a -d b > \"x\n", &[("E0901", "\"")]),
         ("echo \"cangw\n", &[("E0901", "\"")]),
         ("cangw -A -s a -d b; command -v cangw; which cangw", &[]),
     ] {
@@ -323,6 +352,11 @@ fn scraps() -> impl Strategy<Value = String> {
         "é",
         "\u{1F68C}",
         "\0",
+        "\u{FEFF}",
+        "exit ",
+        "X=(",
+        "<(",
+        "[[ ",
         "*",
         "[",
     ];
@@ -332,25 +366,7 @@ fn scraps() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_with_a_reason(text in scraps(), listing in any::<bool>()) {
-        let reading = if listing { Reading::Listing } else { Reading::Script };
-        let findings = match cangw(text.as_bytes(), Some(reading)) {
-            Ok(imported) => {
-                prop_assert!(!imported.jobs.is_empty());
-                prop_assert!(imported.places.iter().chain(&imported.left_out).all(|span| text.get(span.clone()).is_some()));
-                imported.warnings
-            }
-            Err(findings) => {
-                prop_assert!(findings.iter().any(|finding| finding.severity == Severity::Error));
-                findings
-            }
-        };
-        for finding in findings {
-            prop_assert!(!finding.message.contains(char::is_control), "{:?}", finding.message);
-            prop_assert!(finding.help.is_some() || finding.code == "E0107", "{}", finding.message);
-            for label in std::iter::once(&finding.primary).chain(&finding.secondary) {
-                prop_assert!(text.get(label.span.clone()).is_some(), "{:?} {label:?}", finding.message);
-            }
-        }
+    fn any_text_is_read_or_refused_with_a_reason(text in scraps()) {
+        promises::hold(text.as_bytes());
     }
 }

@@ -143,7 +143,12 @@ pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option
         }
         2 => {
             reader.separator(':')?;
-            Crc8Profile::ByteByCounter(reader.bytes("the bytes", 16)?.try_into().ok()?)
+            let bytes = reader.bytes("the bytes", 16)?.try_into().ok()?;
+            let more = reader.rest().len();
+            if more > 0 {
+                return reader.refuse(more, "cangw refuses more than 16 bytes");
+            }
+            Crc8Profile::ByteByCounter(bytes)
         }
         3 => {
             reader.at += usize::from(reader.rest().starts_with(':'));

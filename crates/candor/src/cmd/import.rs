@@ -43,6 +43,21 @@ impl std::error::Error for WriteError {
     }
 }
 
+/// A gateway file that says something else than was read: a mistake of candor's, which nobody must have to notice later.
+#[derive(Debug)]
+struct NotTheSame;
+
+impl std::fmt::Display for NotTheSame {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "The gateway file would say something else than was read, so it was not written; this is a mistake in \
+             candor, please report it with the text",
+        )
+    }
+}
+
+impl std::error::Error for NotTheSame {}
+
 pub(crate) fn run(command: &ImportCommand) -> Outcome {
     match command {
         ImportCommand::Cangw(args) => cangw(args),
@@ -72,7 +87,9 @@ fn cangw(args: &ImportCangwArgs) -> Outcome {
         format!("# Made by `candor import cangw` of {}.\n{}", source.name().escape_debug(), text::write(&plan));
     let output = args.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
     let Some(loaded) = checked(&output, &written) else { return Ok(Exit::No) };
-    debug_assert_eq!(loaded.plan, plan, "the file says something else than was read");
+    if loaded.plan != plan {
+        return Err(Box::new(NotTheSame));
+    }
     match &args.output {
         Some(path) => write(path, &written, args.force)?,
         None => render::out(&written)?,

@@ -32,7 +32,9 @@ pub(super) enum Separator {
 }
 
 pub(super) fn tokens(text: &str) -> Vec<Token> {
-    let mut lexer = Lexer { text, at: 0, tokens: Vec::new(), next_word: NextWord::Argument, documents: Vec::new() };
+    // The mark at the beginning that some editors write is no part of the first word.
+    let at = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
+    let mut lexer = Lexer { text, at, tokens: Vec::new(), next_word: NextWord::Argument, documents: Vec::new() };
     lexer.run();
     lexer.tokens
 }
@@ -104,6 +106,7 @@ impl<'t> Lexer<'t> {
                         self.separator(Separator::Pipe, start);
                     }
                 },
+                '<' | '>' if self.rest()[1..].starts_with('(') => self.substitution(),
                 '<' | '>' => self.redirection(),
                 _ => self.word(),
             }
@@ -149,6 +152,30 @@ impl<'t> Lexer<'t> {
         };
     }
 
+    /// `<(…)` and `>(…)`: a word that names what a command reads or writes.
+    fn substitution(&mut self) {
+        let mut word = Word::starting_at(self.at);
+        self.at += 1;
+        self.brackets(&mut word);
+        word.end_at(self.at);
+        self.finish(word);
+    }
+
+    /// Takes a round bracket and all up to the one that closes it.
+    fn brackets(&mut self, word: &mut Word) {
+        let (start, rest) = (self.at, self.rest());
+        match commands_in_brackets(rest) {
+            Some(length) => {
+                self.at += length;
+                word.push_expansion(start..self.at, ExpansionKind::Command);
+            }
+            None => {
+                self.at += rest.len();
+                word.push_expansion(start..start + 1, ExpansionKind::Unclosed);
+            }
+        }
+    }
+
     /// Skips the lines of the here-documents that the last line announced.
     fn read_documents(&mut self) {
         for Document { delimiter, strips_tabs } in std::mem::take(&mut self.documents) {
@@ -170,6 +197,8 @@ impl<'t> Lexer<'t> {
         while let Some(character) = self.peek() {
             let start = self.at;
             match character {
+                // An array: X=(…)
+                '(' if word.is_literal() && word.text().ends_with('=') => self.brackets(&mut word),
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
                 '\r' if self.rest().starts_with("\r\n") => break,
                 '\\' if self.line_goes_on() => continue,
@@ -208,6 +237,10 @@ impl<'t> Lexer<'t> {
     }
 
     fn finish(&mut self, word: Word) {
+        // A word without an end has swallowed the rest of the text.
+        if word.is_unclosed() {
+            return self.tokens.push(Token::Word(word));
+        }
         match std::mem::replace(&mut self.next_word, NextWord::Argument) {
             NextWord::Target => {}
             NextWord::Delimiter { strips_tabs } => {
@@ -273,7 +306,7 @@ impl<'t> Lexer<'t> {
         let rest = self.rest();
         let (length, kind) = match rest.chars().nth(1) {
             _ if rest.starts_with('`') => (closed(&rest[1..], '`').map(|end| end + 2), ExpansionKind::Command),
-            Some('(') => (balanced(rest, '(', ')'), ExpansionKind::Command),
+            Some('(') => (commands_in_brackets(&rest[1..]).map(|length| length + 1), ExpansionKind::Command),
             Some('{') => (balanced(rest, '{', '}'), ExpansionKind::Variable),
             Some('\'') => (closed(&rest[2..], '\'').map(|end| end + 3), ExpansionKind::Variable),
             Some(first) if first.is_ascii_alphabetic() || first == '_' => {
@@ -318,9 +351,30 @@ fn balanced(text: &str, open: char, close: char) -> Option<usize> {
     })
 }
 
+/// The length of the commands in round brackets, the first of which begins the text. Those in quotes are others.
+fn commands_in_brackets(text: &str) -> Option<usize> {
+    let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
+    for (at, character) in text.char_indices() {
+        match (quote, character) {
+            _ if is_escaped => is_escaped = false,
+            (None | Some('"'), '\\') => is_escaped = true,
+            (Some(open), _) if character == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"') => quote = Some(character),
+            (None, '(') => depth += 1,
+            (None, ')') if depth <= 1 => return Some(at + 1),
+            (None, ')') => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
 /// The rest of `{a,b}` or `{1..3}` after its first brace; other braces are characters like others.
 fn braces(rest: &str) -> Option<usize> {
-    let word = &rest[..rest.find(char::is_whitespace).unwrap_or(rest.len())];
-    let inside = &word[..word.find('}')?];
+    // No value of cangw is as long as that, and texts of many braces are read in no time.
+    const MOST: usize = 2048;
+    let end = rest.char_indices().take(MOST).find(|(_, c)| c.is_whitespace() || *c == '}');
+    let inside = end.filter(|(_, c)| *c == '}').map(|(at, _)| &rest[..at])?;
     (inside.contains(',') || inside.contains("..")).then_some(inside.len() + 1)
 }

@@ -13,6 +13,7 @@ fn commands(text: &str) -> Vec<String> {
                     Runs::AfterFailure(span) => format!("{words} after {}", &text[span]),
                     Runs::AfterTest(span) => format!("{words} after {}", &text[span]),
                     Runs::Inside(construct, span) => format!("{words} in {construct:?} {}", &text[span]),
+                    Runs::Never(span) => format!("{words} never, because of {}", &text[span]),
                 }
             }
         })
@@ -32,6 +33,10 @@ fn words_and_quotes() {
         ("a b#c #d", &["[a][b#c]"]),
         ("a $ b", &["[a][$][b]"]),
         ("a\\", &["[a\\]"]),
+        ("\u{FEFF}a", &["[a]"]),
+        ("X=(-s a -d b) c", &["[X=][c]"]),
+        ("a < <(b c) > >(d) e", &["[a][e]"]),
+        ("a <(b; c) d", &["[a][][d]"]),
     ] {
         assert_eq!(commands(text), expected, "{text}");
     }
@@ -50,6 +55,31 @@ fn what_decides_whether_a_command_runs() {
         ("f() { a; b; }\nf", &["[a] in Function {", "[b] in Function {", "[f]"]),
         ("function f { a\n}\nb", &["[a] in Function {", "[b]"]),
         ("f() (\n a\n)\nb", &["[a] in Function (", "[b]"]),
+        ("function f() {\n a\n}\nb", &["[a] in Function {", "[b]"]),
+        ("function f ()\n{ a; }; b", &["[a] in Function {", "[b]"]),
+        ("function f ( a; b )\nc", &["[a] in Function (", "[b] in Function (", "[c]"]),
+        ("function f() ( a )\nb", &["[a] in Function (", "[b]"]),
+        ("f() a\nb", &["[a] in Function a", "[b]"]),
+        ("a b (c)\nd", &["[a][b]", "[c]", "[d]"]),
+        ("[[ a =~ ^(b|c)$ || d ]] && e; f", &["[[[][a][=~][^][b][c][$][d][]]]", "[e] after [[", "[f]"]),
+        ("a; exit 0; b\nf() { c; }", &["[a]", "[exit][0]", "[b] never, because of exit", "[c] never, because of exit"]),
+        (
+            "a || exit; b && exit; (exit); if c; then exit; fi; exit | d; exec >x; e",
+            &[
+                "[a]",
+                "[exit] after ||",
+                "[b]",
+                "[exit]",
+                "[exit]",
+                "[c] in If if",
+                "[exit] in If if",
+                "[exit]",
+                "[d]",
+                "[exec]",
+                "[e]",
+            ],
+        ),
+        ("exec a; b", &["[exec][a]", "[b] never, because of exec"]),
         ("{ a; (b); }; c", &["[a]", "[b]", "[c]"]),
         ("[ -e x ] && a && b; c", &["[[][-e][x][]]", "[a] after [", "[b] after [", "[c]"]),
         ("! a && echo if", &["[a]", "[echo][if]"]),
@@ -80,9 +110,17 @@ fn what_a_shell_would_expand_is_marked() {
         ("\"open", ExpansionKind::Unclosed, "\""),
         ("$(open", ExpansionKind::Unclosed, "$"),
         ("$'x'", ExpansionKind::Variable, "$'x'"),
+        ("a$(sed 's/(.*//' \")\" \\) it)d", ExpansionKind::Command, "$(sed 's/(.*//' \")\" \\) it)"),
+        ("$(open ')'", ExpansionKind::Unclosed, "$"),
+        // What swallows the rest of the text is said whatever else is there.
+        ("\"$X open", ExpansionKind::Unclosed, "\""),
+        ("x > \"open", ExpansionKind::Unclosed, "\""),
+        ("x <<'open", ExpansionKind::Unclosed, "'"),
+        ("for x in 'open", ExpansionKind::Unclosed, "'"),
+        ("case 'open", ExpansionKind::Unclosed, "'"),
     ] {
         let Some(Piece::Command(command)) = pieces(text).pop() else { panic!("{text}") };
-        let expansion = command.words[0].expansion().unwrap();
+        let expansion = command.words.iter().find_map(Word::expansion).unwrap();
         assert_eq!((expansion.kind, &text[expansion.span.clone()]), (kind, part), "{text}");
     }
     for text in ["'$IF'", "\\$IF", "{", "a{b}", "123~7FF", "'*'"] {

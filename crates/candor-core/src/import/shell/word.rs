@@ -58,8 +58,11 @@ impl Word {
         self.places.extend(place..place + character.len_utf8());
     }
 
+    /// The first one is kept, unless a later one is never closed: then nothing of the word is known.
     pub(super) fn push_expansion(&mut self, span: Span, kind: ExpansionKind) {
-        self.expansion.get_or_insert(Expansion { span, kind });
+        if self.expansion.is_none() || kind == ExpansionKind::Unclosed {
+            self.expansion = Some(Expansion { span, kind });
+        }
     }
 
     pub(super) const fn set_quoted(&mut self) {
@@ -81,6 +84,11 @@ impl Word {
 
     pub(in crate::import) const fn expansion(&self) -> Option<&Expansion> {
         self.expansion.as_ref()
+    }
+
+    /// Whether a quote or bracket in it is never closed.
+    pub(in crate::import) fn is_unclosed(&self) -> bool {
+        self.expansion.as_ref().is_some_and(|expansion| expansion.kind == ExpansionKind::Unclosed)
     }
 
     /// Whether it stands there without quotes and with nothing to expand, as reserved words do.
