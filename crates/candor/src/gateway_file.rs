@@ -1,14 +1,38 @@
 //! A gateway file from the disk or from standard input, and what is said when it is wrong.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::config::{self, Loaded, MAX_FILE_BYTES, code};
 use candor_core::plan::Engine;
+use serde_json::json;
 
 use crate::render::{self, Source};
+
+/// In which form a command answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One JSON object a line.
+    Event,
+    /// One JSON object.
+    Object,
+    /// Text for people.
+    Text,
+}
+
+impl Form {
+    /// That of a command which answers once.
+    pub(crate) const fn once(json: bool) -> Self {
+        if json { Self::Object } else { Self::Text }
+    }
+
+    /// That of a command which runs.
+    pub(crate) const fn running(json: bool) -> Self {
+        if json { Self::Event } else { Self::Text }
+    }
+}
 
 /// A gateway file that has been read and checked.
 #[derive(Debug)]
@@ -56,6 +80,28 @@ impl GatewayFile {
         Ok(Self { checked: config::load_for(&bytes, engine), source: Source::new(name, &bytes) })
     }
 
+    /// The gateway; if there is none, every finding has been written, in this form.
+    ///
+    /// # Errors
+    /// If nobody takes the JSON.
+    pub(crate) fn gateway_or_say(&self, form: Form) -> io::Result<Option<&Loaded>> {
+        let Err(findings) = &self.checked else { return Ok(self.gateway()) };
+        let mut value = json!({
+            "file": self.source.name(),
+            "valid": false,
+            "findings": render::json(&self.source, findings),
+        });
+        match form {
+            Form::Text => return Ok(self.gateway()),
+            Form::Object => render::out(&format!("{value:#}\n"))?,
+            Form::Event => {
+                value["event"] = "invalid".into();
+                render::out(&format!("{value}\n"))?;
+            }
+        }
+        Ok(None)
+    }
+
     /// The gateway; if there is none, every finding has been written to standard error.
     pub(crate) fn gateway(&self) -> Option<&Loaded> {
         match &self.checked {
@@ -75,6 +121,10 @@ impl GatewayFile {
 /// [`ReadError`] if the bytes cannot be had.
 pub(crate) fn read_bytes(path: &Path, most: usize) -> Result<(String, Vec<u8>), ReadError> {
     let (name, bytes) = if path.as_os_str() == "-" {
+        // Who has forgotten the name of a file would wait for long.
+        if io::stdin().is_terminal() {
+            render::err("candor: reading standard input; Ctrl-D ends it\n");
+        }
         ("standard input".to_owned(), at_most(io::stdin().lock(), most))
     } else {
         (path.display().to_string(), File::open(path).and_then(|file| at_most(file, most)))

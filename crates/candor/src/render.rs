@@ -8,6 +8,9 @@ pub(crate) use diagnostics::{Source, json, text};
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+
 /// Writes to standard output.
 ///
 /// Unlike `print!` this gives back the error of a closed pipe, which `main` does not take for a failure.
@@ -51,16 +54,28 @@ pub(crate) fn error_chain(error: &dyn std::error::Error) {
     err(&text);
 }
 
-/// Whether an error says that the reader of our output is gone.
+/// Whether an error says that the reader of our output is gone. Other pipes break, too: those are failures.
 pub(crate) fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
-        if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        if error.downcast_ref::<io::Error>().is_some_and(is_unread) {
             return true;
         }
         next = error.source();
     }
     false
+}
+
+fn is_unread(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe && error.get_ref().is_some_and(|inner| inner.is::<OutError>())
+}
+
+/// Writes the answer of a command to standard output. An answer that nobody reads any more is the same answer.
+pub(crate) fn answer(text: &str, exit: Exit) -> Outcome {
+    match out(text) {
+        Err(error) if !is_unread(&error) => Err(error.into()),
+        _ => Ok(exit),
+    }
 }
 
 /// Whether standard error wants colours.

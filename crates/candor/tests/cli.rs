@@ -1,7 +1,10 @@
 //! The command line, as the transcripts in `tests/cmd` show it, and what it says of files that fail.
 
 use std::fs::{File, OpenOptions};
-use std::process::{Command, Stdio};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
 
 #[test]
 fn transcripts() {
@@ -46,6 +49,7 @@ fn help_tells_the_exit_status() {
         "down",
         "show",
         "tester",
+        "conformance",
         "report",
         "lab run",
         "lab measure",
@@ -54,4 +58,81 @@ fn help_tells_the_exit_status() {
             Command::new(env!("CARGO_BIN_EXE_candor")).args(command.split(' ')).arg("--help").output().unwrap();
         assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
     }
+}
+
+const WRONG: &str = "tests/findings/five-mistakes.toml";
+
+fn candor(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candor"));
+    command.args(arguments.split(' ')).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn what_is_wrong_with_a_file_is_json_where_json_is_asked_for() {
+    for arguments in [
+        "check --json",
+        "show --json",
+        "explain --json --on a --frame 123#",
+        "plan --json",
+        "apply --json",
+        "run --json",
+        "tester --json --send a --monitor b --receive c --records /nowhere",
+        "lab measure --json",
+    ] {
+        let Output { status, stdout, stderr } = candor(arguments).arg(WRONG).output().unwrap();
+        assert_eq!((status.code(), stderr.len()), (Some(1), 0), "{arguments}");
+        let answer: Value = serde_json::from_slice(&stdout).unwrap();
+        assert_eq!((&answer["valid"], &answer["file"]), (&false.into(), &WRONG.into()), "{arguments}");
+        assert_eq!(answer["findings"].as_array().unwrap().len(), 5, "{arguments}");
+        if arguments.starts_with("run") || arguments.starts_with("tester") {
+            assert_eq!(
+                (&answer["event"], stdout.iter().filter(|&&byte| byte == b'\n').count()),
+                (&"invalid".into(), 1)
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_nobody_reads_is_the_same_answer() {
+    for (arguments, file, code) in [
+        ("check", "../../examples/01-forward.toml", 0),
+        ("check --json", WRONG, 1),
+        ("check --deny warnings", "tests/findings/warnings.toml", 1),
+        ("show", "../../examples/01-forward.toml", 0),
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = candor(arguments).arg(file).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments}");
+        assert!(!String::from_utf8(output.stderr).unwrap().contains("candor: "), "{arguments}");
+    }
+}
+
+/// A real shell gives cangw the arguments that are meant, whatever interfaces are called.
+#[test]
+fn a_shell_reads_the_script_as_it_is_meant() {
+    let names = ["it's", "$x;`y`", "~a&b|c", "\"<>\\", "-s*?[a]", "#{1,2}!"];
+    let mut file = String::from("engine = \"kernel\"\n");
+    for (at, name) in names.iter().enumerate() {
+        file += &format!("[bus.b{at}]\ninterface = {name:?}\n");
+    }
+    for at in 1..names.len() {
+        file += &format!("[[route]]\nname = \"r{at} 'x' $y\"\nfrom = \"b0\"\nto = \"b{at}\"\nmatch = \"123~7FF\"\n");
+    }
+    let given = |mut command: Command, input: &str| {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let script = given(candor("show --as cangw -"), &file);
+    let shown: Value = serde_json::from_str(&given(candor("show --json -"), &file)).unwrap();
+    let wanted: String = shown["jobs"].as_array().unwrap().iter().rev().fold(String::new(), |text, job| {
+        let words = job["cangw"].as_array().unwrap().iter().map(|word| format!("<{}>", word.as_str().unwrap()));
+        text + &words.collect::<String>() + "\n"
+    });
+    assert_eq!(given(Command::new("sh"), &format!("cangw() {{ printf '<%s>' \"$@\"; echo; }}\n{script}")), wanted);
 }

@@ -6,13 +6,13 @@ use candor_io::signal::EndingSignals;
 use crate::cli::ApplyArgs;
 use crate::cmd::{Outcome, plan};
 use crate::exit::Exit;
-use crate::gateway_file::{GatewayFile, identity, plural};
+use crate::gateway_file::{Form, GatewayFile, identity, plural};
 use crate::{netns, render};
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
     let mut notices = Vec::new();
     let applied = {

@@ -38,12 +38,11 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     let denied = file.checked.as_ref().map_or(0, |loaded| levels.count_denied(&loaded.warnings));
     let exit = if file.checked.is_ok() && denied == 0 { Exit::Fine } else { Exit::No };
     if args.json {
-        render::out(&format!("{:#}\n", as_json(&file, denied)))?;
-    } else if let Some(loaded) = file.gateway() {
-        render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
-        render::out(&verdict(file.source.name(), loaded, denied))?;
+        return render::answer(&format!("{:#}\n", as_json(&file, denied)), exit);
     }
-    Ok(exit)
+    let Some(loaded) = file.gateway() else { return Ok(exit) };
+    render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    render::answer(&verdict(file.source.name(), loaded, denied), exit)
 }
 
 /// One line.

@@ -48,12 +48,12 @@ pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     report.lines.extend(ended?);
     explain_silence(args, &mut report);
     let took = begin.elapsed();
-    if args.json {
-        render::out(&format!("{:#}\n", table::json(args, &state, &report, took)))?;
+    let text = if args.json {
+        format!("{:#}\n", table::json(args, &state, &report, took))
     } else {
-        render::out(&table::text(args, &state, &report, took))?;
-    }
-    Ok(if report.all_right() { Exit::Fine } else { Exit::No })
+        table::text(args, &state, &report, took)
+    };
+    render::answer(&text, if report.all_right() { Exit::Fine } else { Exit::No })
 }
 
 fn test(

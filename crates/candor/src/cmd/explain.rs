@@ -17,13 +17,13 @@ use candor_core::plan::{Engine, Plan};
 use crate::cli::ExplainArgs;
 use crate::cmd::Outcome;
 use crate::exit::Exit;
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let plan = match args.engine {
         Some(engine) => loaded.plan.clone().with_engine(engine.into()),
         None => loaded.plan.clone(),

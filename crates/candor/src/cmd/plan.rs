@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use crate::cli::{ForeignArgs, PlanArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
-use crate::gateway_file::{GatewayFile, identity, plural};
+use crate::gateway_file::{Form, GatewayFile, identity, plural};
 use crate::{netns, render};
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
     let mut notices = Vec::new();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
@@ -21,18 +21,18 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     });
     let difference = compared?;
     let name = file.source.name();
+    let exit = if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine };
     if args.json {
         let mut value = as_json(&difference);
         value["file"] = name.into();
         value["notices"] = notices.into();
-        render::out(&format!("{value:#}\n"))?;
-    } else {
-        render::out(&(text(&difference) + &summary(&difference, name)))?;
-        if let Some(refusal) = &difference.refusal {
-            render::err(&format!("warning: candor apply would refuse this: {refusal}\n"));
-        }
+        return render::answer(&format!("{value:#}\n"), exit);
     }
-    Ok(if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine })
+    let answered = render::answer(&(text(&difference) + &summary(&difference, name)), exit);
+    if let Some(refusal) = &difference.refusal {
+        render::err(&format!("warning: candor apply would refuse this: {refusal}\n"));
+    }
+    answered
 }
 
 impl From<ForeignArgs> for Foreign {

@@ -13,7 +13,7 @@ use candor_io::signal::{EndingSignals, Signal};
 use crate::cli::{EngineArg, RunArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
 use output::Output;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // What the engine of the file cannot do says nothing about the one that is asked for: whether that one can is seen at
     // the start.
     let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
-    let Some(loaded) = file.gateway() else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
     // What notes warn of is known now, and said by the gateway itself.
     let is_warning = |finding: &&Diagnostic| finding.severity < Severity::Note;
     let warnings: Vec<_> = loaded.warnings.iter().filter(is_warning).cloned().collect();

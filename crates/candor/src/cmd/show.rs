@@ -12,12 +12,12 @@ use candor_core::text;
 use crate::cli::{ShowArgs, ShowForm};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway() else {
+    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else {
         return Ok(Exit::No);
     };
     let plan = &loaded.plan;

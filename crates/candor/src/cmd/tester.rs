@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::cli::{PolicyArg, TesterArgs, TrafficArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
 
 /// Above every gateway, below the kernel's own threads that a gateway depends on.
@@ -29,9 +29,9 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     let mut devices = Vec::new();
     for (file, device) in args.gateways.iter().zip(device_names(&args.gateways)?) {
-        let Some(engine) = GatewayFile::read(file)?.gateway().map(|loaded| loaded.plan.engine().name()) else {
-            return Ok(Exit::No);
-        };
+        let gateway = GatewayFile::read(file)?;
+        let Some(loaded) = gateway.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
+        let engine = loaded.plan.engine().name();
         devices.push((Some(file.as_path()), device, engine));
     }
     if devices.is_empty() {

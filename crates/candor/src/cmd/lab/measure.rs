@@ -13,7 +13,7 @@ use candor_lab::record::{RECORD_EXTENSION, Record};
 use crate::cli::{LabMeasureArgs, TopologyArg, TrafficArgs};
 use crate::cmd::{Outcome, report, tester};
 use crate::exit::Exit;
-use crate::gateway_file::GatewayFile;
+use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
 use progress::Progress;
 
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     // Mistakes are found here, before a guest is booted for them.
     tester::law(&args.traffic, None)?;
     for file in &args.gateways {
-        if GatewayFile::read(file)?.gateway().is_none() {
+        if GatewayFile::read(file)?.gateway_or_say(Form::once(args.json))?.is_none() {
             return Ok(Exit::No);
         }
     }
