@@ -299,7 +299,9 @@ fn a_gateway_goes_through_cangw_and_comes_back() {
 /// What candor prints, given this on standard input.
 fn candor(arguments: &[&str], input: &str) -> String {
     let mut command = Command::new(program());
-    let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    // What it warns of is shown only if it fails.
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{arguments:?}: {output:?}");
