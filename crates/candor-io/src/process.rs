@@ -124,11 +124,38 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGTERM)
 }
 
-pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
-    let pid = libc::pid_t::try_from(pid).map_err(|_too_large| io::ErrorKind::InvalidInput)?;
-    if pid < 2 {
-        return Err(io::ErrorKind::InvalidInput.into());
+/// Asks all processes of a group to end (SIGTERM). A group without processes is fine.
+///
+/// # Errors
+/// `EPERM` if all of them belong to somebody else.
+pub fn terminate_group(leader: u32) -> io::Result<()> {
+    signal_group(leader, libc::SIGTERM)
+}
+
+/// Kills all processes of a group. A group without processes is fine.
+///
+/// # Errors
+/// As [`terminate_group`].
+pub fn kill_group(leader: u32) -> io::Result<()> {
+    signal_group(leader, libc::SIGKILL)
+}
+
+fn signal_group(leader: u32, signal: libc::c_int) -> io::Result<()> {
+    let leader = one_process(leader)?;
+    // SAFETY: the call takes two numbers; `leader` is above 1, so its negative is one group, never all processes.
+    match check(unsafe { libc::kill(-leader, signal) }) {
+        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
+        result => result.map(drop),
     }
+}
+
+fn one_process(pid: u32) -> io::Result<libc::pid_t> {
+    let pid = libc::pid_t::try_from(pid).map_err(|_too_large| io::ErrorKind::InvalidInput)?;
+    if pid < 2 { Err(io::ErrorKind::InvalidInput.into()) } else { Ok(pid) }
+}
+
+pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
+    let pid = one_process(pid)?;
     // SAFETY: the call takes two numbers; `pid` is one process, never a group and never init.
     match check(unsafe { libc::kill(pid, signal) }) {
         Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(()),
@@ -250,6 +277,21 @@ mod tests {
         assert!(kill(0).is_err());
         assert!(kill(1).is_err());
         assert!(kill(u32::MAX).is_err());
+        assert!(kill_group(0).is_err());
+        assert!(kill_group(1).is_err());
+        assert!(kill_group(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn a_group_ends_with_all_its_processes() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "sleep 60 & wait"]).process_group(0).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        terminate_group(child.id()).unwrap();
+        assert!(!child.wait().unwrap().success());
+        // Both had it open.
+        assert_eq!(child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap(), 0);
+        terminate_group(child.id()).unwrap();
     }
 
     #[test]

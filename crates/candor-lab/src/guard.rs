@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use candor_io::process::{self, Patience, Reaped};
 
+use crate::processes;
+
 /// What a guard does.
 #[derive(Clone, Debug)]
 pub struct Duty<'a> {
@@ -148,40 +150,20 @@ fn end_descendants() -> io::Result<()> {
 
 /// The living descendants of a process, from /proc.
 fn descendants(root: u32) -> io::Result<BTreeSet<u32>> {
-    let mut parents = Vec::new();
-    for entry in fs::read_dir("/proc")? {
-        let name = entry?.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        // A process that has gone meanwhile has no file any more.
-        let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { continue };
-        if let Some((state, parent)) = state_and_parent(&stat) {
-            parents.push((pid, parent, state));
-        }
-    }
+    let all = processes::all()?;
     let mut family = BTreeSet::from([root]);
     loop {
         let before = family.len();
-        family.extend(
-            parents.iter().filter(|(_, parent, _)| family.contains(parent)).map(|&(pid, ..)| pid).collect::<Vec<_>>(),
-        );
+        family.extend(all.iter().filter(|one| family.contains(&one.parent)).map(|one| one.pid).collect::<Vec<_>>());
         if family.len() == before {
             break;
         }
     }
     family.remove(&root);
-    for (pid, _, state) in parents {
-        if matches!(state, 'Z' | 'X') {
-            family.remove(&pid);
-        }
+    for dead in all.iter().filter(|one| one.is_dead()) {
+        family.remove(&dead.pid);
     }
     Ok(family)
-}
-
-/// State and parent in `/proc/PID/stat`, whose second field may hold anything, parentheses too.
-fn state_and_parent(stat: &str) -> Option<(char, u32)> {
-    let (_, rest) = stat.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace();
-    Some((fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -198,13 +180,6 @@ mod tests {
         for status in [0, 1, i32::from(DEADLINE_STATUS), 128, 193] {
             assert_eq!(killed_by(status), None, "{status}");
         }
-    }
-
-    #[test]
-    fn odd_names_do_not_confuse() {
-        assert_eq!(state_and_parent("12 (a) Z 7 (b)) S 34 12 12"), Some(('S', 34)));
-        assert_eq!(state_and_parent("12 (a"), None);
-        assert_eq!(state_and_parent(""), None);
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod job;
 pub mod kernel;
 pub mod observer;
 pub mod packages;
+mod processes;
 pub mod qemu;
 pub mod record;
 pub mod report;

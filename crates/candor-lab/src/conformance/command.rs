@@ -2,10 +2,13 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use candor_io::process;
+
+use crate::processes;
 
 /// How long a command that is asked to end, or one that takes a gateway down, may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,11 +20,13 @@ pub struct Command {
     words: Vec<OsString>,
 }
 
-/// A command that was started.
+/// A command that was started, as the leader of a process group: what it starts in turn is found there.
 #[derive(Debug)]
 pub struct Started {
     child: Child,
     ended: Option<ExitStatus>,
+    /// Whether nothing was left of the group when the command had ended. Its number may be somebody else's then.
+    is_alone: bool,
 }
 
 /// A command that did not do what it should.
@@ -50,6 +55,12 @@ pub enum CommandError {
     /// It does not end.
     #[error("{program} does not end; it was killed after {} s", PATIENCE.as_secs())]
     DoesNotEnd {
+        /// Which program.
+        program: String,
+    },
+    /// It has ended, and something that it started does not.
+    #[error("What {program} has started does not end; it was killed after {} s", PATIENCE.as_secs())]
+    LeavesOthers {
         /// Which program.
         program: String,
     },
@@ -85,9 +96,10 @@ impl Command {
     pub fn start(&self) -> Result<Started, CommandError> {
         let mut command = std::process::Command::new(&self.words[0]);
         command.args(&self.words[1..]).stdin(Stdio::null()).stdout(io::stderr());
+        command.process_group(0);
         process::end_with_parent(&mut command);
         let child = command.spawn().map_err(|source| CommandError::Start { program: self.program(), source })?;
-        Ok(Started { child, ended: None })
+        Ok(Started { child, ended: None, is_alone: false })
     }
 
     /// Runs it to its end.
@@ -96,11 +108,15 @@ impl Command {
     /// [`CommandError`] if it fails or takes more than ten seconds.
     pub fn run(&self) -> Result<(), CommandError> {
         let mut started = self.start()?;
-        match started.wait(self)? {
-            Some(status) if status.success() => Ok(()),
-            Some(status) => Err(CommandError::Failed { program: self.program(), status }),
-            None => Err(CommandError::DoesNotEnd { program: self.program() }),
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            match started.ended(self)? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(CommandError::Failed { program: self.program(), status }),
+                None => std::thread::sleep(LOOK),
+            }
         }
+        Err(CommandError::DoesNotEnd { program: self.program() })
     }
 
     fn process_error(&self) -> impl FnOnce(io::Error) -> CommandError {
@@ -117,36 +133,122 @@ impl Started {
     pub fn ended(&mut self, command: &Command) -> Result<Option<ExitStatus>, CommandError> {
         if self.ended.is_none() {
             self.ended = self.child.try_wait().map_err(command.process_error())?;
+            if self.ended.is_some() {
+                self.is_alone = !group_lives(self.child.id()).map_err(command.process_error())?;
+            }
         }
         Ok(self.ended)
     }
 
-    /// Ends it as a user would, by SIGTERM, and says how it ended.
+    /// Whether something that the command has started is still there after it has ended.
     ///
     /// # Errors
-    /// [`CommandError::DoesNotEnd`] if it had to be killed.
-    pub fn stop(mut self, command: &Command) -> Result<ExitStatus, CommandError> {
-        process::terminate(self.child.id()).map_err(command.process_error())?;
-        self.wait(command)?.ok_or_else(|| CommandError::DoesNotEnd { program: command.program() })
+    /// As [`ended`](Self::ended).
+    pub fn left_others(&mut self, command: &Command) -> Result<bool, CommandError> {
+        if self.ended(command)?.is_some() && !self.is_alone {
+            self.is_alone = !group_lives(self.child.id()).map_err(command.process_error())?;
+        }
+        Ok(self.ended.is_some() && !self.is_alone)
     }
 
-    /// Waits for the end; `None` if it takes too long.
-    fn wait(&mut self, command: &Command) -> Result<Option<ExitStatus>, CommandError> {
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE {
-            if let Some(status) = self.ended(command)? {
-                return Ok(Some(status));
+    /// Ends it and what it has started as a user would, by SIGTERM, and says how it ended.
+    ///
+    /// # Errors
+    /// [`CommandError::DoesNotEnd`] or [`CommandError::LeavesOthers`] if something had to be killed.
+    pub fn stop(&mut self, command: &Command) -> Result<ExitStatus, CommandError> {
+        if self.ended(command)?.is_none() || self.left_others(command)? {
+            process::terminate_group(self.child.id()).map_err(command.process_error())?;
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            if let Some(status) = self.ended(command)?
+                && !self.left_others(command)?
+            {
+                return Ok(status);
             }
             std::thread::sleep(LOOK);
         }
-        Ok(None)
+        let program = command.program();
+        let error = match self.ended {
+            Some(_status) => CommandError::LeavesOthers { program },
+            None => CommandError::DoesNotEnd { program },
+        };
+        self.kill();
+        Err(error)
+    }
+
+    /// Whoever ends it this way has no use for what goes wrong.
+    fn kill(&mut self) {
+        if self.ended.is_some() && self.is_alone {
+            return;
+        }
+        let _ = process::kill_group(self.child.id());
+        if self.ended.is_none() && self.child.kill().is_ok() {
+            self.ended = self.child.wait().ok();
+        }
+        self.is_alone = true;
     }
 }
 
 impl Drop for Started {
     fn drop(&mut self) {
-        if self.ended.is_none() && self.child.kill().is_ok() {
-            drop(self.child.wait());
+        self.kill();
+    }
+}
+
+/// Whether any process of the group runs. One that has ended is in it until somebody asks how, which not every first
+/// process of a container does.
+fn group_lives(leader: u32) -> io::Result<bool> {
+    Ok(processes::all()?.iter().any(|one| one.group == leader && !one.is_dead()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        Command::new(["/bin/sh", "-c", script].map(Into::into).into()).unwrap()
+    }
+
+    #[test]
+    fn what_a_command_starts_ends_with_it() {
+        let command = shell("sleep 60; true");
+        let mut started = command.start().unwrap();
+        assert_eq!(started.ended(&command).unwrap(), None);
+        assert!(!started.stop(&command).unwrap().success());
+        assert!(!group_lives(started.child.id()).unwrap());
+    }
+
+    #[test]
+    fn what_a_command_leaves_behind_is_found_and_ended() {
+        let command = shell("sleep 60 &");
+        let mut started = command.start().unwrap();
+        while started.ended(&command).unwrap().is_none() {
+            std::thread::sleep(LOOK);
         }
+        assert!(started.left_others(&command).unwrap());
+        assert!(started.stop(&command).unwrap().success());
+        assert!(!started.left_others(&command).unwrap() && !group_lives(started.child.id()).unwrap());
+    }
+
+    #[test]
+    fn a_command_that_is_dropped_leaves_nothing() {
+        let command = shell("sleep 60 & wait");
+        let started = command.start().unwrap();
+        let group = started.child.id();
+        drop(started);
+        // A signal takes a moment.
+        while group_lives(group).unwrap() {
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    #[test]
+    fn commands_that_fail_say_how() {
+        assert!(matches!(Command::new(Vec::new()), Err(CommandError::Empty)));
+        assert!(matches!(shell("exit 3").run(), Err(CommandError::Failed { status, .. }) if status.code() == Some(3)));
+        let missing = Command::new(vec!["/no such program".into()]).unwrap();
+        assert!(matches!(missing.start(), Err(CommandError::Start { .. })));
+        shell("true").run().unwrap();
     }
 }

@@ -231,11 +231,33 @@ fn circulating_frames_do_not_hang_the_test() {
     assert!(wrong.contains(&"silence") && wrong.contains(&"doubled"), "{report:#?}");
 }
 
+/// Nobody can take frames that come without end, so that some are missed says nothing of this machine.
+#[test]
+fn a_gateway_that_floods_is_told_from_a_slow_machine() {
+    let flooding = Simulated::new(|side, frame| {
+        let own = Frame::classic(RawId(0x7EE), b"i").unwrap();
+        [one_way(side, frame), vec![(Side::To, own); 1000]].concat()
+    });
+    let report = report(Simulated { missed: 3, ..flooding }, &options());
+    assert_eq!(with(Verdict::No, &report), ["invented", "silence"], "{report:#?}");
+    assert!(detail(&report, "extended-ids").contains("more and more frames come"), "{report:#?}");
+}
+
 #[test]
 fn nothing_else_is_asked_where_nothing_crosses() {
     let deaf = report(Simulated::new(|_, _| Vec::new()), &options());
     assert_eq!((deaf.lines.len(), with(Verdict::No, &deaf)), (1, vec!["crosses"]));
     assert_eq!(deaf.first_frame_after, None);
+    assert!(detail(&deaf, "crosses").ends_with(" ms"), "{deaf:#?}");
+    let backwards = report(Simulated::new(|side, frame| vec![(side, frame)]), &options());
+    assert_eq!(with(Verdict::No, &backwards), ["crosses"]);
+    assert!(detail(&backwards, "crosses").ends_with(", 1 came back to where they were sent"), "{backwards:#?}");
+}
+
+#[test]
+fn whether_a_gateway_is_still_there_is_found_out() {
+    assert!(crosses(&mut Simulated::new(one_way), &options()).unwrap());
+    assert!(!crosses(&mut Simulated::new(|_, _| Vec::new()), &options()).unwrap());
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
 use candor_io::clock::RealtimeNs;
 
+use super::frames::{self, Random};
 use super::{Bench, Heard, Side};
 
 /// After everything has arrived, so much longer to see whether more comes.
@@ -15,6 +16,8 @@ const QUIET: Duration = Duration::from_millis(30);
 const MAX_STALLS: usize = 4;
 /// More copies than that of every frame, and the gateway sends without end.
 const FLOOD: usize = 8;
+/// Frames that are taken for one that is sent to see whether any crosses.
+const MOST_FOR_A_KNOCK: usize = 16;
 /// A payload this long says which frame it is.
 const TAG_BYTES: usize = 4;
 
@@ -51,6 +54,16 @@ pub(super) struct Total {
     pub(super) first_foreign: Option<Frame>,
     /// Whether frames came without end.
     pub(super) flooded: bool,
+}
+
+/// What came while no frame had crossed yet.
+#[derive(Debug, Default)]
+pub(super) struct Knocks {
+    pub(super) crossed: bool,
+    /// Frames that were seen on the side where they were sent.
+    pub(super) returned: u64,
+    /// Frames that nobody sent.
+    pub(super) foreign: u64,
 }
 
 /// What came of the frames of a volley.
@@ -112,17 +125,31 @@ impl<'a, B: Bench> Volleys<'a, B> {
         Ok(Flown { frames: frames[..sent].to_vec(), copies: sky.copies, order: sky.order })
     }
 
-    /// Sends one frame and says whether it, or an earlier one of its kind, comes through within this time.
-    pub(super) fn knock(&mut self, frame: &Frame, every: Duration) -> io::Result<bool> {
+    /// Sends one frame and adds what comes, of this one or earlier ones of its kind, until nothing has come for this
+    /// time.
+    pub(super) fn knock(&mut self, frame: &Frame, every: Duration, knocks: &mut Knocks) -> io::Result<()> {
         self.bench.send(Side::From, frame)?;
         self.total.sent += 1;
         self.before.insert(*frame);
-        let is_ours = |heard: Heard| {
+        for _ in 0..MOST_FOR_A_KNOCK {
+            let Some(heard) = self.bench.receive(every)? else { break };
             let looks_alike =
                 bits(&heard.frame) == bits(frame) || self.before.iter().any(|sent| tag(sent) == tag(&heard.frame));
-            heard.side == Side::To && looks_alike
-        };
-        Ok(self.bench.receive(every)?.is_some_and(is_ours))
+            match heard.side {
+                _ if !looks_alike => knocks.foreign += 1,
+                Side::From => knocks.returned += 1,
+                Side::To => {
+                    knocks.crossed = true;
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether anything crosses from this side: data frames of 8 bytes cross every gateway.
+    pub(super) fn any_crosses(&mut self, side: Side, random: &mut Random) -> io::Result<bool> {
+        Ok(!self.fly(side, &frames::numbered(8, random), Pace::Bursts(8))?.order.is_empty())
     }
 
     /// Forgets what still comes of frames that were sent one by one.

@@ -35,17 +35,15 @@ pub(crate) fn run(args: &ConformanceArgs) -> Outcome {
     // From here on a signal must not keep the gateway from being ended. It was started before, so as not to inherit this.
     let _held = EndingSignals::block()?;
     let tested = test(args, &mut gateway, &mut bench, &options);
-    let state = gateway.state();
-    let ended = gateway.end();
-    if let Some(teardown) = teardown {
-        let taken_down = teardown.run();
-        // What went wrong first is what matters.
-        if tested.is_ok() {
-            taken_down?;
-        }
-    }
+    let ended = gateway.end(|| conformance::crosses(&mut bench, &options));
+    let taken_down = teardown.map_or(Ok(()), |teardown| teardown.run());
+    let left = gateway.clear_up();
+    // What went wrong first is what matters.
     let mut report = tested?;
-    report.lines.extend(ended?);
+    let (state, ended) = ended?;
+    taken_down?;
+    let left = left?;
+    report.lines.extend(ended.or(left));
     explain_silence(args, &mut report);
     let took = begin.elapsed();
     let text = if args.json {

@@ -1,5 +1,7 @@
 //! The gateway under test as a command: what it is doing, and how it ends.
 
+use std::io;
+
 use candor_lab::conformance::{Command, CommandError, Line, Started, Verdict};
 
 /// A gateway that somebody else, or a command, has started.
@@ -23,7 +25,7 @@ pub(super) enum State {
         /// The program.
         program: String,
     },
-    /// Its command runs.
+    /// Its command runs, or is to.
     Runs {
         /// The program.
         program: String,
@@ -55,27 +57,52 @@ impl Gateway {
         Ok(())
     }
 
-    pub(super) fn state(&self) -> State {
-        match &self.running {
-            None => State::Already,
-            Some(Running { command, kept_running: Some(false), .. }) => State::Returned { program: command.program() },
-            Some(Running { command, .. }) => State::Runs { program: command.program() },
-        }
+    /// Ends the command, if it runs, and says what it was and how that went.
+    ///
+    /// A command that sets a gateway up may still be at it when the first frame crosses. If it has succeeded since, and
+    /// frames cross all the same, it was one of those.
+    pub(super) fn end(
+        &mut self,
+        still_crosses: impl FnOnce() -> io::Result<bool>,
+    ) -> Result<(State, Option<Line>), Box<dyn std::error::Error>> {
+        let Some(Running { command, started, kept_running }) = &mut self.running else {
+            return Ok((State::Already, None));
+        };
+        let program = command.program();
+        let (verdict, detail) = match started.ended(command)? {
+            None => stop(command, started)?,
+            Some(status) if *kept_running != Some(true) || status.success() && still_crosses()? => {
+                return Ok((State::Returned { program }, None));
+            }
+            Some(status) => (Verdict::No, format!("{program} ended by itself: {status}")),
+        };
+        Ok((State::Runs { program }, Some(line(verdict, detail))))
     }
 
-    /// Ends the command, if it runs, and says how that went.
-    pub(super) fn end(self) -> Result<Option<Line>, CommandError> {
-        let Some(Running { command, mut started, kept_running }) = self.running else { return Ok(None) };
-        let by_itself = started.ended(&command)?;
-        let (verdict, detail) = match (by_itself, kept_running) {
-            (Some(_status), Some(false) | None) => return Ok(None),
-            (Some(status), Some(true)) => (Verdict::No, format!("{} ended by itself: {status}", command.program())),
-            (None, _) => match started.stop(&command) {
-                Ok(status) => (Verdict::Ok, format!("{} has ended: {status}", command.program())),
-                Err(error @ CommandError::DoesNotEnd { .. }) => (Verdict::No, error.to_string()),
-                Err(error) => return Err(error),
-            },
-        };
-        Ok(Some(Line { name: "ends", property: "it runs until it is asked to end (SIGTERM)", verdict, detail }))
+    /// Ends what a command that has ended has left behind in its process group, and says so.
+    pub(super) fn clear_up(&mut self) -> Result<Option<Line>, CommandError> {
+        let Some(Running { command, started, .. }) = &mut self.running else { return Ok(None) };
+        if !started.left_others(command)? {
+            return Ok(None);
+        }
+        let (verdict, detail) = stop(command, started)?;
+        Ok(Some(line(verdict, detail)))
     }
+}
+
+fn stop(command: &Command, started: &mut Started) -> Result<(Verdict, String), CommandError> {
+    let program = command.program();
+    let had_ended = started.ended(command)?.is_some();
+    match started.stop(command) {
+        Ok(_status) if had_ended => Ok((Verdict::Ok, format!("what {program} has started has ended"))),
+        Ok(status) => Ok((Verdict::Ok, format!("{program} has ended: {status}"))),
+        Err(error @ (CommandError::DoesNotEnd { .. } | CommandError::LeavesOthers { .. })) => {
+            Ok((Verdict::No, error.to_string()))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+const fn line(verdict: Verdict, detail: String) -> Line {
+    Line { name: "ends", property: "it runs until it is asked to end (SIGTERM)", verdict, detail }
 }
