@@ -1,0 +1,121 @@
+//! Both ways at once, on either side.
+
+use std::time::Duration;
+
+use candor_core::arbitrary;
+use candor_core::filter::Filter;
+use candor_core::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::job::Job;
+use candor_core::payload::PayloadPattern;
+use candor_core::placement::Side;
+use candor_core::plan::{BusIndex, Echo, Engine, RouteIndex};
+use candor_engine::Gateway;
+use candor_io::can::{self, CanSocket, Options};
+use candor_netlink::client::Client;
+use candor_netlink::link;
+
+use super::NEEDS;
+use super::wires::{NAMES, Wires};
+use crate::require::require;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than a frame takes through the gateway.
+const SETTLED: Duration = Duration::from_millis(50);
+/// Frames that each end of a two-way gateway sends.
+const FRAMES: usize = 300;
+const BATCH: usize = 16;
+
+/// Both directions between two buses, with echo and without, either of them for user space only: what one side sends with
+/// echo, the other side would take for a frame that came in. On vxcan the kernel's core makes the echo; on real
+/// controllers (`--topology kvaser`) the driver does, after it has sent.
+#[test]
+fn no_frame_circulates_and_none_is_doubled() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let on_controllers = std::env::var("CANDOR_TOPOLOGY").is_ok_and(|topology| topology == "kvaser");
+    let _wires = (!on_controllers).then(Wires::new);
+    let [near, far] = if on_controllers {
+        [["can2", "can3"], ["can0", "can4"]]
+    } else {
+        [0, 1].map(|end| [NAMES[0][end], NAMES[1][end]])
+    };
+    for echo in [Echo::On, Echo::Off] {
+        for in_user_space in [0, 1] {
+            two_ways(near, far, echo, in_user_space);
+        }
+    }
+}
+
+fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
+    let place = format!("{near:?}, echo {echo:?}, route {in_user_space} in user space");
+    let mut client = Client::open().unwrap();
+    let mut open = |name: &str| {
+        let index = link::by_name(&mut client, name).unwrap().unwrap().index;
+        let socket = CanSocket::open(index, &Options::default()).unwrap();
+        socket.set_receive_buffer(8 << 20).unwrap();
+        socket
+    };
+    let mut jobs = [0, 1]
+        .map(|from| Job { echo, ..Job::plain(BusIndex(from), BusIndex(1 - from), FrameFormat::Classic, Filter::ALL) });
+    // Any frame with a byte passes.
+    jobs[in_user_space].payload.push(PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] });
+    let (gateway, notices) = Gateway::start(arbitrary::plan(&near, &jobs, Engine::Auto)).unwrap();
+    assert_eq!(notices, [], "{place}");
+    let sides = [0, 1].map(|route| gateway.placement().side(RouteIndex(route)));
+    match echo {
+        Echo::On => assert_eq!(sides, [Side::User; 2], "{place}"),
+        Echo::Off => {
+            assert_eq!(sides.map(|side| side == Side::User), [in_user_space == 0, in_user_space == 1], "{place}")
+        }
+    }
+    let ends = far.map(&mut open);
+    let locals = near.map(&mut open);
+    let numbers: Vec<_> = (0..u32::try_from(FRAMES).unwrap()).collect();
+    let mut heard = [Vec::new(), Vec::new()];
+    for batch in numbers.chunks(BATCH) {
+        for (end, marker) in ends.iter().zip([0x8000_0000_u32, 0]) {
+            batch.iter().for_each(|number| write(end, number | marker));
+        }
+        for (end, heard) in ends.iter().zip(&mut heard) {
+            heard.extend((0..batch.len()).map_while(|_| read(end, PATIENCE)));
+        }
+    }
+    // What came from the other end, each once and in order, and nothing after it.
+    for ((end, heard), marker) in ends.iter().zip(&heard).zip([0, 0x8000_0000]) {
+        let expected: Vec<_> = numbers.iter().map(|number| number | marker).collect();
+        assert_eq!(heard, &expected, "{place}");
+        assert_eq!(read(end, SETTLED), None, "{place}: a frame too many");
+    }
+    // Local sockets hear what comes in, and with echo what goes out, each once.
+    for local in &locals {
+        let mut heard: Vec<_> = std::iter::from_fn(|| read(local, SETTLED)).collect();
+        heard.sort_unstable();
+        let both: Vec<_> = numbers.iter().copied().chain(numbers.iter().map(|number| number | 0x8000_0000)).collect();
+        let expected = if echo == Echo::On { both.len() } else { numbers.len() };
+        assert_eq!(heard.len(), expected, "{place}: local sockets");
+        heard.dedup();
+        assert_eq!(heard.len(), expected, "{place}: local sockets hear a frame twice");
+    }
+    let counted = gateway.stop().unwrap().counters;
+    let frames = FRAMES as u64;
+    assert_eq!(
+        counted.iter().map(|c| (c.handled, c.dropped, c.deleted)).collect::<Vec<_>>(),
+        [(frames, 0, 0); 2],
+        "{place}"
+    );
+}
+
+fn write(socket: &CanSocket, number: u32) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap().to_kernel(&mut bytes);
+    socket.write(&bytes[..len]).unwrap();
+}
+
+/// The number in the next frame.
+fn read(socket: &CanSocket, patience: Duration) -> Option<u32> {
+    if can::poll(&[socket], Some(patience)).unwrap().is_empty() {
+        return None;
+    }
+    let mut bytes = [0; CANFD_MTU];
+    let len = socket.read(&mut bytes).unwrap();
+    Frame::from_kernel(&bytes[..len]).unwrap().data.first_chunk().copied().map(u32::from_be_bytes)
+}
