@@ -5,6 +5,7 @@
 //! `CANDOR_DIFFERENTIAL_DELIVERIES` says after how many frames from the kernel it is enough.
 
 mod case;
+mod composition;
 mod expected;
 mod leg;
 mod machine;
@@ -63,11 +64,12 @@ fn compare(enough: u64, legs: fn(&Case) -> Vec<Leg>) -> Done {
     for number in only.map_or(0..u64::MAX, |only| only..only + 1) {
         let case = Case::from_seed(seed, number, machine.abilities);
         for leg in legs(&case) {
+            let _named = NamedIfItPanics { seed, number, leg };
             match leg.run(&mut machine, &case, Mutation::None) {
                 Ok(frames) => done.add(leg, frames),
                 Err(difference) => {
                     tell(&format!("seed {seed}, case {number}, {leg}: {difference:?}; looking for a smaller case"));
-                    panic!("seed {seed}, case {number}: {}", found(&mut machine, leg, &case));
+                    panic!("seed {seed}, case {number}: {}{}", found(&mut machine, leg, &case), again(seed, number));
                 }
             }
         }
@@ -105,6 +107,27 @@ fn a_wrong_oracle_is_found_out_and_the_case_becomes_small() {
 fn found(machine: &mut Machine, leg: Leg, case: &Case) -> String {
     let small = shrink::shrink(case, |case| leg.run(machine, case, Mutation::None).err());
     format!("{leg} differs from the oracle\n{}", report::text(&small.case, &small.difference))
+}
+
+/// What to type to see the same again.
+fn again(seed: u64, number: u64) -> String {
+    format!("--- again: CANDOR_DIFFERENTIAL_SEED={seed} CANDOR_DIFFERENTIAL_CASE={number} cargo xtask test")
+}
+
+/// A gateway that does not even start, or a machine that loses frames, is no difference, and still has its case.
+struct NamedIfItPanics {
+    seed: u64,
+    number: u64,
+    leg: Leg,
+}
+
+impl Drop for NamedIfItPanics {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let Self { seed, number, leg } = self;
+            tell(&format!("it was seed {seed}, case {number}, {leg}\n{}", again(*seed, *number)));
+        }
+    }
 }
 
 /// Says how much was compared also where the test harness keeps the output of successful tests to itself.

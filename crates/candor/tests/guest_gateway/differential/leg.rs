@@ -37,6 +37,7 @@ impl Leg {
             Self::Kernel => Outcome::of_machine(case, mutation),
             Self::Engine | Self::RuleSet => Outcome::of_process(case, mutation),
         };
+        machine.forget_what_is_late();
         let seen = match self {
             Self::Kernel => kernel(machine, case, &expected)?,
             Self::Engine => engine(machine, case, &expected),

@@ -1,8 +1,8 @@
 //! Mistakes that a gateway could make, made by the oracle.
 
-use candor_core::frame::Frame;
+use candor_core::frame::{CANFD_ESI, Frame};
 use candor_core::job::Job;
-use candor_core::rule::Operand;
+use candor_core::rule::{ChecksumSpan, Operand};
 
 use super::expected::Counted;
 
@@ -11,12 +11,22 @@ use super::expected::Counted;
 pub(super) enum Mutation {
     /// Nothing.
     None,
+    /// AND runs after OR.
+    AndAfterOr,
+    /// One frame more is counted as handled.
+    CountsOneMore,
+    /// The flags of FD frames lose the error state indicator.
+    NoErrorState,
     /// Raw DLCs of 9 to 15 become 8.
     NoRawDlc,
     /// Remote frames are not forwarded.
     NoRemote,
     /// In each receive list the oldest job is served first.
     OldestFirst,
+    /// Bytes beyond the length are cleared.
+    OnlyPayload,
+    /// The CRC8 covers one byte less.
+    ShortCrc8,
     /// The XOR checksum covers one byte less.
     ShortXorChecksum,
     /// XOR runs before OR.
@@ -25,41 +35,81 @@ pub(super) enum Mutation {
 
 impl Mutation {
     /// All that a comparison must notice.
-    pub(super) const WRONG: [Self; 5] =
-        [Self::NoRawDlc, Self::NoRemote, Self::OldestFirst, Self::ShortXorChecksum, Self::XorBeforeOr];
+    pub(super) const WRONG: [Self; 10] = [
+        Self::AndAfterOr,
+        Self::CountsOneMore,
+        Self::NoErrorState,
+        Self::NoRawDlc,
+        Self::NoRemote,
+        Self::OldestFirst,
+        Self::OnlyPayload,
+        Self::ShortCrc8,
+        Self::ShortXorChecksum,
+        Self::XorBeforeOr,
+    ];
 
     pub(super) fn of_jobs(self, mut jobs: Vec<Job>) -> Vec<Job> {
         match self {
+            Self::AndAfterOr => jobs.iter_mut().for_each(run_and_after_or),
             Self::OldestFirst => jobs.reverse(),
-            Self::ShortXorChecksum => jobs.iter_mut().for_each(shorten_xor_checksum),
+            Self::ShortCrc8 => jobs.iter_mut().for_each(|job| {
+                job.checksums.crc8.iter_mut().for_each(|crc8| shorten(&mut crc8.span));
+            }),
+            Self::ShortXorChecksum => jobs.iter_mut().for_each(|job| {
+                job.checksums.xor.iter_mut().for_each(|xor| shorten(&mut xor.span));
+            }),
             Self::XorBeforeOr => jobs.iter_mut().for_each(run_xor_before_or),
-            Self::None | Self::NoRawDlc | Self::NoRemote => {}
+            Self::None
+            | Self::CountsOneMore
+            | Self::NoErrorState
+            | Self::NoRawDlc
+            | Self::NoRemote
+            | Self::OnlyPayload => {}
         }
         jobs
     }
 
     pub(super) fn of_counters(self, mut counters: Vec<Counted>) -> Vec<Counted> {
-        if self == Self::OldestFirst {
-            counters.reverse();
+        match self {
+            Self::CountsOneMore => {
+                counters.iter_mut().find(|job| job.handled > 0).into_iter().for_each(|job| job.handled += 1);
+            }
+            Self::OldestFirst => counters.reverse(),
+            _ => {}
         }
         counters
     }
 
     pub(super) fn of_frame(self, frame: Frame) -> Option<Frame> {
         match self {
+            Self::NoErrorState => Some(Frame { flags: frame.flags & !CANFD_ESI, ..frame }),
             Self::NoRawDlc => Some(Frame { len8_dlc: 0, ..frame }),
             Self::NoRemote if frame.id.is_rtr() => None,
+            Self::OnlyPayload => {
+                let mut only = frame;
+                only.data[usize::from(frame.len)..].fill(0);
+                Some(only)
+            }
             _ => Some(frame),
         }
     }
 }
 
-fn shorten_xor_checksum(job: &mut Job) {
-    if let Some(xor) = &mut job.checksums.xor
-        && !xor.span.is_relative()
-        && xor.span.from < xor.span.to
-    {
-        xor.span.to -= 1;
+fn shorten(span: &mut ChecksumSpan) {
+    if !span.is_relative() && span.from < span.to {
+        span.to -= 1;
+    }
+}
+
+/// `(x | b) & a` is the same as `(x & a) | (b & a)`.
+fn run_and_after_or(job: &mut Job) {
+    let Operand { id, data, .. } = job.modifications.and;
+    let or = &mut job.modifications.or;
+    if let (Some(and), Some(or)) = (id, &mut or.id) {
+        *or &= and;
+    }
+    if let (Some(and), Some(or)) = (data, &mut or.data) {
+        or.iter_mut().zip(and).for_each(|(or, and)| *or &= and);
     }
 }
 
