@@ -104,6 +104,11 @@ fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
         let at = error.valid_up_to();
         let end = at + error.error_len().unwrap_or(bytes.len() - at);
         let diagnostic = Diagnostic::error(code::NOT_UTF8, at..end, "This is no UTF-8 text");
+        if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
+            return Box::new(
+                diagnostic.help("it is UTF-16; save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8"),
+            );
+        }
         Box::new(
             diagnostic
                 .help("save it as UTF-8, for example with iconv -f LATIN1 -t UTF-8 (a comment may be in the way)"),
@@ -122,11 +127,7 @@ struct Import<'t> {
 impl Import<'_> {
     fn finish(mut self, reading: Reading) -> Result<Imported, Vec<Diagnostic>> {
         if self.table.is_empty() && !self.findings.has_errors() {
-            let (message, help) = if self.had_jobs {
-                ("No job is left at the end", "leave out the commands that delete them")
-            } else {
-                ("There is no cangw -A in this text", "give a script with such commands, or what `cangw -L` prints")
-            };
+            let (message, help) = self.why_nothing();
             self.findings.report(Diagnostic::error(code::NOTHING, 0..0, message).help(help));
         }
         if self.findings.has_errors() {
@@ -144,6 +145,19 @@ impl Import<'_> {
         let places = entries.into_iter().map(|entry| entry.span).collect();
         let (warnings, left_out) = (self.findings.into_sorted(), self.left_out);
         Ok(Imported { interfaces, jobs, places, reading, warnings, left_out })
+    }
+
+    fn why_nothing(&self) -> (&'static str, &'static str) {
+        let is_comment = |line: &str| line.trim_start().starts_with('#');
+        if self.had_jobs {
+            ("No job is left at the end", "leave out the commands that delete them; or see the warnings")
+        } else if self.text.trim().is_empty() {
+            ("The text is empty", "cangw -L prints nothing where there are no jobs, or no can-gw")
+        } else if self.text.lines().any(|line| is_comment(line) && program::speaks_of_changes(line)) {
+            ("There is cangw -A in comments only", "remove the # (or the prompt of the shell) before the commands")
+        } else {
+            ("There is no cangw -A in this text", "give a script with such commands, or what `cangw -L` prints")
+        }
     }
 
     fn listing(&mut self) {

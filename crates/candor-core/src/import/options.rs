@@ -77,7 +77,7 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
                 let help =
                     "write - instead, and everywhere else in the text: a word processor or a web page has changed it";
                 refuse(word.span(), format!("{text:?} begins with a dash that is no hyphen"), help);
-                continue;
+                return None;
             }
             refuse(
                 word.span(),

@@ -211,7 +211,7 @@ fn mistakes_are_found_where_they_are() {
             &[("W0952", "2:00112233445566778899AABBCCDDEEFF0"), ("E0906", "0")],
         ),
         ("-s a -d b -f 1 -f 1:7FF", &[("W0951", "1"), ("E0906", "")]),
-        ("\u{2013}s a -d b", &[("E0905", "\u{2013}s"), ("E0905", "a")]),
+        ("\u{2013}s a -d b", &[("E0905", "\u{2013}s")]),
         ("Unknown attribute 15!", &[("E0905", "Unknown")]),
         ("-s a -d b -p 4:", &[("E0906", "4:"), ("W0952", "4:")]),
         ("-s (null) -d b", &[("E0906", "(null)")]),
@@ -273,6 +273,20 @@ fn what_cannot_be_known_is_said() {
     for text in ["start() { cangw -L; }\ncangw -A -s a -d b", "if cangw -L; then x; fi; cangw -A -s a -d b"] {
         assert_eq!(jobs(text), ["-A -s a -d b"]);
     }
+}
+
+#[test]
+fn a_text_without_jobs_says_why() {
+    for (text, expected) in [
+        (" \n", "The text is empty"),
+        ("# cangw -A -s a -d b\n#x", "There is cangw -A in comments only"),
+        ("# about cangw\n", "There is no cangw -A in this text"),
+        ("cangw -A -s a -d b\ncangw -F", "No job is left at the end"),
+    ] {
+        assert_eq!(findings(text)[0].message, expected, "{text}");
+    }
+    let utf16 = cangw(b"\xFF\xFEc\0a\0", None).unwrap_err().remove(0);
+    assert!(utf16.help.unwrap().contains("UTF-16"));
 }
 
 #[test]

@@ -268,6 +268,10 @@ fn what_the_import_refuses_cangw_or_the_kernel_refuses() {
         &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -c 0:6:8:0:0:{}", "00".repeat(256)),
         "-A -s t-one -d t-two -p 4:",
         "-A -s t-one -d t-two -p 2:00",
+        "-A -s t-one -d t-two -p 2:000102030405060708090A0B0C0D0E0F0",
+        // Not even where the value is lost.
+        "-A -s t-one -d t-two -f 123 -f 123:7FF",
+        &format!("-A -s t-one -d t-two -m OR:D:0.0.{data} -x 0:1 -x 0:1:2:3"),
     ] {
         let words: Vec<_> = arguments.split(' ').collect();
         let output = run(&words);
