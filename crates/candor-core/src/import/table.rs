@@ -3,7 +3,8 @@
 //! # Source
 //! `cgw_create_job()`, `cgw_remove_job()` and `cgw_remove_all_jobs()` in `net/can/gw.c`.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
+use std::num::NonZeroU32;
 
 use super::code;
 use super::entry::Entry;
@@ -13,6 +14,8 @@ use crate::config::diagnostic::{Diagnostic, Findings};
 pub(super) struct Table {
     /// In the order in which can-gw delivers.
     entries: VecDeque<Entry>,
+    /// Those of the entries; each is there once.
+    uids: HashSet<NonZeroU32>,
 }
 
 impl Table {
@@ -28,8 +31,9 @@ impl Table {
 
     /// `cangw -A`: at the head, or into the job with the same uid.
     pub(super) fn add(&mut self, entry: Entry, findings: &mut Findings) {
-        let same_uid = |other: &&mut Entry| entry.uid.is_some() && other.uid == entry.uid;
-        let Some(existing) = self.entries.iter_mut().find(same_uid) else {
+        let is_new = entry.uid.is_none_or(|uid| self.uids.insert(uid));
+        let existing = if is_new { None } else { self.entries.iter_mut().find(|other| other.uid == entry.uid) };
+        let Some(existing) = existing else {
             self.entries.push_front(entry);
             return;
         };
@@ -73,7 +77,8 @@ impl Table {
         };
         match self.entries.iter().position(is_same) {
             Some(found) => {
-                self.entries.remove(found);
+                let uid = self.entries.remove(found).and_then(|entry| entry.uid);
+                uid.map(|uid| self.uids.remove(&uid));
             }
             None => findings.report(
                 Diagnostic::warning(code::NOTHING_DELETED, wanted.span.clone(), "This deletes nothing").help(
@@ -86,6 +91,7 @@ impl Table {
     /// `cangw -F`
     pub(super) fn flush(&mut self) {
         self.entries.clear();
+        self.uids.clear();
     }
 
     pub(super) fn is_empty(&self) -> bool {

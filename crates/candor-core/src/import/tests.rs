@@ -132,6 +132,12 @@ fn delete_and_flush() {
     let with_uid = "cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw -A -s a -d b\n";
     let deleted = format!("{with_uid}cangw -D -s a -d b -u 5 -m SET:I:2.0.0000000000000000");
     assert_eq!(jobs(&deleted), ["-A -s a -d b"]);
+    // A uid is free again when its job is gone.
+    for gone in ["-D -s a -d b -u 5 -m OR:I:0.0.0000000000000000", "-F"] {
+        let again = format!("cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw {gone}\n");
+        let other = "cangw -A -s a -d c -u 5 -m SET:I:2.0.0000000000000000";
+        assert_eq!(jobs(&(again + other)), ["-A -s a -d c -u 5 -m SET:I:002.0.0000000000000000"]);
+    }
 }
 
 #[test]

@@ -372,8 +372,8 @@ fn commands_in_brackets(text: &str) -> Option<usize> {
 
 /// The rest of `{a,b}` or `{1..3}` after its first brace; other braces are characters like others.
 fn braces(rest: &str) -> Option<usize> {
-    // No value of cangw is as long as that, and texts of many braces are read in no time.
-    const MOST: usize = 2048;
+    // Longer ones are no value that cangw takes, as they stand; and texts of many braces are read in no time.
+    const MOST: usize = 64;
     let end = rest.char_indices().take(MOST).find(|(_, c)| c.is_whitespace() || *c == '}');
     let inside = end.filter(|(_, c)| *c == '}').map(|(at, _)| &rest[..at])?;
     (inside.contains(',') || inside.contains("..")).then_some(inside.len() + 1)
