@@ -77,16 +77,22 @@ pub fn job(buses: usize) -> impl Strategy<Value = Job> {
 
 /// The same with what only user space can do, payloads and other formats, and with jobs that go back.
 pub fn user_space_job(buses: usize) -> impl Strategy<Value = Job> {
-    let send_as =
-        prop_oneof![Just(SendAs::Classic), any::<bool>().prop_map(|bit_rate_switch| SendAs::Fd { bit_rate_switch })];
     let payload = prop_oneof![4 => Just(Vec::new()), 1 => vec(payload_pattern(), 1..3)];
     let back = (prop::bool::weighted(0.1), any::<bool>());
-    (job(buses), payload, option::weighted(0.2, send_as), back).prop_map(|(job, payload, send_as, (back, allowed))| {
+    let converts = (prop::bool::weighted(0.2), any::<bool>());
+    (job(buses), payload, converts, back).prop_map(|(job, payload, (converts, bit_rate_switch), (back, allowed))| {
+        // What the job changes and computes fits the format in which its frames leave.
+        let (format, send_as) = match job.format {
+            format if !converts => (format, None),
+            FrameFormat::Classic => (FrameFormat::Fd, Some(SendAs::Classic)),
+            FrameFormat::Fd => (FrameFormat::Classic, Some(SendAs::Fd { bit_rate_switch })),
+        };
         Job {
+            format,
             to: if back { job.from } else { job.to },
             incoming: if allowed { Incoming::Allowed } else { Incoming::Skipped },
             payload,
-            send_as: send_as.filter(|send_as| send_as.format() != job.format),
+            send_as,
             ..job
         }
     })

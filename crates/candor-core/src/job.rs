@@ -74,6 +74,12 @@ impl Job {
         self.payload.is_empty() && self.send_as.is_none()
     }
 
+    /// The format in which frames leave: operands and positions of checksums are meant for it.
+    #[must_use]
+    pub fn leaves_as(&self) -> FrameFormat {
+        self.send_as.map_or(self.format, SendAs::format)
+    }
+
     /// Whether this job takes a frame at all: it has the job's format, a length that the format allows, and one of the
     /// job's payloads.
     ///

@@ -10,12 +10,17 @@
 //!  vectors          what was seen on a real kernel, as scripts that run on any gateway
 //! ```
 //!
+//! What gateways run is written here a second time, in other words, so that a mistake shows as a difference: nothing of
+//! [`Filter::normalise`](crate::filter::Filter::normalise), [`rule`](crate::rule) or [`RuleSet`](crate::ruleset::RuleSet)
+//! is used.
+//!
 //! What a gateway of one process cannot know is in the [`World`] only: the hops that a frame has behind it in other
 //! gateways, whether the outgoing interface is up, and whether its queue takes the frame.
 
 mod change;
 mod control;
 mod outcome;
+mod receive;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod vectors;
 mod world;
@@ -28,6 +33,7 @@ use crate::frame::Frame;
 use crate::job::Job;
 use crate::plan::{BusIndex, Incoming};
 use crate::rule::Verdict;
+use receive::receivers;
 
 /// A frame that leaves on a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,19 +89,6 @@ fn work(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<(usize, Frame, Verdi
         }
     }
     work
-}
-
-/// Positions of the jobs whose filter matches, in the order of the receive lists; within a list, in the order given.
-fn receivers<'a>(jobs: impl Iterator<Item = &'a Job>, from: BusIndex, frame: &Frame) -> Vec<usize> {
-    let mut matching = Vec::new();
-    for (index, job) in jobs.enumerate() {
-        let filter = job.filter.normalise();
-        if job.from == from && filter.matches(frame.id) {
-            matching.push((filter.list, index));
-        }
-    }
-    matching.sort();
-    matching.into_iter().map(|(_, index)| index).collect()
 }
 
 #[cfg(test)]

@@ -2,22 +2,27 @@
 //!
 //! Written a second time on purpose: `rule` is what gateways run, this is what it is compared with.
 
-use crate::frame::{CANFD_FDF, Frame, FrameFormat, RawId};
+use crate::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_FDF, Frame, FrameFormat, RawId};
 use crate::job::Job;
-use crate::rule::{self, ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
+use crate::plan::SendAs;
+use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
 
 /// What the job makes of a frame that it takes. After [`Verdict::Delete`] the frame is as it was when it was given up.
 pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
     let mut verdict = Verdict::Send;
     if let Some(send_as) = job.send_as {
-        verdict = rule::convert(&mut frame, send_as);
+        match converted(received, send_as) {
+            Some(converted) => frame = converted,
+            None => verdict = Verdict::Delete,
+        }
     }
     // One active modification is enough for the length to be looked at and the checksums to be computed.
     if verdict == Verdict::Send && !job.modifications.is_empty() {
-        for (operation, operand) in job.modifications.operands() {
-            modify(&mut frame, operation, operand);
-        }
+        modify(&mut frame, Operation::And, &job.modifications.and);
+        modify(&mut frame, Operation::Or, &job.modifications.or);
+        modify(&mut frame, Operation::Xor, &job.modifications.xor);
+        modify(&mut frame, Operation::Set, &job.modifications.set);
         if usize::from(frame.len) > frame.format.max_len() {
             verdict = Verdict::Delete;
         } else {
@@ -34,6 +39,19 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
         frame.flags |= CANFD_FDF;
     }
     (frame, verdict)
+}
+
+/// The same identifier and payload in another format, if it has a form for them. can-gw knows nothing of the kind.
+fn converted(received: &Frame, send_as: SendAs) -> Option<Frame> {
+    let (id, payload) = (received.id, received.payload());
+    match (received.format, send_as) {
+        (FrameFormat::Classic, SendAs::Classic) | (FrameFormat::Fd, SendAs::Fd { .. }) => Some(*received),
+        (FrameFormat::Fd, SendAs::Classic) => Frame::classic(id, payload).ok(),
+        (FrameFormat::Classic, SendAs::Fd { .. }) if id.0 & (CAN_RTR_FLAG | CAN_ERR_FLAG) != 0 => None,
+        (FrameFormat::Classic, SendAs::Fd { bit_rate_switch }) => {
+            Frame::fd(id, if bit_rate_switch { CANFD_BRS } else { 0 }, payload).ok()
+        }
+    }
 }
 
 /// One operation: identifier, length, flags, data.

@@ -109,7 +109,7 @@ impl World {
         if job.hop_limit.is_some_and(|limit| limit < 1 || limit > self.kernel.max_hops) {
             return Err(Errno::Einval);
         }
-        let mut parsed = Job { modifications: of_format(&job.modifications, job.format), ..job.clone() };
+        let mut parsed = Job { modifications: of_format(&job.modifications, job.leaves_as()), ..job.clone() };
         if parsed.modifications.is_empty() {
             // Neither looked at nor kept.
             parsed.checksums = Checksums::NONE;
@@ -118,7 +118,7 @@ impl World {
         let Checksums { crc8, xor } = &parsed.checksums;
         let spans = crc8.iter().map(|crc8| crc8.span).chain(xor.iter().map(|xor| xor.span));
         for ChecksumSpan { from, to, result } in spans {
-            let bytes = i16::try_from(job.format.max_len()).expect("8 or 64");
+            let bytes = i16::try_from(job.leaves_as().max_len()).expect("8 or 64");
             if [from, to, result].into_iter().any(|at| i16::from(at) < -bytes || i16::from(at) >= bytes) {
                 return Err(Errno::Einval);
             }

@@ -189,10 +189,11 @@ fn counters_have_32_bits() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Without hops, and with everything up, a machine does what a gateway of one process does.
+    /// Without hops, and with everything up, a machine does what a gateway of one process does, also where it does more
+    /// than can-gw.
     #[test]
     fn a_world_of_one_hop_is_the_gateway(
-        jobs in vec(arbitrary::job(3), 0..12),
+        jobs in vec(arbitrary::user_space_job(3), 0..12),
         frames in vec((0..3_usize, arbitrary::wire_frame()), 1..8),
     ) {
         let jobs: Vec<_> = jobs.into_iter().map(|job| Job { echo: Echo::Off, hop_limit: None, uid: None, ..job }).collect();

@@ -6,9 +6,10 @@
 
 use std::collections::VecDeque;
 
+use super::change;
 use super::control::Errno;
 use super::outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
-use super::{change, receivers};
+use super::receive::receivers;
 use crate::frame::{CAN_MTU, CANFD_FDF, CANFD_MTU, Frame, FrameFormat};
 use crate::job::Job;
 use crate::plan::{BusIndex, Echo, Incoming, Timestamp};

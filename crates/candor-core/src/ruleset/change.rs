@@ -77,7 +77,7 @@ impl ChangePool {
         if modifications.is_empty() && job.send_as.is_none() {
             return None;
         }
-        let format = job.send_as.map_or(job.format, SendAs::format);
+        let format = job.leaves_as();
         // Without a modification checksums are not computed.
         let checksums = if modifications.is_empty() { rule::Checksums::NONE } else { job.checksums };
         let crc8 = checksums.crc8.map(|crc8| Crc8 {

@@ -1,0 +1,65 @@
+//! Which jobs a frame is offered to, and in which order: the kernel's receive lists.
+//!
+//! # Source
+//! `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
+
+use crate::filter::{CAN_INV_FILTER, Filter};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
+use crate::job::Job;
+use crate::plan::BusIndex;
+
+/// Where the kernel keeps a filter. Lists are served in this order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum List {
+    /// Error frames, and nothing but them.
+    Error,
+    /// Nothing is compared.
+    All,
+    /// Some bits are compared.
+    Masked,
+    /// Some bits are compared, and must not all be equal.
+    Inverted,
+    /// Every bit of one identifier, for data frames.
+    Single,
+}
+
+const LISTS: [List; 5] = [List::Error, List::All, List::Masked, List::Inverted, List::Single];
+
+/// Positions of the jobs that get a frame, in the order of the receive lists; within a list, in the order given.
+pub(super) fn receivers<'a>(jobs: impl Iterator<Item = &'a Job>, from: BusIndex, frame: &Frame) -> Vec<usize> {
+    let on_bus: Vec<_> = jobs.enumerate().filter(|(_, job)| job.from == from).collect();
+    let of_list = |list| {
+        let jobs = on_bus.iter().filter(move |(_, job)| list_of(job.filter) == list && lets_through(job.filter, frame));
+        jobs.map(|(index, _)| *index)
+    };
+    LISTS.into_iter().flat_map(of_list).collect()
+}
+
+fn list_of(filter: Filter) -> List {
+    let one_identifier = if filter.id & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
+    match compared_bits(filter) {
+        _ if filter.mask & CAN_ERR_FLAG != 0 => List::Error,
+        _ if filter.id & CAN_INV_FILTER != 0 => List::Inverted,
+        0 => List::All,
+        bits if bits == CAN_EFF_FLAG | CAN_RTR_FLAG | one_identifier && filter.id & CAN_RTR_FLAG == 0 => List::Single,
+        _ => List::Masked,
+    }
+}
+
+fn lets_through(filter: Filter, frame: &Frame) -> bool {
+    let id = frame.id.0;
+    let is_error_frame = id & CAN_ERR_FLAG != 0;
+    if filter.mask & CAN_ERR_FLAG != 0 {
+        return is_error_frame && id & filter.mask & CAN_EFF_MASK != 0;
+    }
+    let all_equal = (id ^ filter.id) & compared_bits(filter) == 0;
+    let is_inverted = filter.id & CAN_INV_FILTER != 0;
+    !is_error_frame && all_equal != is_inverted
+}
+
+/// The bits in which frame and filter must be equal. A filter for the format with 11 bits compares no more than 11.
+fn compared_bits(Filter { id, mask }: Filter) -> u32 {
+    let standard_only = mask & CAN_EFF_FLAG != 0 && id & CAN_EFF_FLAG == 0;
+    let bits = mask & !CAN_ERR_FLAG;
+    if standard_only { bits & (CAN_EFF_FLAG | CAN_RTR_FLAG | CAN_SFF_MASK) } else { bits }
+}
