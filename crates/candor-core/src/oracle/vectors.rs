@@ -257,6 +257,9 @@ impl Gateway for World {
     }
 }
 
+#[cfg(test)]
+mod tests;
+
 /// All vectors, each a test of its name on the oracle.
 macro_rules! vectors {
     ($($module:ident::$name:ident),* $(,)?) => {
@@ -301,6 +304,8 @@ vectors! {
     control::a_renamed_interface_keeps_its_jobs,
     control::down_and_up_keeps_jobs_and_counters,
     filters::lists_come_in_their_order,
+    filters::lists_of_29_bit_identifiers_come_in_the_same_order,
+    filters::single_identifiers_of_remote_frames_are_masked_filters,
     filters::newest_first_within_a_list,
     filters::every_matching_job_gets_the_frame_as_it_came,
     filters::a_loose_filter_takes_remote_and_extended_frames,

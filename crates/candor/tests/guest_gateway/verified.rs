@@ -91,6 +91,8 @@ verified! {
     a_renamed_interface_keeps_its_jobs,
     down_and_up_keeps_jobs_and_counters,
     lists_come_in_their_order,
+    lists_of_29_bit_identifiers_come_in_the_same_order,
+    single_identifiers_of_remote_frames_are_masked_filters,
     newest_first_within_a_list,
     every_matching_job_gets_the_frame_as_it_came,
     a_loose_filter_takes_remote_and_extended_frames,

@@ -30,7 +30,8 @@ pub(super) fn xor_from_the_end() -> Vector {
 }
 
 pub(super) fn xor_from_the_end_of_an_empty_frame() -> Vector {
-    computes("-x 0:-2:-1:00 on nothing", &xor([0, -2, -1], 0), "123#", "123#")
+    computes("-x 0:-2:-1:00 on nothing, and on 2 bytes", &xor([0, -2, -1], 0), "123#", "123#")
+        .send("123#0500", &[(1, "123#0505")])
 }
 
 pub(super) fn xor_of_eight_bytes_from_the_end() -> Vector {
@@ -38,7 +39,8 @@ pub(super) fn xor_of_eight_bytes_from_the_end() -> Vector {
 }
 
 pub(super) fn xor_before_the_start_leaves_the_frame_alone() -> Vector {
-    computes("-x -8:-2:-1:A5 on 4 bytes", &xor([-8, -2, -1], 0xA5), "123#01020400", "123#01020400")
+    computes("-x -8:-2:-1:A5 on 4 bytes, and on 8", &xor([-8, -2, -1], 0xA5), "123#01020400", "123#01020400")
+        .send("123#0102040810204000", &[(1, "123#01020408102040DA")])
 }
 
 pub(super) fn crc8_from_the_start() -> Vector {

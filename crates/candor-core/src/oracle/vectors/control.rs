@@ -66,10 +66,12 @@ pub(super) fn interfaces_may_be_down_when_a_job_is_added() -> Vector {
 
 pub(super) fn from_an_interface_to_itself_never_fires() -> Vector {
     let itself = job(0, 0);
-    shows("6.1 takes a job from an interface to itself; without -i it never fires", 1)
+    shows("6.1 takes a job from an interface to itself; without -i it never fires", 2)
         .add(&itself)
         .send("123#11", &[])
-        .list(&[(&itself, [0, 0, 0])])
+        .add(&forward())
+        .send("123#22", &[(1, "123#22")])
+        .list(&[(&forward(), [1, 0, 0]), (&itself, [0, 0, 0])])
 }
 
 pub(super) fn from_an_interface_to_itself_is_refused_by_newer_kernels() -> Vector {

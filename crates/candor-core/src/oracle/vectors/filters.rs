@@ -2,7 +2,7 @@
 
 use super::Vector;
 use super::script::{forward, job, shows};
-use crate::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG};
+use crate::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG};
 use crate::job::Job;
 use crate::rule::Operation::Set;
 
@@ -19,6 +19,25 @@ pub(super) fn lists_come_in_their_order() -> Vector {
         .add(&marked(0x504).filtered(0, 0))
         .add(&marked(0x505).filtered(0x120, 0x7F0))
         .send("123#", &[(1, "504#"), (1, "505#"), (1, "502#"), (1, "503#"), (1, "501#")])
+}
+
+pub(super) fn lists_of_29_bit_identifiers_come_in_the_same_order() -> Vector {
+    let extended = |id: u32| marked(id | CAN_EFF_FLAG);
+    shows("29-bit identifiers are delivered in the same order, single ones last", 2)
+        .add(&extended(0x501).filtered(0x9234_5678, 0xDFFF_FFFF))
+        .add(&extended(0x502).filtered(0x9234_5600, 0x9FFF_FF00))
+        .add(&extended(0x503).inverted(0x8000_0001, 0xDFFF_FFFF))
+        .add(&extended(0x504).filtered(0, 0))
+        .send("12345678#", &[(1, "00000504#"), (1, "00000502#"), (1, "00000503#"), (1, "00000501#")])
+}
+
+pub(super) fn single_identifiers_of_remote_frames_are_masked_filters() -> Vector {
+    let remote = |id: u32| marked(id | CAN_RTR_FLAG);
+    shows("a filter for one identifier of remote frames comes with the masked ones, before the inverted", 2)
+        .add(&remote(0x501).filtered(0x123 | CAN_RTR_FLAG, 0xC000_07FF))
+        .add(&remote(0x502).inverted(0x456, 0x7FF))
+        .send("123#R", &[(1, "501#R"), (1, "502#R")])
+        .send("123#", &[(1, "502#R")])
 }
 
 pub(super) fn newest_first_within_a_list() -> Vector {
@@ -79,6 +98,8 @@ pub(super) fn an_inverted_filter_with_mask_0_takes_nothing() -> Vector {
         .add(&forward().inverted(0, 0))
         .send("123#11", &[])
         .send("12345678#11", &[])
+        .add(&forward().inverted(0, 1))
+        .send("123#11", &[(1, "123#11")])
 }
 
 pub(super) fn error_frames_reach_error_filters_only() -> Vector {
@@ -108,4 +129,5 @@ pub(super) fn frames_without_loopback_are_not_routed() -> Vector {
         .add(&forward())
         .send_without_loopback("123#11")
         .list(&[(&forward(), [0, 0, 0])])
+        .send("123#22", &[(1, "123#22")])
 }
