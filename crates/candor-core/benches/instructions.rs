@@ -1,4 +1,5 @@
-//! Instructions for each frame in the compiled rule set, counted by valgrind: the table of `docs/speed.md`.
+//! Instructions for each frame in the compiled rule set, and between the bytes that one system call reads and those that
+//! another one sends, counted by valgrind: the tables of `docs/speed.md`.
 //!
 //! `cargo bench -p candor-core --bench instructions`
 #![expect(clippy::disallowed_methods, reason = "a program that starts itself again under valgrind")]
@@ -9,19 +10,23 @@ mod sets;
 use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
-use candor_core::frame::Frame;
+use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::plan::BusIndex;
-use candor_core::ruleset::RuleSet;
+use candor_core::ruleset::{Routed, RuleSet};
 use sets::{BUSES, FRAMES, Kind};
 
 /// How many rules a set has.
 const COUNTS: [usize; 5] = [1, 16, 256, 2048, 16_384];
 
+/// The functions in which is counted, by their names.
+const RULES: &str = "route_all";
+const BYTES: &str = "forward_all";
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let outcome = match &arguments[1..] {
-        [flag, kind, count] if flag == "--measured" => run_measured(kind, count),
-        _ => table(),
+        [flag, work, kind, count] if flag == "--measured" => run_measured(work, kind, count),
+        _ => tables(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -32,25 +37,32 @@ fn main() -> ExitCode {
     }
 }
 
-fn table() -> Result<(), String> {
+fn tables() -> Result<(), String> {
     println!("Instructions for each frame of 8 bytes, by number of rules:\n");
+    table(RULES)?;
+    println!("\nThe same, from the bytes that were read to the bytes that are sent:\n");
+    table(BYTES)
+}
+
+fn table(work: &str) -> Result<(), String> {
     println!("| rules | {} | 16 384 : 1 |", COUNTS.map(|count| count.to_string()).join(" | "));
     println!("|---|{}---|", "---|".repeat(COUNTS.len()));
     for kind in Kind::ALL {
-        let counted: Vec<f64> = COUNTS.into_iter().map(|count| per_frame(kind, count)).collect::<Result<_, _>>()?;
+        let counted: Vec<f64> =
+            COUNTS.into_iter().map(|count| per_frame(work, kind, count)).collect::<Result<_, _>>()?;
         let cells: Vec<_> = counted.iter().map(|count| format!("{count:.0}")).collect();
         println!("| {} | {} | {:.2} |", kind.name(), cells.join(" | "), counted[COUNTS.len() - 1] / counted[0]);
     }
     Ok(())
 }
 
-/// Runs this program under callgrind, which counts in [`route_all`] and in what it calls.
-fn per_frame(kind: Kind, count: usize) -> Result<f64, String> {
+/// Runs this program under callgrind, which counts in one function and in what it calls.
+fn per_frame(work: &str, kind: Kind, count: usize) -> Result<f64, String> {
     let itself = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*route_all*"])
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect=*{work}*")])
         .arg(itself)
-        .args(["--measured", kind.name(), &count.to_string()])
+        .args(["--measured", work, kind.name(), &count.to_string()])
         .output()
         .map_err(|error| format!("valgrind does not start: {error}; install it (Debian: apt install valgrind)"))?;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -63,12 +75,12 @@ fn per_frame(kind: Kind, count: usize) -> Result<f64, String> {
     }
 }
 
-fn run_measured(kind: &str, count: &str) -> Result<(), String> {
+fn run_measured(work: &str, kind: &str, count: &str) -> Result<(), String> {
     let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or("no such kind of rules")?;
     let count = count.parse().map_err(|error| format!("{count} is no number of rules: {error}"))?;
     let jobs = kind.jobs(count);
     let (rules, frames) = (RuleSet::compile(&jobs, BUSES), kind.frames(&jobs));
-    let fired = route_all(&rules, &frames);
+    let fired = if work == BYTES { forward_all(&rules, &as_bytes(&frames)) } else { route_all(&rules, &frames) };
     let expected = kind.fire(count) * FRAMES;
     if fired == expected { Ok(()) } else { Err(format!("{fired} jobs have fired instead of {expected}")) }
 }
@@ -79,6 +91,33 @@ fn route_all(rules: &RuleSet, frames: &[Frame]) -> usize {
     for frame in frames {
         rules.route(BusIndex(0), frame, |job, routed| {
             black_box((job, routed));
+            fired += 1;
+        });
+    }
+    fired
+}
+
+fn as_bytes(frames: &[Frame]) -> Vec<([u8; CANFD_MTU], usize)> {
+    let bytes_of = |frame: &Frame| {
+        let mut bytes = [0; CANFD_MTU];
+        let len = frame.to_kernel(&mut bytes);
+        (bytes, len)
+    };
+    frames.iter().map(bytes_of).collect()
+}
+
+/// What the read-write engine does with a frame, but for the two system calls and its counters.
+#[inline(never)]
+fn forward_all(rules: &RuleSet, received: &[([u8; CANFD_MTU], usize)]) -> usize {
+    let mut fired = 0;
+    for (bytes, len) in received {
+        let Ok(frame) = Frame::from_kernel(&bytes[..*len]) else { continue };
+        rules.route(BusIndex(0), &frame, |job, routed| {
+            if let Routed::Send { to, frame } = routed {
+                let mut bytes = [0; CANFD_MTU];
+                let len = frame.to_kernel(&mut bytes);
+                black_box((job, to, &bytes[..len]));
+            }
             fired += 1;
         });
     }

@@ -1,6 +1,6 @@
 //! `struct can_frame` and `struct canfd_frame` as bytes.
 
-use super::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use super::{CAN_MAX_DLEN, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 
 /// Size of `struct can_frame`.
 pub const CAN_MTU: usize = 16;
@@ -17,34 +17,39 @@ impl Frame {
     ///
     /// # Errors
     /// [`KernelBytesError`] for any other size (CAN XL among them).
+    #[inline]
     pub fn from_kernel(bytes: &[u8]) -> Result<Self, KernelBytesError> {
-        let format = match bytes.len() {
-            CAN_MTU => FrameFormat::Classic,
-            CANFD_MTU => FrameFormat::Fd,
-            other => return Err(KernelBytesError(other)),
-        };
-        let mut data = [0; CANFD_MAX_DLEN];
-        data[..format.max_len()].copy_from_slice(&bytes[8..]);
-        let classic = format == FrameFormat::Classic;
-        Ok(Self {
-            format,
-            id: RawId(u32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])),
-            len: bytes[4],
-            len8_dlc: if classic { bytes[7] } else { 0 },
-            flags: if classic { 0 } else { bytes[5] },
-            data,
-        })
+        // Arrays, because copies of a size that is known need no call.
+        if let Ok(&[a, b, c, d, len, _, _, len8_dlc, ref payload @ ..]) = <&[u8; CAN_MTU]>::try_from(bytes) {
+            let mut data = [0; CANFD_MAX_DLEN];
+            data[..CAN_MAX_DLEN].copy_from_slice(payload);
+            let id = RawId(u32::from_ne_bytes([a, b, c, d]));
+            return Ok(Self { format: FrameFormat::Classic, id, len, len8_dlc, flags: 0, data });
+        }
+        if let Ok(&[a, b, c, d, len, flags, _, _, data @ ..]) = <&[u8; CANFD_MTU]>::try_from(bytes) {
+            let id = RawId(u32::from_ne_bytes([a, b, c, d]));
+            return Ok(Self { format: FrameFormat::Fd, id, len, len8_dlc: 0, flags, data });
+        }
+        Err(KernelBytesError(bytes.len()))
     }
 
     /// Writes the kernel's struct into the buffer and says how many bytes it has.
+    #[inline]
     pub fn to_kernel(&self, bytes: &mut [u8; CANFD_MTU]) -> usize {
         bytes[..4].copy_from_slice(&self.id.0.to_ne_bytes());
         bytes[4] = self.len;
         bytes[5] = self.flags;
         bytes[6] = 0;
         bytes[7] = self.len8_dlc;
-        let len = self.format.max_len();
-        bytes[8..8 + len].copy_from_slice(&self.data[..len]);
-        8 + len
+        match self.format {
+            FrameFormat::Classic => {
+                bytes[8..CAN_MTU].copy_from_slice(&self.data[..CAN_MAX_DLEN]);
+                CAN_MTU
+            }
+            FrameFormat::Fd => {
+                bytes[8..].copy_from_slice(&self.data);
+                CANFD_MTU
+            }
+        }
     }
 }

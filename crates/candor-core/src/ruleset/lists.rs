@@ -14,6 +14,8 @@ pub(super) struct Lists {
     error: Errors,
     /// Mask 0.
     all: Box<[u32]>,
+    /// Whether there is any filter that is masked or inverted. Without one a single look passes them all by.
+    compares: bool,
     /// For frames with 11-bit identifiers: without the filters that only those of 29 bits match.
     masked_standard: Masked,
     /// For frames with 29-bit identifiers.
@@ -51,6 +53,7 @@ impl Lists {
         Self {
             error: Errors { any: error.iter().fold(0, |any, (mask, _)| any | mask), filters: error.into() },
             all: all.into(),
+            compares: !masked.is_empty() || !inverted.is_empty(),
             masked_standard: masked_for(0),
             masked_extended: masked_for(CAN_EFF_FLAG),
             inverted: Inverted::build(&inverted),
@@ -67,9 +70,11 @@ impl Lists {
         for job in &self.all {
             found(*job);
         }
-        let masked = if id.is_eff() { &self.masked_extended } else { &self.masked_standard };
-        masked.for_each_match(id.0, meter, &mut found);
-        self.inverted.for_each_match(id.0, meter, &mut found);
+        if self.compares {
+            let masked = if id.is_eff() { &self.masked_extended } else { &self.masked_standard };
+            masked.for_each_match(id.0, meter, &mut found);
+            self.inverted.for_each_match(id.0, meter, &mut found);
+        }
         if !id.is_rtr() {
             for job in self.exact.find(id.0, meter) {
                 found(*job);
