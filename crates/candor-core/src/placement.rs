@@ -7,12 +7,16 @@
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
+use crate::filter::ReceiveList;
 use crate::frame::FrameFormat;
-use crate::plan::{Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
+use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
 
-/// can-gw walks its masked filters one by one for every frame, so beyond so many jobs for one route user space, which
-/// does not, is the better place.
-pub const MAX_KERNEL_JOBS: usize = 256;
+/// Above so many walked filters on one bus user space is the faster gateway.
+///
+/// can-gw compares every frame of a bus with each of its filters that have a mask, at 7 instructions each; a single
+/// identifier costs it nothing, because it is looked up. A frame's way through user space is 7100 instructions longer
+/// and does not depend on the number of filters. Measured from wire to wire: `docs/speed.md`.
+pub const MAX_WALKED_FILTERS: usize = 1000;
 
 /// The highest `max_hops` that the module can be loaded with.
 pub const MAX_MAX_HOPS: u8 = 6;
@@ -73,8 +77,8 @@ pub enum Because {
     },
     /// It has a CRC8 with positions from the end.
     RelativeCrc8,
-    /// It needs so many jobs.
-    Jobs(usize),
+    /// On its bus can-gw would walk so many filters for every frame, some of them for this route. It could, but slower.
+    Walks(usize),
     /// It shares a bus, with echo, with this route of user space.
     Meets(RouteIndex),
 }
@@ -120,19 +124,20 @@ impl Placement {
             Engine::Kernel => {
                 let mut refused =
                     routes.filter_map(|route| Some(Unplaceable { route, kernel: needs(route)?, user: None }));
-                if let Some(unplaceable) = refused.find(|refused| !matches!(refused.kernel, Because::Jobs(_))) {
-                    return Err(unplaceable);
+                match refused.next() {
+                    Some(unplaceable) => return Err(unplaceable),
+                    None => Self { routes: vec![None; plan.routes().len()] },
                 }
-                Self { routes: vec![None; plan.routes().len()] }
             }
             Engine::Auto => {
-                let mut placement = Self { routes: routes.map(needs).collect() };
-                placement.keep_apart(plan.routes());
-                placement
+                let needed = Self { routes: routes.map(needs).collect() };
+                let mut fastest = needed.clone();
+                fastest.spare_long_walks(plan.routes());
+                // What is only slow in the kernel stays there if user space has no place for all that would follow.
+                return fastest.settled(plan.routes()).or_else(|_unplaceable| needed.settled(plan.routes()));
             }
         };
-        placement.user_space_can_do(plan.routes())?;
-        Ok(placement)
+        placement.settled(plan.routes())
     }
 
     /// Who runs a route.
@@ -145,6 +150,29 @@ impl Placement {
     #[must_use]
     pub fn because(&self, route: RouteIndex) -> Option<Because> {
         self.routes[route.0]
+    }
+
+    /// Moves routes out of the kernel where it would walk too many filters for every frame of their bus. Those that only
+    /// the kernel can run stay, and those that it looks up.
+    fn spare_long_walks(&mut self, routes: &[Route]) {
+        let in_kernel = |at: &usize| self.routes[*at].is_none();
+        let mut walked = HashMap::<BusIndex, usize>::new();
+        for route in (0..routes.len()).filter(in_kernel).map(|at| &routes[at]) {
+            *walked.entry(route.from).or_default() += walked_filters(route);
+        }
+        for (because, route) in self.routes.iter_mut().zip(routes).filter(|(because, _)| because.is_none()) {
+            let of_bus = walked[&route.from];
+            if of_bus > MAX_WALKED_FILTERS && walked_filters(route) > 0 && not_for_user_space(route).is_none() {
+                *because = Some(Because::Walks(of_bus));
+            }
+        }
+    }
+
+    /// With all routes on the side of those that they meet.
+    fn settled(mut self, routes: &[Route]) -> Result<Self, Unplaceable> {
+        self.keep_apart(routes);
+        self.user_space_can_do(routes)?;
+        Ok(self)
     }
 
     /// Moves routes out of the kernel until none of those left there meets one of user space.
@@ -189,13 +217,21 @@ impl Placement {
     }
 }
 
-/// Why can-gw cannot run a route that stands alone, or is not the place for it; `None` if it can.
+/// How many filters can-gw would compare one by one with every frame of the bus, for this route: those with a mask, for
+/// each format. Single identifiers are looked up, filters without a mask compare nothing, and error frames are rare.
+#[must_use]
+pub fn walked_filters(route: &Route) -> usize {
+    let is_walked = |list| matches!(list, ReceiveList::Masked | ReceiveList::Inverted);
+    let walked = route.selections.iter().filter(|selection| is_walked(selection.filter.normalise().list));
+    walked.count() * route.formats.list().len()
+}
+
+/// Why can-gw cannot run a route that stands alone; `None` if it can.
 #[must_use]
 pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because> {
     let formats = route.formats.list();
     let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
     let is_relative = route.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
-    let jobs = route.selections.len() * formats.len();
     if !route.payload.is_empty() {
         return Some(Because::Payload);
     }
@@ -210,7 +246,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
             Some(Because::HopLimit { max_hops })
         }
         KernelAbilities { relative_crc8: false, .. } if is_relative => Some(Because::RelativeCrc8),
-        _ => (jobs > MAX_KERNEL_JOBS).then_some(Because::Jobs(jobs)),
+        _ => None,
     }
 }
 
@@ -268,7 +304,11 @@ impl fmt::Display for Because {
             Self::RelativeCrc8 => {
                 f.write_str("this kernel may compute a CRC8 with positions from the end outside the frame")
             }
-            Self::Jobs(jobs) => write!(f, "can-gw would need {jobs} jobs and compare every frame with each of them"),
+            Self::Walks(filters) => write!(
+                f,
+                "can-gw would compare each frame of its bus with {filters} filters one by one, and above \
+                 {MAX_WALKED_FILTERS} user space is faster"
+            ),
             Self::Meets(RouteIndex(_)) => f.write_str("with echo, its frames meet those of a route in user space"),
         }
     }

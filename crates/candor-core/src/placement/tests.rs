@@ -88,3 +88,61 @@ fn hops_beyond_those_of_the_module_are_refused_with_both_reasons() {
     let expected = (RouteIndex(1), Because::HopLimit { max_hops: 2 }, Some(KernelOnly::Hops(3)));
     assert_eq!((refused.route, refused.kernel, refused.user), expected);
 }
+
+/// Routes between `a` and `b` with this filter, so many of them, and then others.
+fn crowd(count: usize, filter: impl Fn(usize) -> String, others: &[&str]) -> Plan {
+    let crowd: Vec<String> =
+        (0..count).map(|at| format!("a b frames = \"classic\"; match = \"{}\"", filter(at))).collect();
+    plan("auto", &[&crowd.iter().map(String::as_str).collect::<Vec<_>>()[..], others].concat())
+}
+
+fn masked(at: usize) -> String {
+    format!("{:08X}:9FFFFF00", at << 8)
+}
+
+#[test]
+fn walked_filters_of_a_bus_are_counted_over_all_of_its_routes() {
+    let others = [
+        "a c match = \"123\"",
+        "b c match = \"00000000:9FFFFF00\"",
+        "a c frames = \"classic\"; match = \"123~C00007FF\"",
+    ];
+    let few = reasons(&crowd(MAX_WALKED_FILTERS - 1, masked, &others));
+    assert_eq!(few.iter().flatten().count(), 0, "as many as there may be");
+    let many = reasons(&crowd(MAX_WALKED_FILTERS, masked, &others));
+    let walks = Some(Because::Walks(MAX_WALKED_FILTERS + 1));
+    let (crowd, others) = many.split_at(MAX_WALKED_FILTERS);
+    assert!(crowd.iter().all(|because| *because == walks));
+    assert_eq!(others, [None, None, walks], "what is looked up, or of another bus, stays");
+}
+
+#[test]
+fn single_identifiers_cost_the_kernel_nothing() {
+    let many = crowd(2 * MAX_WALKED_FILTERS, |at| format!("{at:08X}"), &[]);
+    assert_eq!(reasons(&many).iter().flatten().count(), 0);
+}
+
+#[test]
+fn a_route_for_both_formats_is_walked_twice() {
+    let both = plan("auto", &["a b match = \"00000000:9FFFFF00\"", "a b frames = \"fd\"; match = \"123\""]);
+    assert_eq!(both.routes().iter().map(walked_filters).collect::<Vec<_>>(), [2, 0]);
+}
+
+/// Being slow is no reason to refuse what the kernel can do.
+#[test]
+fn what_only_the_kernel_can_do_stays_there_however_many_filters_it_walks() {
+    let keeping =
+        crowd(MAX_WALKED_FILTERS, masked, &["a b keep-timestamp = true; frames = \"classic\"; match = \"1~7FF\""]);
+    let placed = reasons(&keeping);
+    assert_eq!(placed.last(), Some(&None));
+    assert_eq!(placed[0], Some(Because::Walks(MAX_WALKED_FILTERS + 1)));
+    let echo = ["c a echo = true; keep-timestamp = true"];
+    assert_eq!(reasons(&crowd(MAX_WALKED_FILTERS + 1, masked, &echo)).iter().flatten().count(), 0, "they would meet");
+}
+
+#[test]
+fn a_long_walk_is_told_with_figures() {
+    let expected =
+        "can-gw would compare each frame of its bus with 2400 filters one by one, and above 1000 user space is faster";
+    assert_eq!(Because::Walks(2400).to_string(), expected);
+}

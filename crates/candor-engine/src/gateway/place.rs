@@ -82,7 +82,7 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         }
         Because::FdJobs => "take classic frames only (frames = \"classic\"), or boot a newer kernel".into(),
         Because::RelativeCrc8 => "count the positions of the CRC8 from the start of the frame".into(),
-        Because::Chosen | Because::Jobs(_) | Because::Meets(_) | Because::Payload | Because::SendAs(_) => match user {
+        Because::Chosen | Because::Meets(_) | Because::Payload | Because::SendAs(_) | Because::Walks(_) => match user {
             KernelOnly::Timestamp => "remove `keep-timestamp`".into(),
             KernelOnly::Hops(_) => "write hop-limit = 1".into(),
             KernelOnly::EchoDiffers(_) => "give all routes to that bus the same `echo`".into(),

@@ -1,6 +1,6 @@
 //! What the engines cannot do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::config::check::{Checked, selection};
 use crate::config::code;
@@ -8,7 +8,7 @@ use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
 use crate::config::spec::{RouteSpec, Spec};
 use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
-use crate::plan::{Engine, Plan, Route, RouteIndex};
+use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 
 /// A kernel with the fix of March 2026.
 const NEWEST: KernelAbilities = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
@@ -23,6 +23,7 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
         Engine::Auto => sound.for_each(|(spec, route)| has_a_place(spec, route, findings)),
         Engine::Kernel => {
             sound.for_each(|(spec, route)| kernel_can(spec, route, findings));
+            long_walks(spec, routes, findings);
             spec.routes.iter().for_each(|route| relative_crc8_in_kernel(route, findings));
         }
         Engine::ReadWrite => {
@@ -68,16 +69,35 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
 fn kernel_can(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, NEWEST) else { return };
     let place = place(spec, because);
-    findings.report(match because {
-        Because::Jobs(jobs) => {
-            let message = format!("The kernel compares every frame with the {jobs} filters of this route");
-            Diagnostic::warning(code::MANY_JOBS, place, message)
-                .help("engine = \"auto\" puts it into user space, where their number does not matter")
+    findings.report(Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string())).help(
+        "user space can: write engine = \"auto\", which leaves the other routes in the kernel, or \"read-write\"",
+    ));
+}
+
+/// Buses of which every frame is compared with so many filters that user space would be faster, each told once, where
+/// the most of them are.
+fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
+    let mut by_bus = BTreeMap::<BusIndex, (usize, usize, &RouteSpec)>::new();
+    for (spec, route) in routes.iter().filter_map(|checked| Some((&spec.routes[checked.spec], checked.route.as_ref()?)))
+    {
+        let filters = placement::walked_filters(route);
+        let (all, most, place) = by_bus.entry(route.from).or_insert((0, 0, spec));
+        *all += filters;
+        if filters > *most {
+            (*most, *place) = (filters, spec);
         }
-        because => Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string())).help(
-            "user space can: write engine = \"auto\", which leaves the other routes in the kernel, or \"read-write\"",
-        ),
-    });
+    }
+    for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > placement::MAX_WALKED_FILTERS) {
+        let message = format!("The kernel compares every frame of this bus with {all} filters one by one");
+        findings.report(
+            Diagnostic::warning(code::MANY_JOBS, selection::place(spec), message)
+                .label(format!("{most} of them are here"))
+                .help(format!(
+                    "user space does not, and is faster from about {} filters on: write engine = \"auto\"",
+                    placement::MAX_WALKED_FILTERS
+                )),
+        );
+    }
 }
 
 /// Before a fix of March 2026 (6.1.168 among the stable kernels) can-gw takes the negative indices of a CRC8 as they
@@ -167,7 +187,7 @@ fn place(spec: &RouteSpec, because: Because) -> Span {
         }
         Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.header.clone()),
-        Because::Jobs(_) => return selection::place(spec),
+        Because::Walks(_) => return selection::place(spec),
         // Of this kernel and this process a file knows nothing.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
     };

@@ -330,19 +330,24 @@ fn findings_about_several_routes() {
 }
 
 #[test]
-fn many_jobs_are_a_warning_and_too_many_an_error() {
-    let list = |count: u32| -> String {
+fn many_masks_are_a_warning_and_too_many_jobs_an_error() {
+    let list = |count: u32, mask: &str| -> String {
         // Scattered, so that no two make one filter.
-        let entry = |index: u32| format!("\"{:08X}\",\n", index.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK | 1);
-        let entries: String = (0..count).map(entry).collect();
+        let id = |index: u32| index.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK | 1;
+        let entries: String = (0..count).map(|index| format!("\"{:08X}{mask}\",\n", id(index))).collect();
         format!("match = [\n{entries}]")
     };
-    assert_eq!(findings(&with_route(&list(128))), []);
-    assert_eq!(findings(&with_route(&list(129)))[0].code, "W0509");
-    assert_eq!(only_route(&list(16_384)).selections.len(), 16_384);
-    assert_eq!(findings(&with_route(&list(32_769)))[0].code, "E0414");
-    let both = format!("frames = \"fd\"\n{}", list(32_769));
-    assert_eq!(findings(&with_route(&both))[0].code, "W0509");
+    let masked = |count: u32| list(count, ":9FFFFF0F");
+    assert_eq!(findings(&with_route(&masked(500))), []);
+    assert_eq!(findings(&with_route(&masked(501)))[0].code, "W0509");
+    let other = format!("[[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nframes = \"fd\"\n{}", masked(1));
+    let found = findings(&format!("{}{other}", with_route(&masked(500))));
+    assert!(found.iter().any(|found| found.code == "W0509"), "the filters of all routes of a bus");
+    assert_eq!(findings(&with_route(&list(16_384, ""))), [], "single identifiers are looked up");
+    assert_eq!(only_route(&list(16_384, "")).selections.len(), 16_384);
+    assert_eq!(findings(&with_route(&list(32_769, "")))[0].code, "E0414");
+    let both = format!("frames = \"fd\"\n{}", list(32_769, ""));
+    assert_eq!(findings(&with_route(&both)), []);
 }
 
 #[test]
