@@ -8,6 +8,9 @@ use crate::{arrows, pure, sizes, static_build, step};
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
 const GUEST_FEATURES: &str = "vcan,cangw,root,can-utils";
 
+/// Programs that guest tests start: cangw, and unshare for the test of root in a user namespace, which skips without.
+const PROGRAMS: [&str; 2] = ["cangw", "unshare"];
+
 /// The kernels on which the guest tests run: testbed, kernel (the testbed's usual one if none is named), and the names
 /// of the tests (all if there are none). On a further kernel, those run that compare kernels with the oracle.
 const GUESTS: [(&str, Option<&str>, &[&str]); 3] =
@@ -61,7 +64,8 @@ fn in_guest(candor: &Path, testbed: &str, kernel: Option<&str>, test: &Path, tes
     step::run(
         Command::new(candor)
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", testbed, "--program", "cangw", "--timeout", "15min"])
+            .args(["lab", "run", "--testbed", testbed, "--timeout", "15min"])
+            .args(PROGRAMS.iter().flat_map(|program| ["--program", *program]))
             .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")
             .arg(test)
