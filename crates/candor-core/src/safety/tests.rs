@@ -14,7 +14,8 @@ use crate::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 use crate::job::{self, Job};
 use crate::oracle;
 use crate::payload::PayloadPattern;
-use crate::plan::{Echo, Formats, Incoming, Route};
+use crate::placement::{KernelAbilities, Placement, Side};
+use crate::plan::{Echo, Engine, Formats, Incoming, Route, SendAs};
 use crate::rule::Operand;
 
 const EXACT: u32 = 0xC000_07FF;
@@ -137,27 +138,41 @@ fn machine() -> impl Strategy<Value = Plan> {
         any::<bool>(),
         option::weighted(0.2, 1..3_u8),
         prop::bool::weighted(0.1),
+        prop::bool::weighted(0.3),
     );
-    let one = one.prop_map(|(from, step, filter, (xor, set), echo, hop_limit, back)| {
+    let one = one.prop_map(|(from, step, filter, (xor, set), echo, hop_limit, back, converts)| {
         let mut route = Route { hop_limit, ..route("", from, (from + step) % 4, filter) };
         route.echo = if echo { Echo::On } else { Echo::Off };
         route.incoming = if back { Incoming::Allowed } else { Incoming::Skipped };
         route.modifications.xor = Operand { id: xor, ..Operand::NONE };
         route.modifications.set = Operand { id: set, ..Operand::NONE };
+        // Does nothing to classic frames, and only user space can do it.
+        route.send_as = converts.then_some(SendAs::Classic);
         route
     });
-    (prop::collection::vec(one, 1..7), any::<bool>(), prop::bool::weighted(0.2)).prop_map(|(routes, paired, user)| {
+    let engine = prop_oneof![6 => Just(Engine::Kernel), 2 => Just(Engine::ReadWrite), 4 => Just(Engine::Auto)];
+    let machine = (prop::collection::vec(one, 1..7), any::<bool>(), engine).prop_map(|(routes, paired, engine)| {
         let mut plan = plan(4, routes);
+        plan.engine = engine;
         if paired {
             plan.buses[2].vxcan_peer = Some(BusIndex(3));
             plan.buses[3].vxcan_peer = Some(BusIndex(2));
         }
-        if user {
-            plan.engine = crate::plan::Engine::ReadWrite;
-            plan.routes.iter_mut().for_each(|route| route.hop_limit = None);
+        for route in &mut plan.routes {
+            match engine {
+                Engine::Kernel => route.send_as = None,
+                Engine::ReadWrite => route.hop_limit = None,
+                // One socket for each bus has one answer.
+                Engine::Auto => route.echo = if route.to.0 % 2 == 0 { Echo::On } else { Echo::Off },
+            }
+            if route.send_as.is_some() {
+                route.hop_limit = None;
+            }
         }
         plan
-    })
+    });
+    let has_place = |plan: &Plan| plan.engine != Engine::Auto || Placement::of(plan, KernelAbilities::EVERY).is_ok();
+    machine.prop_filter("some route has no place", has_place)
 }
 
 /// The kernel's `sk_buff`, as far as `can_can_gw_rcv()` and `vxcan_xmit()` look at it.
@@ -167,6 +182,8 @@ struct Skb {
     can_id: u32,
     iif: BusIndex,
     hops: u8,
+    /// Whether candor's own gateway sent it on this device: it does not receive that.
+    is_own: bool,
 }
 
 /// What became of one frame.
@@ -180,9 +197,13 @@ struct Run {
 /// Runs a frame through a machine, one skb after another.
 fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
     let max_hops = plan.routes.iter().filter_map(|route| route.hop_limit).max().unwrap_or(1);
-    let user = plan.engine == crate::plan::Engine::ReadWrite;
+    let placement = Placement::of(plan, KernelAbilities::EVERY).ok().filter(|_| plan.engine == Engine::Auto);
+    let is_user = |route| match &placement {
+        Some(placement) => placement.side(route) == Side::User,
+        None => plan.engine == Engine::ReadWrite,
+    };
     let mut run = Run::default();
-    let seen_at = |device| Skb { device, can_id, iif: entry, hops: 0 };
+    let seen_at = |device| Skb { device, can_id, iif: entry, hops: 0, is_own: false };
     let mut waiting: Vec<(Skb, Vec<Skb>)> = vec![(seen_at(entry), Vec::new())];
     waiting.extend(plan.bus(entry).vxcan_peer.map(|peer| (seen_at(peer), Vec::new())));
     while let Some((skb, mut behind)) = waiting.pop() {
@@ -191,17 +212,20 @@ fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
             return run;
         }
         behind.push(skb);
-        for route in &plan.routes {
-            let filter = route.selections[0].filter.normalise();
-            if route.from != skb.device || !filter.matches(RawId(skb.can_id)) {
+        for (index, route) in plan.routes.iter().enumerate() {
+            let (user, filter) = (is_user(RouteIndex(index)), route.selections[0].filter.normalise());
+            if route.from != skb.device || !filter.matches(RawId(skb.can_id)) || user && skb.is_own {
                 continue;
             }
             if !user && (skb.hops >= max_hops || route.incoming == Incoming::Skipped && skb.iif == route.to) {
                 continue;
             }
             let xored = skb.can_id ^ route.modifications.xor.id.unwrap_or(0);
-            let mut next = Skb { can_id: route.modifications.set.id.unwrap_or(xored), hops: skb.hops + 1, ..skb };
-            if let Some(limit) = route.hop_limit.filter(|_| next.hops == 1) {
+            let can_id = route.modifications.set.id.unwrap_or(xored);
+            let mut next = Skb { device: route.to, can_id, hops: skb.hops + 1, is_own: user, ..skb };
+            // As `candor run` installs it.
+            let limit = route.hop_limit.or_else(|| (plan.engine == Engine::Auto).then_some(1));
+            if let Some(limit) = limit.filter(|_| next.hops == 1) {
                 next.hops = max_hops - limit + 1;
             }
             if user {
@@ -209,10 +233,10 @@ fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
             }
             run.sent.push((route.to, next.can_id, behind.len()));
             if let Some(peer) = plan.bus(route.to).vxcan_peer {
-                waiting.push((Skb { device: peer, hops: 0, ..next }, behind.clone()));
+                waiting.push((Skb { device: peer, hops: 0, is_own: false, ..next }, behind.clone()));
             }
-            if route.echo == Echo::On && !user {
-                waiting.push((Skb { device: route.to, ..next }, behind.clone()));
+            if route.echo == Echo::On {
+                waiting.push((next, behind.clone()));
             }
         }
     }

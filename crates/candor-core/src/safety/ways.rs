@@ -8,8 +8,8 @@
 //! `can_can_gw_rcv()` in `net/can/gw.c`, `vxcan_xmit()` in `drivers/net/can/vxcan.c`.
 
 use super::edges::Edge;
-use crate::placement::{self, KernelAbilities};
-use crate::plan::{BusIndex, Echo, Engine, Incoming, Plan, Route};
+use crate::placement::{KernelAbilities, Placement, Side};
+use crate::plan::{BusIndex, Echo, Engine, Incoming, Plan, RouteIndex};
 
 /// Where a frame is, and what is known of its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,19 +27,31 @@ pub(super) struct Ways<'p> {
     plan: &'p Plan,
     /// `max_hops` of can-gw: as many as the routes' own limits ask for, otherwise the kernel's default.
     max_hops: u8,
-    /// By route, whether can-gw runs it. candor's own gateway knows nothing of hops, and does not see what it sends.
-    is_in_kernel: Vec<bool>,
+    /// `None` for plans that no kernel can run, which no file makes.
+    placement: Option<Placement>,
 }
 
 impl<'p> Ways<'p> {
     pub(super) fn of(plan: &'p Plan) -> Self {
         let max_hops = plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or(1).max(1);
-        let is_in_kernel = |route: &Route| match plan.engine() {
-            Engine::Kernel => true,
-            Engine::Auto => placement::not_for_kernel(route, KernelAbilities::EVERY).is_none(),
-            Engine::ReadWrite => false,
-        };
-        Self { plan, max_hops, is_in_kernel: plan.routes().iter().map(is_in_kernel).collect() }
+        // A checksum that old kernels get wrong can leave a route without a place on them, and with one on others.
+        let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
+        let placement = Placement::of(plan, KernelAbilities::EVERY).or_else(|_| Placement::of(plan, newest)).ok();
+        Self { plan, max_hops, placement }
+    }
+
+    /// Whether can-gw runs a route. candor's own gateway knows nothing of hops, and does not see what it sends.
+    fn is_in_kernel(&self, route: RouteIndex) -> bool {
+        match &self.placement {
+            Some(placement) => placement.side(route) == Side::Kernel,
+            None => self.plan.engine() != Engine::ReadWrite,
+        }
+    }
+
+    /// With `auto` a frame makes one hop unless its route says something else, because it makes one in user space.
+    fn hop_limit(&self, route: RouteIndex) -> Option<u8> {
+        let one = (self.plan.engine() == Engine::Auto).then_some(1);
+        self.plan.route(route).hop_limit.or(one)
     }
 
     /// Where a frame can come into the machine.
@@ -61,21 +73,22 @@ impl<'p> Ways<'p> {
     /// Whether the edge sends a frame that is in this place, and that it takes.
     pub(super) fn sends(&self, place: Place, edge: &Edge) -> bool {
         let route = self.plan.route(edge.route);
-        let goes_back = place.origin == edge.to && self.is_in_kernel[edge.route.0];
+        let goes_back = place.origin == edge.to && self.is_in_kernel(edge.route);
         place.bus == edge.from && (!goes_back || route.incoming == Incoming::Allowed)
     }
 
     /// Where a frame shows up again after this edge has sent it.
     pub(super) fn after(&self, place: Place, edge: &Edge) -> impl Iterator<Item = Place> + use<> {
         let route = self.plan.route(edge.route);
-        let (hops, origin) = match route.hop_limit {
+        let is_in_kernel = self.is_in_kernel(edge.route);
+        let (hops, origin) = match self.hop_limit(edge.route) {
             // A frame that candor sends is a new one.
-            _ if !self.is_in_kernel[edge.route.0] => (0, edge.to),
+            _ if !is_in_kernel => (0, edge.to),
             Some(limit) if place.hops == 0 => (self.max_hops - limit.min(self.max_hops) + 1, place.origin),
             _ => (place.hops + 1, place.origin),
         };
         let peer = self.plan.bus(edge.to).vxcan_peer.map(|bus| Place { bus, hops: 0, origin });
-        let is_seen = route.echo == Echo::On && self.is_in_kernel[edge.route.0] && hops < self.max_hops;
+        let is_seen = route.echo == Echo::On && is_in_kernel && hops < self.max_hops;
         let echo = is_seen.then_some(Place { bus: edge.to, hops, origin });
         peer.into_iter().chain(echo)
     }
