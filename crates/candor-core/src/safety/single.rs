@@ -5,6 +5,7 @@ use super::cube::{Cube, EFF, ERR, FD, HIGH, RTR};
 use super::edges::{Edge, Edges};
 use super::{Hazard, Kind, Malformed};
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use crate::payload::PayloadPattern;
 use crate::plan::{Echo, Formats, Plan, Route, RouteIndex, Timestamp};
 use crate::rule::{self, Verdict};
 
@@ -19,14 +20,15 @@ pub(super) fn look(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
             hazards.push(Hazard::NoFrame { route: index });
             continue;
         }
-        fd_on_classic_bus(plan, index, hazards);
+        let is_fd = |(_, cube): (&Edge, Cube)| cube.lowest() & FD != 0;
+        fd_on_classic_bus(plan, index, [pieces().all(is_fd), pieces().any(is_fd)], hazards);
         hazards.extend(pieces().find_map(|(edge, cube)| malformed(edge, cube)));
         lengths(route, index, hazards);
         if let Some(limit @ 2..) = route.hop_limit {
-            // A frame reaches another job of this machine by the echo only.
-            let is_idle = route.echo == Echo::Off || plan.bus(route.to).vxcan_peer.is_some();
+            // A frame reaches another job of this machine by the echo, or through a vxcan pair, which forgets the hops.
             let idle = Hazard::HopLimitIsIdle { route: index };
-            hazards.push(if is_idle { idle } else { Hazard::NeedsMaxHops { route: index, limit } });
+            let needs = Hazard::NeedsMaxHops { route: index, limit };
+            hazards.push(if route.echo == Echo::Off { idle } else { needs });
         }
         if route.timestamp == Timestamp::Kept {
             hazards.push(Hazard::KeepsTimestamp { route: index });
@@ -34,16 +36,16 @@ pub(super) fn look(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
     }
 }
 
-/// A bus whose bit rate is written down, and no data bit rate, is a bus without CAN FD.
-fn fd_on_classic_bus(plan: &Plan, index: RouteIndex, hazards: &mut Vec<Hazard>) {
+/// A bus whose bit rate is written down, and no data bit rate, is a bus without CAN FD. `takes_fd` is whether the route
+/// takes FD frames only, and whether it takes any.
+fn fd_on_classic_bus(plan: &Plan, index: RouteIndex, takes_fd: [bool; 2], hazards: &mut Vec<Hazard>) {
     let route = plan.route(index);
+    let [only_fd, some_fd] = takes_fd;
     let is_classic = |bus| plan.bus(bus).bitrate.is_some() && plan.bus(bus).data_bitrate.is_none();
-    let fd_comes = match route.formats {
-        Formats::Any => plan.bus(route.from).data_bitrate.is_some(),
-        Formats::Only(format) => format == FrameFormat::Fd,
-    };
+    // Of a bus that says nothing of its bit rates only a route that is for FD frames says that there are some.
+    let fd_comes = only_fd || some_fd && plan.bus(route.from).data_bitrate.is_some();
     let fd_goes = route.send_as.map_or(fd_comes, |send_as| send_as.format() == FrameFormat::Fd);
-    if route.formats == Formats::Only(FrameFormat::Fd) && is_classic(route.from) {
+    if only_fd && is_classic(route.from) {
         hazards.push(Hazard::FdFromClassicBus { route: index });
     }
     if fd_goes && is_classic(route.to) {
@@ -86,7 +88,9 @@ fn lengths(route: &Route, index: RouteIndex, hazards: &mut Vec<Hazard>) {
         Formats::Only(format) => (format == FrameFormat::Classic, format == FrameFormat::Fd),
     };
     let classic = takes_classic.then_some(FrameFormat::Classic);
+    let compared = route.payload.iter().map(PayloadPattern::bytes).min().unwrap_or(0);
     let come = classic.into_iter().chain(takes_fd.then_some(FrameFormat::Fd)).flat_map(frames);
+    let come = come.filter(|frame| usize::from(frame.len) >= compared);
     let (mut comes, mut deleted, mut odd) = (0, Vec::new(), None);
     for frame in come {
         let mut sent = frame;

@@ -2,7 +2,7 @@ use super::*;
 use crate::filter::Filter;
 use crate::frame::CANFD_MAX_DLEN;
 use crate::payload::PayloadPattern;
-use crate::plan::SendAs;
+use crate::plan::{BusIndex, SendAs};
 use crate::rule::Operand;
 use crate::safety::edges::tests::{plan, route};
 use crate::safety::hazards;
@@ -118,11 +118,71 @@ fn lengths_that_frames_cannot_have() {
 }
 
 #[test]
+fn lengths_count_only_of_frames_that_carry_what_is_looked_for() {
+    // OR of 48 makes 60 of 12; the lengths that can carry byte 40 stay as they are.
+    let mut route = Route { formats: Formats::Only(FrameFormat::Fd), ..route("r", 0, 1, Filter::ALL) };
+    route.modifications.and = len(0x70);
+    route.modifications.or = len(48);
+    route.modifications.xor = len(0);
+    assert_eq!(found(route.clone()), [Hazard::LengthDeletes { route: INDEX, came: 64, becomes: 112, is_all: false }]);
+    route.modifications.and = len(0x3F);
+    assert_eq!(found(route.clone()), [Hazard::OddLength { route: INDEX, came: 1, becomes: 49 }]);
+    let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+    pattern.mask[40] = 0xFF;
+    route.payload = vec![pattern];
+    assert_eq!(found(route), []);
+}
+
+#[test]
+fn fd_frames_and_classic_buses() {
+    let rate = |text: &str| Some(text.parse().unwrap());
+    let (classic, fd) = ((rate("500kbit/s"), None), (rate("500kbit/s"), rate("2Mbit/s")));
+    let unknown = (None, None);
+    let found = |route: Route, from, to| {
+        let mut plan = plan(2, vec![route]);
+        for (bus, (bitrate, data_bitrate)) in plan.buses.iter_mut().zip([from, to]) {
+            (bus.bitrate, bus.data_bitrate) = (bitrate, data_bitrate);
+        }
+        hazards(&plan)
+    };
+    let all = || route("r", 0, 1, Filter::ALL);
+    let only = |format| Route { formats: Formats::Only(format), ..all() };
+    let (from, to) = (|| Hazard::FdFromClassicBus { route: INDEX }, || Hazard::FdToClassicBus { route: INDEX });
+    assert_eq!(found(all(), fd, classic), [to()]);
+    assert_eq!(found(only(FrameFormat::Fd), unknown, classic), [to()]);
+    assert_eq!(found(only(FrameFormat::Fd), classic, fd), [from()]);
+    assert_eq!(found(only(FrameFormat::Fd), classic, classic), [from(), to()]);
+    let send_as = |send_as| Route { send_as: Some(send_as), ..all() };
+    assert_eq!(found(send_as(SendAs::Fd { bit_rate_switch: false }), classic, classic), [to()]);
+    for (sound, from, to) in [
+        (all(), fd, fd),
+        (all(), classic, classic),
+        (all(), unknown, classic),
+        (all(), fd, unknown),
+        (only(FrameFormat::Classic), fd, classic),
+        (send_as(SendAs::Classic), fd, classic),
+        // There are neither remote frames nor error message frames of FD.
+        (route("r", 0, 1, Filter { id: 0x4000_0123, mask: 0xC000_07FF }), fd, classic),
+        (route("r", 0, 1, Filter { id: 0, mask: 0x2000_01FF }), fd, classic),
+    ] {
+        assert_eq!(found(sound.clone(), from, to), [], "{sound:?}");
+    }
+    // Only FD frames are that long, though the route does not say so.
+    let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+    pattern.mask[8] = 0xFF;
+    assert_eq!(found(Route { payload: vec![pattern], ..all() }, classic, fd), [from()]);
+}
+
+#[test]
 fn hops_and_time_stamps() {
     let limited = |echo| found(Route { hop_limit: Some(2), echo, ..route("r", 0, 1, Filter::ALL) });
     assert_eq!(limited(Echo::Off), [Hazard::HopLimitIsIdle { route: INDEX }]);
     assert_eq!(limited(Echo::On), [Hazard::NeedsMaxHops { route: INDEX, limit: 2 }]);
     assert_eq!(found(Route { hop_limit: Some(1), ..route("r", 0, 1, Filter::ALL) }), []);
+    // The near end of a vxcan pair has its echo as other interfaces have, and there the hops count.
+    let mut pair = plan(3, vec![Route { hop_limit: Some(2), echo: Echo::On, ..route("r", 0, 1, Filter::ALL) }]);
+    (pair.buses[1].vxcan_peer, pair.buses[2].vxcan_peer) = (Some(BusIndex(2)), Some(BusIndex(1)));
+    assert_eq!(hazards(&pair), [Hazard::NeedsMaxHops { route: INDEX, limit: 2 }]);
     let kept = Route { timestamp: Timestamp::Kept, ..route("r", 0, 1, Filter::ALL) };
     assert_eq!(found(kept), [Hazard::KeepsTimestamp { route: INDEX }]);
 }
