@@ -71,6 +71,15 @@ pub enum Hazard {
         /// Of this route.
         route: RouteIndex,
     },
+    /// Routes from several buses pass on to one bus whatever identifiers they find, and nothing keeps these apart.
+    IdentifiersMeet {
+        /// All routes but the first whose identifiers meet those of an earlier one.
+        routes: Vec<RouteIndex>,
+        /// The route that the first of them meets.
+        first: RouteIndex,
+        /// An identifier.
+        sent: Kind,
+    },
     /// Frames keep the time stamp of their reception, which some qdiscs take for the time to send them.
     KeepsTimestamp {
         /// On this route.
@@ -133,7 +142,7 @@ pub enum Hazard {
         /// The earlier one.
         first: RouteIndex,
     },
-    /// Different messages leave on one bus with one identifier.
+    /// Different messages leave on one bus with one identifier, which the routes name or make.
     SameIdentifier {
         /// By this route.
         route: RouteIndex,

@@ -146,4 +146,8 @@ codes! {
     NEEDS_MAX_HOPS = "N0602";
     /// A file too large to be compared with itself.
     NOT_COMPARED = "N0603";
+    /// Identifiers of several buses that nothing in the file keeps apart.
+    IDENTIFIERS_MEET = "N0604";
+    /// More notes than are listed.
+    TOO_MANY_NOTES = "N0605";
 }

@@ -56,9 +56,10 @@ impl Words<'_> {
                 format!("The hop limit of route {} does nothing", self.route(route)),
             )
             .help(
-                "frames meet another route only through echo on the outgoing bus, and a vxcan pair forgets the hops; \
+                "the hops of a frame count only where it meets another route through echo, and this route has none; \
                  add echo = true, or remove `hop-limit`",
             ),
+            Hazard::IdentifiersMeet { ref routes, first, sent } => self.identifiers_meet(routes, first, sent),
             Hazard::KeepsTimestamp { route } => Diagnostic::note(
                 code::KEEPS_TIMESTAMP,
                 self.places.keep_timestamp(route),
@@ -203,14 +204,29 @@ impl Words<'_> {
     }
 
     fn same_identifier(&self, route: RouteIndex, first: RouteIndex, sent: Kind) -> Diagnostic {
-        let from = |route: RouteIndex| format!("from bus {}", self.bus(self.plan.route(route).from));
         let message = format!("Two messages may leave on bus {} with identifier {sent}", self.to(route));
         Diagnostic::warning(code::SAME_IDENTIFIER, self.places.identifier(route), message)
-            .label(format!("by route {}, {}", self.route(route), from(route)))
-            .also(self.places.identifier(first), format!("by route {}, {}", self.route(first), from(first)))
+            .label(self.route_and_bus(route))
+            .also(self.places.identifier(first), self.route_and_bus(first))
             .help(
                 "who receives them cannot tell them apart; give each identifier one source: narrow `match`, use \
                  `allow` or `deny`, or change the identifier of one",
+            )
+    }
+
+    fn identifiers_meet(&self, routes: &[RouteIndex], first: RouteIndex, sent: Kind) -> Diagnostic {
+        let route = routes.first().copied().unwrap_or(first);
+        let who = match routes.len() {
+            1 => "Two routes".to_owned(),
+            others => format!("{} routes", others + 1),
+        };
+        let message = format!("{who} may send the same identifiers to bus {}, such as {sent}", self.to(route));
+        Diagnostic::note(code::IDENTIFIERS_MEET, self.places.taken(route), message)
+            .label(self.route_and_bus(route))
+            .also(self.places.taken(first), self.route_and_bus(first))
+            .help(
+                "on a CAN bus each identifier has one sender; which ones the other buses carry is not in the file: say so \
+                 with `allow` there, or take them out of a route (`deny`) or change them (`to-id`)",
             )
     }
 
@@ -223,6 +239,10 @@ impl Words<'_> {
 
     fn route(&self, route: RouteIndex) -> String {
         quote(&self.plan.route(route).name)
+    }
+
+    fn route_and_bus(&self, route: RouteIndex) -> String {
+        format!("by route {}, from bus {}", self.route(route), self.bus(self.plan.route(route).from))
     }
 
     fn bus(&self, bus: BusIndex) -> String {

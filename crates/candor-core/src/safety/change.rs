@@ -65,6 +65,12 @@ impl Change {
         if differs & !self.keep == 0 { Some(Cube::new(cube.mask() & self.keep, differs)) } else { None }
     }
 
+    /// Whether all of these keep their identifier and its flags.
+    pub(super) fn keeps_identifiers(self, cube: Cube) -> bool {
+        let of_identifiers = Self { keep: self.keep | FD, flip: self.flip & !FD };
+        of_identifiers.agrees(Self::NONE).is_some_and(|kept| cube.is_within(kept))
+    }
+
     /// The kinds of frames of which both make the same.
     pub(super) const fn agrees(self, other: Self) -> Option<Cube> {
         let (mask, value) = (self.keep ^ other.keep, self.flip ^ other.flip);

@@ -10,6 +10,8 @@ pub(super) const BITS: u64 = FD | 0xFFFF_FFFF;
 pub(super) const EFF: u64 = CAN_EFF_FLAG as u64;
 pub(super) const RTR: u64 = CAN_RTR_FLAG as u64;
 pub(super) const ERR: u64 = CAN_ERR_FLAG as u64;
+/// Identifier bits.
+pub(super) const IDENTIFIER: u64 = CAN_EFF_MASK as u64;
 /// Identifier bits that only 29-bit identifiers have.
 pub(super) const HIGH: u64 = (CAN_EFF_MASK & !CAN_SFF_MASK) as u64;
 

@@ -1,8 +1,9 @@
 //! Two routes and one frame, or one identifier: what reaches a bus twice because there is no first match.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
-use super::cube::Cube;
+use super::cube::{Cube, IDENTIFIER};
 use super::edges::{Edge, Edges};
 use super::effect::Effect;
 use super::index::{Budget, Index};
@@ -18,23 +19,85 @@ const MOST_CUBES: usize = 64;
 struct Piece {
     edge: usize,
     cube: Cube,
+    /// Where the identifiers come from with which it leaves.
+    origin: Origin,
 }
 
-/// For each route the first earlier one that sends the same frames to the same bus, or else the first that sends the
-/// same identifiers there.
+/// Who says which identifiers leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    /// The route makes them.
+    Made,
+    /// The route is for this one, and not for its neighbours.
+    Named,
+    /// Whoever sends on the bus where they come from.
+    PassedOn,
+}
+
+/// For each route the first earlier one that sends the same frames to the same bus, or else one that sends the same
+/// identifiers there: before all one of which the file says so.
 pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
     let mut search = Search { plan, edges, pieces: Vec::new(), taken: HashMap::new(), sent: HashMap::new() };
+    let mut meetings: Vec<Meeting> = Vec::new();
     for range in edges.by_route() {
-        let in_edge = |edge: usize| edges.all()[edge].well_formed().map(move |cube| Piece { edge, cube });
-        let pieces = || range.clone().flat_map(in_edge);
-        let twice = pieces().find_map(|piece| search.twice(piece, budget));
-        let hazard = twice.or_else(|| pieces().find_map(|piece| search.same_identifier(piece, budget)));
-        hazards.extend(hazard);
-        pieces().for_each(|piece| search.insert(piece, budget));
+        let pieces = pieces(edges, range);
+        if let Some(hazard) = pieces.iter().find_map(|piece| search.twice(*piece, budget)) {
+            hazards.push(hazard);
+        } else if let Some(meeting) = search.meeting(&pieces, budget) {
+            meetings.push(meeting);
+        }
+        pieces.into_iter().for_each(|piece| search.insert(piece, budget));
         if budget.is_spent() {
-            return;
+            break;
         }
     }
+    report(plan, meetings, hazards);
+}
+
+/// The pieces of a route. An identifier is named if those next to it are not taken as well: then it is part of a range.
+fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
+    let in_edge = |edge: usize| edges.all()[edge].well_formed().map(move |cube| (edge, cube));
+    let pieces: Vec<_> = range.flat_map(in_edge).collect();
+    let ends = |cube: Cube| {
+        let free = IDENTIFIER & !cube.mask();
+        (free & (free + 1) == 0).then(|| (cube.lowest(), cube.lowest() | free))
+    };
+    let (first, last): (HashSet<_>, HashSet<_>) = pieces.iter().filter_map(|(_, cube)| ends(*cube)).unzip();
+    let is_alone = |cube: Cube| {
+        let id = cube.lowest();
+        cube.mask() & IDENTIFIER == IDENTIFIER && !first.contains(&(id + 1)) && !last.contains(&id.wrapping_sub(1))
+    };
+    let origin = |edge: usize, cube| match edges.all()[edge].change.keeps_identifiers(cube) {
+        false => Origin::Made,
+        true if is_alone(cube) => Origin::Named,
+        true => Origin::PassedOn,
+    };
+    pieces.into_iter().map(|(edge, cube)| Piece { edge, cube, origin: origin(edge, cube) }).collect()
+}
+
+/// Two routes that may send one identifier to one bus.
+#[derive(Clone, Copy, Debug)]
+struct Meeting {
+    route: RouteIndex,
+    first: RouteIndex,
+    sent: Kind,
+    /// Whether the file says of both messages that this is their identifier.
+    is_meant: bool,
+}
+
+/// What is meant is a hazard of its own; what is only not kept apart is one for each bus.
+fn report(plan: &Plan, meetings: Vec<Meeting>, hazards: &mut Vec<Hazard>) {
+    let mut by_bus: BTreeMap<BusIndex, (Meeting, Vec<RouteIndex>)> = BTreeMap::new();
+    for meeting in meetings {
+        let Meeting { route, first, sent, is_meant } = meeting;
+        if is_meant {
+            hazards.push(Hazard::SameIdentifier { route, first, sent });
+        } else {
+            by_bus.entry(plan.route(route).to).or_insert_with(|| (meeting, Vec::new())).1.push(route);
+        }
+    }
+    let meet = |(Meeting { first, sent, .. }, routes)| Hazard::IdentifiersMeet { routes, first, sent };
+    hazards.extend(by_bus.into_values().map(meet));
 }
 
 #[derive(Debug)]
@@ -81,8 +144,15 @@ impl Search<'_> {
         Some(Hazard::SentTwice { route, first, share, example })
     }
 
-    /// An earlier route that makes the same identifier, on the same bus, of other frames.
-    fn same_identifier(&mut self, piece: Piece, budget: &mut Budget) -> Option<Hazard> {
+    /// An earlier route that sends one of the same identifiers to the same bus, but other frames.
+    fn meeting(&mut self, pieces: &[Piece], budget: &mut Budget) -> Option<Meeting> {
+        let mut first = None;
+        let meant = pieces.iter().find_map(|piece| self.meeting_of(*piece, &mut first, budget));
+        meant.or(first)
+    }
+
+    /// One that is meant, if there is one; `first` is then the first of all.
+    fn meeting_of(&mut self, piece: Piece, first: &mut Option<Meeting>, budget: &mut Budget) -> Option<Meeting> {
         let edge = &self.edges.all()[piece.edge];
         let index = self.sent.get_mut(&edge.to)?;
         let (edges, pieces) = (self.edges, &self.pieces);
@@ -97,9 +167,15 @@ impl Search<'_> {
                 let agreed = edge.change.agrees(other.change)?;
                 Some(here == there && here.is_within(agreed))
             };
-            // From one bus, the same frames on two routes are parts of one message, told apart by their payload.
-            let is_same = edge.from == other.from && is_one_message() == Some(true);
-            (!is_same).then(|| Hazard::SameIdentifier { route: edge.route, first: other.route, sent: Kind::of(sent) })
+            let is_made = piece.origin == Origin::Made || other_piece.origin == Origin::Made;
+            // From one bus, the same frames on two routes are parts of one message, told apart by their payload or format.
+            if edge.from == other.from && (!is_made || is_one_message() == Some(true)) {
+                return None;
+            }
+            let is_meant = is_made || (piece.origin, other_piece.origin) == (Origin::Named, Origin::Named);
+            let meeting = Meeting { route: edge.route, first: other.route, sent: Kind::of(sent), is_meant };
+            first.get_or_insert(meeting);
+            is_meant.then_some(meeting)
         })
     }
 }

@@ -57,11 +57,12 @@ fn twice(hazards: &[Hazard]) -> HashSet<RouteIndex> {
 }
 
 fn same(hazards: &[Hazard]) -> HashSet<RouteIndex> {
-    let later = |hazard: &Hazard| match *hazard {
-        Hazard::SameIdentifier { route, .. } => Some(route),
-        _ => None,
+    let later = |hazard: &Hazard| match hazard {
+        Hazard::SameIdentifier { route, .. } => vec![*route],
+        Hazard::IdentifiersMeet { routes, .. } => routes.clone(),
+        _ => Vec::new(),
     };
-    hazards.iter().filter_map(later).collect()
+    hazards.iter().flat_map(later).collect()
 }
 
 proptest! {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::filter::Filter;
 use crate::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
-use crate::plan::{Formats, IdChange, Selection};
+use crate::plan::{Formats, IdChange, Selection, SendAs};
 use crate::safety::edges::tests::{plan, route};
 use crate::safety::hazards;
 
@@ -76,6 +76,8 @@ fn two_forms_of_one_frame() {
 fn one_identifier_of_two_messages() {
     let from = |bus, id| with_id(route("r", bus, 2, exact(id)), 0x456);
     let same = [Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x456) }];
+    let passed_on = |bus| route("r", bus, 2, exact(0x456));
+    assert_eq!(found(passed_on(0), passed_on(1)), same, "each is for this identifier");
     assert_eq!(found(from(0, 0x100), from(1, 0x100)), same);
     assert_eq!(found(from(0, 0x100), from(0, 0x101)), same);
     assert_eq!(found(from(0, 0x100), route("r", 1, 2, Filter::ALL)), same);
@@ -84,6 +86,35 @@ fn one_identifier_of_two_messages() {
     let ids = [0x100, 0x101].map(|id| Selection { filter: exact(id), id: Some(IdChange::Set(0x456)) });
     let collapsing = Route { selections: ids.to_vec(), ..route("r", 0, 2, Filter::ALL) };
     assert_eq!(hazards(&plan(3, vec![collapsing])), []);
+}
+
+#[test]
+fn identifiers_that_nothing_keeps_apart_are_told_once_for_each_bus() {
+    let meet = |routes: &[usize], first, id| Hazard::IdentifiersMeet {
+        routes: routes.iter().map(|&route| RouteIndex(route)).collect(),
+        first: RouteIndex(first),
+        sent: kind(id),
+    };
+    let all = |from, to| route("r", from, to, Filter::ALL);
+    // Every bus to every other one: that is how gateways begin.
+    let pairs = (0..4).flat_map(|from| (0..4).filter(move |&to| to != from).map(move |to| (from, to)));
+    let hub = plan(4, pairs.map(|(from, to)| all(from, to)).collect());
+    let expected = [meet(&[6, 9], 3, 0), meet(&[7, 10], 0, 0), meet(&[4, 11], 1, 0), meet(&[5, 8], 2, 0)];
+    assert_eq!(hazards(&hub), expected);
+    // One of several is no more than a guess, from whichever side it is looked at.
+    assert_eq!(found(all(0, 2), route("r", 1, 2, exact(0x456))), [meet(&[1], 0, 0x456)]);
+    let ranges = [Filter { id: 0x7E0, mask: 0xC000_07F0 }, Filter { id: 0x7E8, mask: 0xC000_07F8 }];
+    assert_eq!(found(route("r", 0, 2, ranges[0]), route("r", 1, 2, ranges[1])), [meet(&[1], 0, 0x7E8)]);
+    // 100 to 102 is a range, though a filter of it is for 102 alone; 200 stands for itself.
+    let selections = |filters: &[Filter]| filters.iter().map(|&filter| Selection { filter, id: None }).collect();
+    let range = [Filter { id: 0x100, mask: 0xC000_07FE }, exact(0x102)];
+    let list = |from, more: &[Filter]| Route { selections: selections(&[&range, more].concat()), ..all(from, 2) };
+    assert_eq!(found(list(0, &[]), list(1, &[])), [meet(&[1], 0, 0x100)]);
+    let same = [Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x200) }];
+    assert_eq!(found(list(0, &[exact(0x200)]), list(1, &[exact(0x200)])), same, "the worse of the two");
+    // What FD and classic frames of one bus have in common has one sender there already.
+    let only = |format, send_as| Route { formats: Formats::Only(format), send_as, ..all(0, 2) };
+    assert_eq!(found(only(FrameFormat::Classic, None), only(FrameFormat::Fd, Some(SendAs::Classic))), []);
 }
 
 #[test]
