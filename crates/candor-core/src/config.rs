@@ -32,6 +32,8 @@ pub struct Loaded {
     pub plan: Plan,
     /// What may not be meant as written, in the order of the file: warnings and notes.
     pub warnings: Vec<Diagnostic>,
+    /// How many of which code are not among them, because there are so many.
+    pub left_out: Vec<(&'static str, usize)>,
 }
 
 /// Reads a gateway from the bytes of a file.
@@ -56,7 +58,10 @@ pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diag
         Some(plan)
     });
     match plan {
-        Some(plan) if !findings.has_errors() => Ok(Loaded { plan, warnings: findings.into_sorted() }),
+        Some(plan) if !findings.has_errors() => {
+            let (warnings, left_out) = findings.into_listed();
+            Ok(Loaded { plan, warnings, left_out })
+        }
         _ => Err(findings.into_sorted()),
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::config::{self, Loaded, MAX_FILE_BYTES, code};
+use candor_core::config::{self, Loaded, MAX_FILE_BYTES};
 use candor_core::plan::Engine;
 use serde_json::json;
 
@@ -146,15 +146,14 @@ pub(crate) fn identity(path: &Path) -> String {
 
 /// How many of what: `5 errors, 1 warning`. That there are more is a line, but no finding of its own.
 pub(crate) fn tally(findings: &[Diagnostic]) -> String {
-    let is_more = |finding: &Diagnostic| [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&finding.code);
-    let listed = || findings.iter().filter(|finding| !is_more(finding));
+    let listed = || findings.iter().filter(|finding| !render::is_more(finding));
     let count = |severity| listed().filter(|finding| finding.severity == severity).count();
     let nouns = [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")];
     let counts = nouns.map(|(severity, noun)| (count(severity), noun));
     let counted: Vec<_> =
         counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| plural(count, noun)).collect();
     let counted = counted.join(", ");
-    if findings.iter().any(is_more) { format!("{counted} and more") } else { counted }
+    if findings.iter().any(render::is_more) { format!("{counted} and more") } else { counted }
 }
 
 /// `1 route`, `2 routes`, `2 buses`.

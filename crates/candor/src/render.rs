@@ -4,7 +4,7 @@ mod diagnostics;
 pub(crate) mod job;
 pub(crate) mod time;
 
-pub(crate) use diagnostics::{Source, json, text};
+pub(crate) use diagnostics::{Source, digest, is_more, json, text};
 
 use std::io::{self, IsTerminal, Write};
 

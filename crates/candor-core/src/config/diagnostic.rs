@@ -104,8 +104,8 @@ impl Position {
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     list: Vec<Diagnostic>,
-    /// How many of each severity are in the list.
-    kept: BTreeMap<Severity, usize>,
+    /// How many there were of each code, also of those that are not in the list.
+    counts: BTreeMap<(Severity, &'static str), usize>,
     /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
     pub(crate) torn: bool,
     /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
@@ -115,15 +115,15 @@ pub(crate) struct Findings {
 /// More findings than this are not listed: after so many the file is something else than a gateway.
 pub(crate) const MAX_FINDINGS: usize = 100;
 
-/// Findings of one severity to keep before sorting. More than are listed, because the walk is not in the order of the
-/// file; each severity by itself, because no number of warnings may hide an error.
+/// Findings of one code to keep before sorting. More than are listed, because the walk is not in the order of the file;
+/// each code by itself, because no number of findings may hide one of another kind.
 const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
     pub(crate) fn report(&mut self, diagnostic: Diagnostic) {
-        let kept = self.kept.entry(diagnostic.severity).or_default();
-        if *kept < MAX_KEPT {
-            *kept += 1;
+        let count = self.counts.entry((diagnostic.severity, diagnostic.code)).or_default();
+        *count += 1;
+        if *count <= MAX_KEPT {
             self.list.push(diagnostic);
         }
     }
@@ -135,7 +135,8 @@ impl Findings {
 
     /// Whether no more errors are kept, so that no effort should go into finding them.
     pub(crate) fn is_full(&self) -> bool {
-        self.kept.get(&Severity::Error).is_some_and(|&kept| kept >= MAX_KEPT)
+        let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
+        errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -149,7 +150,12 @@ impl Findings {
     }
 
     /// The findings in the order of the file.
-    pub(crate) fn into_sorted(mut self) -> Vec<Diagnostic> {
+    pub(crate) fn into_sorted(self) -> Vec<Diagnostic> {
+        self.into_listed().0
+    }
+
+    /// The findings in the order of the file, and how many of which code are not listed.
+    pub(crate) fn into_listed(mut self) -> (Vec<Diagnostic>, Vec<(&'static str, usize)>) {
         let is_syntax = |code| [super::code::SYNTAX, super::code::DUPLICATE_KEY].contains(&code);
         let touches = |one: &Span, other: &Span| one.start <= other.end && other.start <= one.end;
         self.list.retain(|finding| {
@@ -157,28 +163,70 @@ impl Findings {
         });
         self.list
             .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
-        if self.list.len() > MAX_FINDINGS {
-            let has_errors = self.has_errors();
-            self.list.retain(|finding| !has_errors || finding.severity == Severity::Error);
-            // Notes fill what the warnings leave.
-            let worse = self.list.iter().filter(|finding| finding.severity != Severity::Note).count();
-            let mut notes = 0;
-            self.list.retain(|finding| {
-                notes += usize::from(finding.severity == Severity::Note);
-                finding.severity != Severity::Note || worse + notes <= MAX_FINDINGS
-            });
+        let left_out = if self.list.len() > MAX_FINDINGS { self.shorten() } else { Vec::new() };
+        (self.list, left_out)
+    }
+
+    /// Leaves what can be looked at. Errors: the first ones in the file, because the later ones may follow from them.
+    /// Otherwise some of each code, so that nobody who asks for a code is told that there is none.
+    fn shorten(&mut self) -> Vec<(&'static str, usize)> {
+        let has_errors = self.has_errors();
+        if has_errors {
+            self.list.retain(|finding| finding.severity == Severity::Error);
             self.list.truncate(MAX_FINDINGS);
-            let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
-            self.list.push(if has_errors {
-                Diagnostic::error(super::code::TOO_MANY, span, "There are more findings, which are not listed")
-            } else {
-                Diagnostic::warning(
-                    super::code::TOO_MANY_WARNINGS,
-                    span,
-                    "There are more warnings, which are not listed",
-                )
+        } else {
+            let mut listed = self.shares();
+            self.list.retain(|finding| {
+                let left = listed.entry((finding.severity, finding.code)).or_default();
+                let is_listed = *left > 0;
+                *left = left.saturating_sub(1);
+                is_listed
             });
         }
-        self.list
+        let more = self.counts.iter().filter_map(|(&(severity, code), &count)| {
+            let listed = self.list.iter().filter(|finding| finding.code == code).count();
+            (count > listed).then_some((severity, code, count - listed))
+        });
+        let more: Vec<_> = more.collect();
+        let worst_left_out = more.iter().map(|&(severity, ..)| severity).min().unwrap_or(Severity::Note);
+        let worst = if has_errors { Severity::Error } else { worst_left_out };
+        let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
+        let counts: Vec<_> = more.iter().map(|(_, code, count)| format!("{count} of {code}")).collect();
+        let counts = format!("not listed: {}", counts.join(", "));
+        self.list.push(match worst {
+            Severity::Error => {
+                Diagnostic::error(super::code::TOO_MANY, span, "There are more findings, which are not listed")
+            }
+            Severity::Warning => {
+                let message = "There are more warnings, which are not listed";
+                Diagnostic::warning(super::code::TOO_MANY_WARNINGS, span, message).help(counts)
+            }
+            Severity::Note => {
+                let message = "There are more notes, which are not listed";
+                Diagnostic::note(super::code::TOO_MANY_NOTES, span, message).help(counts)
+            }
+        });
+        more.into_iter().map(|(_, code, count)| (code, count)).collect()
+    }
+
+    /// How many of each code are listed: one of each, then of the warnings in turn, then of the notes.
+    fn shares(&self) -> BTreeMap<(Severity, &'static str), usize> {
+        let kept = |key: &(Severity, &'static str)| self.counts.get(key).map_or(0, |&count| count.min(MAX_KEPT));
+        let mut shares: BTreeMap<_, _> = self.counts.keys().map(|key| (*key, kept(key).min(1))).collect();
+        let mut left = MAX_FINDINGS.saturating_sub(shares.values().sum());
+        for severity in [Severity::Warning, Severity::Note] {
+            while left > 0 {
+                let before = left;
+                for (key, share) in shares.iter_mut().filter(|(key, _)| key.0 == severity) {
+                    let more = usize::from(left > 0 && *share < kept(key));
+                    *share += more;
+                    left -= more;
+                }
+                if left == before {
+                    break;
+                }
+            }
+        }
+        shares
     }
 }

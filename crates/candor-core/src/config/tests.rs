@@ -257,6 +257,34 @@ fn warnings_never_push_errors_out_of_the_list() {
 }
 
 #[test]
+fn no_number_of_findings_hides_another_kind() {
+    let route = |name: &str, more: &str| format!("[[route]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{more}");
+    let loose: String = (0..2000).map(|at| route(&format!("r{at}"), "match = \"123:7FF\"\n")).collect();
+    let last = route("last", "match = \"456\"\nframes = \"classic\"\nhop-limit = 2\nkeep-timestamp = true\n");
+    let warnings = load(format!("{BUSES}{loose}{last}").as_bytes()).unwrap().warnings;
+    let count = |code| warnings.iter().filter(|finding| finding.code == code).count();
+    assert_eq!(warnings.len(), diagnostic::MAX_FINDINGS + 1);
+    assert_eq!([count(code::HOP_LIMIT_IS_IDLE), count(code::KEEPS_TIMESTAMP)], [1, 1]);
+    assert!(count(code::LOOSE_FILTER).abs_diff(count(code::SAME_ROUTE)) <= 1);
+    let more = warnings.last().unwrap();
+    let left_out = format!("not listed: {} of W0501, {} of W0503", 2000 - count("W0501"), 1999 - count("W0503"));
+    assert_eq!((more.code, more.help.as_deref()), (code::TOO_MANY_WARNINGS, Some(&*left_out)));
+}
+
+#[test]
+fn notes_that_are_not_listed_are_no_warning() {
+    let route = |at| {
+        let more = format!("match = \"{at:08X}\"\nframes = \"classic\"\nkeep-timestamp = true\n");
+        format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\n{more}")
+    };
+    let notes: String = (0..300).map(route).collect();
+    let findings = load(format!("{BUSES}{notes}").as_bytes()).unwrap().warnings;
+    assert_eq!(findings.len(), diagnostic::MAX_FINDINGS + 1);
+    assert!(findings.iter().all(|finding| finding.severity == Severity::Note));
+    assert_eq!(findings.last().unwrap().code, code::TOO_MANY_NOTES);
+}
+
+#[test]
 fn what_is_no_text_says_where() {
     let findings = load(b"engine = \"kernel\"\nname = \"\xff\"\n").unwrap_err();
     assert_eq!((findings[0].code, findings[0].primary.span.clone()), (code::NOT_UTF8, 26..27));

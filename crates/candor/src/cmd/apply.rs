@@ -13,7 +13,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
-    render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
+    render::err(&render::digest(&file.source, &loaded.warnings, render::wants_colour()));
     let mut notices = Vec::new();
     let applied = {
         // Ctrl-C waits until the kernel is one thing or the other.

@@ -32,7 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // What notes warn of is known now, and said by the gateway itself.
     let is_warning = |finding: &&Diagnostic| finding.severity < Severity::Note;
     let warnings: Vec<_> = loaded.warnings.iter().filter(is_warning).cloned().collect();
-    render::err(&render::text(&file.source, &warnings, render::wants_colour()));
+    render::err(&render::digest(&file.source, &warnings, render::wants_colour()));
     let plan = match args.engine {
         Some(engine) => loaded.plan.clone().with_engine(engine.into()),
         None => loaded.plan.clone(),

@@ -1,10 +1,15 @@
 //! Findings in a gateway file: underlined source lines for people, JSON for programs.
 
+use std::collections::BTreeMap;
+
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use candor_core::config::code;
 use candor_core::config::diagnostic::{Diagnostic, Label, Position, Severity, Span};
 use candor_core::import;
 use serde_json::{Value, json};
+
+/// So many findings of one code show what it is about.
+const MOST_OF_A_CODE: usize = 3;
 
 /// A gateway file as it is shown: its name, and its text with the same offsets as its bytes.
 #[derive(Debug)]
@@ -42,6 +47,37 @@ impl Source {
 pub(crate) fn text(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     findings.iter().map(|finding| format!("{}\n\n", renderer.render(&[group(source, finding)]))).collect()
+}
+
+/// The findings for a terminal where something else is the matter: the first of each code, and how many there are more.
+pub(crate) fn digest(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shown = Vec::new();
+    for finding in findings.iter().filter(|finding| !is_more(finding)) {
+        let count = seen.entry(finding.code).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_CODE {
+            shown.push(finding.clone());
+        }
+    }
+    let left_out = seen.iter().filter_map(|(code, count)| Some((code, count.checked_sub(MOST_OF_A_CODE)?)));
+    let left_out: Vec<_> =
+        left_out.filter(|(_, count)| *count > 0).map(|(code, count)| format!("{count} of {code}")).collect();
+    let mut digest = text(source, &shown, colour);
+    if !left_out.is_empty() {
+        let and_more = if findings.iter().any(is_more) { " and more" } else { "" };
+        let name = source.name();
+        digest.push_str(&format!(
+            "{name}: not shown here: {}{and_more}; candor check lists them\n\n",
+            left_out.join(", ")
+        ));
+    }
+    digest
+}
+
+/// Whether this is the line that there are more findings.
+pub(crate) fn is_more(finding: &Diagnostic) -> bool {
+    [code::TOO_MANY, code::TOO_MANY_NOTES, code::TOO_MANY_WARNINGS].contains(&finding.code)
 }
 
 /// The findings for programs. Lines and columns count from 1, spans are bytes of the file.
@@ -104,13 +140,11 @@ fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
         code::NO_BUS,
         code::NO_ROUTE,
         code::NOT_COMPARED,
-        code::TOO_MANY,
-        code::TOO_MANY_WARNINGS,
         import::code::NOTHING,
         import::code::READING,
         import::code::TOO_LARGE,
     ];
-    codes.contains(&finding.code)
+    is_more(finding) || codes.contains(&finding.code)
 }
 
 fn json_finding(source: &Source, finding: &Diagnostic) -> Value {
@@ -137,4 +171,29 @@ fn json_place(source: &Source, label: &Label) -> Value {
         "span": { "start_byte": label.span.start, "end_byte": label.span.end },
         "label": text,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::config;
+
+    use super::*;
+
+    #[test]
+    fn a_digest_has_some_of_each_code_and_says_how_many_there_are_more() {
+        let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+        let shown = |routes| {
+            let routes: String = (0..routes).map(route).collect();
+            let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
+            let warnings = config::load(text.as_bytes()).unwrap().warnings;
+            digest(&Source::new("file".into(), text.as_bytes()), &warnings, false)
+        };
+        let count = |digest: &str| ["W0501]", "W0503]", "W0506]"].map(|code| digest.matches(code).count());
+        assert_eq!(count(&shown(3)), [3, 2, 0]);
+        assert!(!shown(3).contains("not shown"));
+        assert_eq!(count(&shown(10)), [3, 3, 0]);
+        assert!(shown(10).ends_with("file: not shown here: 7 of W0501, 6 of W0503; candor check lists them\n\n"));
+        assert_eq!(count(&shown(200)), [3, 3, 0]);
+        assert!(shown(200).contains("47 of W0501, 47 of W0503 and more; candor check lists them"), "{}", shown(200));
+    }
 }

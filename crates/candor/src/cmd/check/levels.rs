@@ -6,6 +6,8 @@ use candor_core::config::code;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::import;
 
+use crate::render;
+
 /// A code of a finding of `candor check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownCode(&'static str);
@@ -35,11 +37,14 @@ pub(super) struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// Leaves out what is allowed. What is denied becomes an error, so that it is seen which.
-    pub(super) fn apply(&self, findings: &mut Vec<Diagnostic>) {
+    /// Leaves out what is allowed. What is denied becomes an error, so that it is seen which. So many of these codes are not
+    /// listed: the line that says so stays as long as one of them is not allowed.
+    pub(super) fn apply(&self, findings: &mut Vec<Diagnostic>, left_out: &[(&str, usize)]) {
+        let is_allowed = |code| self.allowed.iter().any(|allowed| allowed.0.0 == code);
+        let all_left_out_is_allowed = !left_out.is_empty() && left_out.iter().all(|&(code, _)| is_allowed(code));
         findings.retain(|finding| {
-            let is_allowed = self.allowed.iter().any(|allowed| allowed.0.0 == finding.code);
-            finding.severity == Severity::Error || !is_allowed
+            let is_left_out = is_allowed(finding.code) || render::is_more(finding) && all_left_out_is_allowed;
+            finding.severity == Severity::Error || !is_left_out
         });
         for finding in findings.iter_mut().filter(|finding| self.denies(finding)) {
             finding.severity = Severity::Error;
@@ -109,7 +114,27 @@ impl FromStr for Denied {
 
 #[cfg(test)]
 mod tests {
+    use candor_core::config;
+
     use super::*;
+
+    #[test]
+    fn what_is_not_listed_counts_unless_it_is_allowed() {
+        let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+        let routes: String = (0..200).map(route).collect();
+        let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
+        let loaded = config::load(text.as_bytes()).unwrap();
+        let count = |allowed: &[&str]| {
+            let allowed: Vec<_> = allowed.iter().map(|code| code.parse().unwrap()).collect();
+            let (levels, mut findings) =
+                (Levels { allowed: &allowed, denied: &[Denied::Warnings] }, loaded.warnings.clone());
+            levels.apply(&mut findings, &loaded.left_out);
+            levels.count_denied(&findings)
+        };
+        assert_eq!(count(&[]), 101);
+        assert_eq!(count(&["W0501"]), 51, "the others, and that there are more of them");
+        assert_eq!(count(&["W0501", "W0503"]), 0);
+    }
 
     #[test]
     fn only_codes_that_exist_are_taken() {
