@@ -16,6 +16,8 @@ mod check;
 mod hazards;
 mod parse;
 
+pub use check::{ListKind, ListOf, Lists, Withheld};
+
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::plan::{Engine, Plan};
 
@@ -64,6 +66,17 @@ pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diag
         }
         _ => Err(findings.into_sorted()),
     }
+}
+
+/// Which lists of a file keep frames from its routes: what a [`Plan`] does not tell, because it has what is left.
+///
+/// `None` if the file is no gateway for this engine, as in [`load_for`].
+#[must_use]
+pub fn lists_for(bytes: &[u8], engine: Option<Engine>) -> Option<Lists> {
+    let mut findings = Findings::default();
+    let spec = parse::spec(parse::limits::text(bytes).ok()?, &mut findings)?;
+    let plan = check::plan(&spec, engine, &mut findings)?;
+    Some(Lists::of(&spec, &plan))
 }
 
 #[cfg(test)]

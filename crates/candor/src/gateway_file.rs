@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::Path;
 
 use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::config::{self, Loaded, MAX_FILE_BYTES};
+use candor_core::config::{self, Lists, Loaded, MAX_FILE_BYTES};
 use candor_core::plan::Engine;
 use serde_json::json;
 
@@ -100,6 +100,11 @@ impl GatewayFile {
             }
         }
         Ok(None)
+    }
+
+    /// Which lists keep frames from its routes; for the engine that the file was read for. `None` if it is no gateway.
+    pub(crate) fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
+        config::lists_for(self.source.text().as_bytes(), engine)
     }
 
     /// The gateway; if there is none, every finding has been written to standard error.

@@ -14,6 +14,9 @@ mod route;
 mod selection;
 mod uid;
 mod warnings;
+mod withheld;
+
+pub use withheld::{ListKind, ListOf, Lists, Withheld};
 
 pub(super) use buses::MAX_INTERFACE_BYTES;
 

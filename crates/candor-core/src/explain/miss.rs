@@ -87,6 +87,14 @@ pub enum Reason {
     },
 }
 
+impl Reason {
+    /// Whether it is the filter that does not take the identifier, its format or its kind.
+    #[must_use]
+    pub const fn is_of_identifiers(&self) -> bool {
+        matches!(self, Self::HeldBack { .. } | Self::IdFormat { .. } | Self::Identifier { .. } | Self::Remote { .. })
+    }
+}
+
 impl Miss {
     /// Everything that stands against a job; `None` if it takes the frame.
     #[must_use]

@@ -22,8 +22,11 @@ use crate::render;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
-    let file = GatewayFile::read(&args.file)?;
+    // As `candor run` does it: what the engine of the file cannot do says nothing about the one that is asked for.
+    let engine = args.engine.map(|_other| Engine::Auto);
+    let file = GatewayFile::read_for(&args.file, engine)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
+    let lists = file.lists(engine);
     let plan = match args.engine {
         Some(engine) => loaded.plan.clone().with_engine(engine.into()),
         None => loaded.plan.clone(),
@@ -42,7 +45,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
             job.hop_limit.get_or_insert(1);
         }
     }
-    let view = View { plan: &plan, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
+    let view =
+        View { plan: &plan, lists: &lists, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
     let text = if args.json {
         format!("{:#}\n", json::frames(&view, file.source.name(), &args.frame, &notes))
     } else {

@@ -32,6 +32,11 @@ impl Source {
         &self.name
     }
 
+    /// All of it; of a valid file, its bytes.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The line and column of a byte.
     pub(crate) fn position(&self, offset: usize) -> Position {
         Position::of(&self.text, offset)

@@ -173,7 +173,7 @@ fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Find
 }
 
 /// The routes of a plan as they are written: one that goes both ways is there twice.
-fn specs_of_routes(spec: &Spec) -> Vec<&RouteSpec> {
+pub(super) fn specs_of_routes(spec: &Spec) -> Vec<&RouteSpec> {
     let goes_back = |route: &RouteSpec| route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
     spec.routes.iter().flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(goes_back(route)))).collect()
 }

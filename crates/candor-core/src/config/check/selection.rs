@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use crate::config::check::identifiers::Identifiers;
 use crate::config::check::remap::{self, Target};
+use crate::config::check::withheld::ListKind;
 use crate::config::check::{Checks, JobsLeft, MAX_JOBS, conflict, number, warnings};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
@@ -14,7 +15,7 @@ use crate::ids::{IdRange, IdSet};
 use crate::plan::{BusIndex, Selection};
 
 /// What `allow` and `deny` of a bus or a route leave.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Limits {
     allow: Option<Rc<IdSet>>,
     deny: Option<Rc<IdSet>>,
@@ -39,8 +40,15 @@ impl Limits {
 
     /// Whether they leave a frame that the route takes.
     fn leave(&self, id: RawId) -> bool {
-        self.allow.as_ref().is_none_or(|allow| allow.contains(id))
-            && !self.deny.as_ref().is_some_and(|deny| deny.contains(id))
+        self.against(id).is_empty()
+    }
+
+    /// Those of the two that do not leave it.
+    pub(super) fn against(&self, id: RawId) -> Vec<ListKind> {
+        let is_not_allowed = self.allow.as_ref().is_some_and(|allow| !allow.contains(id));
+        let is_denied = self.deny.as_ref().is_some_and(|deny| deny.contains(id));
+        let against = [(ListKind::Allow, is_not_allowed), (ListKind::Deny, is_denied)];
+        against.into_iter().filter(|(_, is_against)| *is_against).map(|(list, _)| list).collect()
     }
 
     const fn is_none(&self) -> bool {
@@ -49,6 +57,7 @@ impl Limits {
 }
 
 /// What `match` or `errors` say, before anything is taken away.
+#[derive(Debug)]
 pub(super) enum Taken {
     /// One filter, to be used as it is written.
     Filter(Filter),
@@ -67,6 +76,7 @@ impl Taken {
 }
 
 /// What a route takes, and what of it is left.
+#[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) taken: Taken,
     limits: Limits,
@@ -139,6 +149,19 @@ impl Wanted {
             return None;
         }
         Some(left)
+    }
+
+    /// Whether it takes a frame, if nothing takes it away.
+    pub(super) fn takes(&self, id: RawId) -> bool {
+        match &self.taken {
+            Taken::Filter(filter) => filter.normalise().matches(id) && !self.is_errors(),
+            Taken::Set(set) => set.contains(id),
+        }
+    }
+
+    /// Its own lists, without those of the bus.
+    pub(super) const fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     pub(super) fn is_errors(&self) -> bool {

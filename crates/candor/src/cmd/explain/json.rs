@@ -35,7 +35,7 @@ fn one(view: &View<'_>, received: &Frame) -> Value {
         "rules": explanation.visits.iter().map(|visit| rule(view, visit)).collect::<Vec<_>>(),
         "is_complete": !explanation.is_cut,
         "counters": counters(view, &explanation),
-        "not_taken": view.not_taken(&explanation).iter().map(|missed| not_taken(view, missed)).collect::<Vec<_>>(),
+        "not_taken": view.not_taken(received, &explanation).iter().map(|missed| not_taken(view, missed)).collect::<Vec<_>>(),
         "taken_from_other_buses": elsewhere.collect::<Vec<_>>(),
     })
 }
@@ -160,7 +160,11 @@ fn counters(view: &View<'_>, explanation: &Explanation) -> Value {
 fn not_taken(view: &View<'_>, missed: &NotTaken<'_>) -> Value {
     let job = view.job(missed.nearest.job);
     let filters = view.plan.route(missed.route).selections.len();
-    let reasons = missed.nearest.reasons.iter().map(
+    let withheld = missed.withheld.iter().map(|&withheld| {
+        let from = &view.bus(view.on).name;
+        json!({ "code": words::withheld_code(withheld), "text": words::withheld(withheld, from) })
+    });
+    let reasons = missed.reasons.iter().map(
         |reason| json!({ "code": words::reason_code(reason), "text": words::reason(reason, job.filter, filters) }),
     );
     json!({
@@ -168,6 +172,6 @@ fn not_taken(view: &View<'_>, missed: &NotTaken<'_>) -> Value {
         "filter": job.filter.to_string(),
         "format": format(job.format),
         "further_jobs": missed.jobs - 1,
-        "reasons": reasons.collect::<Vec<_>>(),
+        "reasons": withheld.chain(reasons).collect::<Vec<_>>(),
     })
 }

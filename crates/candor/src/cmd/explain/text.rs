@@ -58,7 +58,7 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
             "An interface that takes no CAN FD frames (MTU 16) would drop them; --live looks at those of this machine.",
         );
     }
-    not_taken(text, view, &explanation, all);
+    not_taken(text, view, frame, &explanation, all);
 }
 
 /// One rule that takes the frame.
@@ -183,8 +183,8 @@ fn counters(view: &View<'_>, explanation: &Explanation) -> String {
 }
 
 /// The routes that leave the frame alone: all of them, or the nearest if nothing else is to be told.
-fn not_taken(text: &mut String, view: &View<'_>, explanation: &Explanation, all: bool) {
-    let missed = view.not_taken(explanation);
+fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Explanation, all: bool) {
+    let missed = view.not_taken(frame, explanation);
     let bus = &view.bus(view.on).name;
     let nothing = explanation.visits.is_empty();
     let shown = match (all, nothing) {
@@ -229,12 +229,13 @@ fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize)
         line(text, 2, &format!("{name:<width$}   {word} {takes}{carrying}"));
     }
     // The bits of an identifier of the other format say little.
-    let reasons = &missed.nearest.reasons;
-    let other_format = reasons.iter().any(|reason| matches!(reason, Reason::IdFormat { .. }));
-    let told = reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
-    for (position, reason) in told.enumerate() {
+    let other_format = missed.reasons.iter().any(|reason| matches!(reason, Reason::IdFormat { .. }));
+    let told = missed.reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
+    let withheld = missed.withheld.iter().map(|&withheld| words::withheld(withheld, &view.bus(view.on).name));
+    let told = told.map(|reason| words::reason(reason, filter, route.selections.len()));
+    for (position, reason) in withheld.chain(told).enumerate() {
         let word = if position == 0 { "but" } else { "and" };
-        line(text, 2, &format!("{:<width$}   {word} {}", "", words::reason(reason, filter, route.selections.len())));
+        line(text, 2, &format!("{:<width$}   {word} {reason}", ""));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A gateway as it is explained, and what is the same for people and programs.
 
-use candor_core::explain::{Counter, Explanation, Gateway, Machine, Miss, Visit, explain};
+use candor_core::config::{Lists, Withheld};
+use candor_core::explain::{Counter, Explanation, Gateway, Machine, Miss, Reason, Visit, explain};
 use candor_core::frame::Frame;
 use candor_core::job::Job;
 use candor_core::placement::{Placement, Side};
@@ -10,6 +11,8 @@ use candor_core::plan::{Bus, BusIndex, Plan, Route, RouteIndex};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) plan: &'a Plan,
+    /// `allow` and `deny` of the file, of which the plan has what they leave.
+    pub(super) lists: &'a Option<Lists>,
     pub(super) jobs: &'a [Job],
     /// By job.
     pub(super) sides: &'a [Side],
@@ -24,6 +27,10 @@ pub(super) struct NotTaken<'a> {
     pub(super) route: RouteIndex,
     /// The nearest of its jobs.
     pub(super) nearest: &'a Miss,
+    /// The lists that keep a frame from it which its `match` takes.
+    pub(super) withheld: Vec<Withheld>,
+    /// What else stands against it.
+    pub(super) reasons: Vec<&'a Reason>,
     /// How many jobs it has.
     pub(super) jobs: usize,
 }
@@ -54,8 +61,8 @@ impl<'a> View<'a> {
         self.plan.bus(bus)
     }
 
-    /// The routes of which no job takes the frame, the nearest first.
-    pub(super) fn not_taken<'e>(&self, explanation: &'e Explanation) -> Vec<NotTaken<'e>> {
+    /// The routes of which no job takes the frame: before all those from which only a list keeps it, then the nearest.
+    pub(super) fn not_taken<'e>(&self, frame: &Frame, explanation: &'e Explanation) -> Vec<NotTaken<'e>> {
         let takes = |route| explanation.visits.iter().any(|visit| self.jobs[visit.job].route == route);
         let mut seen = vec![false; self.plan.routes().len()];
         let mut routes = Vec::new();
@@ -65,8 +72,15 @@ impl<'a> View<'a> {
                 continue;
             }
             let jobs = self.jobs.iter().filter(|job| job.route == route).count();
-            routes.push(NotTaken { route, nearest: miss, jobs });
+            let withheld = self.lists.as_ref().map_or_else(Vec::new, |lists| lists.withhold(route, frame.id));
+            // What the filters say that the lists have left is no reason then, but what follows from it.
+            let is_reason = |reason: &&Reason| withheld.is_empty() || !reason.is_of_identifiers();
+            let reasons = miss.reasons.iter().filter(is_reason).collect();
+            routes.push(NotTaken { route, nearest: miss, withheld, reasons, jobs });
         }
+        routes.sort_by_key(|missed| {
+            (missed.withheld.is_empty(), !missed.withheld.is_empty() && !missed.reasons.is_empty())
+        });
         routes
     }
 

@@ -1,5 +1,6 @@
 //! Frames, steps, outcomes and reasons in words.
 
+use candor_core::config::{ListKind, ListOf, Withheld};
 use candor_core::explain::{Act, Changes, ChecksumKind, Deleted, Dropped, Reason};
 use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
 use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat, RawId};
@@ -149,6 +150,35 @@ pub(super) fn reason(reason: &Reason, filter: Filter, filters: usize) -> String 
         }
         Reason::Remote { is_rtr: true } => "it is a data frame, the route wants remote frames".to_owned(),
         Reason::Remote { is_rtr: false } => "it is a remote frame, the route wants data frames".to_owned(),
+    }
+}
+
+/// Which list keeps a frame from a route.
+pub(super) fn withheld(withheld: Withheld, from: &str) -> String {
+    let whose = match withheld.by {
+        ListOf::Bus => format!("`{}` of bus {from}", list_key(withheld.list)),
+        ListOf::Route => format!("`{}` of the route", list_key(withheld.list)),
+    };
+    match withheld.list {
+        ListKind::Allow => format!("{whose} does not have its identifier"),
+        ListKind::Deny => format!("{whose} has its identifier"),
+    }
+}
+
+const fn list_key(list: ListKind) -> &'static str {
+    match list {
+        ListKind::Allow => "allow",
+        ListKind::Deny => "deny",
+    }
+}
+
+/// A word for programs.
+pub(super) const fn withheld_code(withheld: Withheld) -> &'static str {
+    match (withheld.by, withheld.list) {
+        (ListOf::Bus, ListKind::Allow) => "bus-allow",
+        (ListOf::Bus, ListKind::Deny) => "bus-deny",
+        (ListOf::Route, ListKind::Allow) => "route-allow",
+        (ListOf::Route, ListKind::Deny) => "route-deny",
     }
 }
 
