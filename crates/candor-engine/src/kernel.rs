@@ -14,6 +14,7 @@ mod probe;
 mod takeover;
 mod version;
 
+pub use abilities::kernel_abilities;
 pub use probe::{TrialError, relative_crc8_by_trial};
 
 use std::collections::BTreeMap;

@@ -30,7 +30,7 @@ pub use counters::RouteCounters;
 pub use ended::Ended;
 pub use error::{GatewayError, InUserSpace, RunDirError};
 pub use gateway::Gateway;
-pub use kernel::{TrialError, relative_crc8_by_trial};
+pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use notice::Notice;
 pub use refusal::{Cause, Refusal};
 pub use run_dir::{Owner, Since};

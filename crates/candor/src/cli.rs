@@ -104,7 +104,7 @@ pub(crate) struct ExplainArgs {
     /// Explain this engine instead of the one that the file names.
     #[arg(long)]
     pub(crate) engine: Option<EngineArg>,
-    /// Look at this machine: which interfaces are up, how large their frames are, how many hops can-gw allows.
+    /// Look at this machine: which interfaces are up, how large their frames are, what its can-gw can do.
     #[arg(long)]
     pub(crate) live: bool,
     /// Print JSON.

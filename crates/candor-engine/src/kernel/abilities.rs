@@ -5,7 +5,7 @@ use candor_core::placement::{KernelAbilities, MAX_MAX_HOPS, Missing};
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 
-use super::probe;
+use super::probe::{self, TrialError};
 use super::version::RunningKernel;
 use crate::error::GatewayError;
 use crate::preflight::Interfaces;
@@ -30,25 +30,35 @@ pub(crate) fn find(
     if missing.is_some() {
         return Ok(KernelAbilities { missing, ..KernelAbilities::EVERY });
     }
+    Ok(kernel_abilities(jobs)?.0)
+}
+
+/// What a loaded can-gw can do for these jobs, and why that could not be tried where only a trial tells. Unlike
+/// [`Gateway::start`](crate::Gateway::start) this does not ask whether this process may use can-gw.
+///
+/// Versions say what they are known for, distributions fix older ones, so the trial has the last word. What cannot be
+/// found out is not trusted: a kernel that gets it wrong writes outside the frame.
+///
+/// # Errors
+/// [`GatewayError::System`] if the kernel does not tell its version.
+pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialError>), GatewayError> {
     let running = running_kernel()?;
-    Ok(KernelAbilities {
-        missing,
-        fd_jobs: running.has_fd_jobs(),
-        relative_crc8: jobs.iter().any(wants_relative_crc8) && is_inside(&running),
-        max_hops: max_hops().unwrap_or(MAX_MAX_HOPS),
-    })
+    let is_wanted = jobs.iter().any(wants_relative_crc8);
+    let (relative_crc8, untold) = match running.computes_relative_crc8() {
+        false if is_wanted => match probe::relative_crc8_by_trial() {
+            Ok(is_inside) => (is_inside, None),
+            Err(why) => (false, Some(why)),
+        },
+        is_known => (is_known && is_wanted, None),
+    };
+    let max_hops = max_hops().unwrap_or(MAX_MAX_HOPS);
+    Ok((KernelAbilities { missing: None, fd_jobs: running.has_fd_jobs(), relative_crc8, max_hops }, untold))
 }
 
 /// The kernel by its own words.
 pub(crate) fn running_kernel() -> Result<RunningKernel, GatewayError> {
     RunningKernel::read()
         .map_err(|source| GatewayError::System { what: "Reading the kernel's version from /proc", source })
-}
-
-/// Versions say what they are known for, distributions fix older ones, so the trial has the last word. What cannot be
-/// found out is not trusted: a kernel that gets it wrong writes outside the frame.
-fn is_inside(running: &RunningKernel) -> bool {
-    running.computes_relative_crc8() || probe::relative_crc8_by_trial().unwrap_or(false)
 }
 
 fn wants_relative_crc8(job: &Job) -> bool {

@@ -33,8 +33,11 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     };
     let on = bus::named(&plan, &args.on)?;
     let mut notes = Vec::new();
-    let kernel = if args.live { live::can_gw(&plan, &mut notes) } else { KernelAbilities::EVERY };
+    let kernel = if args.live { live::can_gw(&plan, &mut notes)? } else { KernelAbilities::EVERY };
     let interfaces = if args.live { live::interfaces(&plan, on, &mut notes)? } else { unknown_interfaces(&plan) };
+    if args.live {
+        live::qdiscs(&plan, &mut notes)?;
+    }
     let machine = Machine { max_hops: if args.live { kernel.max_hops } else { needed_hops(&plan) }, interfaces };
     let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
     let mut jobs = job::lower(&plan);

@@ -1,33 +1,73 @@
 //! What this machine knows: its interfaces, and its can-gw.
 
+use std::collections::BTreeSet;
+use std::path::Path;
+
 use candor_core::explain::{Interface, LinkState};
 use candor_core::frame::CANFD_MTU;
+use candor_core::job;
 use candor_core::placement::{KernelAbilities, Missing};
-use candor_core::plan::{Bus, BusIndex, Engine, Plan};
+use candor_core::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
+use candor_engine::GatewayError;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
+use candor_netlink::qdisc;
 
 use super::needed_hops;
 
 /// Where can-gw says how many hops it allows.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
-/// What can-gw can do here. Whether this user may use it is not asked: `candor run` may be another's.
-pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> KernelAbilities {
-    let needed = needed_hops(plan);
-    let found = std::fs::read_to_string(MAX_HOPS_FILE).ok().and_then(|text| text.trim().parse().ok());
-    match found {
-        Some(max_hops) => KernelAbilities { max_hops, ..KernelAbilities::EVERY },
-        None if plan.engine() == Engine::Auto => {
-            KernelAbilities { missing: Some(Missing::Module), max_hops: needed, ..KernelAbilities::EVERY }
-        }
-        None => {
-            if plan.engine() == Engine::Kernel {
-                notes.push("the kernel module can-gw is not loaded; type: sudo modprobe can-gw".to_owned());
-            }
-            KernelAbilities { max_hops: needed, ..KernelAbilities::EVERY }
+/// What can-gw can do here, as `candor run` finds it out. Whether this user may use it is not asked: `candor run` may be
+/// another's.
+pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, GatewayError> {
+    let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
+    match plan.engine() {
+        Engine::ReadWrite => return Ok(missing),
+        _ if Path::new(MAX_HOPS_FILE).exists() => {}
+        Engine::Auto => return Ok(KernelAbilities { missing: Some(Missing::Module), ..missing }),
+        Engine::Kernel => {
+            notes.push("the kernel module can-gw is not loaded; type: sudo modprobe can-gw".to_owned());
+            return Ok(missing);
         }
     }
+    let jobs = job::lower(plan);
+    let (found, untold) = candor_engine::kernel_abilities(&jobs)?;
+    let wants_relative = jobs.iter().any(|job| job.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative()));
+    let crc8 = "a CRC8 with positions from the end";
+    if untold.is_some() {
+        notes.push(format!(
+            "whether this kernel computes {crc8} inside the frame only root can try; it is taken not to"
+        ));
+    } else if wants_relative && !found.relative_crc8 && plan.engine() == Engine::Kernel {
+        notes.push(format!("this kernel computes {crc8} outside the frame, and candor run refuses it"));
+    }
+    Ok(found)
+}
+
+/// Which queueing disciplines drop what a gateway sends.
+pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), NetlinkError> {
+    let mut client = Client::open()?;
+    let (links, qdiscs) = (link::list(&mut client)?, qdisc::list(&mut client)?);
+    let has = |bus: BusIndex, kind: &str| {
+        let link = links.iter().find(|link| link.name == plan.bus(bus).interface);
+        link.is_some_and(|link| qdiscs.iter().any(|qdisc| qdisc.interface == link.index && qdisc.kind == kind))
+    };
+    let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
+    for bus in outgoing.into_iter().filter(|&bus| has(bus, "etf")) {
+        let interface = &plan.bus(bus).interface;
+        notes.push(format!(
+            "the qdisc etf of {interface} drops every frame of a gateway: it wants to know when to send it"
+        ));
+    }
+    for route in plan.routes().iter().filter(|route| route.timestamp == Timestamp::Kept && has(route.to, "fq")) {
+        let interface = &plan.bus(route.to).interface;
+        notes.push(format!(
+            "the qdisc fq of {interface} takes the time stamps that route {:?} keeps for times to send, and drops its frames",
+            route.name
+        ));
+    }
+    Ok(())
 }
 
 /// Looks at the interfaces of all buses, and notes what keeps frames from coming in at all.
