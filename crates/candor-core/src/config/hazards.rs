@@ -270,3 +270,6 @@ impl Words<'_> {
 fn bytes(count: u8) -> String {
     if count == 1 { "1 byte".into() } else { format!("{count} bytes") }
 }
+
+#[cfg(test)]
+mod tests;
