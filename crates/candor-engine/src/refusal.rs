@@ -60,7 +60,7 @@ pub enum Cause {
         /// Its name.
         interface: String,
     },
-    /// The kernel does not know FD jobs: before 5.8.
+    /// The kernel does not know FD jobs (before 5.4), so it takes the positions of a checksum for those of 8 bytes.
     OldKernel,
     /// A job leads back to its own interface without being allowed to: refused by kernels of 2026.
     SameInterface {
@@ -151,13 +151,11 @@ fn invalid(job: &CangwJob, facts: &Facts) -> Vec<Cause> {
     if job.source == job.destination && !job.flags.contains(JobFlags::INCOMING_INTERFACE) {
         found.push(Cause::SameInterface { interface: facts.name(job.source) });
     }
-    if job.flags.format() == FrameFormat::Fd && facts.kernel.is_some_and(|version| version < FD_JOBS_SINCE) {
+    if job.flags.format() == FrameFormat::Fd && facts.fd_jobs == Some(false) {
         found.push(Cause::OldKernel);
     }
     if found.is_empty() { vec![Cause::Unknown] } else { found }
 }
-
-const FD_JOBS_SINCE: (u32, u32) = (5, 8);
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -211,7 +209,7 @@ impl fmt::Display for Cause {
             Self::NotCan { interface } => {
                 write!(f, "{interface} is no CAN interface; look at: ip -details link show {interface}")
             }
-            Self::OldKernel => f.write_str("this kernel has no jobs for FD frames; they came with 5.8"),
+            Self::OldKernel => f.write_str("this kernel has no jobs for FD frames; they came with 5.4"),
             Self::SameInterface { interface } => write!(
                 f,
                 "it leads from {interface} back to {interface}; write back-to-incoming = true if that is meant"

@@ -27,7 +27,7 @@ const RELATIVE_CRC8: [Version; 7] =
 /// The first release with CAN FD in can-gw.
 ///
 /// # Source
-/// `net/can/gw.c` of 5.4 calls itself revision 20190810 and knows `CGW_FLAGS_CAN_FD`.
+/// Mainline commit `456a8a646b25`: `net/can/gw.c` of 5.4 calls itself revision 20190810 and knows `CGW_FLAGS_CAN_FD`.
 const FD_JOBS: (u32, u32) = (5, 4);
 
 impl RunningKernel {
@@ -50,7 +50,7 @@ impl RunningKernel {
     }
 
     /// Whether can-gw has jobs for FD frames. Before, it keeps the flag and makes a job for classic frames.
-    pub(super) fn has_fd_jobs(&self) -> bool {
+    pub(crate) fn has_fd_jobs(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
     }
 }

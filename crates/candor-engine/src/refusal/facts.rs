@@ -7,6 +7,8 @@ use candor_netlink::cangw::{self, CangwJob};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
+use crate::kernel::abilities;
+
 /// Bit of CAP_NET_ADMIN.
 const CAP_NET_ADMIN: u32 = 12;
 /// `/proc/self/uid_map` where nothing is mapped: all 2³² - 1 users are themselves.
@@ -21,8 +23,8 @@ pub(crate) struct Facts {
     pub(crate) in_user_namespace: bool,
     /// Whether the process has CAP_NET_ADMIN.
     pub(crate) may_configure: Option<bool>,
-    /// The kernel's version.
-    pub(crate) kernel: Option<(u32, u32)>,
+    /// Whether the kernel's can-gw has jobs for FD frames.
+    pub(crate) fd_jobs: Option<bool>,
 }
 
 impl Facts {
@@ -35,7 +37,7 @@ impl Facts {
             max_hops: text("/sys/module/can_gw/parameters/max_hops").and_then(|text| text.trim().parse().ok()),
             in_user_namespace: text("/proc/self/uid_map").is_some_and(|text| is_mapped(&text)),
             may_configure: text("/proc/self/status").and_then(|text| has_capability(&text)),
-            kernel: text("/proc/sys/kernel/osrelease").and_then(|text| version(&text)),
+            fd_jobs: abilities::running_kernel().ok().map(|kernel| kernel.has_fd_jobs()),
         }
     }
 
@@ -55,11 +57,6 @@ fn has_capability(status: &str) -> Option<bool> {
     Some(bits >> CAP_NET_ADMIN & 1 == 1)
 }
 
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(|digits| digits.parse().ok());
-    Some((numbers.next()??, numbers.next()??))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,8 +69,5 @@ mod tests {
         assert_eq!(has_capability("Name:\tx\nCapEff:\t0000000000001000\n"), Some(true));
         assert_eq!(has_capability("CapEff:\t0000000000000fff\n"), Some(false));
         assert_eq!(has_capability("nothing"), None);
-        assert_eq!(version("6.1.0-52-amd64\n"), Some((6, 1)));
-        assert_eq!(version("5.8-rc1"), Some((5, 8)));
-        assert_eq!(version("strange"), None);
     }
 }

@@ -24,7 +24,7 @@ fn machine() -> Facts {
         max_hops: Some(1),
         in_user_namespace: false,
         may_configure: Some(true),
-        kernel: Some((6, 1)),
+        fd_jobs: Some(true),
     }
 }
 
@@ -114,7 +114,7 @@ fn every_refusal_has_its_causes_in_order() {
         (
             CangwError::InvalidJob,
             CangwJob { flags: fd, ..job() },
-            Facts { kernel: Some((5, 4)), ..machine() },
+            Facts { fd_jobs: Some(false), ..machine() },
             vec![Cause::OldKernel],
         ),
         (CangwError::NoSuchInterface, CangwJob { source: index(9), ..job() }, machine(), vec![gone("source", 9)]),
