@@ -114,6 +114,17 @@ pub enum GatewayError {
     /// The links or jobs of the kernel cannot be read.
     #[error("The kernel does not say which interfaces it has")]
     Links(#[source] NetlinkError),
+    /// A list of the run directory is of another version or broken, and what is nobody's was to be taken or removed.
+    #[error(
+        "{path} cannot be understood, so the jobs that it lists seem to be nobody's: --adopt and --prune would take them \
+         from a candor of another version; take them out with that one (candor down), or, if it runs no more, type: \
+         sudo rm {path}",
+        path = .path.display()
+    )]
+    ListNotUnderstood {
+        /// The list.
+        path: PathBuf,
+    },
     /// Jobs cannot be listed.
     #[error("The kernel does not say which can-gw jobs it has")]
     ListJobs(#[source] CangwError),

@@ -33,8 +33,9 @@ use crate::error::GatewayError;
 pub use apply::{Applied, apply, plan};
 pub use difference::{Difference, Line, LineKind};
 pub use down::{Down, DownCount, down};
+pub(crate) use identity::{Counts, Identity};
 pub use status::{End, JobState, OwnerState, Status, status};
-pub(crate) use undo::Undo;
+use undo::Undo;
 
 /// The kernel's jobs; an error if it has no can-gw, where the list is empty or one of something else.
 fn list(client: &mut Client) -> Result<Vec<ExactJob>, GatewayError> {

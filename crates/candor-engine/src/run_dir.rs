@@ -16,25 +16,29 @@ pub(crate) use entry::Entry;
 pub(crate) use owner::{Change, Instance, OwnedJob};
 pub use owner::{Owner, Since};
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::placement::Side;
 use candor_core::plan::Engine;
-use candor_io::lock::FileLock;
+use candor_io::lock::{self, FileLock};
+use candor_io::process;
 use candor_netlink::cangw::{CangwJob, JobFlags};
 
 use crate::error::{GatewayError, RunDirError};
 use crate::notice::Notice;
+use crate::reconcile::{Counts, Identity};
 use entry::Found;
 use place::Place;
 
 const DEFAULT_PATH: &str = "/run/candor";
 const PRIVATE_FOLDER: u32 = 0o700;
 const OTHERS: u32 = 0o077;
+const WRITABLE_BY_ALL: u32 = 0o002;
+const ROOT: u32 = 0;
 
 /// The run directory, held against other starting candors as long as this value lives.
 #[derive(Debug)]
@@ -46,6 +50,8 @@ pub(crate) struct RunDir {
     dead: Vec<Instance>,
     /// Files of the dead, their locks held so that nobody else adopts the same jobs.
     dead_files: Vec<(PathBuf, FileLock)>,
+    /// A file that could not be understood, so that whatever it lists seems to be nobody's.
+    odd: Option<PathBuf>,
     _exclusive: File,
 }
 
@@ -111,7 +117,8 @@ impl RunDir {
         Ok(look)
     }
 
-    fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
+    /// Opens this directory, wherever the others are.
+    pub(crate) fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
         let here = Place::of_this_process()?;
         make_private(&path)?;
         let exclusive = hold::hold(&path.join("lock"), tell)?;
@@ -122,7 +129,7 @@ impl RunDir {
 
     fn unread(path: PathBuf, here: Place, exclusive: File) -> Self {
         let (alive, applied, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Self { path, here, alive, applied, dead, dead_files, _exclusive: exclusive }
+        Self { path, here, alive, applied, dead, dead_files, odd: None, _exclusive: exclusive }
     }
 
     /// Processes that run in this network namespace.
@@ -138,6 +145,17 @@ impl RunDir {
     /// Processes that died in this network namespace and left jobs in the kernel.
     pub(crate) fn dead(&self) -> &[Instance] {
         &self.dead
+    }
+
+    /// Says that not all lists can be understood, so that jobs of candor may look like those of nobody.
+    ///
+    /// # Errors
+    /// [`GatewayError::ListNotUnderstood`] with one of them.
+    pub(crate) fn knows_all(&self) -> Result<(), GatewayError> {
+        match &self.odd {
+            Some(path) => Err(GatewayError::ListNotUnderstood { path: path.clone() }),
+            None => Ok(()),
+        }
     }
 
     /// Says that somebody else has one of these jobs, with whichever engine: each frame would be forwarded twice, and on
@@ -185,15 +203,19 @@ impl RunDir {
     /// Says what an owner that is no process is about to have, or has by now; without jobs it is forgotten.
     pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), GatewayError> {
         let known = self.applied.iter().position(|(_, other)| other.owner == instance.owner);
-        let path = known.map(|at| self.applied.swap_remove(at).0);
+        let path = known.map(|at| self.applied[at].0.clone());
         if instance.jobs.is_empty() && instance.change.is_none() {
             if let Some(path) = path {
                 remove_file(&path)?;
             }
+            known.map(|at| self.applied.swap_remove(at));
             return Ok(());
         }
         let path = entry::write_applied(&self.path, path.as_deref(), &self.here, &instance)?;
-        self.applied.push((path, instance));
+        match known {
+            Some(at) => self.applied[at] = (path, instance),
+            None => self.applied.push((path, instance)),
+        }
         Ok(())
     }
 
@@ -215,11 +237,31 @@ impl RunDir {
                 _ => {}
             }
         }
+        self.disown()
+    }
+
+    /// Takes from the lists of the dead what somebody else has by now: one who took jobs over and was killed before it could
+    /// remove the list of before. So each job has one owner, and nobody removes another's as a leftover.
+    fn disown(&mut self) -> Result<(), GatewayError> {
+        let living = self.others(None).flat_map(Instance::all_jobs).filter(|owned| owned.side == Side::Kernel);
+        let mut known = Counts::of_jobs(living.map(|owned| &owned.job));
+        let dead = std::mem::take(&mut self.dead).into_iter().zip(std::mem::take(&mut self.dead_files));
+        for (mut instance, (path, lock)) in dead {
+            let mut of_others = known.clone();
+            instance.jobs.retain(|owned| owned.side == Side::User || !of_others.take(&Identity::of(&owned.job)));
+            known.add(&Counts::of_jobs(instance.kernel_jobs().map(|owned| &owned.job)));
+            if instance.kernel_jobs().next().is_none() {
+                remove(&path, &lock)?;
+                continue;
+            }
+            self.dead.push(instance);
+            self.dead_files.push((path, lock));
+        }
         Ok(())
     }
 
     fn read_entry(&mut self, path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
-        let file = match File::open(path) {
+        let file = match lock::open_regular(OpenOptions::new().read(true), path) {
             // Its process ended just now and took it along.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             result => result.map_err(failed(path, "Opening it"))?,
@@ -242,7 +284,10 @@ impl RunDir {
             (Ok(Found::Here(_) | Found::Past), Ok(lock)) => remove(path, &lock)?,
             // The jobs of another namespace cannot be reached from here.
             (Ok(Found::Past | Found::OtherNamespace), _) => {}
-            (Err(error), _) => tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() }),
+            (Err(error), _) => {
+                tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
+                self.odd.get_or_insert_with(|| path.to_owned());
+            }
         }
         Ok(())
     }
@@ -284,10 +329,20 @@ fn is_denied(error: &RunDirError) -> bool {
     matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Makes the directory if it is missing. One that somebody chose keeps the rights that it has.
+/// Makes the directory if it is missing. One that somebody chose keeps the rights that it has, but must be such that nobody
+/// else can put files there.
 fn make_private(path: &Path) -> Result<(), RunDirError> {
     fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
-    let rights = fs::metadata(path).map_err(failed(path, "Looking at it"))?.permissions();
+    let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
+    let rights = data.permissions();
+    if ![ROOT, process::effective_user()].contains(&data.uid()) {
+        let reason = format!("it belongs to the user number {}, who could mislead you", data.uid());
+        return Err(failed(path, "Trusting it")(io::Error::new(ErrorKind::PermissionDenied, reason)));
+    }
+    if path != Path::new(DEFAULT_PATH) && rights.mode() & WRITABLE_BY_ALL != 0 {
+        let reason = "everybody can write there; take a folder of your own, or type: chmod o-w";
+        return Err(failed(path, "Trusting it")(io::Error::other(format!("{reason} {}", path.display()))));
+    }
     if path == Path::new(DEFAULT_PATH) && rights.mode() & OTHERS != 0 {
         // Somebody else's folder cannot be used anyway.
         let _ = fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FOLDER));
@@ -297,7 +352,7 @@ fn make_private(path: &Path) -> Result<(), RunDirError> {
 
 /// A file that a process wrote and did not live to name.
 fn remove_if_abandoned(path: &Path) -> Result<(), RunDirError> {
-    let Ok(file) = File::open(path) else { return Ok(()) };
+    let Ok(file) = lock::open_regular(OpenOptions::new().read(true), path) else { return Ok(()) };
     match FileLock::try_exclusive(file).map_err(failed(path, "Locking it"))? {
         Ok(lock) => remove(path, &lock),
         Err(_held) => Ok(()),

@@ -124,6 +124,29 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGTERM)
 }
 
+/// Stops a process where it is, until [`resume`].
+///
+/// # Errors
+/// As [`kill`].
+pub fn pause(pid: u32) -> io::Result<()> {
+    send_signal(pid, libc::SIGSTOP)
+}
+
+/// Has a stopped process go on.
+///
+/// # Errors
+/// As [`kill`].
+pub fn resume(pid: u32) -> io::Result<()> {
+    send_signal(pid, libc::SIGCONT)
+}
+
+/// The number of the user whose rights this process has.
+#[must_use]
+pub fn effective_user() -> u32 {
+    // SAFETY: geteuid() has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 /// Asks all processes of a group to end (SIGTERM). A group without processes is fine.
 ///
 /// # Errors

@@ -84,21 +84,13 @@ fn stays_in_order(wanted: &[CangwJob], ours: &[(CangwJob, u32)], kept: &[usize],
     wanted[wanted.len() - kept.len()..].iter().all(|job| remaining.any(|other| other.is_same_job(job)))
 }
 
-/// The jobs of dead processes with their owners. Where two list the same job (one adopted it from the other and died
-/// before it could say so), it counts once.
+/// The jobs of dead processes with their owners.
 fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
-    let mut owners: Vec<(CangwJob, u32)> = Vec::new();
-    for instance in dead {
-        let mut known: Vec<_> = owners.iter().map(|(job, _)| *job).collect();
+    let jobs = |instance: &Instance| {
         let pid = instance.pid().unwrap_or_default();
-        for job in instance.kernel_jobs().map(|owned| owned.job.job()) {
-            match known.iter().position(|other| other == job) {
-                Some(position) => drop(known.swap_remove(position)),
-                None => owners.push((*job, pid)),
-            }
-        }
-    }
-    owners
+        instance.kernel_jobs().map(|owned| (*owned.job.job(), pid)).collect::<Vec<_>>()
+    };
+    dead.iter().flat_map(jobs).collect()
 }
 
 #[cfg(test)]
@@ -185,12 +177,5 @@ mod tests {
     fn foreign_jobs_are_left_alone() {
         let takeover = Takeover::of(&jobs(&[1]), &[], &jobs(&[1, 5]));
         assert_eq!(takeover, Takeover { foreign_twins: vec![0], ..Takeover::default() });
-    }
-
-    #[test]
-    fn a_job_that_two_dead_processes_list_is_one_job() {
-        let present = jobs(&[1, 1]);
-        let takeover = Takeover::of(&[], &[dead(8, &[1]), dead(9, &[1])], &present);
-        assert_eq!(left(&takeover), [(1, 8)]);
     }
 }

@@ -43,8 +43,14 @@ pub fn plan(
     let run_dir = RunDir::look_where_applied(tell)?;
     let owner = Owner::Applied { file: file.to_owned() };
     let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
-    let twins = run_dir.map_or(Ok(()), |run_dir| run_dir.refuse_twins(&target.jobs, Some(&owner)));
-    let refusal = twins.and_then(|()| compared.refuse(&target)).err().map(|error| error.to_string());
+    let refused_by_lists = |run_dir: RunDir| {
+        knows_foreign(&run_dir, foreign).and_then(|()| run_dir.refuse_twins(&target.jobs, Some(&owner)))
+    };
+    let refusal = run_dir
+        .map_or(Ok(()), refused_by_lists)
+        .and_then(|()| compared.refuse(&target))
+        .err()
+        .map(|error| error.to_string());
     Ok(Difference { refusal, ..compared.difference(&mut client, &target)? })
 }
 
@@ -57,6 +63,7 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
     let target = Target::of(&mut client, plan, Intent::Apply, tell)?;
     let mut run_dir = RunDir::open(tell)?;
     let owner = Owner::Applied { file: file.to_owned() };
+    knows_foreign(&run_dir, foreign)?;
     run_dir.refuse_twins(&target.jobs, Some(&owner))?;
     if let Some((route, other)) = run_dir.first_circle(&target.jobs, Some(&owner)) {
         tell(Notice::MayCircle { route, other });
@@ -75,15 +82,16 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
     if !compared.found.steps.is_empty() {
         let begun = Instance { change: Some(compared.change(&target)), ..wanted.clone() };
         run_dir.keep_applied(begun)?;
-        let undo = Undo::new(&compared.situation(&target), &compared.found);
+        let mut undo = Undo::new(&compared.situation(&target), &compared.found);
         let outcome = follow(&mut client, &compared.found.steps, &target)
             .and_then(|()| is_as_wanted(&mut client, &target, &undo));
         if let Err(error) = outcome {
-            let error = undone(&mut client, &undo, error);
+            let error = undone(&mut client, &mut undo, error);
             if !matches!(error, GatewayError::NotUndone { .. }) {
-                // Nothing has changed after all.
+                // Nothing has changed after all. If that cannot be written, the list of the change stays, which is right
+                // about jobs of either side; why it failed is more than that.
                 let nothing = Instance { jobs: Vec::new(), ..wanted };
-                run_dir.keep_applied(earlier.unwrap_or(nothing))?;
+                let _ = run_dir.keep_applied(earlier.unwrap_or(nothing));
             }
             return Err(error);
         }
@@ -91,6 +99,11 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
     run_dir.keep_applied(wanted)?;
     run_dir.forget_dead()?;
     Ok(Applied { difference, leftovers })
+}
+
+/// Whether what seems to be nobody's is, if that is to be taken over or removed.
+fn knows_foreign(run_dir: &RunDir, foreign: Foreign) -> Result<(), GatewayError> {
+    if foreign.adopt || foreign.prune { run_dir.knows_all() } else { Ok(()) }
 }
 
 /// The lists of the kernel and of the run directory, compared with the target.
@@ -190,14 +203,13 @@ fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(),
 }
 
 /// Leads back to what was before, and says how that went.
-fn undone(client: &mut Client, undo: &Undo, error: GatewayError) -> GatewayError {
+fn undone(client: &mut Client, undo: &mut Undo, error: GatewayError) -> GatewayError {
     let (mut created, mut lost) = (0, 0);
     for _attempt in 0..UNDO_ATTEMPTS {
         let steps = match super::list(client) {
             Ok(present) => undo.steps(&present),
             Err(why) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
         };
-        lost = 0;
         if steps.is_empty() {
             return GatewayError::Undone { source: Box::new(error), created, lost };
         }
@@ -205,13 +217,13 @@ fn undone(client: &mut Client, undo: &Undo, error: GatewayError) -> GatewayError
             match follow_one(client, step) {
                 Ok(()) => created += usize::from(matches!(step, Step::Add(_))),
                 // The interface went away, and took the job along that was here before.
-                Err((_, CangwError::NoSuchInterface)) => lost += 1,
+                Err((job, CangwError::NoSuchInterface)) => {
+                    undo.give_up(job);
+                    lost += 1;
+                }
                 Err((_, why)) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
             }
         }
-    }
-    if lost > 0 {
-        return GatewayError::Undone { source: Box::new(error), created, lost };
     }
     GatewayError::NotUndone { source: Box::new(error), why: GatewayError::Disturbed.to_string() }
 }

@@ -1,12 +1,12 @@
 //! Taking out what was applied.
 
-use candor_netlink::cangw::{self, CangwError};
+use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
-use super::owners::claim;
+use super::owners::{claim, going};
 use crate::error::GatewayError;
 use crate::notice::Notice;
-use crate::run_dir::{Instance, Owner, RunDir};
+use crate::run_dir::{Instance, OwnedJob, Owner, RunDir};
 
 /// What [`down`] has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -41,14 +41,22 @@ pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, Ga
     let mut done = Down::default();
     let mut client = Client::open().map_err(GatewayError::Links)?;
     for instance in meant {
-        let count = remove(&mut client, &instance)?;
-        let owner = instance.owner.clone();
-        run_dir.keep_applied(Instance { jobs: Vec::new(), change: None, ..instance })?;
+        let present = list(&mut client)?;
+        let claimed = claim(&instance, &present);
+        let nothing = Instance { jobs: Vec::new(), change: None, ..instance };
+        // One that is killed half-way must not take equal jobs of somebody else for its own the next time. Where that
+        // cannot be written, all are taken out nevertheless.
+        let begun = Instance { change: Some(going(claimed.clone(), &present)), ..nothing.clone() };
+        let _ = run_dir.keep_applied(begun);
+        let count = remove(&mut client, &claimed)?;
+        let owner = nothing.owner.clone();
+        run_dir.keep_applied(nothing)?;
         done.owners.push((owner, count));
     }
     if file.is_none() {
         for dead in run_dir.dead().to_vec() {
-            done.owners.push((dead.owner.clone(), remove(&mut client, &dead)?));
+            let claimed = claim(&dead, &list(&mut client)?);
+            done.owners.push((dead.owner, remove(&mut client, &claimed)?));
         }
         run_dir.forget_dead()?;
     }
@@ -56,14 +64,17 @@ pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, Ga
     Ok(done)
 }
 
-fn remove(client: &mut Client, instance: &Instance) -> Result<DownCount, GatewayError> {
-    let present = match super::list(client) {
+fn list(client: &mut Client) -> Result<Vec<ExactJob>, GatewayError> {
+    match super::list(client) {
         // A module takes its jobs along.
-        Err(GatewayError::CangwMissing) => Vec::new(),
-        listed => listed?,
-    };
+        Err(GatewayError::CangwMissing) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+fn remove(client: &mut Client, claimed: &[OwnedJob]) -> Result<DownCount, GatewayError> {
     let mut count = DownCount::default();
-    for owned in claim(instance, &present).iter().rev() {
+    for owned in claimed.iter().rev() {
         match cangw::delete_exact(client, &owned.job) {
             Ok(()) => count.removed += 1,
             Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => count.missing += 1,

@@ -15,10 +15,10 @@ use candor_netlink::cangw::{CangwJob, ExactJob};
 /// # Source
 /// `cgw_remove_job()` in `net/can/gw.c`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Identity<'a>(Cow<'a, [u8]>);
+pub(crate) struct Identity<'a>(Cow<'a, [u8]>);
 
 impl<'a> Identity<'a> {
-    pub(super) fn of(exact: &'a ExactJob) -> Self {
+    pub(crate) fn of(exact: &'a ExactJob) -> Self {
         let job = exact.job();
         if job.uid == 0 {
             return Self(exact.bytes().into());
@@ -30,7 +30,7 @@ impl<'a> Identity<'a> {
 
 /// How many there are of each job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts(BTreeMap<Vec<u8>, usize>);
+pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
 
 impl Counts {
     pub(super) fn of(identities: &[Identity<'_>]) -> Self {
@@ -41,19 +41,23 @@ impl Counts {
         Self(counts)
     }
 
-    pub(super) fn of_jobs<'a>(jobs: impl IntoIterator<Item = &'a ExactJob>) -> Self {
+    pub(crate) fn of_jobs<'a>(jobs: impl IntoIterator<Item = &'a ExactJob>) -> Self {
         let identities: Vec<_> = jobs.into_iter().map(Identity::of).collect();
         Self::of(&identities)
     }
 
     /// Takes one away, if there is one.
-    pub(super) fn take(&mut self, identity: &Identity<'_>) -> bool {
+    pub(crate) fn take(&mut self, identity: &Identity<'_>) -> bool {
         let Some(count) = self.0.get_mut(&*identity.0).filter(|count| **count > 0) else { return false };
         *count -= 1;
         true
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(super) fn contains(&self, identity: &Identity<'_>) -> bool {
+        self.0.contains_key(&*identity.0)
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
         for (identity, count) in &other.0 {
             *self.0.entry(identity.clone()).or_default() += count;
         }

@@ -6,7 +6,7 @@ use candor_core::placement::Side;
 use candor_netlink::cangw::ExactJob;
 
 use super::identity::{Counts, Identity};
-use crate::run_dir::{Instance, OwnedJob, Owner, RunDir};
+use crate::run_dir::{Change, Instance, OwnedJob, Owner, RunDir};
 
 /// The owners as one of them sees them.
 #[derive(Debug, Default)]
@@ -35,13 +35,7 @@ impl Owners {
         let mine = run_dir.applied().find(|instance| Some(&instance.owner) == me);
         found.mine = mine.map(|instance| claim(instance, present)).unwrap_or_default();
         let mut owned: Vec<_> = found.mine.iter().map(|owned| owned.job.clone()).collect();
-        for dead in run_dir.dead() {
-            // Where two list the same job (one adopted it and died before it could say so), it is one job.
-            let mut known = Counts::of_jobs(&owned);
-            let jobs = dead.kernel_jobs().map(|owned| &owned.job);
-            let new: Vec<_> = jobs.filter(|job| !known.take(&Identity::of(job))).cloned().collect();
-            owned.extend(new);
-        }
+        owned.extend(run_dir.dead().iter().flat_map(Instance::kernel_jobs).map(|owned| owned.job.clone()));
         found.owned = owned;
         let others = run_dir.others(me).flat_map(|instance| claim(instance, present));
         found.others = others.filter(|owned| owned.side == Side::Kernel).map(|owned| owned.job).collect();
@@ -63,6 +57,15 @@ pub(super) fn claim(instance: &Instance, present: &[ExactJob]) -> Vec<OwnedJob> 
     let before = change.before.iter().filter(|owned| !also_before.take(&Identity::of(&owned.job)));
     let all: Vec<_> = instance.kernel_jobs().chain(before).collect();
     all.into_iter().filter(|owned| free.take(&Identity::of(&owned.job))).cloned().collect()
+}
+
+/// What is to be known of jobs that are about to be taken out, so that an end half-way leaves no doubt about equal ones.
+pub(super) fn going(claimed: Vec<OwnedJob>, present: &[ExactJob]) -> Change {
+    let jobs = || claimed.iter().map(|owned| &owned.job);
+    let (mut ours, all) = (Counts::of_jobs(jobs()), Counts::of_jobs(jobs()));
+    let equal = present.iter().filter(|job| all.contains(&Identity::of(job)));
+    let strangers = equal.filter(|job| !ours.take(&Identity::of(job))).cloned().collect();
+    Change { before: claimed, strangers }
 }
 
 #[cfg(test)]
@@ -119,6 +122,26 @@ mod tests {
         // 1 was to go and is still there, 3 was to come and is not there yet, 2 stays.
         assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[2, 1, 9]), [2, 1]);
         assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[3, 2]), [2, 3]);
+    }
+
+    #[test]
+    fn what_is_left_of_a_taking_out_is_known_from_equal_jobs_of_others() {
+        let present: Vec<_> = [5, 1, 2, 1].map(job).into();
+        let change = going(owned(&[1, 2]), &present);
+        assert_eq!(change.strangers, [job(1)]);
+        let begun = Instance {
+            owner: Owner::Applied { file: "/a.toml".into() },
+            since: Since { unix_s: 0, boot_s: 0 },
+            jobs: Vec::new(),
+            change: Some(change),
+        };
+        let left = |ids: &[u32]| {
+            let present: Vec<_> = ids.iter().copied().map(job).collect();
+            claim(&begun, &present).iter().map(|owned| owned.job.job().filter.id).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&[5, 1, 2, 1]), [1, 2]);
+        assert_eq!(left(&[5, 1, 1]), [1]);
+        assert!(left(&[5, 1]).is_empty(), "the last one is somebody else's");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Foreign, Reconciliation, Situation, Standing, Step, reconcile};
 /// The jobs and their order come back. What does not: the counters of jobs that had been deleted, and the place of ours
 /// among the foreign jobs that were not touched.
 #[derive(Clone, Debug)]
-pub(crate) struct Undo {
+pub(super) struct Undo {
     /// What the change may touch, newest first.
     before: Vec<ExactJob>,
     /// What it does not touch.
@@ -20,7 +20,7 @@ pub(crate) struct Undo {
 }
 
 impl Undo {
-    pub(crate) fn new(situation: &Situation<'_>, found: &Reconciliation) -> Self {
+    pub(super) fn new(situation: &Situation<'_>, found: &Reconciliation) -> Self {
         let is_stranger = |standing: &Standing| matches!(standing, Standing::Foreign(_) | Standing::Other);
         let all = || situation.present.iter().zip(&found.standings);
         let side = |of_stranger: bool| {
@@ -35,12 +35,12 @@ impl Undo {
     }
 
     /// Jobs that the change leaves alone.
-    pub(crate) fn strangers(&self) -> &[ExactJob] {
+    pub(super) fn strangers(&self) -> &[ExactJob] {
         &self.strangers
     }
 
     /// Which of the kernel's jobs are ours now, wherever the change has stopped. What others have added since is not.
-    pub(crate) fn ours(&self, present: &[ExactJob]) -> Vec<ExactJob> {
+    pub(super) fn ours(&self, present: &[ExactJob]) -> Vec<ExactJob> {
         let mut free = Counts::of_jobs(present).without(&Counts::of_jobs(&self.strangers));
         let mut known = Counts::of_jobs(&self.known);
         let mut is_ours = |job: &&ExactJob| {
@@ -50,8 +50,15 @@ impl Undo {
         present.iter().filter(|job| is_ours(job)).cloned().collect()
     }
 
+    /// Leaves out a job that cannot come back.
+    pub(super) fn give_up(&mut self, job: &ExactJob) {
+        if let Some(at) = self.before.iter().position(|other| other.is_same_job(job)) {
+            self.before.remove(at);
+        }
+    }
+
     /// What leads back from what the kernel has now.
-    pub(crate) fn steps(&self, present: &[ExactJob]) -> Vec<Step> {
+    pub(super) fn steps(&self, present: &[ExactJob]) -> Vec<Step> {
         let owned = self.ours(present);
         let (others, foreign) = (&[], Foreign::default());
         reconcile(&Situation { wanted: &self.before, present, owned: &owned, others, foreign }).steps

@@ -5,7 +5,7 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_io::signal;
+use candor_io::{lock, signal};
 
 use super::{OTHERS, failed};
 use crate::error::GatewayError;
@@ -23,13 +23,9 @@ pub(super) fn hold(path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<File, Ga
 }
 
 fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) -> Result<File, GatewayError> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(PRIVATE_FILE)
-        .open(path)
-        .map_err(failed(path, "Making it"))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(PRIVATE_FILE);
+    let file = lock::open_regular(&options, path).map_err(failed(path, "Making it"))?;
     let rights = file.metadata().map_err(failed(path, "Looking at it"))?.permissions();
     if rights.mode() & OTHERS != 0 {
         file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed(path, "Making it private"))?;

@@ -219,6 +219,74 @@ fn twins_of_what_was_applied_are_refused_except_to_itself() {
     }
 }
 
+/// One who took jobs over was killed before it could remove the list of before.
+#[test]
+fn each_job_has_one_owner() {
+    let path = tempfile::tempdir().unwrap();
+    drop(write(path.path(), &here(), 1, &[job(1), job(2), job(3), job(3)]));
+    drop(write(path.path(), &here(), 2, &[job(2)]));
+    let user = Instance { jobs: owned(Side::User, &[job(3)]), ..process(3, Engine::ReadWrite, &[]) };
+    let _alive = Entry::write(path.path(), &here(), &user).unwrap();
+    let mut dir = run_dir(path.path());
+    let ids = |dir: &RunDir| {
+        let jobs = dir.dead().iter().flat_map(Instance::kernel_jobs);
+        let mut ids: Vec<_> = jobs.map(|owned| owned.job.job().filter.id).collect();
+        ids.sort_unstable();
+        ids
+    };
+    assert_eq!(ids(&dir), [1, 2, 3, 3], "what runs in user space is another matter");
+    dir.keep_applied(applied("/a.toml", &[job(1), job(3)])).unwrap();
+    drop(dir);
+    assert_eq!(ids(&run_dir(path.path())), [2, 3]);
+    // Lists that say nothing any more go.
+    run_dir(path.path()).keep_applied(applied("/b.toml", &[job(2), job(3)])).unwrap();
+    assert!(run_dir(path.path()).dead().is_empty());
+    assert_eq!(lists(path.path()), 3, "of the living one and of two files");
+}
+
+#[test]
+fn what_cannot_be_understood_may_list_anything() {
+    let path = tempfile::tempdir().unwrap();
+    run_dir(path.path()).knows_all().unwrap();
+    let place = r#""boot_id":"0123456789abcdef","netns":7,"netns_cookie":1"#;
+    fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{place}}}"#)).unwrap();
+    let (dir, told) = look(path.path());
+    assert!(matches!(&told[..], [Notice::OddList { .. }]), "{told:?}");
+    let error = dir.knows_all().unwrap_err().to_string();
+    assert!(error.contains("7-9-0.json cannot be understood") && error.contains("sudo rm"), "{error}");
+    // One of another namespace has nothing to do with the jobs here.
+    let elsewhere = place.replace(":7", ":8");
+    fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{elsewhere}}}"#)).unwrap();
+    run_dir(path.path()).knows_all().unwrap();
+}
+
+#[test]
+fn nothing_is_opened_that_somebody_else_could_have_put_there() {
+    let open = |path: &Path| RunDir::open_at(path.to_owned(), &mut |_notice| {}).map(drop);
+    let private = tempfile::tempdir().unwrap();
+    open(private.path()).unwrap();
+    // A link in the place of the lock would have another file made private, or emptied.
+    let target = private.path().join("target");
+    fs::write(&target, "text").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
+    fs::remove_file(private.path().join("lock")).unwrap();
+    std::os::unix::fs::symlink(&target, private.path().join("lock")).unwrap();
+    open(private.path()).unwrap_err();
+    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o644);
+
+    let public = tempfile::tempdir().unwrap();
+    fs::set_permissions(public.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    let error = open(public.path()).unwrap_err();
+    assert!(std::error::Error::source(&error).is_some_and(|error| error.to_string().contains("Trusting")), "{error}");
+    assert_eq!(fs::read_dir(public.path()).unwrap().count(), 0);
+
+    let foreign = tempfile::tempdir().unwrap();
+    if std::os::unix::fs::chown(foreign.path(), Some(12_345), None).is_ok() {
+        let denied = RunDir::look_into(vec![foreign.path().to_owned()], &mut |_notice| {}).unwrap().denied;
+        assert_eq!(denied.len(), 1);
+    }
+}
+
 #[test]
 fn looking_makes_no_folder() {
     let path = tempfile::tempdir().unwrap();

@@ -13,22 +13,22 @@ fn many(first: u32) -> String {
     masked_exactly(&(first..first + JOBS).collect::<Vec<_>>())
 }
 
-/// Kills an apply as soon as so many jobs have gone or come. Says whether it was in the middle.
-fn kill_after(place: &Place, file: &str, changes: usize) -> bool {
+/// Kills a command as soon as so many jobs have gone or come. Says whether it was in the middle.
+fn kill_after(place: &Place, arguments: &[&str], changes: usize) -> bool {
     let before = ids(&place.jobs());
-    let mut apply = place.command(&["apply", file]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut command = place.command(arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let is_over = loop {
         let now = ids(&place.jobs());
         let changed =
             before.iter().filter(|id| !now.contains(id)).count() + now.iter().filter(|id| !before.contains(id)).count();
-        match apply.try_wait().unwrap() {
+        match command.try_wait().unwrap() {
             Some(_) => break true,
             None if changed >= changes => break false,
             None => std::thread::sleep(Duration::from_micros(200)),
         }
     };
-    apply.kill().unwrap();
-    apply.wait().unwrap();
+    command.kill().unwrap();
+    command.wait().unwrap();
     !is_over && place.json(&["status"])["owners"][0]["unfinished"] == true
 }
 
@@ -45,7 +45,8 @@ fn what_a_killed_apply_left_is_completed_or_taken_out() {
         let first = if round % 2 == 0 { 0 } else { 0x200 };
         place.file("a.toml", &many(first));
         let changes = if place.jobs().len() > 1 { 2 * JOBS } else { JOBS };
-        in_the_middle += usize::from(kill_after(&place, &file, (changes * (round + 1) / (ROUNDS + 1)) as usize));
+        in_the_middle +=
+            usize::from(kill_after(&place, &["apply", &file], (changes * (round + 1) / (ROUNDS + 1)) as usize));
         let left = ids(&place.jobs());
         if round % 3 == 0 {
             place.json(&["down"]);
@@ -71,7 +72,7 @@ fn an_unfinished_apply_is_told() {
     let place = Place::new();
     let (file, other) = (place.file("a.toml", &many(0)), place.file("b.toml", &masked_exactly(&[5])));
     for _attempt in 0..10 {
-        if kill_after(&place, &file, 100) {
+        if kill_after(&place, &["apply", &file], 100) {
             assert!(place.candor(&["status"]).out.contains("NOT FINISHED"));
             let twin = place.candor(&["apply", &other]);
             assert!(twin.status == 2 && twin.err.contains(&format!("candor down {file}")), "{twin:?}");
@@ -96,8 +97,30 @@ fn foreign_twins_survive_a_killed_apply() {
     add(&twin);
     let text = masked_exactly(&(0..JOBS).chain([0x7F0]).collect::<Vec<_>>());
     place.file("a.toml", &text);
-    kill_after(&place, &file, 100);
+    kill_after(&place, &["apply", &file], 100);
     place.json(&["down"]);
     assert_eq!((place.jobs(), place.lists()), (vec![twin], 0));
     cangw::delete(&mut Client::open().unwrap(), &twin).unwrap();
+}
+
+/// Nor is it taken for one that a killed down had not come to.
+#[test]
+fn foreign_twins_survive_a_killed_down() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let file = place.file("a.toml", &masked_exactly(&(0..JOBS).chain([0x7F0]).collect::<Vec<_>>()));
+    for _attempt in 0..10 {
+        place.json(&["apply", &file]);
+        // Of the two the kernel deletes the newer one, and down begins with them.
+        let twin = place.foreign(0x7F0, 0x8000_07FF);
+        add(&twin);
+        let in_the_middle = kill_after(&place, &["down"], 50);
+        place.json(&["down"]);
+        assert_eq!((place.jobs(), place.lists()), (vec![twin], 0));
+        cangw::delete(&mut Client::open().unwrap(), &twin).unwrap();
+        if in_the_middle {
+            return;
+        }
+    }
+    panic!("no down was killed in the middle");
 }

@@ -165,6 +165,20 @@ fn every_errno_has_its_meaning() {
     let span = candor_core::rule::ChecksumSpan { from: 0, to: 8, result: 7 };
     let xor = Some(candor_core::rule::XorChecksum { span, init: 0 });
     refuses(&changes(CangwJob { checksums: Checksums { xor, crc8: None }, ..good }), is_invalid);
+    // Jobs for FD frames have more positions, and an end of them too.
+    let fd = CangwJob { flags: JobFlags::FD, ..good };
+    let crc8 = |position| {
+        let span = candor_core::rule::ChecksumSpan { from: 0, to: 0, result: position };
+        let profile = candor_core::rule::Crc8Profile::None;
+        let crc8 = candor_core::rule::Crc8Checksum { span, init: 0, final_xor: 0, table: [0; 256], profile };
+        Checksums { xor: None, crc8: Some(crc8) }
+    };
+    refuses(&changes(CangwJob { checksums: crc8(8), ..good }), is_invalid);
+    refuses(&changes(CangwJob { checksums: crc8(64), ..fd }), is_invalid);
+    refuses(&changes(CangwJob { checksums: crc8(-65), ..fd }), is_invalid);
+    let at_the_end = changes(CangwJob { checksums: crc8(63), ..fd });
+    add(&at_the_end);
+    cangw::delete(&mut Client::open().unwrap(), &at_the_end).unwrap();
 
     let first = changes(CangwJob { uid: 77, ..good });
     add(&first);

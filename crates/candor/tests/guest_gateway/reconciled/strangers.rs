@@ -53,6 +53,36 @@ fn equal_jobs_of_others_are_not_doubled_but_adopted() {
     assert_eq!(place.jobs(), []);
 }
 
+/// What a candor of another version has in the kernel looks like nobody's.
+#[test]
+fn nothing_is_pruned_or_adopted_while_a_list_cannot_be_understood() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    let (theirs, ours) = (place.file("a.toml", &masked(&[0x100])), place.file("b.toml", &masked(&[0x200])));
+    place.json(&["apply", &theirs]);
+    let list = std::fs::read_dir(run_dir(&place)).unwrap().map(|file| file.unwrap().path());
+    let list = list.into_iter().find(|path| path.extension().is_some_and(|end| end == "json")).unwrap();
+    let text = std::fs::read_to_string(&list).unwrap();
+    let later = text.replacen("\"version\":3", "\"version\":4", 1);
+    assert_ne!(later, text);
+    std::fs::write(&list, later).unwrap();
+    for option in ["--prune", "--adopt"] {
+        let refused = place.candor(&["apply", &ours, option]);
+        assert!(refused.status == 2 && refused.err.contains("another version"), "{refused:?}");
+        let plan = place.candor(&["plan", &ours, option]);
+        assert!(plan.status == 0 && plan.err.contains("would refuse this"), "{plan:?}");
+    }
+    assert_eq!(ids(&place.jobs()), [0x100]);
+    // Whatever else there is to do can be done.
+    let applied = place.candor(&["apply", &ours]);
+    assert!(applied.status == 0 && applied.err.contains("cannot be understood"), "{applied:?}");
+    place.json(&["down", &ours]);
+    assert_eq!(ids(&place.jobs()), [0x100]);
+    std::fs::write(&list, text).unwrap();
+    place.json(&["down"]);
+    assert_eq!((place.jobs(), place.lists()), (Vec::new(), 0));
+}
+
 /// `cangw -m SET:I:456.8.1122334455667788` leaves bytes in the kernel that mean nothing, and are compared.
 #[test]
 fn jobs_with_odd_bytes_can_be_pruned() {
