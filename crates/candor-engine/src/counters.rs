@@ -50,6 +50,13 @@ impl Followed {
         self.last = JobCounters::default();
     }
 
+    /// How much more another job shows than this one did, so that of equal jobs the one is found that goes on from there.
+    pub(crate) fn growth(&self, now: JobCounters) -> u64 {
+        let pairs =
+            [(self.last.handled, now.handled), (self.last.dropped, now.dropped), (self.last.deleted, now.deleted)];
+        pairs.map(|(last, now)| if is_step_back(last, now) { 0 } else { now.wrapping_sub(last).into() }).iter().sum()
+    }
+
     pub(crate) const fn total(&self) -> RouteCounters {
         self.total
     }
@@ -57,20 +64,18 @@ impl Followed {
 
 /// Moves to what a wrapping counter shows now and says how much it has grown, between two looks that are seconds apart.
 fn advance(last: &mut u32, now: u32) -> u64 {
-    let (grown, shrunk) = (now.wrapping_sub(*last), last.wrapping_sub(now));
-    match (grown, shrunk) {
+    if is_step_back(*last, now) {
         // Waits until the kernel is there again.
-        (_, 1..=STEP_BACK) => 0,
-        // No bus carries 2³¹ frames in that time: the job was replaced by an equal one that counts from 0.
-        (0x8000_0000.., _) => {
-            *last = now;
-            now.into()
-        }
-        _ => {
-            *last = now;
-            grown.into()
-        }
+        return 0;
     }
+    let grown = now.wrapping_sub(*last);
+    *last = now;
+    // No bus carries 2³¹ frames in that time: the job was replaced by an equal one that counts from 0.
+    if grown >= 1 << 31 { now.into() } else { grown.into() }
+}
+
+const fn is_step_back(last: u32, now: u32) -> bool {
+    matches!(last.wrapping_sub(now), 1..=STEP_BACK)
 }
 
 /// The kernel counts without atomics, so a processor that was late writes back a smaller number: smaller by what others

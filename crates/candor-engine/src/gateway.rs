@@ -2,6 +2,7 @@
 
 pub(crate) mod place;
 
+use std::error::Error;
 use std::time::{Duration, Instant};
 
 use candor_core::job::{self, Job};
@@ -17,7 +18,7 @@ use crate::kernel::{self, KernelGateway};
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::read_write::ReadWriteGateway;
-use crate::run_dir::{Entry, OwnedJob, RunDir};
+use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
 const SOON: Duration = Duration::from_secs(1);
@@ -33,6 +34,8 @@ pub struct Gateway {
     watch: LinkWatch,
     /// Whether others know of this process.
     announced: Announced,
+    /// Whether the last look failed, and has been told to have.
+    is_blind: bool,
     /// In front of the kernel's part, so that it ends first.
     user: Option<ReadWriteGateway>,
     kernel: Option<KernelGateway>,
@@ -112,7 +115,7 @@ impl Gateway {
         let user = (!for_user.is_empty()).then(|| ReadWriteGateway::start(&plan, &for_user, &interfaces, entry));
         let user = user.transpose()?;
         drop(run_dir);
-        Ok(Self { plan, jobs, placement, interfaces, client, watch, announced, user, kernel })
+        Ok(Self { plan, jobs, placement, interfaces, client, watch, announced, is_blind: false, user, kernel })
     }
 
     /// What it runs.
@@ -141,18 +144,34 @@ impl Gateway {
     /// [`GatewayError`] if the gateway cannot go on: somebody deletes its jobs again and again, a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
-        let is_there = self.kernel.as_mut().map(KernelGateway::look).transpose()?;
-        let (mut notices, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
-        self.keep_announced(moved)?;
-        if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
-            // Others know of the jobs before the first is added, as at the start.
-            let is_announced = self.announced != Announced::Once;
-            notices.extend(kernel.mend(&self.plan, is_there, &self.interfaces, is_announced, Instant::now())?);
+        let mut notices = Vec::new();
+        match self.look(&mut notices) {
+            Ok(()) => self.is_blind = false,
+            // Forwarding does not depend on looking.
+            Err(error) if error.may_pass() => {
+                let told_already = std::mem::replace(&mut self.is_blind, true);
+                notices.extend((!told_already).then(|| Notice::CannotLook { why: in_full(&error) }));
+            }
+            Err(error) => return Err(error),
         }
         if let Some(user) = &mut self.user {
             notices.extend(user.check(&self.interfaces)?);
         }
         Ok(notices)
+    }
+
+    /// Looks at jobs and interfaces and mends the kernel's part.
+    fn look(&mut self, notices: &mut Vec<Notice>) -> Result<(), GatewayError> {
+        let is_there = self.kernel.as_mut().map(KernelGateway::look).transpose()?;
+        let (news, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
+        notices.extend(news);
+        self.keep_announced(moved)?;
+        if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
+            // Others know of the jobs before the first is added, as at the start.
+            let is_announced = self.announced != Announced::Once;
+            kernel.mend(&self.plan, is_there, &self.interfaces, is_announced, Instant::now(), notices)?;
+        }
+        Ok(())
     }
 
     /// Tells others what this process runs now that interfaces have other numbers. If somebody holds the run directory, or
@@ -172,6 +191,10 @@ impl Gateway {
             Err(error) => return Err(error),
         };
         let owned = owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
+        // Somebody may have started when the interface came back, before this process could say that it waits for it. Of
+        // two that forward the same frames one has to end.
+        let me = Owner::Process { pid: std::process::id(), engine: self.plan.engine() };
+        run_dir.refuse_twins(&owned, Some(&me))?;
         let entry: Entry = run_dir.announce(self.plan.engine(), owned)?;
         match (&mut self.kernel, &mut self.user) {
             (Some(kernel), _) => kernel.announce(entry),
@@ -185,7 +208,9 @@ impl Gateway {
     /// How soon to look again although nobody nudges; `None` while nothing is waited for that would not announce itself.
     #[must_use]
     pub fn look_again_within(&self) -> Option<Duration> {
-        let waits = self.announced == Announced::Once || self.kernel.as_ref().is_some_and(KernelGateway::waits);
+        let waits = self.is_blind
+            || self.announced == Announced::Once
+            || self.kernel.as_ref().is_some_and(KernelGateway::waits);
         waits.then_some(SOON)
     }
 
@@ -227,6 +252,12 @@ impl Gateway {
         }
         by_route
     }
+}
+
+/// An error with all that is behind it, in one line.
+fn in_full(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// The jobs of one side, in the order of the plan.

@@ -17,7 +17,7 @@ mod version;
 pub use abilities::kernel_abilities;
 pub use probe::{TrialError, relative_crc8_by_trial};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use candor_core::job::Job;
 use candor_core::plan::{BusIndex, Plan, RouteIndex};
@@ -42,6 +42,8 @@ pub(crate) struct KernelGateway {
     places: Vec<Place>,
     followed: Vec<Followed>,
     fights: Fights,
+    /// Jobs that are gone by candor's own doing: taken out for the order, and not put back yet.
+    owed: BTreeSet<usize>,
     /// Whether the module is gone, and has been told to be.
     misses_module: bool,
 }
@@ -84,12 +86,13 @@ impl KernelGateway {
         let followed = new.chain(takeover.adopted_counters()).map(Followed::since).collect();
         notices(&takeover, name).into_iter().for_each(tell);
         let places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
-        Ok(Self { installed, places, followed, fights: Fights::default(), misses_module: false })
+        let (fights, owed) = (Fights::default(), BTreeSet::new());
+        Ok(Self { installed, places, followed, fights, owed, misses_module: false })
     }
 
     /// Whether something is waited for that does not announce itself.
-    pub(crate) const fn waits(&self) -> bool {
-        self.misses_module
+    pub(crate) fn waits(&self) -> bool {
+        self.misses_module || !self.owed.is_empty()
     }
 
     /// Has others know of this process by a new entry of the run directory.
@@ -115,7 +118,7 @@ impl KernelGateway {
 
     /// Follows the counters and says of every job whether it is there.
     fn refresh(&mut self) -> Result<Vec<bool>, CangwError> {
-        let now = self.installed.list()?;
+        let now = self.installed.list(|position, counters| self.followed[position].growth(counters))?;
         for (followed, now) in self.followed.iter_mut().zip(&now) {
             if let Some(now) = now {
                 followed.follow(*now);

@@ -34,6 +34,11 @@ pub enum Notice {
     CangwBack,
     /// The module can-gw was unloaded with all its jobs.
     CangwGone,
+    /// Jobs and interfaces cannot be looked at, for a reason that will pass.
+    CannotLook {
+        /// The reason.
+        why: String,
+    },
     /// The outgoing interface has the `etf` qdisc, which drops frames that do not say when they are to be sent.
     EtfDrops {
         /// The interface.
@@ -183,6 +188,11 @@ impl fmt::Display for Notice {
             Self::CangwGone => f.write_str(
                 "The kernel module can-gw was unloaded, and with it the jobs of all routes in the kernel; they are put \
                  back as soon as you type: sudo modprobe can-gw",
+            ),
+            Self::CannotLook { why } => write!(
+                f,
+                "candor cannot look after jobs and interfaces just now ({why}); what runs goes on, and it tries again \
+                 every second"
             ),
             Self::EtfDrops { interface } => write!(
                 f,

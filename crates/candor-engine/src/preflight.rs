@@ -22,6 +22,8 @@ const SIMILAR: f64 = 0.75;
 pub(crate) struct Interfaces {
     /// By bus; `None` for those that no route uses, which are left alone.
     seen: Vec<Option<Seen>>,
+    /// What makes them drop frames, and has been told.
+    hazards: Vec<Notice>,
 }
 
 #[derive(Debug)]
@@ -43,18 +45,24 @@ impl Interfaces {
             notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
             seen.push(link.map(|link| Seen { link, is_there: true }));
         }
-        let found = Self { seen };
-        notices.extend(plan.routes().iter().filter_map(|route| {
-            let (from, to) = (found.link(route.from), found.link(route.to));
+        let mut found = Self { seen, hazards: Vec::new() };
+        found.hazards = found.find_hazards(client, plan)?;
+        notices.extend(found.hazards.iter().cloned());
+        Ok((found, notices))
+    }
+
+    /// What makes the interfaces that are there drop frames of the plan.
+    fn find_hazards(&self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, GatewayError> {
+        let too_small = plan.routes().iter().filter(|route| self.present(route.to).is_some()).filter_map(|route| {
+            let (from, to) = (self.link(route.from), self.link(route.to));
             let carries_fd = match route.formats {
                 Formats::Any => sends_fd(from),
                 Formats::Only(format) => format == FrameFormat::Fd,
             };
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
-        }));
-        notices.extend(qdiscs::look(client, plan, &found)?);
-        Ok((found, notices))
+        });
+        Ok(too_small.chain(qdiscs::look(client, plan, self)?).collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {
@@ -85,15 +93,18 @@ impl Interfaces {
     /// also whether one has another number now.
     ///
     /// An interface is known by its number, which renaming leaves alone. After it has gone, one of the name in the file
-    /// takes its place.
+    /// takes its place, unless it is in use for another bus.
     pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), GatewayError> {
         let now = link::list(client).map_err(GatewayError::Links)?;
         let mut notices = Vec::new();
         let mut moved = false;
+        let in_use: Vec<_> =
+            self.seen.iter().flatten().filter(|seen| seen.is_there).map(|seen| seen.link.index).collect();
         for (seen, bus) in self.seen.iter_mut().zip(plan.buses()) {
             let Some(seen) = seen else { continue };
             let same = now.iter().find(|link| seen.is_there && link.index == seen.link.index);
-            let of_name = || now.iter().find(|link| link.name == bus.interface && link.can.is_some());
+            let is_free = |link: &&Link| link.can.is_some() && !in_use.contains(&link.index);
+            let of_name = || now.iter().filter(is_free).find(|link| link.name == bus.interface);
             let Some(link) = same.or_else(of_name) else {
                 if seen.is_there {
                     seen.is_there = false;
@@ -114,6 +125,11 @@ impl Interfaces {
             }
             moved |= link.index != seen.link.index;
             *seen = Seen { link: link.clone(), is_there: true };
+        }
+        // What cannot be read now is read at the next look.
+        if let Ok(hazards) = self.find_hazards(client, plan) {
+            notices.extend(hazards.iter().filter(|hazard| !self.hazards.contains(hazard)).cloned());
+            self.hazards = hazards;
         }
         Ok((notices, moved))
     }

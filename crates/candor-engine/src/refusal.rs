@@ -89,6 +89,10 @@ impl Refusal {
         Self { error, causes }
     }
 
+    pub(crate) const fn error(&self) -> &CangwError {
+        &self.error
+    }
+
     /// What was found, the most likely first.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {

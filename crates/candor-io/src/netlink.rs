@@ -98,7 +98,8 @@ impl RouteSocket {
     }
 }
 
-/// Nudges this process ([`signal::nudge`]) whenever an interface appears, changes or goes away.
+/// Nudges this process ([`signal::nudge`]) whenever an interface appears, changes or goes away, or gets another queueing
+/// discipline.
 #[derive(Debug)]
 pub struct LinkWatch {
     fd: OwnedFd,
@@ -122,7 +123,7 @@ impl LinkWatch {
             socket::check(unsafe { libc::fcntl(fd.as_raw_fd(), command, value) })?;
         }
         let mut address = kernel_address();
-        address.nl_groups = libc::RTMGRP_LINK.cast_unsigned();
+        address.nl_groups = (libc::RTMGRP_LINK | libc::RTMGRP_TC).cast_unsigned();
         socket::with_address(&fd, libc::bind, &address)?;
         Ok(Self { fd })
     }

@@ -39,7 +39,13 @@ impl Installed {
                 self.jobs.insert(0, *job);
                 Ok(())
             }
-            Err(error) => Err(self.explain(job, error)),
+            Err(error) => {
+                // Without an answer the kernel may have it all the same: taking it out tells.
+                if matches!(error, CangwError::Netlink(NetlinkError::Decode(_) | NetlinkError::Socket(_))) {
+                    self.jobs.insert(0, *job);
+                }
+                Err(self.explain(job, error))
+            }
         }
     }
 
@@ -68,9 +74,9 @@ impl Installed {
 
     /// Adds a job in the place of one that is gone from the kernel.
     pub(super) fn put_back(&mut self, at: usize, job: &CangwJob) -> Result<(), CangwError> {
-        cangw::add(&mut self.client, job)?;
+        // What is taken out at the end is this one, also if its answer is lost.
         self.jobs[at] = *job;
-        Ok(())
+        cangw::add(&mut self.client, job)
     }
 
     /// Has others know of the jobs by a new entry of the run directory.
@@ -78,15 +84,21 @@ impl Installed {
         std::mem::replace(&mut self.entry, entry).forget();
     }
 
-    /// What the kernel shows of every owned job; `None` for one that is gone.
-    pub(super) fn list(&mut self) -> Result<Vec<Option<JobCounters>>, CangwError> {
+    /// What the kernel shows of every owned job; `None` for one that is gone. Of equal ones, which somebody else may have
+    /// added, the one of the least growth is taken.
+    pub(super) fn list(
+        &mut self,
+        growth: impl Fn(usize, JobCounters) -> u64,
+    ) -> Result<Vec<Option<JobCounters>>, CangwError> {
         let present = cangw::dump(&mut self.client)?;
         let mut taken = vec![false; present.len()];
         Ok(self
             .jobs
             .iter()
-            .map(|own| {
-                let found = (0..present.len()).find(|&at| !taken[at] && present[at].is_same_job(own))?;
+            .enumerate()
+            .map(|(position, own)| {
+                let equal = (0..present.len()).filter(|&at| !taken[at] && present[at].is_same_job(own));
+                let found = equal.min_by_key(|&at| growth(position, present[at].counters))?;
                 taken[found] = true;
                 Some(present[found].counters)
             })
@@ -126,3 +138,6 @@ impl Drop for Installed {
         let _ = self.remove_all();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 //!
 //! What a job has counted between the last look and its end is lost with it; what was seen is kept.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -44,13 +45,22 @@ impl KernelGateway {
         interfaces: &Interfaces,
         is_announced: bool,
         now: Instant,
-    ) -> Result<Vec<Notice>, GatewayError> {
-        let Some(is_there) = is_there else { return Ok(self.wait_for_module()) };
+        notices: &mut Vec<Notice>,
+    ) -> Result<(), GatewayError> {
+        let Some(is_there) = is_there else {
+            notices.extend(self.wait_for_module());
+            return Ok(());
+        };
         let was_unloaded = std::mem::take(&mut self.misses_module);
-        let mut notices: Vec<_> = was_unloaded.then_some(Notice::CangwBack).into_iter().collect();
+        let owed: BTreeSet<_> =
+            self.owed.iter().copied().filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();
+        self.owed = owed;
+        notices.extend(was_unloaded.then_some(Notice::CangwBack));
         let missing: Vec<_> = (0..is_there.len()).filter(|&at| !is_there[at] && self.can_be(at, interfaces)).collect();
-        let (Some(&first), true) = (missing.first(), is_announced) else { return Ok(notices) };
-        let deleted = missing.iter().filter(|&&at| self.now(at, interfaces) == *self.installed.job(at)).count();
+        let (Some(&first), true) = (missing.first(), is_announced) else { return Ok(()) };
+        let is_deleted =
+            |at: &&usize| !self.owed.contains(*at) && self.now(**at, interfaces) == *self.installed.job(**at);
+        let deleted = missing.iter().filter(is_deleted).count();
         if deleted > 0 && !was_unloaded {
             let route = self.route(plan, first);
             if self.fights.note(now) {
@@ -58,8 +68,7 @@ impl KernelGateway {
             }
             notices.push(Notice::JobsPutBack { jobs: deleted, route });
         }
-        self.put_back(plan, &missing, &is_there, interfaces)?;
-        Ok(notices)
+        self.put_back(plan, &missing, &is_there, interfaces)
     }
 
     /// Adds the missing jobs. Those that a frame is to meet before one of them, on its way between the same buses, are
@@ -76,17 +85,28 @@ impl KernelGateway {
         for at in (0..is_there.len()).filter(|&at| is_there[at]) {
             let place = self.places[at];
             if missing.iter().any(|&later| at < later && way(self.places[later]) == way(place)) {
-                self.installed.take_out(at).map_err(GatewayError::ListJobs)?;
+                match self.installed.take_out(at) {
+                    Ok(()) => self.owed.insert(at),
+                    Err(CangwError::ModuleMissing) => return Ok(()),
+                    Err(error) => return Err(GatewayError::ListJobs(error)),
+                };
                 to_add.push(at);
             }
         }
         to_add.sort_unstable();
+        self.owed.extend(&to_add);
         for &at in to_add.iter().rev() {
             let job = self.now(at, interfaces);
             match self.installed.put_back(at, &job) {
-                Ok(()) => self.followed[at].restart(),
+                Ok(()) => {
+                    self.followed[at].restart();
+                    self.owed.remove(&at);
+                }
                 // Gone again already: the next look finds it missing.
-                Err(CangwError::NoSuchInterface | CangwError::ModuleMissing) => return Ok(()),
+                Err(CangwError::NoSuchInterface) => {
+                    self.owed.remove(&at);
+                }
+                Err(CangwError::ModuleMissing) => return Ok(()),
                 Err(error) => {
                     let source = self.installed.explain(&job, error);
                     return Err(GatewayError::Install { route: self.route(plan, at), source });
@@ -96,9 +116,10 @@ impl KernelGateway {
         Ok(())
     }
 
-    fn wait_for_module(&mut self) -> Vec<Notice> {
+    fn wait_for_module(&mut self) -> Option<Notice> {
+        self.owed.clear();
         let told_already = std::mem::replace(&mut self.misses_module, true);
-        (!told_already).then_some(Notice::CangwGone).into_iter().collect()
+        (!told_already).then_some(Notice::CangwGone)
     }
 
     /// Whether both interfaces of a job are there.

@@ -14,8 +14,8 @@ use crate::notice::Notice;
 pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
     let there = qdisc::list(client).map_err(GatewayError::Links)?;
     let has = |bus, kind: &str| {
-        let interface = interfaces.index(bus);
-        there.iter().any(|qdisc| qdisc.interface == interface && qdisc.kind == kind)
+        let interface = interfaces.present(bus);
+        there.iter().any(|qdisc| Some(qdisc.interface) == interface && qdisc.kind == kind)
     };
     let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
     let name = |bus| interfaces.link(bus).name.clone();

@@ -1,6 +1,8 @@
 //! Interfaces that are unplugged, come back or get another name, jobs that somebody deletes, a module that is unloaded:
 //! the gateway says so and goes on, and the routes that it does not concern notice nothing.
 
+mod noticed;
+
 use std::path::Path;
 use std::time::Duration;
 
