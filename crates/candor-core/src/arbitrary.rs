@@ -12,7 +12,7 @@ use crate::frame::{
 };
 use crate::job::Job;
 use crate::payload::PayloadPattern;
-use crate::plan::{Bus, BusIndex, Engine, Formats, Incoming, Plan, Route, RouteIndex, Selection, SendAs};
+use crate::plan::{Bus, BusIndex, Engine, Incoming, Plan, RouteIndex, SendAs};
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
 /// A frame that can be on a bus: everything in range, nothing beyond the length.
@@ -119,35 +119,13 @@ fn payload_pattern() -> impl Strategy<Value = PayloadPattern> {
 /// If a job names a bus that is not there.
 #[must_use]
 pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
-    let bus = |name: &&str| Bus {
-        name: (*name).into(),
-        interface: (*name).into(),
-        bitrate: None,
-        data_bitrate: None,
-        vxcan_peer: None,
-    };
     let route = |(index, job): (usize, &Job)| {
         assert!(job.from.0 < interfaces.len() && job.to.0 < interfaces.len(), "job {index} names a missing bus");
-        Route {
-            name: format!("job-{index}"),
-            from: job.from,
-            to: job.to,
-            selections: vec![Selection { filter: job.filter, id: None }],
-            formats: Formats::Only(job.format),
-            payload: job.payload.clone(),
-            send_as: job.send_as,
-            modifications: job.modifications,
-            checksums: job.checksums,
-            echo: job.echo,
-            hop_limit: job.hop_limit,
-            timestamp: job.timestamp,
-            incoming: job.incoming,
-            uid: job.uid,
-        }
+        job.clone().into_route(format!("job-{index}"))
     };
     let plan = Plan {
         engine,
-        buses: interfaces.iter().map(bus).collect(),
+        buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
         routes: jobs.iter().enumerate().map(route).collect(),
     };
     debug_assert!(

@@ -68,6 +68,27 @@ impl Job {
         }
     }
 
+    /// The route that consists of this job: [`lower`] makes an equal job of it, at the place of the route.
+    #[must_use]
+    pub fn into_route(self, name: String) -> Route {
+        Route {
+            name,
+            from: self.from,
+            to: self.to,
+            selections: vec![Selection { filter: self.filter, id: None }],
+            formats: Formats::Only(self.format),
+            payload: self.payload,
+            send_as: self.send_as,
+            modifications: self.modifications,
+            checksums: self.checksums,
+            echo: self.echo,
+            hop_limit: self.hop_limit,
+            timestamp: self.timestamp,
+            incoming: self.incoming,
+            uid: self.uid,
+        }
+    }
+
     /// Whether can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
@@ -118,12 +139,9 @@ impl Job {
 pub fn lower(plan: &Plan) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (index, route) in plan.routes().iter().enumerate() {
-        let formats: &[FrameFormat] = match &route.formats {
-            Formats::Any => &[FrameFormat::Classic, FrameFormat::Fd],
-            Formats::Only(format) => std::slice::from_ref(format),
-        };
         for selection in &route.selections {
-            jobs.extend(formats.iter().map(|&format| job(RouteIndex(index), route, selection, format)));
+            let formats = route.formats.list().iter();
+            jobs.extend(formats.map(|&format| job(RouteIndex(index), route, selection, format)));
         }
     }
     jobs

@@ -58,6 +58,15 @@ pub struct Bus {
     pub vxcan_peer: Option<BusIndex>,
 }
 
+impl Bus {
+    /// A bus that is called like its interface, and of which nothing else is known.
+    #[must_use]
+    pub fn on(interface: &str) -> Self {
+        let (name, interface) = (interface.to_owned(), interface.to_owned());
+        Self { name, interface, bitrate: None, data_bitrate: None, vxcan_peer: None }
+    }
+}
+
 /// Which frame formats a route carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Formats {

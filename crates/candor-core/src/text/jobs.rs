@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FrameFormat};
 use crate::job::Job;
-use crate::plan::{Bus, Engine, Formats, Plan, Route, Selection};
+use crate::plan::{Bus, Engine, Formats, Plan, Route};
 use crate::rule::{Checksums, Modifications, Operand, Operation};
 
 /// The gateway that consists of these jobs, in their order: [`crate::job::lower`] makes the same jobs of it.
@@ -20,44 +20,23 @@ use crate::rule::{Checksums, Modifications, Operand, Operation};
 /// If a job's bus is no position in `interfaces`.
 #[must_use]
 pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
-    let bus = |interface: &String| Bus {
-        name: interface.clone(),
-        interface: interface.clone(),
-        bitrate: None,
-        data_bitrate: None,
-        vxcan_peer: None,
-    };
     let mut names = Names::default();
     let mut routes = Vec::new();
     let mut ahead = jobs.iter().map(effective).peekable();
     while let Some(job) = ahead.next() {
         let merged = ahead.peek().and_then(|next| for_any_format(&job, next));
-        let (formats, modifications) = match merged {
+        let name = names.take(&interfaces[job.from.0], &interfaces[job.to.0]);
+        let route = job.into_route(name);
+        routes.push(match merged {
             Some(modifications) => {
                 ahead.next();
-                (Formats::Any, modifications)
+                Route { formats: Formats::Any, modifications, ..route }
             }
-            None => (Formats::Only(job.format), job.modifications),
-        };
-        let name = names.take(&interfaces[job.from.0], &interfaces[job.to.0]);
-        routes.push(Route {
-            name,
-            from: job.from,
-            to: job.to,
-            selections: vec![Selection { filter: job.filter, id: None }],
-            formats,
-            payload: job.payload,
-            send_as: job.send_as,
-            modifications,
-            checksums: job.checksums,
-            echo: job.echo,
-            hop_limit: job.hop_limit,
-            timestamp: job.timestamp,
-            incoming: job.incoming,
-            uid: job.uid,
+            None => route,
         });
     }
-    Plan { engine: Engine::Kernel, buses: interfaces.iter().map(bus).collect(), routes }
+    let buses = interfaces.iter().map(|interface| Bus::on(interface)).collect();
+    Plan { engine: Engine::Kernel, buses, routes }
 }
 
 /// Names for routes, each given once.
