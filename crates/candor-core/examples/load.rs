@@ -1,7 +1,9 @@
 //! How long large gateway files take to load: `cargo run --release -p candor-core --example load`.
 //!
 //! Prints one line for each kind of file with the best of some runs, so that neither the first touch of memory nor
-//! another process counts.
+//! another process counts. A word after `--` is for the kinds that have it in their name, a number behind it for so many
+//! runs: `valgrind --tool=callgrind --toggle-collect=candor_core::config::load_for target/release/examples/load mask 1`
+//! counts instructions, which no other process changes.
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +16,10 @@ const ROUTES: u32 = 16_384;
 const RUNS: u32 = 9;
 
 fn main() {
+    #[expect(clippy::disallowed_methods, reason = "this program is told what to measure")]
+    let mut arguments = std::env::args().skip(1);
+    let word = arguments.next().unwrap_or_default();
+    let runs = arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
     let identifier = |index: u32| index.wrapping_mul(0x9E37_79B1) & 0x1FFF_FFFF | 1;
     let masks = ["DFFFFFFF", "DFFFFF00", "DFFF00FF", "DF00FFFF", "C00007FF", "DFFFF0FF", "DFF0FFFF", "DFFFFFF0"];
     let files = [
@@ -43,10 +49,10 @@ fn main() {
             ),
         ),
     ];
-    for (name, text) in files {
+    for (name, text) in files.into_iter().filter(|(name, _)| name.contains(&word)) {
         let mut best = Duration::MAX;
         let mut loaded = None;
-        for _run in 0..RUNS {
+        for _run in 0..runs {
             #[expect(clippy::disallowed_methods, reason = "this program measures")]
             let start = Instant::now();
             let result = config::load(text.as_bytes());

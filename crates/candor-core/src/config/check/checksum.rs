@@ -145,8 +145,14 @@ fn table(spec: &Crc8Spec, findings: &mut Findings) -> Option<[u8; 256]> {
 /// The CRC of every byte value, most significant bit first, as `cangw -c` wants it.
 fn table_of(polynomial: u8) -> [u8; 256] {
     let mut table = [0; 256];
-    for (entry, value) in table.iter_mut().zip(0_u8..=255) {
-        *entry = (0..8).fold(value, |crc, _bit| crc << 1 ^ if crc & 0x80 == 0 { 0 } else { polynomial });
+    // The CRC of a value is the sum of those of its bits: with one more bit, that of the others and that of the bit.
+    let mut of_bit = polynomial;
+    for bit in (0..8).map(|bit| 1 << bit) {
+        let (without, with) = table.split_at_mut(bit);
+        for (with, without) in with.iter_mut().zip(without.iter()) {
+            *with = *without ^ of_bit;
+        }
+        of_bit = of_bit << 1 ^ if of_bit & 0x80 == 0 { 0 } else { polynomial };
     }
     table
 }
@@ -176,6 +182,14 @@ mod tests {
     fn the_table_of_1d_is_the_one_of_sae_j1850() {
         let table = table_of(0x1D);
         assert_eq!((table[0], table[1], table[2], table[255]), (0x00, 0x1D, 0x3A, 0xC4));
+    }
+
+    #[test]
+    fn tables_are_those_of_the_division_bit_by_bit() {
+        for polynomial in 0..=255_u8 {
+            let divide = |value: u8| (0..8).fold(value, |crc, _bit| crc << 1 ^ (crc >> 7).wrapping_mul(polynomial));
+            assert!((0..=255_u8).map(divide).eq(table_of(polynomial)), "{polynomial:02X}");
+        }
     }
 
     /// The CRC of these bytes is what catalogues call the check value.

@@ -210,6 +210,11 @@ pub(in crate::config) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'
 
 /// Text of the user inside a message: shortened, and harmless to a terminal.
 pub(in crate::config) fn quote(text: &str) -> String {
+    // Names are like this, and a large file may need many of them.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./ ".contains(&byte);
+    if text.len() <= MAX_QUOTED_CHARS && text.bytes().all(is_plain) {
+        return ["`", text, "`"].concat();
+    }
     let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).flat_map(char::escape_debug).collect();
     if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
         shown.push('…');

@@ -43,6 +43,10 @@ pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
 
 /// Refuses keys of very many parts, and very many parts at all.
 pub(super) fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
+    // Most files are far from either, which costs less to see than what toml will do once more anyway.
+    if tokens_at_most(text) <= MAX_TOKENS && !may_be_deep(text) {
+        return Ok(());
+    }
     let mut start = 0;
     let mut dots = 0;
     for (count, token) in Source::new(text).lex().enumerate() {
@@ -73,17 +77,76 @@ pub(super) fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
+/// No fewer than there are: each is a sign, or a word behind one.
+fn tokens_at_most(text: &str) -> usize {
+    let is_sign = |byte: &u8| !(byte.is_ascii_alphanumeric() || *byte == b'-' || *byte == b'_');
+    2 * text.bytes().filter(is_sign).count() + 2
+}
+
+/// Whether some line has the dots of a deep key, which goes over one line only.
+fn may_be_deep(text: &str) -> bool {
+    let has_dots = |part: &str| part.bytes().filter(|&byte| byte == b'.').count() >= MAX_KEY_PARTS;
+    has_dots(text) && text.split('\n').any(has_dots)
+}
+
 fn lines(text: &str) -> Result<(), Box<Diagnostic>> {
-    let mut start = 0;
-    for (index, line) in text.split('\n').enumerate() {
-        if line.len() > MAX_LINE_BYTES {
-            let message = format!("Line {} is longer than {MAX_LINE_BYTES} bytes", index + 1);
-            return Err(Box::new(
-                Diagnostic::error(code::LINE_TOO_LONG, start..start, message)
-                    .help("break the line; long hex strings may be written over several lines in \"\"\""),
-            ));
+    let (bytes, mut start) = (text.as_bytes(), 0);
+    while bytes.len() - start > MAX_LINE_BYTES {
+        // The last line end within reach is enough to see: no line before it is longer than the reach.
+        match bytes[start..=start + MAX_LINE_BYTES].iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => start += end + 1,
+            None => {
+                let line = bytes[..start].iter().filter(|&&byte| byte == b'\n').count() + 1;
+                let message = format!("Line {line} is longer than {MAX_LINE_BYTES} bytes");
+                return Err(Box::new(
+                    Diagnostic::error(code::LINE_TOO_LONG, start..start, message)
+                        .help("break the line; long hex strings may be written over several lines in \"\"\""),
+                ));
+            }
         }
-        start += line.len() + 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn no_text_has_more_tokens_than_were_expected(text in "[a.\\-=\"'#\\[\\]{}, \t\r\nä_1]{0,60}") {
+            let (mut counted, mut dots, mut most_dots) = (0, 0, 0);
+            for token in Source::new(&text).lex() {
+                counted += 1;
+                dots = match token.kind() {
+                    TokenKind::Dot => dots + 1,
+                    TokenKind::Newline => 0,
+                    _ => dots,
+                };
+                most_dots = most_dots.max(dots);
+            }
+            prop_assert!(counted <= tokens_at_most(&text), "{counted}");
+            prop_assert!(most_dots < MAX_KEY_PARTS || may_be_deep(&text));
+        }
+    }
+
+    #[test]
+    fn lines_may_be_as_long_as_they_say() {
+        let line = "x".repeat(MAX_LINE_BYTES);
+        for (text, long_from) in [
+            (format!("{line}\n{line}"), None),
+            (format!("{line}\n{line}\n\n"), None),
+            (format!("a\n{line}x"), Some(2)),
+            (format!("a\n{line}x\nb"), Some(2)),
+            (format!("{line}\n{line}x\n"), Some(MAX_LINE_BYTES + 1)),
+            (format!("{}{line}x", "a\n".repeat(5000)), Some(10_000)),
+        ] {
+            let found = lines(&text).err().map(|diagnostic| diagnostic.primary.span.start);
+            assert_eq!(found, long_from, "{}", text.len());
+        }
+        let message = lines(&format!("a\n\n{line}x")).unwrap_err().message;
+        assert_eq!(message, "Line 3 is longer than 4096 bytes");
+    }
 }
