@@ -73,6 +73,10 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     let mut checks = Checks { buses: names, ids, limits, jobs_left: JobsLeft::Some(MAX_JOBS) };
     let mut routes = Vec::with_capacity(spec.routes.len());
     for (index, written) in spec.routes.iter().enumerate() {
+        // Nothing more would be said about them.
+        if findings.is_full() {
+            break;
+        }
         route::routes(index, written, &mut checks, findings, &mut routes);
     }
     route::names_are_unique(&spec.routes, findings);

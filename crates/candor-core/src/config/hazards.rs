@@ -15,7 +15,7 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if findings.torn || findings.has_errors() {
         return;
     }
-    let words = Words { plan, places: Places::of(plan, spec) };
+    let words = Words { plan, places: Places::of(spec) };
     for hazard in safety::hazards(plan) {
         let diagnostic = words.of(&hazard);
         let is_said = diagnostic.code == code::NO_FRAME && findings.has(code::NEVER_MATCHES, &diagnostic.primary.span);

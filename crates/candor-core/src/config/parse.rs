@@ -3,6 +3,7 @@
 pub(super) mod limits;
 
 mod checksum;
+mod duplicates;
 mod entry;
 mod headers;
 mod ids;

@@ -44,6 +44,14 @@ pub struct Spec {
     pub broken_buses: Vec<String>,
 }
 
+impl Spec {
+    /// Where each route of the plan is written, in its order: one that goes both ways is there twice.
+    pub(in crate::config) fn by_route(&self) -> Vec<&RouteSpec> {
+        let goes_back = |route: &RouteSpec| route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
+        self.routes.iter().flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(goes_back(route)))).collect()
+    }
+}
+
 /// Which sections a file has, sound or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sections {

@@ -220,6 +220,7 @@ fn files_of_other_systems_are_read() {
 #[test]
 fn hostile_files_are_refused_at_once() {
     let kib = |kib: usize, part: &str| part.repeat(kib * 1024 / part.len());
+    let numbered = |count: usize, part: fn(usize) -> String| (0..count).map(part).collect::<String>();
     let cases = [
         (kib(9 * 1024, "# comment\n"), code::FILE_TOO_LARGE),
         (kib(8 * 1024 - 1, "}\n"), code::FILE_TOO_LARGE),
@@ -237,6 +238,19 @@ fn hostile_files_are_refused_at_once() {
         (kib(200, "}\n"), code::SYNTAX),
         (kib(200, "[[route]]\n"), code::TOO_MANY),
         (kib(200, "[route]\n"), code::TOO_MANY),
+        // Each of these would take long if every finding went through the whole file again.
+        (
+            numbered(20_000, |bus| format!("[bus.b{bus}]\ninterface = \"c{bus}\"\n")) + &kib(2, "interface = \"x\"\n"),
+            code::DUPLICATE_KEY,
+        ),
+        (
+            numbered(20_000, |bus| format!("[bus.b{bus}]\ninterface = \"c{bus}\"\nbitrate = \"1M\"\n"))
+                + &numbered(10_000, |route| {
+                    let (from, to) = (route, route + 10_000);
+                    format!("[[route]]\nname = \"{route}\"\nfrom = \"b{from}\"\nto = \"b{to}\"\nframes = \"fd\"\n")
+                }),
+            "W0605",
+        ),
     ];
     for (text, code) in cases {
         let findings = findings(&text);

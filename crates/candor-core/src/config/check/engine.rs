@@ -40,7 +40,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
     }
     match (Placement::of(plan, NEWEST), Placement::of(plan, KernelAbilities::EVERY)) {
         (Err(unplaceable), _) => {
-            let specs = specs_of_routes(spec);
+            let specs = spec.by_route();
             together(&unplaceable, &specs, findings);
         }
         // What a route wants by itself has been looked at before.
@@ -53,7 +53,7 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
             }),
         ) => {}
         (Ok(_), Err(unplaceable)) => {
-            let specs = specs_of_routes(spec);
+            let specs = spec.by_route();
             let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
             let message = "On some kernels there is no place for this route";
             findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
@@ -170,12 +170,6 @@ fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Find
         Some(KernelOnly::EchoDiffers(_)) => "make `echo` of the two equal, or let one of them do what can-gw can",
         _ => "remove what user space cannot do, or the echo by which the two routes meet",
     }));
-}
-
-/// The routes of a plan as they are written: one that goes both ways is there twice.
-pub(super) fn specs_of_routes(spec: &Spec) -> Vec<&RouteSpec> {
-    let goes_back = |route: &RouteSpec| route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
-    spec.routes.iter().flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(goes_back(route)))).collect()
 }
 
 /// Where a route says what the kernel cannot do.

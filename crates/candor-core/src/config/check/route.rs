@@ -162,7 +162,8 @@ pub(super) fn bus(written: &Spanned<String>, buses: &BusNames<'_>, findings: &mu
 fn unknown_bus(written: &Spanned<String>, buses: &[BusSpec], findings: &mut Findings) {
     /// Beyond these a suggestion is not worth the search.
     const MOST_CANDIDATES: usize = 64;
-    let names: Vec<_> = buses.iter().take(MOST_CANDIDATES).map(|bus| bus.name.value.as_str()).collect();
+    let buses = &buses[..buses.len().min(MOST_CANDIDATES)];
+    let names: Vec<_> = buses.iter().map(|bus| bus.name.value.as_str()).collect();
     let message = format!("There is no bus {}", quote(&written.value));
     let diagnostic = Diagnostic::error(code::UNKNOWN_BUS, written.span.clone(), message);
     let owner = buses.iter().find_map(|bus| {

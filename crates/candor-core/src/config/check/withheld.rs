@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use crate::config::check::engine::specs_of_routes;
 use crate::config::check::identifiers::Identifiers;
 use crate::config::check::selection::{Limits, Wanted};
 use crate::config::diagnostic::Findings;
@@ -51,7 +50,7 @@ impl Lists {
         let said = &mut Findings::default();
         let mut ids = Identifiers::new(spec, said);
         let of_buses: Vec<_> = spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, said).map(Rc::new)).collect();
-        let written = specs_of_routes(spec).into_iter().zip(plan.routes());
+        let written = spec.by_route().into_iter().zip(plan.routes());
         let routes = written.map(|(written, route)| {
             let of_bus = of_buses.get(route.from.0).cloned().flatten();
             Wanted::of(written, &mut ids, said).zip(of_bus)

@@ -1,33 +1,24 @@
 //! Where in the file a hazard of the plan comes from.
 
-use std::collections::HashMap;
-
 use crate::config::diagnostic::Span;
 use crate::config::spec::{BusSpec, OperandSpec, RouteSpec, Spec};
-use crate::plan::{BusIndex, Plan, RouteIndex};
-
-/// What `both-ways` adds to the name of a route for its way back.
-const BACK: &str = "/back";
+use crate::plan::{BusIndex, RouteIndex};
 
 /// The keys of a file by what they became.
 #[derive(Debug)]
 pub(super) struct Places<'s> {
-    plan: &'s Plan,
     buses: &'s [BusSpec],
-    routes: HashMap<&'s str, &'s RouteSpec>,
+    routes: Vec<&'s RouteSpec>,
 }
 
 impl<'s> Places<'s> {
-    pub(super) fn of(plan: &'s Plan, spec: &'s Spec) -> Self {
-        let named = |route: &'s RouteSpec| Some((route.name.as_ref()?.value.as_str(), route));
-        Self { plan, buses: &spec.buses, routes: spec.routes.iter().filter_map(named).collect() }
+    pub(super) fn of(spec: &'s Spec) -> Self {
+        Self { buses: &spec.buses, routes: spec.by_route() }
     }
 
     /// `None` only for routes that are not in the file.
     pub(super) fn route(&self, index: RouteIndex) -> Option<&'s RouteSpec> {
-        let name = self.plan.route(index).name.as_str();
-        let forth = || self.routes.get(name.strip_suffix(BACK)?);
-        self.routes.get(name).or_else(forth).copied()
+        self.routes.get(index.0).copied()
     }
 
     /// `[[route]]`.
@@ -92,12 +83,7 @@ impl<'s> Places<'s> {
 
     /// The name in `[bus.NAME]`.
     pub(super) fn bus(&self, index: BusIndex) -> Span {
-        self.bus_spec(index).map_or(0..0, |bus| bus.name.span.clone())
-    }
-
-    fn bus_spec(&self, index: BusIndex) -> Option<&'s BusSpec> {
-        let name = &self.plan.bus(index).name;
-        self.buses.iter().find(|bus| bus.name.value == *name)
+        self.buses.get(index.0).map_or(0..0, |bus| bus.name.span.clone())
     }
 }
 

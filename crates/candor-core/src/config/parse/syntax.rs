@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use toml::Spanned;
-use toml::de::{DeTable, DeValue, Error};
+use toml::de::{DeTable, Error};
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, MAX_FINDINGS, Span};
+use crate::config::parse::duplicates;
 use crate::config::parse::entry::quote;
 
 /// Reports the errors of the parser: one for each line, since what follows on a line is mostly a consequence.
@@ -23,15 +23,19 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
             );
         }
     }
+    let mut causes = Vec::new();
     for error in errors {
         if lines.len() > MAX_FINDINGS {
             break;
         }
         let span = error.span().unwrap_or(text.len()..text.len());
-        if !lines.insert(line_start(text, span.start)) {
-            continue;
+        if lines.insert(line_start(text, span.start)) {
+            causes.push((Cause::of(error.message(), text, &span), span));
         }
-        let cause = Cause::of(error.message(), text, &span);
+    }
+    let duplicates = causes.iter().filter(|(cause, _)| matches!(cause, Cause::Duplicate)).map(|(_, span)| span);
+    let firsts = duplicates::firsts(text, document, duplicates);
+    for (cause, span) in causes {
         findings.torn |= cause.tears(text, &span);
         match cause {
             Cause::Other(_) | Cause::Unclosed(_) => findings.breaks(line_span(text, span.start)),
@@ -39,7 +43,7 @@ pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findi
             Cause::NoValue => findings.breaks(span.clone()),
             Cause::Duplicate | Cause::Unquoted(_) => {}
         }
-        findings.report(cause.diagnostic(text, document, span));
+        findings.report(cause.diagnostic(text, firsts.get(&span.start).cloned(), span));
     }
 }
 
@@ -79,10 +83,11 @@ impl<'t> Cause<'t> {
         }
     }
 
-    fn diagnostic(&self, text: &str, document: &DeTable<'_>, span: Span) -> Diagnostic {
+    /// `first` is for a duplicate: where the other one is.
+    fn diagnostic(&self, text: &str, first: Option<Span>, span: Span) -> Diagnostic {
         let at = |span: Span, message: &str| Diagnostic::error(code::SYNTAX, span, message);
         match self {
-            Self::Duplicate => duplicate(text, document, span),
+            Self::Duplicate => duplicate(text, first, span),
             Self::NoValue => at(span, "The value is missing").help("write one after `=`, or remove the line"),
             Self::Unquoted(raw) => at(span, "Text needs quotes").help(format!("write \"{}\"", raw.escape_debug())),
             Self::Unclosed(bracket) => at(span, &format!("`{bracket}` is missing"))
@@ -111,10 +116,9 @@ impl<'t> Cause<'t> {
     }
 }
 
-fn duplicate(text: &str, document: &DeTable<'_>, span: Span) -> Diagnostic {
+fn duplicate(text: &str, first: Option<Span>, span: Span) -> Diagnostic {
     let name = text.get(span.clone()).unwrap_or_default();
     let is_header = is_header(text, &span);
-    let first = if is_header { first_header(text, &span) } else { first_key(document, name, &span) };
     let help = if is_header {
         "give the second table another name, or merge the two"
     } else {
@@ -161,59 +165,11 @@ fn lacks_quote(text: &str, place: &Span) -> bool {
     line.matches(quote).count() % 2 == 1
 }
 
-/// The nearest key of this name before the duplicate, in the same nesting.
-fn first_key(table: &DeTable<'_>, name: &str, duplicate: &Span) -> Option<Span> {
-    let mut best = None;
-    for (key, value) in table {
-        if key.get_ref().as_ref() == name && key.span().start < duplicate.start {
-            best = best.max(Some((key.span().start, key.span().end)));
-        }
-        best = best.max(within(key, value, name, duplicate).map(|span| (span.start, span.end)));
-    }
-    best.map(|(start, end)| start..end)
-}
-
-fn within(
-    key: &Spanned<std::borrow::Cow<'_, str>>,
-    value: &Spanned<DeValue<'_>>,
-    name: &str,
-    duplicate: &Span,
-) -> Option<Span> {
-    // The span of a table with a header is the header; that of an inline table is all of it and comes after the key.
-    let is_inline = value.span().start >= key.span().end;
-    if is_inline && !value.span().contains(&duplicate.start) {
-        return None;
-    }
-    match value.get_ref() {
-        DeValue::Table(table) => first_key(table, name, duplicate),
-        DeValue::Array(array) => array
-            .iter()
-            .filter_map(|item| item.get_ref().as_table())
-            .filter_map(|table| first_key(table, name, duplicate))
-            .max_by_key(|span| span.start),
-        _ => None,
-    }
-}
-
-fn first_header(text: &str, duplicate: &Span) -> Option<Span> {
-    let names = |line: &str| line.split('#').next().unwrap_or_default().replace(['[', ']', ' ', '\t', '\r'], "");
-    let end = line_start(text, duplicate.start);
-    let wanted = names(line_at(text, duplicate.start));
-    let mut start = 0;
-    for line in text[..end].split_inclusive('\n') {
-        if line.trim_start().starts_with('[') && names(line.trim_end()) == wanted {
-            return Some(start..start + line.trim_end().len());
-        }
-        start += line.len();
-    }
-    None
-}
-
-fn is_header(text: &str, span: &Span) -> bool {
+pub(super) fn is_header(text: &str, span: &Span) -> bool {
     line_at(text, span.start).trim_start().starts_with('[')
 }
 
-fn line_start(text: &str, offset: usize) -> usize {
+pub(super) fn line_start(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
 }
@@ -223,15 +179,15 @@ fn line_span(text: &str, offset: usize) -> Span {
     start..start + line_at(text, offset).len()
 }
 
-fn line_at(text: &str, offset: usize) -> &str {
+pub(super) fn line_at(text: &str, offset: usize) -> &str {
     text.get(line_start(text, offset)..).and_then(|rest| rest.lines().next()).unwrap_or_default()
 }
 
 fn control_characters(text: &str) -> impl Iterator<Item = usize> {
-    text.bytes()
-        .enumerate()
-        .filter(|&(_, byte)| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r'))
-        .map(|(offset, _)| offset)
+    let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
+    // To count them is much quicker than to look for them, and hardly a file has any.
+    let count = text.bytes().filter(|&byte| is_control(byte)).count();
+    text.bytes().enumerate().filter(move |&(_, byte)| is_control(byte)).map(|(offset, _)| offset).take(count)
 }
 
 fn is_about_time(subject: &str) -> bool {
