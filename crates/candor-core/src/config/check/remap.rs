@@ -91,7 +91,13 @@ pub(super) fn selections(
             if moved_to > u64::from(room) {
                 let message =
                     format!("Identifier {last:X} would become {moved_to:X}, which does not fit into {bits} bits");
-                let help = format!("begin at \"{}..\" at most", in_digits(room - (last - base), first));
+                let help = match room.checked_sub(last - base) {
+                    Some(most) => format!("begin at \"{}..\" at most", in_digits(most, first)),
+                    None => {
+                        "no identifier of 11 bits is low enough: write one of 8 digits, or a shorter range in `match`"
+                            .to_owned()
+                    }
+                };
                 return refuse(place.clone(), message, help, findings);
             }
             let count = set.cube_count();
