@@ -1,7 +1,7 @@
 //! What [`load`] promises for any input at all.
 
 use crate::config::diagnostic::{Position, Severity};
-use crate::config::{MAX_FILE_BYTES, load};
+use crate::config::{MAX_FILE_BYTES, code, load};
 use crate::job;
 use crate::placement::{KernelAbilities, Placement};
 use crate::plan::{Incoming, Selection};
@@ -40,6 +40,11 @@ pub fn hold(bytes: &[u8]) {
     assert!(findings.is_sorted_by_key(|finding| finding.primary.span.start), "findings are in the order of the file");
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     for finding in findings {
+        let has_remedy = finding.help.is_some() || !finding.primary.text.is_empty();
+        assert!(
+            has_remedy || finding.message.contains("must be") || is_rest(finding.code),
+            "{finding:?} says what to do"
+        );
         assert!(!finding.message.is_empty() && !finding.message.contains(char::is_control), "{:?}", finding.message);
         for label in std::iter::once(&finding.primary).chain(&finding.secondary) {
             let span = &label.span;
@@ -51,6 +56,11 @@ pub fn hold(bytes: &[u8]) {
             }
         }
     }
+}
+
+/// Whether the finding is about those that are not listed.
+fn is_rest(code: &str) -> bool {
+    [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&code)
 }
 
 /// Whether no frame matches both.

@@ -242,11 +242,13 @@ fn both(
     let patterns: Vec<_> = payload
         .iter()
         .flat_map(|one| mux.iter().filter(|other| agree(one, other)).map(|other| merge(one, other)))
+        .take(MAX_PATTERNS + 1)
         .collect();
     if patterns.is_empty() {
         let mux = spec.mux.as_ref()?;
         let diagnostic =
-            Diagnostic::error(code::NOTHING_LEFT, mux.span.clone(), "No payload fits both `payload` and `mux`");
+            Diagnostic::error(code::NOTHING_LEFT, mux.span.clone(), "No payload fits both `payload` and `mux`")
+                .help("change or remove one of the two; for frames that fit either of them write two routes");
         findings.report(match spec.payload.as_ref().and_then(|texts| texts.first()) {
             Some(text) => diagnostic.also(text.span.clone(), "wants other bits there"),
             None => diagnostic,

@@ -284,8 +284,8 @@ fn errors(written: &Spanned<String>, findings: &mut Findings) -> Option<Taken> {
 
 fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<T> {
     checks.jobs_left = JobsLeft::Exceeded;
-    let message =
-        format!("The route needs {filters} filters, and with them the file has more than {MAX_JOBS} jobs of can-gw");
+    let filters = if filters == 1 { "1 filter".to_owned() } else { format!("{filters} filters") };
+    let message = format!("With this route, which needs {filters}, the file has more than {MAX_JOBS} jobs of can-gw");
     findings.report(
         Diagnostic::error(code::TOO_MANY_JOBS, place(spec), message)
             .label("no further than here")
@@ -297,7 +297,9 @@ fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings
 fn nothing_left(spec: &RouteSpec, never_had_any: bool, findings: &mut Findings) {
     let diagnostic = Diagnostic::error(code::NOTHING_LEFT, place(spec), "The route takes no frame");
     findings.report(if never_had_any {
-        diagnostic.label("no identifier is in here")
+        diagnostic
+            .label("no identifier is in here")
+            .help("no frame on a bus has these bits; write other identifiers, or remove the route")
     } else {
         diagnostic
             .label("nothing of this is left")
