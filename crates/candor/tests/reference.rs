@@ -52,6 +52,39 @@ fn the_gateways_in_them_are_valid() {
     }
 }
 
+/// The keys that a file may have, as `candor check` lists them where there is another one, against docs/config.md.
+#[test]
+fn every_key_of_a_file_is_explained() {
+    let route = |line: &str| format!("[[route]]\n{line}\n");
+    let places = [
+        ("The file", "other = 1\n".to_owned()),
+        ("`[bus.NAME]`", "[bus.a]\nother = 1\n".to_owned()),
+        ("`[[route]]`", route("other = 1")),
+        ("Filters", route("match = { other = 1 }")),
+        ("Payloads", route("mux = { other = 1 }")),
+        ("Modifications", route("set = { other = 1 }")),
+        ("Checksums", route("checksum-xor = { other = 1 }")),
+        ("Checksums", route("checksum-crc8 = { other = 1 }")),
+        ("Checksums", route("checksum-crc8 = { profile = { other = 1 } }")),
+    ];
+    for (heading, text) in places {
+        let section = REFERENCE.split("\n## ").flat_map(|part| part.split("\n### "));
+        let section = section.into_iter().find(|part| part.lines().next() == Some(heading)).unwrap();
+        let findings = candor_core::config::load(text.as_bytes()).unwrap_err();
+        let known: Vec<_> = findings
+            .iter()
+            .filter(|finding| finding.code == code::UNKNOWN_KEY)
+            .filter_map(|finding| finding.help.as_deref()?.strip_prefix("known keys are "))
+            .flat_map(|keys| keys.split(", "))
+            .collect();
+        assert!(known.len() > 1, "{text}: {findings:#?}");
+        for key in known {
+            let ways = [format!("`{key}`"), format!("`{key}."), format!(" {key} = ")];
+            assert!(ways.iter().any(|way| section.contains(way)), "docs/config.md: {key} is not under {heading}");
+        }
+    }
+}
+
 /// Keys of `--json` against docs/json.md.
 #[test]
 fn every_key_is_explained() {
