@@ -212,4 +212,4 @@ pub fn hazards(plan: &Plan) -> Vec<Hazard> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

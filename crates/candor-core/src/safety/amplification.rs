@@ -7,6 +7,7 @@ use super::cube::{Cube, ERR, WELL_FORMED};
 use super::depth::depth;
 use super::edges::Edges;
 use super::index::{Budget, Index};
+use super::overlap::can_meet;
 use super::ways::{Place, Ways};
 use super::{Hazard, Kind};
 use crate::plan::{BusIndex, Plan, RouteIndex};
@@ -59,7 +60,8 @@ pub fn amplification(plan: &Plan) -> Option<Amplification> {
     most.filter(|most| most.frames > 0)
 }
 
-/// Frames that come to a bus a second time by another way than one route. What comes in rings has been told.
+/// Frames that come to a bus a second time, or back, but for two routes between the same two buses: those have been told,
+/// and so has what comes in rings.
 pub(super) fn look(
     plan: &Plan,
     edges: &Edges,
@@ -87,13 +89,20 @@ pub(super) fn look(
                 index.find(way.frames, budget, |cube, other| {
                     let other: &Way = &ways[other];
                     let common = cube.intersect(way.frames)?.intersect(way.change.agrees(other.change)?)?;
-                    let are_single = way.routes.len() == 1 && other.routes.len() == 1;
-                    (!are_single).then(|| (other.routes.clone(), common))
+                    let first = |way: &Way| way.routes.first().map(|&route| plan.route(route));
+                    let (this, that) = (first(way)?, first(other)?);
+                    // Two routes between the same two buses have been told. From the two ends of a pair they have not.
+                    let is_told = way.routes.len() == 1 && other.routes.len() == 1 && this.from == that.from;
+                    // Both see the frame as it came in.
+                    (!is_told && can_meet(this, that)).then(|| (other.routes.clone(), common))
                 })
             });
             if let Some((other, common)) = again {
                 let (routes, bus) = (way.routes.clone(), way.to);
-                if told.insert((routes.clone(), other.clone())) {
+                // One way and the other are the same two the other way round, for the frames of the other end of a pair.
+                let both =
+                    if routes < other { (routes.clone(), other.clone()) } else { (other.clone(), routes.clone()) };
+                if told.insert(both) {
                     hazards.push(Hazard::ArrivesAgain { routes, other, bus, example: Kind::of(common) });
                 }
             }

@@ -181,7 +181,7 @@ impl Search<'_> {
 }
 
 /// Whether some payload is for both routes.
-fn can_meet(one: &Route, other: &Route) -> bool {
+pub(super) fn can_meet(one: &Route, other: &Route) -> bool {
     let agree = |one: &PayloadPattern, other: &PayloadPattern| {
         let bytes = one.mask.iter().zip(&other.mask).zip(one.value.iter().zip(&other.value));
         bytes.into_iter().all(|((one_mask, other_mask), (one, other))| (one ^ other) & one_mask & other_mask == 0)

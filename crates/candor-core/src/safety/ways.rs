@@ -59,7 +59,8 @@ impl<'p> Ways<'p> {
         (0..self.plan.buses().len()).flat_map(|bus| self.entrances_at(BusIndex(bus)))
     }
 
-    /// Where a frame is that comes in on this bus. What a program sends on one end of a vxcan pair is seen on both.
+    /// Where a frame is that comes in on this bus. What a program sends on one end of a vxcan pair is seen on both: the
+    /// network layer shows it to all sockets there (`can_send()`), and the driver has it come in at the other end.
     pub(super) fn entrances_at(&self, bus: BusIndex) -> impl Iterator<Item = Place> + use<> {
         let fresh = move |seen| Place { bus: seen, hops: 0, origin: bus };
         std::iter::once(bus).chain(self.plan.bus(bus).vxcan_peer).map(fresh)

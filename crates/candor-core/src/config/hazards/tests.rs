@@ -11,7 +11,7 @@ use crate::frame::{Frame, FrameFormat, RawId};
 use crate::job;
 use crate::oracle::{self, End, Loopback, Outcome, World};
 use crate::plan::{BusIndex, Echo, Engine, Incoming, Plan};
-use crate::safety;
+use crate::safety::{self, tests::random_cases};
 use crate::text;
 
 /// Buses; the last two are the ends of a vxcan pair if there is one.
@@ -80,7 +80,7 @@ fn frames() -> impl Strategy<Value = Vec<Frame>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(random_cases(400))]
 
     /// No false peace: whatever the machine does is said of the file.
     #[test]

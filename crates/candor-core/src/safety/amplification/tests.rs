@@ -1,6 +1,7 @@
 use super::*;
 use crate::filter::Filter;
-use crate::frame::RawId;
+use crate::frame::{CANFD_MAX_DLEN, RawId};
+use crate::payload::PayloadPattern;
 use crate::plan::{Echo, Route};
 use crate::safety::edges::tests::{plan, route};
 use crate::safety::hazards;
@@ -28,6 +29,36 @@ fn echo_leads_on_only_with_a_hop_limit_above_one() {
     let Some(Hazard::ArrivesAgain { routes, other, bus, .. }) = again else { panic!("{again:?}") };
     assert_eq!(bus, BusIndex(2));
     assert_eq!([routes.len(), other.len()].iter().sum::<usize>(), 3);
+}
+
+/// Buses a and b, and the vxcan pair c and d.
+fn paired(routes: Vec<Route>) -> Vec<Hazard> {
+    let mut plan = plan(4, routes);
+    (plan.buses[2].vxcan_peer, plan.buses[3].vxcan_peer) = (Some(BusIndex(3)), Some(BusIndex(2)));
+    hazards(&plan)
+}
+
+#[test]
+fn what_a_program_sends_on_one_end_of_a_pair_arrives_by_a_route_from_each() {
+    let from = |bus| route("r", bus, 0, Filter::exact(RawId(0x100)));
+    let again = |hazards: Vec<Hazard>| {
+        let of = |hazard| match hazard {
+            Hazard::ArrivesAgain { routes, other, bus, .. } => Some((routes, other, bus)),
+            _ => None,
+        };
+        hazards.into_iter().filter_map(of).collect::<Vec<_>>()
+    };
+    let [first, second] = [0, 1].map(|route| vec![RouteIndex(route)]);
+    assert_eq!(again(paired(vec![from(2), from(3)])), [(second, first, BusIndex(0))], "once for both ends");
+    // No program sends on a and is seen on b.
+    assert_eq!(again(paired(vec![route("r", 0, 2, Filter::ALL), route("r", 1, 2, Filter::ALL)])), []);
+    let of = |bus, value: u8| {
+        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+        (pattern.mask[0], pattern.value[0]) = (0xF0, value);
+        Route { payload: vec![pattern], ..from(bus) }
+    };
+    assert_eq!(again(paired(vec![of(2, 0x10), of(3, 0x20)])), [], "each end has its own part of the message");
+    assert_eq!(again(paired(vec![of(2, 0x10), of(3, 0x10)])).len(), 1);
 }
 
 #[test]
