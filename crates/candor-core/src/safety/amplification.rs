@@ -39,7 +39,8 @@ struct Way {
     to: BusIndex,
 }
 
-/// The most frames that one frame becomes in this gateway; `None` if no frame is sent at all.
+/// The most frames that one frame becomes in this gateway; `None` if no frame is sent at all. Where it would take too long
+/// to know that, 0 frames that are not exact.
 ///
 /// Counted are the frames that the routes send for it, over all ways: through vxcan pairs, and where routes have a
 /// `hop-limit` above 1, through echo.
@@ -57,7 +58,7 @@ pub fn amplification(plan: &Plan) -> Option<Amplification> {
         let best = most.filter(|most| most.frames >= found.frames).unwrap_or(found);
         most = Some(Amplification { is_exact, ..best });
     }
-    most.filter(|most| most.frames > 0)
+    most.filter(|most| most.frames > 0 || !most.is_exact)
 }
 
 /// Frames that come to a bus a second time, or back, but for two routes between the same two buses: those have been told,
@@ -160,17 +161,21 @@ impl Everywhere {
                 continue;
             }
             let Some(index) = takes.get_mut(&place.bus) else { continue };
+            let mut steps = 0;
             index.find(change.image(frames), budget, |cube, number| {
                 let edge = &edges.all()[number];
                 let frames = change.preimage(cube)?.intersect(frames)?;
                 if rules.sends(place, edge) {
                     let change = change.then(edge.change);
                     let routes: Vec<_> = routes.iter().copied().chain([edge.route]).collect();
+                    steps += routes.len();
                     waiting.extend(rules.after(place, edge).map(|place| (place, frames, change, routes.clone())));
                     ways.push(Way { frames, change, routes, to: edge.to });
                 }
                 None::<()>
             });
+            // Each way found is kept, so that they have to be few as well.
+            budget.steps(steps);
             self.is_complete &= !budget.is_spent();
         }
     }

@@ -19,7 +19,8 @@ pub(super) fn depth(cubes: &[Cube], budget: &mut Budget) -> Depth {
         if cubes.len() <= best.count {
             continue;
         }
-        if !budget.steps(cubes.len()) {
+        // Down to the first kind it goes in any case, at a few steps for each cube: what is there is more than nothing.
+        if !budget.steps(cubes.len()) && best.count > 0 {
             best.is_exact = false;
             break;
         }
@@ -66,6 +67,15 @@ mod tests {
             prop_assert_eq!(count(depth.kind), depth.count);
             prop_assert!(depth.is_exact);
         }
+    }
+
+    #[test]
+    fn without_a_budget_something_is_found() {
+        let different = [1, 3, 5, 7, 9].map(|value| Cube::new(15, value));
+        let cubes = [&different[..], &[Cube::new(1, 0); 3]].concat();
+        let found = depth(&cubes, &mut Budget::new(0));
+        assert_eq!((found.count, found.is_exact), (1, false));
+        assert_eq!(depth(&[], &mut Budget::new(0)).count, 0);
     }
 
     #[test]

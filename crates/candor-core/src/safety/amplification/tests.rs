@@ -62,6 +62,21 @@ fn what_a_program_sends_on_one_end_of_a_pair_arrives_by_a_route_from_each() {
 }
 
 #[test]
+fn ways_without_number_are_no_proof_that_nothing_is_sent() {
+    let round = |len| {
+        let mut route = route("round", 2, 3, Filter::ALL);
+        route.modifications.xor.len = Some(len);
+        route
+    };
+    for rings in [2, 8] {
+        let mut plan = plan(4, [vec![route("on", 3, 0, Filter::ALL)], (0..rings).map(round).collect()].concat());
+        (plan.buses[2].vxcan_peer, plan.buses[3].vxcan_peer) = (Some(BusIndex(3)), Some(BusIndex(2)));
+        let most = amplification(&plan).unwrap();
+        assert!(most.frames > 0 && !most.is_exact, "{most:?}");
+    }
+}
+
+#[test]
 fn frames_that_go_round_have_no_end() {
     let mut ring = plan(2, vec![route("round", 1, 0, Filter::ALL)]);
     ring.buses[0].vxcan_peer = Some(BusIndex(1));
