@@ -45,6 +45,11 @@ impl Cube {
         self.value
     }
 
+    /// How many kinds are in here.
+    pub(super) const fn count(self) -> u64 {
+        1 << (BITS & !self.mask).count_ones()
+    }
+
     pub(super) const fn intersect(self, other: Self) -> Option<Self> {
         if (self.value ^ other.value) & self.mask & other.mask == 0 {
             Some(Self { mask: self.mask | other.mask, value: self.value | other.value })

@@ -4,7 +4,7 @@
 //! in the bits that both fix. Files have few masks (one for exact identifiers of each format, some for ranges), so a
 //! look-up costs one probe for each of them. Where there are many, the [`Budget`] ends the search.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::cube::Cube;
@@ -32,11 +32,16 @@ impl Budget {
     }
 }
 
+/// A table of masks, values or numbers.
+pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
+/// Some values.
+pub(super) type Values = HashSet<u64, BuildHasherDefault<Mixer>>;
+
 /// Cubes, each with a number.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
-    by_mask: HashMap<u64, usize, BuildHasherDefault<Mixer>>,
+    by_mask: Table<u64, usize>,
 }
 
 /// The cubes of one mask.
@@ -45,7 +50,7 @@ struct Group {
     mask: u64,
     cubes: Vec<(Cube, usize)>,
     /// By the bits that this mask and another have in common; none while the cubes are few.
-    views: HashMap<u64, View, BuildHasherDefault<Mixer>>,
+    views: Table<u64, View>,
 }
 
 /// So few cubes are looked at one by one.
@@ -55,7 +60,7 @@ const FEW: usize = 8;
 #[derive(Debug, Default)]
 struct View {
     /// The first and the last position of each value.
-    ends: HashMap<u64, (usize, usize), BuildHasherDefault<Mixer>>,
+    ends: Table<u64, (usize, usize)>,
     /// By position, the next one of the same value, or the position itself.
     next: Vec<usize>,
 }
@@ -137,9 +142,10 @@ impl View {
     }
 }
 
-/// Hashes masks and values. Collisions cost time only, and steps are counted.
+/// Hashes masks, values and numbers of buses. Collisions cost time only; steps are counted, and buses have their numbers
+/// from their order in the file.
 #[derive(Debug, Default)]
-struct Mixer(u64);
+pub(super) struct Mixer(u64);
 
 impl Hasher for Mixer {
     fn finish(&self) -> u64 {
@@ -148,6 +154,10 @@ impl Hasher for Mixer {
 
     fn write(&mut self, bytes: &[u8]) {
         bytes.iter().for_each(|&byte| self.write_u64(u64::from(byte)));
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
     }
 
     fn write_u64(&mut self, number: u64) {

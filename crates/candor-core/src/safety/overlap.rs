@@ -1,12 +1,12 @@
 //! Two routes and one frame, or one identifier: what reaches a bus twice because there is no first match.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::cube::{Cube, IDENTIFIER};
 use super::edges::{Edge, Edges};
 use super::effect::Effect;
-use super::index::{Budget, Index};
+use super::index::{Budget, Index, Table, Values};
 use super::{Hazard, Kind, Share};
 use crate::payload::PayloadPattern;
 use crate::plan::{BusIndex, Plan, Route, RouteIndex};
@@ -37,7 +37,7 @@ enum Origin {
 /// For each route the first earlier one that sends the same frames to the same bus, or else one that sends the same
 /// identifiers there: before all one of which the file says so.
 pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
-    let mut search = Search { plan, edges, pieces: Vec::new(), taken: HashMap::new(), sent: HashMap::new() };
+    let mut search = Search { plan, edges, pieces: Vec::new(), taken: Table::default(), sent: Table::default() };
     let mut meetings: Vec<Meeting> = Vec::new();
     for range in edges.by_route() {
         let pieces = pieces(edges, range);
@@ -62,7 +62,7 @@ fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
         let free = IDENTIFIER & !cube.mask();
         (free & (free + 1) == 0).then(|| (cube.lowest(), cube.lowest() | free))
     };
-    let (first, last): (HashSet<_>, HashSet<_>) = pieces.iter().filter_map(|(_, cube)| ends(*cube)).unzip();
+    let (first, last): (Values, Values) = pieces.iter().filter_map(|(_, cube)| ends(*cube)).unzip();
     let is_alone = |cube: Cube| {
         let id = cube.lowest();
         cube.mask() & IDENTIFIER == IDENTIFIER && !first.contains(&(id + 1)) && !last.contains(&id.wrapping_sub(1))
@@ -106,9 +106,9 @@ struct Search<'p> {
     edges: &'p Edges,
     pieces: Vec<Piece>,
     /// What is taken, by both ends.
-    taken: HashMap<(BusIndex, BusIndex), Index>,
+    taken: Table<(BusIndex, BusIndex), Index>,
     /// What is sent, by the bus where it goes.
-    sent: HashMap<BusIndex, Index>,
+    sent: Table<BusIndex, Index>,
 }
 
 impl Search<'_> {
@@ -197,23 +197,22 @@ fn is_all(plan: &Plan, edges: &Edges, of: RouteIndex, by: RouteIndex) -> bool {
     if !other.payload.is_empty() && one.payload != other.payload {
         return false;
     }
-    if (&one.selections, one.formats) == (&other.selections, other.formats) {
+    let (of, by) = (edges.of_route(of), edges.of_route(by));
+    let are_selections_equal = (&one.selections, one.formats) == (&other.selections, other.formats);
+    if are_selections_equal && of.iter().zip(by).all(|(one, other)| one.change == other.change) {
         return true;
     }
-    let (of, by) = (edges.of_route(of), edges.of_route(by));
     let cubes = |edges: &[Edge]| edges.iter().map(|edge| edge.well_formed().count()).sum::<usize>();
     if cubes(of) > MOST_CUBES || cubes(by) > MOST_CUBES {
         return false;
     }
-    let alike = |edge: &Edge| -> Vec<Cube> {
-        let by = by.iter().filter_map(|other| Some((other, edge.change.agrees(other.change)?)));
-        by.flat_map(|(other, agreed)| other.well_formed().filter_map(move |cube| cube.intersect(agreed))).collect()
-    };
+    // The cubes of a route do not meet, so they hold all of another cube if what they have of it is as much.
     of.iter().all(|edge| {
-        let alike = alike(edge);
         edge.well_formed().all(|cube| {
-            let left = |rest: Vec<Cube>, other: &Cube| rest.into_iter().flat_map(|cube| cube.without(*other)).collect();
-            alike.iter().fold(vec![cube], left).is_empty()
+            let alike = by.iter().filter_map(|other| Some((other, edge.change.agrees(other.change)?.intersect(cube)?)));
+            let common =
+                alike.flat_map(|(other, alike)| other.well_formed().filter_map(move |cube| cube.intersect(alike)));
+            common.map(Cube::count).sum::<u64>() == cube.count()
         })
     })
 }

@@ -19,6 +19,7 @@ proptest! {
         prop_assert_eq!(one.intersect(other).map_or_else(Vec::new, kinds), both);
         prop_assert_eq!(one.is_within(other), ones.iter().all(|kind| others.contains(kind)));
         prop_assert!(ones.contains(&one.lowest()));
+        prop_assert_eq!(one.count(), ones.len() as u64);
 
         let rest = one.without(other);
         let mut only: Vec<_> = rest.iter().flat_map(|cube| kinds(*cube)).collect();

@@ -1,9 +1,16 @@
+use std::cell::Cell;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+
 use super::*;
-use crate::filter::Filter;
+use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
 use crate::plan::{Formats, IdChange, Selection, SendAs};
 use crate::safety::edges::tests::{plan, route};
 use crate::safety::hazards;
+use crate::safety::tests::random_cases;
 
 const THIS: RouteIndex = RouteIndex(1);
 const FIRST: RouteIndex = RouteIndex(0);
@@ -43,6 +50,10 @@ fn frames_of_two_routes() {
     let selections = halves.map(|filter| Selection { filter, id: None }).to_vec();
     let written = Route { selections, ..route("halves", 0, 1, low) };
     assert_eq!(found(route("low", 0, 1, low), written), [Hazard::Repeated { route: THIS, first: FIRST }]);
+    // The same frames, of which only the odd ones leave with the same identifier.
+    let mut odd = all();
+    odd.modifications.or.id = Some(1);
+    assert_eq!(found(all(), odd), sent_twice(Share::Some, 1));
 }
 
 #[test]
@@ -129,4 +140,66 @@ fn payloads_keep_routes_apart() {
     assert_eq!(found(of(0x10), of(0x10)), [Hazard::Repeated { route: THIS, first: FIRST }]);
     assert_eq!(found(of(0x10), route("all", 0, 1, exact(0x123))), sent_twice(Share::AllOfFirst, 0x123));
     assert_eq!(found(route("all", 0, 1, exact(0x123)), of(0x10)), sent_twice(Share::AllOfThis, 0x123));
+}
+
+/// Routes that take some of 16 identifiers, in pieces that do not meet, some of them under another one.
+fn of_few_identifiers() -> impl Strategy<Value = Route> {
+    let filter = prop_oneof![
+        1 => Just(Filter::ALL),
+        8 => (0..16_u32, 0..16_u32).prop_map(|(id, free)| Filter { id, mask: 0xC000_07FF & !free }),
+        1 => (0..16_u32).prop_map(|id| Filter { id: id | CAN_INV_FILTER, mask: 0xC000_07FF }),
+    ];
+    let id = prop_oneof![3 => Just(None), 1 => (0..4_u32).prop_map(|id| Some(IdChange::Set(id)))];
+    (vec((filter, id), 1..8), prop::option::weighted(0.2, 0..4_u32)).prop_map(|(wanted, or)| {
+        let mut route = Route { selections: Vec::new(), ..route("r", 0, 1, Filter::ALL) };
+        route.modifications.or.id = or;
+        for (filter, id) in wanted {
+            let is_free = |one: &Cube, edges: &Edges| {
+                edges.all().iter().flat_map(|edge| &edge.takes).all(|other| one.intersect(*other).is_none())
+            };
+            let edges = Edges::of(&plan(2, vec![route.clone()]));
+            let alone =
+                Edges::of(&plan(2, vec![Route { selections: vec![Selection { filter, id }], ..route.clone() }]));
+            if alone.all()[0].takes.iter().all(|one| is_free(one, &edges)) {
+                route.selections.push(Selection { filter, id });
+            }
+        }
+        route
+    })
+}
+
+/// The same as the function of the analysis, by taking away what both do alike until nothing is left.
+fn is_all_by_subtraction(of: &[Edge], by: &[Edge]) -> bool {
+    of.iter().all(|edge| {
+        let alike = by.iter().filter_map(|other| Some((other, edge.change.agrees(other.change)?)));
+        let alike: Vec<_> = alike
+            .flat_map(|(other, agreed)| other.well_formed().filter_map(move |cube| cube.intersect(agreed)))
+            .collect();
+        edge.well_formed().all(|cube| {
+            let left = |rest: Vec<Cube>, other: &Cube| rest.into_iter().flat_map(|cube| cube.without(*other)).collect();
+            alike.iter().fold(vec![cube], left).is_empty()
+        })
+    })
+}
+
+#[test]
+fn one_route_is_all_of_another_if_nothing_is_left_without_it() {
+    let answers = [false, true].map(|_| Cell::new(0));
+    let routes = (of_few_identifiers(), of_few_identifiers());
+    let outcome = TestRunner::new(ProptestConfig { source_file: Some(file!()), ..random_cases(1000) }).run(
+        &routes,
+        |(one, other)| {
+            let plan = plan(2, vec![one, other]);
+            let edges = Edges::of(&plan);
+            for (of, by) in [(FIRST, THIS), (THIS, FIRST)] {
+                let expected = is_all_by_subtraction(edges.of_route(of), edges.of_route(by));
+                prop_assert_eq!(is_all(&plan, &edges, of, by), expected);
+                let answer = &answers[usize::from(expected)];
+                answer.set(answer.get() + 1);
+            }
+            Ok(())
+        },
+    );
+    outcome.unwrap();
+    assert!(answers.iter().all(|count| count.get() > 100), "{answers:?}");
 }
