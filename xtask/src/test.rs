@@ -16,6 +16,10 @@ const PROGRAMS: [&str; 2] = ["cangw", "unshare"];
 const GUESTS: [(&str, Option<&str>, &[&str]); 3] =
     [("uml", None, &[]), ("icount", None, &[]), ("icount", Some("backports-6.12"), &["differential", "verified"])];
 
+/// A guest that hangs ends after this. On machines where a process is slow to trace, user-mode Linux takes four times as long
+/// as on others.
+const GUEST_TIMEOUT: &str = "40min";
+
 /// Variables that choose what the differential tests compare.
 const CHOICES: [&str; 3] = ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES"];
 
@@ -64,7 +68,7 @@ fn in_guest(candor: &Path, testbed: &str, kernel: Option<&str>, test: &Path, tes
     step::run(
         Command::new(candor)
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", testbed, "--timeout", "15min"])
+            .args(["lab", "run", "--testbed", testbed, "--timeout", GUEST_TIMEOUT])
             .args(PROGRAMS.iter().flat_map(|program| ["--program", *program]))
             .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")
