@@ -92,13 +92,19 @@ impl Real {
         CangwJob { modifications, checksums, uid, ..CangwJob::new(job, self.index(job.from), self.index(job.to)) }
     }
 
-    /// What listeners have got, by interface, until they get no more.
-    fn heard(&mut self) -> Vec<Vec<(Frame, RealtimeNs)>> {
+    /// What listeners have got, by interface, until they get no more; on this interface something must come.
+    fn heard(&mut self, awaited: Option<BusIndex>) -> Vec<Vec<(Frame, RealtimeNs)>> {
         let mut heard = vec![Vec::new(); self.ends.len()];
+        let started = Instant::now();
         loop {
             let up: Vec<_> = (0..self.ends.len()).filter(|&at| self.ends[at].is_up).collect();
             let listeners: Vec<_> = up.iter().map(|&at| &self.ends[at].listener).collect();
             let ready = can::poll(&listeners, Some(SILENCE)).unwrap();
+            // On a busy machine a silence is no proof.
+            let is_missing = awaited.is_some_and(|bus| heard[bus.0].is_empty());
+            if ready.is_empty() && is_missing && started.elapsed() < PATIENCE {
+                continue;
+            }
             if ready.is_empty() {
                 return heard;
             }
@@ -176,9 +182,10 @@ impl Gateway for Real {
         let len = frame.to_kernel(&mut bytes);
         // What is refused nobody sees.
         let _ = sender.write(&bytes[..len]);
-        let mut heard = self.heard();
+        let own = (loopback == Loopback::On).then_some(on);
+        let mut heard = self.heard(own);
         // The first on the sender's interface is the frame itself.
-        let sent_at = (loopback == Loopback::On).then(|| heard[on.0].remove(0).1);
+        let sent_at = own.map(|on| heard[on.0].remove(0).1);
         let stamp = |at| match sent_at {
             Some(sent) if sent == at => Timestamp::Kept,
             _ => Timestamp::Fresh,
