@@ -85,6 +85,8 @@ impl Job {
             hop_limit: self.hop_limit,
             timestamp: self.timestamp,
             incoming: self.incoming,
+            max_age: None,
+            when_full: crate::plan::WhenFull::DropNewest,
             uid: self.uid,
         }
     }

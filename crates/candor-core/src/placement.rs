@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::filter::ReceiveList;
 use crate::frame::FrameFormat;
-use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp};
+use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
 
 /// Above so many walked filters on one bus user space is the faster gateway.
 ///
@@ -60,10 +60,14 @@ pub enum Side {
 /// Why a route is in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Because {
-    /// `engine = "read-write"`, or `--engine read-write`.
+    /// An engine of user space was named, in the file or by `--engine`.
     Chosen,
     /// It looks at data bytes.
     Payload,
+    /// It drops frames that are old.
+    MaxAge,
+    /// It does something else with frames for which there is no room than can-gw, which drops them.
+    WhenFull,
     /// It changes the format of frames.
     SendAs(SendAs),
     /// The kernel has no can-gw for this process.
@@ -120,7 +124,7 @@ impl Placement {
         let needs = |RouteIndex(route): RouteIndex| not_for_kernel(&plan.routes()[route], kernel);
         let routes = (0..plan.routes().len()).map(RouteIndex);
         let placement = match plan.engine() {
-            Engine::ReadWrite => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
+            Engine::User(_) => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
             Engine::Kernel => {
                 let mut refused =
                     routes.filter_map(|route| Some(Unplaceable { route, kernel: needs(route)?, user: None }));
@@ -235,6 +239,12 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if !route.payload.is_empty() {
         return Some(Because::Payload);
     }
+    if route.max_age.is_some() {
+        return Some(Because::MaxAge);
+    }
+    if route.when_full != WhenFull::DropNewest {
+        return Some(Because::WhenFull);
+    }
     if let Some(send_as) = route.send_as.filter(converts) {
         return Some(Because::SendAs(send_as));
     }
@@ -290,8 +300,10 @@ impl fmt::Display for Because {
     /// What follows "in user space, because".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Chosen => f.write_str("the engine \"read-write\" was chosen"),
+            Self::Chosen => f.write_str("an engine of user space was chosen"),
             Self::Payload => f.write_str("can-gw cannot look at data bytes"),
+            Self::MaxAge => f.write_str("can-gw does not know how old a frame is"),
+            Self::WhenFull => f.write_str("can-gw drops frames for which there is no room"),
             Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
             Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),
             Self::Missing(Missing::Privilege) => {

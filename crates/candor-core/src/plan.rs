@@ -5,35 +5,14 @@
 //! fits the format in which the frames of its route leave, and every route can be run by the engine on some kernel.
 
 use std::num::NonZeroU32;
+use std::time::Duration;
 
+pub use crate::engine::{Engine, UserEngine};
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
 use crate::payload::PayloadPattern;
 use crate::rule::{Checksums, Modifications};
 use crate::units::BitRate;
-
-/// Which gateway runs the routes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Engine {
-    /// Each route in the kernel if can-gw can express it, otherwise in user space ([`crate::placement`]).
-    Auto,
-    /// can-gw jobs in the kernel.
-    Kernel,
-    /// One CAN_RAW socket per interface, `read()`, compiled rules, `write()`.
-    ReadWrite,
-}
-
-impl Engine {
-    /// The name in `candor.toml`.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Kernel => "kernel",
-            Self::ReadWrite => "read-write",
-        }
-    }
-}
 
 /// Position of a bus in [`Plan::buses`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -65,6 +44,21 @@ impl Bus {
         let (name, interface) = (interface.to_owned(), interface.to_owned());
         Self { name, interface, bitrate: None, data_bitrate: None, vxcan_peer: None }
     }
+}
+
+/// What happens to a frame for which the queue of its outgoing interface has no room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WhenFull {
+    /// It is dropped, as can-gw does.
+    #[default]
+    DropNewest,
+    /// It waits in candor behind those that wait there already; if there are 64, the oldest is dropped.
+    DropOldest,
+    /// It is tried again, and everything from its bus waits meanwhile, at most this long; then it is dropped.
+    Block {
+        /// How long.
+        limit: Duration,
+    },
 }
 
 /// Which frame formats a route carries.
@@ -199,6 +193,10 @@ pub struct Route {
     pub timestamp: Timestamp,
     /// Back to where it came from?
     pub incoming: Incoming,
+    /// How old a frame may be, from its reception on, when it is handed to the outgoing interface. User space only.
+    pub max_age: Option<Duration>,
+    /// What happens to a frame for which there is no room. Other than dropping it: user space only.
+    pub when_full: WhenFull,
     /// `CGW_MOD_UID` (`cangw -u`): the number by which can-gw finds a job whose modifications are to be exchanged.
     pub uid: Option<NonZeroU32>,
 }

@@ -17,8 +17,10 @@ pub use identifiers::{Taken, taken};
 pub use jobs::of_jobs;
 pub use script::script;
 
+use std::time::Duration;
+
 use crate::frame::FrameFormat;
-use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp};
+use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, WhenFull};
 
 /// The text of a file that is this gateway: [`crate::config::load`] makes an equal plan of it.
 ///
@@ -55,6 +57,15 @@ fn bus(plan: &Plan, bus: &Bus) -> Lines {
     lines
 }
 
+/// A time that reads back as the same; the file knows no finer unit.
+fn duration(time: Duration) -> String {
+    match time.as_nanos() {
+        nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
+        nanos if nanos % 1_000 == 0 => format!("{}us", nanos / 1_000),
+        nanos => format!("{nanos}ns"),
+    }
+}
+
 fn route(plan: &Plan, route: &Route) -> Lines {
     let mut lines = vec![
         ("name", string(&route.name)),
@@ -86,6 +97,14 @@ fn route(plan: &Plan, route: &Route) -> Lines {
         ("back-to-incoming", route.incoming == Incoming::Allowed),
     ];
     lines.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(key, _)| (key, "true".to_owned())));
+    lines.extend(route.max_age.map(|age| ("max-age", string(&duration(age)))));
+    match route.when_full {
+        WhenFull::DropNewest => {}
+        WhenFull::DropOldest => lines.push(("when-full", string("drop-oldest"))),
+        WhenFull::Block { limit } => {
+            lines.extend([("when-full", string("block")), ("block-limit", string(&duration(limit)))]);
+        }
+    }
     lines.extend(route.hop_limit.map(|hops| ("hop-limit", hops.to_string())));
     lines.extend(route.uid.map(|uid| ("uid", string(&format!("{uid:08X}")))));
     lines

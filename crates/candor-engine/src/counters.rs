@@ -13,6 +13,49 @@ pub struct RouteCounters {
     pub dropped: u64,
     /// Frames with an impossible length or, in the kernel, too many hops.
     pub deleted: u64,
+    /// Why frames were dropped, as far as it is known: the kernel does not say why its own gateway drops.
+    pub drops: Drops,
+    /// Frames that the rules let through, counted before they were sent; in user space only.
+    pub matched: Option<u64>,
+}
+
+/// Dropped frames by reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Drops {
+    /// There was no room in the queue of the interface.
+    pub full: u64,
+    /// They were older than `max-age` allows.
+    pub expired: u64,
+    /// The interface was down or gone.
+    pub down: u64,
+    /// They were larger than the interface sends: FD frames for a classic bus.
+    pub too_large: u64,
+    /// The kernel gave another reason.
+    pub other: u64,
+}
+
+impl RouteCounters {
+    /// Frames that went in and of which nobody knows where they are: those that wait for room, and at the end none.
+    /// `None` for routes in the kernel.
+    #[must_use]
+    pub fn unaccounted(&self) -> Option<u64> {
+        self.matched.map(|matched| matched.abs_diff(self.handled + self.dropped))
+    }
+}
+
+impl Drops {
+    /// Each reason with the key under which it is shown.
+    #[must_use]
+    pub const fn by_reason(&self) -> [(&'static str, u64); 5] {
+        let Self { full, expired, down, too_large, other } = *self;
+        [("full", full), ("expired", expired), ("down", down), ("too-large", too_large), ("other", other)]
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.by_reason().iter().map(|(_, frames)| frames).sum()
+    }
 }
 
 impl AddAssign for RouteCounters {
@@ -20,6 +63,21 @@ impl AddAssign for RouteCounters {
         self.handled += other.handled;
         self.dropped += other.dropped;
         self.deleted += other.deleted;
+        self.drops += other.drops;
+        self.matched = match (self.matched, other.matched) {
+            (None, None) => None,
+            (one, another) => Some(one.unwrap_or_default() + another.unwrap_or_default()),
+        };
+    }
+}
+
+impl AddAssign for Drops {
+    fn add_assign(&mut self, other: Self) {
+        self.full += other.full;
+        self.expired += other.expired;
+        self.down += other.down;
+        self.too_large += other.too_large;
+        self.other += other.other;
     }
 }
 
@@ -42,6 +100,7 @@ impl Followed {
             handled: advance(&mut self.last.handled, now.handled),
             dropped: advance(&mut self.last.dropped, now.dropped),
             deleted: advance(&mut self.last.deleted, now.deleted),
+            ..RouteCounters::default()
         };
     }
 

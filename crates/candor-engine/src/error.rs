@@ -7,6 +7,7 @@ use std::time::Duration;
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::{Errno, NetlinkError};
 
+use crate::engines::Lack;
 use crate::refusal::Refusal;
 use crate::run_dir::Owner;
 
@@ -31,12 +32,22 @@ pub enum GatewayError {
         pid: u32,
     },
     /// The plan asks for something that its engine cannot do.
-    #[error("The read-write engine cannot do what route {route:?} asks for: it cannot {what}; use --engine kernel")]
+    #[error("An engine of user space cannot do what route {route:?} asks for: it cannot {what}; use --engine kernel")]
     CannotDo {
         /// Which route.
         route: String,
         /// What it asks for.
         what: String,
+    },
+    /// A transmit ring would echo what is not to be echoed, or the other way round.
+    #[error("The engine {engine} cannot {} on {interface}: {}; write echo = {} in its routes, or use an engine that ends in -write", if *echo { "echo frames" } else { "do without echo" }, if *echo { "its driver echoes nothing, and a transmit ring does not either" } else { "its driver echoes every frame of a transmit ring" }, !echo)]
+    RingEcho {
+        /// The engine.
+        engine: &'static str,
+        /// The interface.
+        interface: String,
+        /// What the routes ask for.
+        echo: bool,
     },
     /// The module can-gw is not there.
     #[error("The kernel module can-gw is not loaded; type: sudo modprobe can-gw")]
@@ -44,6 +55,14 @@ pub enum GatewayError {
     /// The module can-raw is not there.
     #[error("The kernel has no CAN_RAW sockets; type: sudo modprobe can-raw")]
     CanRawMissing,
+    /// This kernel or this user cannot run the engine that was named.
+    #[error("The engine {engine} cannot run here, because {lack}; type: {}\n  candor engines lists those that can", lack.remedy())]
+    EngineLacks {
+        /// The engine.
+        engine: &'static str,
+        /// What is missing.
+        lack: Lack,
+    },
     /// A signal asked the process to end before the gateway had started.
     #[error("A signal ended candor before it had started; nothing was installed")]
     EndedAtStart,

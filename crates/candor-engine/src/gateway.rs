@@ -5,6 +5,7 @@ pub(crate) mod place;
 use std::error::Error;
 use std::time::{Duration, Instant};
 
+use candor_core::engine::UserEngine;
 use candor_core::job::{self, Job};
 use candor_core::placement::{Placement, Side};
 use candor_core::plan::Plan;
@@ -17,8 +18,8 @@ use crate::error::GatewayError;
 use crate::kernel::{self, KernelGateway};
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
-use crate::read_write::ReadWriteGateway;
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
+use crate::user::UserGateway;
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
 const SOON: Duration = Duration::from_secs(1);
@@ -36,8 +37,10 @@ pub struct Gateway {
     announced: Announced,
     /// Whether the last look failed, and has been told to have.
     is_blind: bool,
+    /// What runs the routes of user space, if there are any.
+    user_engine: Option<UserEngine>,
     /// In front of the kernel's part, so that it ends first.
-    user: Option<ReadWriteGateway>,
+    user: Option<UserGateway>,
     kernel: Option<KernelGateway>,
 }
 
@@ -82,9 +85,12 @@ impl Gateway {
         let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let for_user = of_side(&jobs, &placement, Side::User);
-        if !for_user.is_empty() {
+        let user_engine = if for_user.is_empty() {
+            None
+        } else {
             preflight::can_raw_is_there()?;
-        }
+            Some(place::user_engine(&plan)?)
+        };
 
         // Held until both parts run, so that no other candor gets in between.
         let mut run_dir =
@@ -112,10 +118,22 @@ impl Gateway {
             }
             (_, entry) => (None, entry),
         };
-        let user = (!for_user.is_empty()).then(|| ReadWriteGateway::start(&plan, &for_user, &interfaces, entry));
+        let user = user_engine.map(|engine| UserGateway::start(&plan, engine, &for_user, &interfaces, entry));
         let user = user.transpose()?;
         drop(run_dir);
-        Ok(Self { plan, jobs, placement, interfaces, client, watch, announced, is_blind: false, user, kernel })
+        Ok(Self {
+            plan,
+            jobs,
+            placement,
+            interfaces,
+            client,
+            watch,
+            announced,
+            is_blind: false,
+            user_engine,
+            user,
+            kernel,
+        })
     }
 
     /// What it runs.
@@ -134,6 +152,12 @@ impl Gateway {
     #[must_use]
     pub const fn placement(&self) -> &Placement {
         &self.placement
+    }
+
+    /// The engine that runs the routes of user space; `None` if there are none.
+    #[must_use]
+    pub const fn user_engine(&self) -> Option<UserEngine> {
+        self.user_engine
     }
 
     /// Looks whether all is well and mends what can be mended: routes of interfaces that come back go on, jobs that
@@ -219,7 +243,7 @@ impl Gateway {
     #[must_use]
     pub fn counters(&self) -> Vec<RouteCounters> {
         let kernel = self.kernel.as_ref().map(KernelGateway::counters);
-        let user = self.user.as_ref().map(ReadWriteGateway::counters);
+        let user = self.user.as_ref().map(UserGateway::counters);
         self.by_route(kernel, user)
     }
 

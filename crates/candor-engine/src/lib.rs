@@ -3,7 +3,7 @@
 //! ```text
 //!                          ┌─ kernel ──── can-gw jobs ── candor-netlink ──▶ kernel forwards
 //!  Plan ─ Placement ─▶ Gateway
-//!                          └─ read-write ─ one thread for each source bus: read() ─▶ RuleSet ─▶ send()
+//!                          └─ user ────── one thread for each source bus: receiver ─▶ RuleSet ─▶ sender
 //! ```
 //!
 //! [`Gateway::start`] looks at the interfaces and the kernel first ([`Notice`], [`GatewayError`]: what is wrong and what to
@@ -11,23 +11,25 @@
 //! counted, whether all is well) and mends what others break: interfaces that go and come back, jobs that are deleted.
 //! Ending it, dropping it, or a panic takes everything out of the kernel again.
 //!
-//! Not here yet: exchanging rules while running, batching, rings, io_uring, fault policies.
+//! Not here yet: exchanging rules while running, real-time set-up, metrics.
 #![forbid(unsafe_code)]
 
 mod counters;
 mod ended;
+mod engines;
 mod error;
 mod gateway;
 mod kernel;
 mod notice;
 mod preflight;
-mod read_write;
 pub mod reconcile;
 mod refusal;
 mod run_dir;
+mod user;
 
-pub use counters::RouteCounters;
+pub use counters::{Drops, RouteCounters};
 pub use ended::Ended;
+pub use engines::{Lack, UserAbilities};
 pub use error::{GatewayError, InUserSpace, RunDirError};
 pub use gateway::Gateway;
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};

@@ -7,7 +7,7 @@ mod options;
 mod poll;
 mod rebind;
 
-pub use batch::Batch;
+pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
 pub use interface::InterfaceIndex;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
@@ -23,6 +23,8 @@ use ancillary::ControlBuffer;
 
 /// `SO_MEMINFO`: counters of a socket's memory, of which the last is the number of drops.
 const SO_MEMINFO: libc::c_int = 55;
+/// How long a call polls the driver, in microseconds: what the kernel's documentation suggests.
+const POLLING_US: libc::c_int = 50;
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_DROPS: usize = 8;
 
@@ -31,6 +33,8 @@ const SK_MEMINFO_DROPS: usize = 8;
 #[derive(Debug)]
 pub struct CanSocket {
     fd: OwnedFd,
+    /// Whether something comes beside a frame.
+    has_control: bool,
 }
 
 /// A frame and when the kernel got it.
@@ -70,6 +74,19 @@ pub fn support() -> io::Result<Support> {
     }
 }
 
+/// Whether this process may ask for [`CanSocket::poll_driver`]. The kernel must have CAN_RAW sockets.
+///
+/// # Errors
+/// Whatever `socket()` or `setsockopt()` report that is no such answer.
+pub fn may_poll_driver() -> io::Result<bool> {
+    let socket = socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW)?;
+    match socket::set_int(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, POLLING_US) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOPROTOOPT)) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 impl CanSocket {
     /// Opens a socket on an interface.
     ///
@@ -84,7 +101,7 @@ impl CanSocket {
         options.apply(&fd)?;
         // Filters stand before the bind: a frame that nobody wants never reaches the queue.
         socket::with_address(&fd, libc::bind, &address(interface)?)?;
-        Ok(Self { fd })
+        Ok(Self { fd, has_control: options.stamps == Stamps::On })
     }
 
     /// Waits for a frame and says how many bytes of the buffer it fills: 16 or 72.
@@ -95,6 +112,33 @@ impl CanSocket {
         // SAFETY: the kernel writes at most `frame.len()` bytes into the exclusively borrowed array; the descriptor is
         // open as long as `self` is borrowed.
         socket::check_len(unsafe { libc::read(self.fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len()) })
+    }
+
+    /// Takes the next frame as [`read`](Self::read) does; `None` if none is waiting.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub fn read_waiting(&self, frame: &mut [u8; CANFD_MTU]) -> io::Result<Option<usize>> {
+        let (data, len) = (frame.as_mut_ptr().cast(), frame.len());
+        // SAFETY: the kernel writes at most `len` bytes into the exclusively borrowed array; the descriptor is open as long
+        // as `self` is borrowed.
+        let received = unsafe { libc::recv(self.fd.as_raw_fd(), data, len, libc::MSG_DONTWAIT) };
+        match socket::check_len(received) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            received => received.map(Some),
+        }
+    }
+
+    /// Asks the kernel to poll the driver for frames while a call waits (`SO_BUSY_POLL`), 50 µs at most.
+    ///
+    /// # Kernel
+    /// Since 3.11. Needs CAP_NET_ADMIN. Without effect as long as `net/can` gives its sockets no NAPI number; true of all
+    /// kernels up to 6.12.
+    ///
+    /// # Errors
+    /// `EPERM` without the capability, `ENOPROTOOPT` if the kernel was built without it.
+    pub fn poll_driver(&self) -> io::Result<()> {
+        socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, POLLING_US)
     }
 
     /// Sends a frame of 16 or 72 bytes; waits while the socket's own share of waiting frames is used up.
@@ -189,6 +233,12 @@ impl CanSocket {
             )
         })?;
         Ok(values[SK_MEMINFO_DROPS])
+    }
+}
+
+impl AsRawFd for CanSocket {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.fd.as_raw_fd()
     }
 }
 

@@ -52,6 +52,22 @@ pub(crate) fn set_slice<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int, value
     Ok(())
 }
 
+/// An option that is one C int, read.
+pub(crate) fn get_int(fd: &OwnedFd, level: c_int, name: c_int) -> io::Result<c_int> {
+    get_array::<1>(fd, level, name).map(|[value]| value.cast_signed())
+}
+
+/// An option that is an array of 32-bit numbers, read; those that the kernel does not write are 0.
+pub(crate) fn get_array<const N: usize>(fd: &OwnedFd, level: c_int, name: c_int) -> io::Result<[u32; N]> {
+    let mut values = [0_u32; N];
+    let mut len = socklen::<[u32; N]>();
+    let place = values.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `len` bytes, the size of the live array, and their number into the live `len`; any
+    // bytes are valid u32. The descriptor is open as long as it is borrowed.
+    check(unsafe { libc::getsockopt(fd.as_raw_fd(), level, name, place, &raw mut len) })?;
+    Ok(values)
+}
+
 /// Types without padding, so that all their bytes may be shown to the kernel.
 pub(crate) trait Plain: Copy {}
 
@@ -59,6 +75,7 @@ impl Plain for c_int {}
 impl Plain for u32 {}
 impl Plain for libc::can_filter {}
 impl Plain for libc::timeval {}
+impl Plain for libc::tpacket_req {}
 
 /// `bind()` or `connect()` to a socket address struct of the right family.
 pub(crate) fn with_address<A>(

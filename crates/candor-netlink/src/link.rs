@@ -45,6 +45,8 @@ pub struct Link {
     pub kind: Option<String>,
     /// Whether it is administratively up (`IFF_UP`).
     pub up: bool,
+    /// Whether its driver echoes what was sent once it has left (`IFF_ECHO`). Otherwise the CAN core does, at once.
+    pub echoes: bool,
     /// Largest frame in bytes: 16 for classic CAN, 72 for CAN FD.
     pub mtu: u32,
     /// What only CAN interfaces have (`ARPHRD_CAN`).

@@ -17,8 +17,10 @@ pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, St
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candor_core::engine::Engine;
 use candor_core::frame::Frame;
 use candor_core::units::parse_duration;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
@@ -46,6 +48,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     Down(DownArgs),
     Show(ShowArgs),
+    Engines(EnginesArgs),
     Tester(TesterArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
@@ -102,8 +105,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long)]
     pub(crate) all: bool,
     /// Explain this engine instead of the one that the file names.
-    #[arg(long)]
-    pub(crate) engine: Option<EngineArg>,
+    #[arg(long, value_parser = engines(), hide_possible_values = true)]
+    pub(crate) engine: Option<Engine>,
     /// Look at this machine: which interfaces are up, how large their frames are, what its can-gw can do.
     #[arg(long)]
     pub(crate) live: bool,
@@ -124,9 +127,9 @@ pub(crate) struct RunArgs {
     /// Print the counters at this interval, for example 1s or 500ms.
     #[arg(long, value_name = "INTERVAL", value_parser = parse_duration)]
     pub(crate) stats: Option<Duration>,
-    /// Run this engine instead of the one that the file names.
-    #[arg(long)]
-    pub(crate) engine: Option<EngineArg>,
+    /// Run this engine instead of the one that the file names; candor engines lists them.
+    #[arg(long, value_parser = engines(), hide_possible_values = true)]
+    pub(crate) engine: Option<Engine>,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
     /// Print one JSON object per line instead of text.
@@ -134,14 +137,22 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum EngineArg {
-    /// Each route in the kernel if can-gw can do it, otherwise in user space.
-    Auto,
-    /// can-gw jobs in the kernel.
-    Kernel,
-    /// A user-space gateway: read(), compiled rules, write().
-    ReadWrite,
+/// Every engine by its name.
+fn engines() -> impl TypedValueParser<Value = Engine> {
+    let names = Engine::all().map(|engine| PossibleValue::new(engine.name()));
+    PossibleValuesParser::new(names).try_map(|name| Engine::named(&name).ok_or("no engine has this name"))
+}
+
+/// List the engines, which of them this kernel and this user can run, and what is missing for the rest.
+///
+/// Nothing is left behind by looking.
+///
+/// Exit status: 0 they were listed, 2 the kernel could not be asked.
+#[derive(Args, Debug)]
+pub(crate) struct EnginesArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Show the gateway of a file: as a picture, as cangw commands, as a graph.

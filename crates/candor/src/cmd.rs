@@ -4,6 +4,7 @@ pub(crate) mod apply;
 pub(crate) mod check;
 pub(crate) mod conformance;
 pub(crate) mod down;
+pub(crate) mod engines;
 pub(crate) mod explain;
 pub(crate) mod generate;
 pub(crate) mod guest;

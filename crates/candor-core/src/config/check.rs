@@ -5,6 +5,7 @@ mod buses;
 mod checksum;
 mod engine;
 mod identifiers;
+mod lateness;
 mod number;
 mod operand;
 mod payload;
@@ -29,8 +30,6 @@ use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
 use crate::config::spec::Spec;
 use crate::plan::{Engine, Plan, Route};
-
-const ENGINES: [Engine; 3] = [Engine::Auto, Engine::Kernel, Engine::ReadWrite];
 
 /// Jobs of a file, each counted once for every payload pattern that it looks for. The kernel would take more, but
 /// nobody could wait for it; 16 384 routes for both formats are half of it.
@@ -100,13 +99,13 @@ fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
     let Some(written) = &spec.engine else {
         return Some(Engine::Kernel);
     };
-    let known = ENGINES.into_iter().find(|engine| engine.name() == written.value);
+    let known = Engine::named(&written.value);
     if known.is_none() {
-        let names = ENGINES.map(Engine::name);
+        let names: Vec<_> = Engine::all().map(Engine::name).collect();
         let message = format!("There is no engine {}", quote(&written.value));
         let mut diagnostic = Diagnostic::error(code::ENGINE, written.span.clone(), message).help(
-            "\"kernel\" (can-gw jobs in the kernel), \"read-write\" (a gateway in user space) or \"auto\" (each \
-                 route in the kernel if can-gw can do it, otherwise in user space)",
+            "\"auto\" (each route in the kernel if can-gw can do it, otherwise in user space), \"kernel\" (can-gw jobs), \
+             or one of user space, such as \"read-write\" or \"mmap-adaptive\" (candor engines lists them)",
         );
         if let Some(name) = closest(&written.value, &names) {
             diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));

@@ -61,6 +61,8 @@ codes! {
     BYTE_ORDER = "E0310";
     /// No such preset of a checksum.
     PRESET = "E0311";
+    /// A time that is none, or too long.
+    DURATION = "E0312";
 
     /// A bus that the file does not have.
     UNKNOWN_BUS = "E0401";
@@ -94,6 +96,8 @@ codes! {
     VXCAN_PEER = "E0415";
     /// A uid that cannot name one job.
     UID = "E0416";
+    /// A treatment of frames that candor does not have.
+    WHEN_FULL = "E0417";
 
     /// Frames that go round for ever.
     CIRCULATES = "E0601";

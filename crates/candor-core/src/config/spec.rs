@@ -177,6 +177,12 @@ pub struct RouteSpec {
     pub hop_limit: Option<Spanned<i64>>,
     /// `keep-timestamp`.
     pub keep_timestamp: Option<Spanned<bool>>,
+    /// `max-age`.
+    pub max_age: Option<Spanned<String>>,
+    /// `when-full`.
+    pub when_full: Option<Spanned<String>>,
+    /// `block-limit`.
+    pub block_limit: Option<Spanned<String>>,
     /// `uid`.
     pub uid: Option<Spanned<String>>,
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::config;
+use crate::plan::UserEngine;
 
 /// Two buses and these routes, each a line of the form `FROM TO KEYS`.
 fn plan(engine: &str, routes: &[&str]) -> Plan {
@@ -32,7 +33,7 @@ fn reasons(plan: &Plan) -> Vec<Option<Because>> {
 fn what_can_gw_can_express_is_in_the_kernel() {
     let plan = with_payload(plan("auto", &["a b", "a c"]), 1);
     assert_eq!(reasons(&plan), [None, Some(Because::Payload)]);
-    assert_eq!(reasons(&plan.with_engine(Engine::ReadWrite)), [Some(Because::Chosen); 2]);
+    assert_eq!(reasons(&plan.with_engine(Engine::User(UserEngine::PLAINEST))), [Some(Because::Chosen); 2]);
 }
 
 #[test]

@@ -44,7 +44,7 @@ impl<'p> Ways<'p> {
     fn is_in_kernel(&self, route: RouteIndex) -> bool {
         match &self.placement {
             Some(placement) => placement.side(route) == Side::Kernel,
-            None => self.plan.engine() != Engine::ReadWrite,
+            None => !matches!(self.plan.engine(), Engine::User(_)),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::plan::{Engine, Plan, RouteIndex};
 #[must_use]
 pub fn script(plan: &Plan) -> String {
     let mut text = String::from("#!/bin/sh\n# The last route comes first: can-gw delivers to the newest job first.\n");
-    if plan.engine() == Engine::ReadWrite {
+    if matches!(plan.engine(), Engine::User(_)) {
         text.push_str("# This gateway runs in user space; these can-gw jobs would do the same in the kernel.\n");
     }
     let mut routes: BTreeMap<RouteIndex, Vec<Job>> = BTreeMap::new();

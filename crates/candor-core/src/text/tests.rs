@@ -229,9 +229,15 @@ fn values_are_written_as_people_write_them() {
         "or = { data = \"00\" }\nchecksum-crc8 = { from = 0, to = 5, result = 6, polynomial = \"1D\", init = \"FF\", profile = { byte = \"2F\" } }\nchecksum-xor = { from = -8, to = -2, result = -1, init = \"A5\" }",
         "echo = true\nkeep-timestamp = true\nback-to-incoming = true\nhop-limit = 2",
         "frames = \"fd\"\nset = { len = 8 }\nuid = \"0000ABCD\"",
+        "max-age = \"20ms\"",
+        "max-age = \"1500us\"\nwhen-full = \"drop-oldest\"",
+        "when-full = \"block\"\nblock-limit = \"7ms\"",
     ] {
-        let engine =
-            if ["payload", "mux", "send-as"].iter().any(|key| lines.contains(key)) { "auto" } else { "kernel" };
+        let engine = if ["payload", "mux", "send-as", "max-age", "when-full"].iter().any(|key| lines.contains(key)) {
+            "auto"
+        } else {
+            "kernel"
+        };
         let route = format!("[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b c\"\n{lines}");
         let text = format!("engine = \"{engine}\"\n\n{buses}\n{}\n", route.trim_end());
         let plan = loaded(&text);

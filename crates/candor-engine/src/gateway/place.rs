@@ -1,10 +1,12 @@
 //! Which side runs each route on this machine, and what is said if none can.
 
+use candor_core::engine::UserEngine;
 use candor_core::job::Job;
 use candor_core::placement::{Because, KernelAbilities, KernelOnly, Missing, Placement, Side, Unplaceable};
 use candor_core::plan::{Engine, Plan};
 use candor_netlink::client::Client;
 
+use crate::engines::UserAbilities;
 use crate::error::GatewayError;
 use crate::kernel::abilities;
 use crate::notice::Notice;
@@ -19,7 +21,7 @@ pub(super) fn place(
     tell: &mut dyn FnMut(Notice),
 ) -> Result<Placement, GatewayError> {
     let kernel = match plan.engine() {
-        Engine::ReadWrite => KernelAbilities::EVERY,
+        Engine::User(_) => KernelAbilities::EVERY,
         Engine::Auto | Engine::Kernel => abilities::find(client, jobs, interfaces)?,
     };
     let placement = Placement::of(plan, kernel).or_else(|refused| Err(refusal(plan, refused, kernel)?))?;
@@ -32,6 +34,18 @@ pub(super) fn place(
         }
     }
     Ok(placement)
+}
+
+/// Which engine runs what is in user space: the one that was named, or the best that can run here.
+pub(super) fn user_engine(plan: &Plan) -> Result<UserEngine, GatewayError> {
+    let abilities = UserAbilities::find()?;
+    match plan.engine() {
+        Engine::Auto | Engine::Kernel => Ok(abilities.best()),
+        Engine::User(engine) => match abilities.lack(engine) {
+            None => Ok(engine),
+            Some(lack) => Err(GatewayError::EngineLacks { engine: engine.name(), lack }),
+        },
+    }
 }
 
 /// In user space a frame makes one hop. The kernel would let it make as many as the module was loaded for, so what a file
@@ -82,7 +96,13 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
         }
         Because::FdJobs => "take classic frames only (frames = \"classic\"), or boot a newer kernel".into(),
         Because::RelativeCrc8 => "count the positions of the CRC8 from the start of the frame".into(),
-        Because::Chosen | Because::Meets(_) | Because::Payload | Because::SendAs(_) | Because::Walks(_) => match user {
+        Because::Chosen
+        | Because::Meets(_)
+        | Because::Payload
+        | Because::MaxAge
+        | Because::WhenFull
+        | Because::SendAs(_)
+        | Because::Walks(_) => match user {
             KernelOnly::Timestamp => "remove `keep-timestamp`".into(),
             KernelOnly::Hops(_) => "write hop-limit = 1".into(),
             KernelOnly::EchoDiffers(_) => "give all routes to that bus the same `echo`".into(),

@@ -116,8 +116,7 @@ fn jobs(texts: Vec<JobText>) -> io::Result<Vec<OwnedJob>> {
 }
 
 fn engine_named(name: &str) -> io::Result<Engine> {
-    let all = [Engine::Auto, Engine::Kernel, Engine::ReadWrite];
-    all.into_iter().find(|engine| engine.name() == name).ok_or_else(|| invalid("its engine is unknown"))
+    Engine::named(name).ok_or_else(|| invalid("its engine is unknown"))
 }
 
 fn job(hex: &str) -> io::Result<ExactJob> {

@@ -35,7 +35,7 @@ fn owned(side: Side, jobs: &[CangwJob]) -> Vec<OwnedJob> {
 }
 
 fn process(pid: u32, engine: Engine, jobs: &[CangwJob]) -> Instance {
-    let side = if engine == Engine::ReadWrite { Side::User } else { Side::Kernel };
+    let side = if matches!(engine, Engine::User(_)) { Side::User } else { Side::Kernel };
     let since = Since { unix_s: 1_700_000_000, boot_s: 12 };
     Instance { owner: Owner::Process { pid, engine }, since, jobs: owned(side, jobs), change: None }
 }
@@ -123,7 +123,7 @@ fn the_files_of_ended_processes_may_vanish_at_any_time() {
 #[test]
 fn twins_are_refused_whatever_their_engines() {
     let path = tempfile::tempdir().unwrap();
-    let instance = process(6, Engine::ReadWrite, &[job(1), job(2)]);
+    let instance = process(6, Engine::User(candor_core::engine::UserEngine::PLAINEST), &[job(1), job(2)]);
     let entry = Entry::write(path.path(), &here(), &instance).unwrap();
     let dir = run_dir(path.path());
     dir.refuse_twins(&owned(Side::Kernel, &[job(3)]), None).unwrap();
@@ -225,7 +225,10 @@ fn each_job_has_one_owner() {
     let path = tempfile::tempdir().unwrap();
     drop(write(path.path(), &here(), 1, &[job(1), job(2), job(3), job(3)]));
     drop(write(path.path(), &here(), 2, &[job(2)]));
-    let user = Instance { jobs: owned(Side::User, &[job(3)]), ..process(3, Engine::ReadWrite, &[]) };
+    let user = Instance {
+        jobs: owned(Side::User, &[job(3)]),
+        ..process(3, Engine::User(candor_core::engine::UserEngine::PLAINEST), &[])
+    };
     let _alive = Entry::write(path.path(), &here(), &user).unwrap();
     let mut dir = run_dir(path.path());
     let ids = |dir: &RunDir| {

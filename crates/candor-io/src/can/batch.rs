@@ -1,82 +1,228 @@
-//! Many waiting frames with one system call.
+//! Many frames with one system call.
 
 use std::io;
 use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
 
 use candor_core::frame::CANFD_MTU;
 
 use super::CanSocket;
+use super::ancillary::{ControlBuffer, Seen};
+use crate::clock::RealtimeNs;
 use crate::socket;
 
-/// Frames that one call takes at most.
-const FRAMES: usize = 128;
+/// Frames that one call takes or gives at most.
+pub const MAX_BATCH: usize = 64;
 
-/// Room for the frames that [`CanSocket::recv_batch`] takes.
-#[derive(Clone)]
+/// Room for the frames that [`CanSocket::recv_batch`] takes, and the list of it that the kernel reads.
+#[derive(Debug)]
 pub struct Batch {
-    frames: Box<[[u8; CANFD_MTU]; FRAMES]>,
-    /// Bytes of each frame that was received.
-    lens: Vec<usize>,
+    /// How many of the places hold frames of the last call.
+    received: usize,
+    list: List,
+    places: NonNull<Place>,
+}
+
+/// One frame and what comes beside it.
+struct Place {
+    frame: [u8; CANFD_MTU],
+    control: ControlBuffer,
+}
+
+/// A frame of a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct InBatch<'a> {
+    /// 16 or 72 bytes.
+    pub bytes: &'a [u8],
+    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`](super::Stamps::On).
+    pub at: Option<RealtimeNs>,
+}
+
+/// The headers of `recvmmsg()` and `sendmmsg()`: made once, because there are 64 bytes of them for each frame.
+#[derive(Debug)]
+struct List {
+    headers: Box<[libc::mmsghdr; MAX_BATCH]>,
+    /// What the headers point to.
+    vectors: NonNull<libc::iovec>,
+}
+
+// SAFETY: all pointers are to memory that belongs to this value alone; nothing in it depends on the thread.
+unsafe impl Send for List {}
+// SAFETY: as for `List`.
+unsafe impl Send for Batch {}
+
+impl List {
+    fn new() -> Self {
+        let vectors = Box::new([libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; MAX_BATCH]);
+        let vectors = NonNull::from(Box::leak(vectors)).cast::<libc::iovec>();
+        // SAFETY: mmsghdr consists of integers and raw pointers, for which all-zero bytes are valid values.
+        let mut headers: Box<[libc::mmsghdr; MAX_BATCH]> = Box::new(unsafe { std::mem::zeroed() });
+        for (position, header) in headers.iter_mut().enumerate() {
+            // SAFETY: there are MAX_BATCH vectors behind the pointer, and as many headers.
+            header.msg_hdr.msg_iov = unsafe { vectors.as_ptr().add(position) };
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        Self { headers, vectors }
+    }
+
+    /// Where the frame of a header is.
+    fn set(&mut self, position: usize, start: *mut u8, len: usize) {
+        assert!(position < MAX_BATCH, "there is a header for the frame");
+        // SAFETY: there are MAX_BATCH vectors behind the pointer.
+        let vector = unsafe { self.vectors.add(position) };
+        // SAFETY: the vectors belong to this value and are borrowed exclusively with it.
+        unsafe { vector.write(libc::iovec { iov_base: start.cast(), iov_len: len }) };
+    }
+}
+
+impl Drop for List {
+    fn drop(&mut self) {
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
+        drop(unsafe { Box::from_raw(self.vectors.as_ptr().cast::<[libc::iovec; MAX_BATCH]>()) });
+    }
 }
 
 impl Batch {
-    /// The frames of the last call, in the order of reception: 16 or 72 bytes each.
-    pub fn frames(&self) -> impl Iterator<Item = &[u8]> {
-        self.frames.iter().zip(&self.lens).map(|(frame, &len)| &frame[..len])
+    /// Room without frames. With `control` there is also room for what comes beside them.
+    fn new() -> Self {
+        let empty = || Place { frame: [0; CANFD_MTU], control: ControlBuffer::new() };
+        let places: Box<[Place; MAX_BATCH]> = Box::new(std::array::from_fn(|_| empty()));
+        let places = NonNull::from(Box::leak(places)).cast::<Place>();
+        let mut list = List::new();
+        for position in 0..MAX_BATCH {
+            // SAFETY: there are MAX_BATCH places behind the pointer.
+            let place = unsafe { places.add(position) }.as_ptr();
+            // SAFETY: the place is inside the array; only an address is made, nothing is read.
+            let frame = unsafe { &raw mut (*place).frame };
+            list.set(position, frame.cast(), CANFD_MTU);
+        }
+        Self { received: 0, list, places }
+    }
+
+    /// The frames of the last call, in the order of reception.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = InBatch<'_>> {
+        (0..self.received).map(|position| {
+            let header = &self.list.headers[position];
+            // SAFETY: there are MAX_BATCH places, at least as many as were received.
+            let place = unsafe { self.places.add(position) };
+            // SAFETY: the kernel writes into the places during a call only, which borrows this value exclusively.
+            let place = unsafe { place.as_ref() };
+            let len = (header.msg_len as usize).min(CANFD_MTU);
+            let Seen { stamp, .. } = place.control.read(&header.msg_hdr);
+            InBatch { bytes: &place.frame[..len], at: stamp }
+        })
+    }
+
+    /// Has the kernel write beside the frames what it knows of them. It changes the room that it finds.
+    fn attach_control(&mut self) {
+        for (position, header) in self.list.headers.iter_mut().enumerate() {
+            // SAFETY: there are MAX_BATCH places and as many headers.
+            let mut place = unsafe { self.places.add(position) };
+            // SAFETY: the places belong to this value and are borrowed exclusively with it.
+            let place = unsafe { place.as_mut() };
+            place.control.attach_to(&mut header.msg_hdr);
+        }
     }
 }
 
 impl Default for Batch {
     /// Without frames.
     fn default() -> Self {
-        Self { frames: Box::new([[0; CANFD_MTU]; FRAMES]), lens: Vec::with_capacity(FRAMES) }
+        Self::new()
     }
 }
 
-impl std::fmt::Debug for Batch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list().entries(self.frames()).finish()
+impl Drop for Batch {
+    fn drop(&mut self) {
+        // SAFETY: the pointer comes from `Box::leak` of an array of this type, and nobody else frees it.
+        drop(unsafe { Box::from_raw(self.places.as_ptr().cast::<[Place; MAX_BATCH]>()) });
+    }
+}
+
+/// Whether a call for many frames waits for the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum First {
+    /// It does (`MSG_WAITFORONE`).
+    Waits,
+    /// It comes back without one (`MSG_DONTWAIT`).
+    DoesNotWait,
+}
+
+/// The list of frames that [`CanSocket::send_batch`] gives to the kernel.
+#[derive(Debug)]
+pub struct SendList {
+    list: List,
+}
+
+impl Default for SendList {
+    fn default() -> Self {
+        Self { list: List::new() }
     }
 }
 
 impl CanSocket {
-    /// Takes frames that are waiting, without waiting for more, and says how many; 0 if there is none. Full batches
-    /// may have left some.
+    /// Takes frames that are waiting, at most [`MAX_BATCH`], and says how many; 0 if there is none.
     ///
     /// # Kernel
     /// Since 2.6.33 (`recvmmsg()`).
     ///
     /// # Errors
     /// As [`read`](Self::read).
-    pub fn recv_batch(&self, batch: &mut Batch) -> io::Result<usize> {
-        batch.lens.clear();
-        let mut iovs = batch
-            .frames
-            .each_mut()
-            .map(|frame| libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() });
-        let mut messages = iovs.each_mut().map(|iov| {
-            // SAFETY: mmsghdr consists of integers and raw pointers, for which all-zero bytes are valid values.
-            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            message.msg_hdr.msg_iov = std::ptr::from_mut(iov);
-            message.msg_hdr.msg_iovlen = 1;
-            message
-        });
-        #[expect(clippy::cast_possible_truncation, reason = "there are 128 messages")]
-        let count = messages.len() as libc::c_uint;
-        let (first, no_timeout) = (messages.as_mut_ptr(), std::ptr::null_mut());
-        // The flags are int in glibc and unsigned in musl.
-        let flags = libc::MSG_DONTWAIT as _;
-        // SAFETY: `first` points to `count` live messages, each with one live iovec that describes its own frame of the
-        // exclusively borrowed batch; all outlive the call, and nothing else refers to them during it. No timeout.
-        let received = unsafe { libc::recvmmsg(self.fd.as_raw_fd(), first, count, flags, no_timeout) };
+    pub fn recv_batch(&self, batch: &mut Batch, first: First) -> io::Result<usize> {
+        batch.received = 0;
+        if self.has_control {
+            batch.attach_control();
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "there are 64 messages")]
+        let count = MAX_BATCH as libc::c_uint;
+        let (messages, no_timeout) = (batch.list.headers.as_mut_ptr(), std::ptr::null_mut());
+        let flags = match first {
+            First::Waits => libc::MSG_WAITFORONE,
+            First::DoesNotWait => libc::MSG_DONTWAIT,
+        };
+        // SAFETY: `messages` points to `count` live headers, each with one live vector that describes the frame of its own
+        // place (`Batch::new`) and with its own control buffer or none; they live as long as the exclusively borrowed
+        // batch, and nothing else refers to them during the call. No timeout. The flags are int in glibc and unsigned in
+        // musl.
+        let received = unsafe { libc::recvmmsg(self.fd.as_raw_fd(), messages, count, flags as _, no_timeout) };
         match socket::check(received) {
             Ok(received) => {
-                let received = usize::try_from(received).unwrap_or_default();
-                batch.lens.extend(messages[..received].iter().map(|message| message.msg_len as usize));
-                Ok(received)
+                batch.received = usize::try_from(received).unwrap_or_default();
+                Ok(batch.received)
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
             Err(error) => Err(error),
         }
+    }
+
+    /// Sends frames of 16 or 72 bytes, at most [`MAX_BATCH`], in their order and without waiting for room, and says how
+    /// many were taken: the first ones.
+    ///
+    /// # Kernel
+    /// Since 3.0 (`sendmmsg()`).
+    ///
+    /// # Errors
+    /// As [`send_now`](Self::send_now), if not even the first was taken.
+    pub fn send_batch<'a>(&self, list: &mut SendList, frames: impl Iterator<Item = &'a [u8]>) -> io::Result<usize> {
+        let mut count: libc::c_uint = 0;
+        for (position, frame) in frames.take(MAX_BATCH).enumerate() {
+            list.list.set(position, frame.as_ptr().cast_mut(), frame.len());
+            count += 1;
+        }
+        if count == 0 {
+            return Ok(0);
+        }
+        let messages = list.list.headers.as_mut_ptr();
+        // SAFETY: `messages` points to at least `count` live headers without control buffers, each with one live vector that
+        // describes a frame of the borrowed slices, which outlive the call ('a) and which the kernel only reads. The flags
+        // are int in glibc and unsigned in musl.
+        let sent = unsafe { libc::sendmmsg(self.fd.as_raw_fd(), messages, count, libc::MSG_DONTWAIT as _) };
+        socket::check(sent).map(|sent| usize::try_from(sent).unwrap_or_default())
+    }
+}
+
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.frame.fmt(f)
     }
 }

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 
 use candor_core::filter::Filter;
 
+use crate::packet::{self, Instruction};
 use crate::socket;
 
 /// `CAN_RAW_FILTER_MAX`: filters that one socket can have.
@@ -37,12 +38,17 @@ pub struct Options<'a> {
     pub loopback: Loopback,
     /// Receive stamps?
     pub stamps: Stamps,
+    /// The mark that what is sent bears (`SO_MARK`), so that other sockets of its sender can know it. Needs CAP_NET_RAW,
+    /// before 5.17 CAP_NET_ADMIN.
+    pub mark: Option<u32>,
+    /// A program that passes over some of the frames that match a filter; an empty one passes over none.
+    pub instructions: &'a [Instruction],
 }
 
 impl Default for Options<'_> {
     /// All data and remote frames, seen by others, without stamps.
     fn default() -> Self {
-        Self { filters: &[Filter::ALL], loopback: Loopback::On, stamps: Stamps::Off }
+        Self { filters: &[Filter::ALL], loopback: Loopback::On, stamps: Stamps::Off, mark: None, instructions: &[] }
     }
 }
 
@@ -58,6 +64,10 @@ impl Options<'_> {
         if self.loopback == Loopback::Off {
             socket::set_int(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_LOOPBACK, 0)?;
         }
+        if let Some(mark) = self.mark {
+            socket::set_slice(fd, libc::SOL_SOCKET, libc::SO_MARK, &[mark])?;
+        }
+        packet::attach(fd, self.instructions)?;
         if self.stamps == Stamps::On {
             socket::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
             socket::set_int(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;

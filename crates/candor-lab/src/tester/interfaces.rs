@@ -76,9 +76,10 @@ impl Interfaces {
     pub fn open(names: Names<'_>) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        let listen = Options { stamps: Stamps::On, filters: &[Filter::ALL], loopback: Loopback::Off };
+        let listen =
+            Options { stamps: Stamps::On, filters: &[Filter::ALL], loopback: Loopback::Off, ..Options::default() };
         Ok(Self {
-            send: open(&mut client, names.send, &Options { filters: &[], loopback, stamps: Stamps::Off })?,
+            send: open(&mut client, names.send, &Options { filters: &[], loopback, ..Options::default() })?,
             monitor: open(&mut client, names.monitor, &listen)?,
             receive: open(&mut client, names.receive, &listen)?,
         })

@@ -11,6 +11,8 @@ use crate::codec::{Attributes, DecodeError, Message};
 
 const ARPHRD_CAN: u16 = 280;
 const IFF_UP: u32 = 1;
+/// Not among the 16 flags that programs of the last century knew.
+const IFF_ECHO: u32 = 0x4_0000;
 const IFLA_CAN_STATE: u16 = 4;
 const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 
@@ -27,6 +29,7 @@ pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
         name: String::new(),
         kind: None,
         up: flags & IFF_UP != 0,
+        echoes: flags & IFF_ECHO != 0,
         mtu: 0,
         can: (device_type == ARPHRD_CAN).then(CanLink::default),
     };
@@ -114,6 +117,7 @@ mod tests {
             name: "can0".into(),
             kind: Some("can".into()),
             up: true,
+            echoes: false,
             mtu: 16,
             can: Some(CanLink {
                 bitrate: BitRate::from_bits_per_second(500_000),

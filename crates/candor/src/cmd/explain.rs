@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let lists = file.lists(engine);
     let plan = match args.engine {
-        Some(engine) => loaded.plan.clone().with_engine(engine.into()),
+        Some(engine) => loaded.plan.clone().with_engine(engine),
         None => loaded.plan.clone(),
     };
     let on = bus::named(&plan, &args.on)?;
@@ -70,7 +70,7 @@ impl NoSide {
         Self(match (unplaceable.kernel, unplaceable.user) {
             (_, None) => format!("The kernel engine cannot run route {name:?}: {kernel}"),
             (Because::Chosen, Some(only)) => {
-                format!("The read-write engine cannot run route {name:?}: it cannot {}", only.in_words(plan))
+                format!("An engine of user space cannot run route {name:?}: it cannot {}", only.in_words(plan))
             }
             (_, Some(only)) => {
                 format!("No engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))

@@ -10,7 +10,7 @@ use candor_core::plan::{Engine, Plan};
 use candor_engine::Gateway;
 use candor_io::signal::{EndingSignals, Signal};
 
-use crate::cli::{EngineArg, RunArgs};
+use crate::cli::RunArgs;
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let warnings: Vec<_> = loaded.warnings.iter().filter(is_warning).cloned().collect();
     render::err(&render::digest(&file.source, &warnings, render::wants_colour()));
     let plan = match args.engine {
-        Some(engine) => loaded.plan.clone().with_engine(engine.into()),
+        Some(engine) => loaded.plan.clone().with_engine(engine),
         None => loaded.plan.clone(),
     };
 
@@ -93,16 +93,6 @@ fn following(due: Instant, interval: Duration, now: Instant) -> Instant {
     match due + interval {
         next if next > now => next,
         _ => now + interval,
-    }
-}
-
-impl From<EngineArg> for Engine {
-    fn from(engine: EngineArg) -> Self {
-        match engine {
-            EngineArg::Auto => Self::Auto,
-            EngineArg::Kernel => Self::Kernel,
-            EngineArg::ReadWrite => Self::ReadWrite,
-        }
     }
 }
 

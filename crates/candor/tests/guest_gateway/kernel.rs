@@ -7,6 +7,9 @@ use candor_io::{guest, module};
 /// Where a guest keeps the module.
 pub(crate) const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
 
+/// Where a guest keeps the module vcan.
+const VCAN_FILE: &str = "/lib/modules/vcan.ko";
+
 const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
 
 /// The version, as `uname -r` tells it.
@@ -48,5 +51,33 @@ impl WithMaxHops {
 impl Drop for WithMaxHops {
     fn drop(&mut self) {
         self.load(self.before);
+    }
+}
+
+/// vcan whose driver echoes what was sent, as that of a controller does, until this value is gone. There must be no virtual
+/// bus at both ends of that time.
+#[derive(Debug)]
+pub(crate) struct WithVcanEcho(());
+
+impl WithVcanEcho {
+    /// `None`, after saying why, where there is no file to load the module from.
+    pub(crate) fn new() -> Option<Self> {
+        if !Path::new(VCAN_FILE).exists() {
+            println!("SKIP needs a module file to load vcan again from: there is no {VCAN_FILE}");
+            return None;
+        }
+        Self::load("echo=1");
+        Some(Self(()))
+    }
+
+    fn load(parameters: &str) {
+        module::unload("vcan").unwrap();
+        guest::load_module_with(&std::fs::read(VCAN_FILE).unwrap(), parameters).unwrap();
+    }
+}
+
+impl Drop for WithVcanEcho {
+    fn drop(&mut self) {
+        Self::load("");
     }
 }

@@ -44,11 +44,16 @@ fn gateway(user_routes: &[&str]) -> String {
     BUSES.to_owned() + &ROUTES.iter().map(route).collect::<String>()
 }
 
-/// All ways to run the routes: on one side, and split with either side having the route whose interfaces go.
-fn ways() -> [(&'static str, String); 4] {
+/// All ways to run the routes: on one side with each kind of receiver and sender, and split with either side having the
+/// route whose interfaces go.
+fn ways() -> [(&'static str, String); 8] {
     [
         ("kernel", gateway(&[])),
         ("read-write", gateway(&[])),
+        ("mmap-adaptive", gateway(&[])),
+        ("mmapbusy-write", gateway(&[])),
+        ("mmsg-mmsg", gateway(&[])),
+        ("uring-uring", gateway(&[])),
         ("auto", gateway(&["over"])),
         ("auto", gateway(&["beside", "other"])),
     ]

@@ -18,7 +18,7 @@ use candor_core::job::Job;
 use candor_core::oracle;
 use candor_core::payload::PayloadPattern;
 use candor_core::placement::{Because, Placement, Side};
-use candor_core::plan::{BusIndex, Engine, RouteIndex};
+use candor_core::plan::{BusIndex, Engine, RouteIndex, UserEngine};
 use candor_engine::{Gateway, GatewayError};
 use candor_netlink::cangw;
 use candor_netlink::client::Client;
@@ -63,7 +63,7 @@ fn a_split_gateway_is_the_same_gateway() {
 fn run_both(wires: &Wires, case: &Case, seen: &mut Seen) -> Result<(), TestCaseError> {
     let names = NAMES.map(|[near, _far]| near);
     wires.drain();
-    for engine in [Engine::ReadWrite, Engine::Auto] {
+    for engine in [Engine::User(UserEngine::PLAINEST), Engine::Auto] {
         let plan = arbitrary::plan(&names, &case.jobs, engine);
         let (mut gateway, notices) = Gateway::start(plan).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(notices.is_empty(), "{engine:?}: {notices:?}");

@@ -7,6 +7,7 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
 use crate::config::spec::{RouteSpec, Spec};
+use crate::engine::Receiver;
 use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
 use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 
@@ -26,8 +27,11 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
             long_walks(spec, routes, findings);
             spec.routes.iter().for_each(|route| relative_crc8_in_kernel(route, findings));
         }
-        Engine::ReadWrite => {
+        Engine::User(engine) => {
             spec.routes.iter().for_each(|route| kernel_only_keys(route, findings));
+            if engine.receiver() == Receiver::Uring {
+                spec.routes.iter().for_each(|route| without_stamps(route, findings));
+            }
             one_echo_for_each_bus(&spec.routes, findings);
         }
     }
@@ -181,6 +185,8 @@ fn place(spec: &RouteSpec, because: Because) -> Span {
         }
         Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
         Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.header.clone()),
+        Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
+        Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
         Because::Walks(_) => return selection::place(spec),
         // Of this kernel and this process a file knows nothing.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
@@ -212,12 +218,21 @@ fn kernel_only_keys(route: &RouteSpec, findings: &mut Findings) {
         findings.report(Diagnostic::error(code::ENGINE_CANNOT, span.clone(), message).help(help));
     };
     if let Some(keep) = route.keep_timestamp.as_ref().filter(|keep| keep.value) {
-        let message = "The read-write engine cannot keep time stamps";
+        let message = "An engine of user space cannot keep time stamps";
         refuse(&keep.span, message, "engine = \"kernel\" can; or remove `keep-timestamp`");
     }
     if let Some(limit) = route.hop_limit.as_ref().filter(|limit| limit.value > 1) {
-        let message = "The read-write engine cannot count hops: its frames start anew, as if from a program";
+        let message = "An engine of user space cannot count hops: its frames start anew, as if from a program";
         refuse(&limit.span, message, "engine = \"kernel\" can; or write hop-limit = 1");
+    }
+}
+
+/// io_uring's receive gives no time stamp along with a frame.
+fn without_stamps(route: &RouteSpec, findings: &mut Findings) {
+    if let Some(age) = &route.max_age {
+        let message = "Receivers of io_uring do not know how old a frame is";
+        let help = "take another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
+        findings.report(Diagnostic::error(code::ENGINE_CANNOT, age.span.clone(), message).help(help));
     }
 }
 

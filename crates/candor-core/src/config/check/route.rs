@@ -6,7 +6,9 @@ use std::collections::hash_map::Entry;
 
 use crate::config::check::buses::{self, BusNames};
 use crate::config::check::selection::{Wanted, Written};
-use crate::config::check::{Checked, Checks, both_ways, checksum, conflict, number, operand, payload, remap, uid};
+use crate::config::check::{
+    Checked, Checks, both_ways, checksum, conflict, lateness, number, operand, payload, remap, uid,
+};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
@@ -85,6 +87,7 @@ fn route(
         number::within(written, 1..=MAX_HOPS, "The hop limit", help, findings)
     });
     let uid = uid::uid(spec, findings);
+    let (max_age, when_full) = (lateness::max_age(spec, findings), lateness::when_full(spec, findings));
     // Everything has been looked at; from here on it must be there.
     let (from, to, formats, payload, checksums) = (from?, to?, formats?, payload?, checksums?);
     let target = target.map_or(Some(None), |target| target.map(Some))?;
@@ -107,6 +110,8 @@ fn route(
         hop_limit: hop_limit.map_or(Some(None), |limit| limit.map(Some))?,
         timestamp: if is_true(spec.keep_timestamp.as_ref()) { Timestamp::Kept } else { Timestamp::Fresh },
         incoming: if is_true(spec.back_to_incoming.as_ref()) { Incoming::Allowed } else { Incoming::Skipped },
+        max_age: max_age?,
+        when_full: when_full?,
         uid: uid?,
     };
     let is_sound = spec.broken.is_empty() && !is_to_itself && uid::fits(spec, &route, findings);

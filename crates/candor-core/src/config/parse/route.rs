@@ -32,8 +32,13 @@ const KEYS: &[&str] = &[
     "echo",
     "hop-limit",
     "keep-timestamp",
+    "max-age",
+    "when-full",
+    "block-limit",
     "uid",
 ];
+/// What the keys with a time want.
+const AGE: &str = "a time with its unit, such as \"20ms\"";
 const MUX_KEYS: &[&str] = &["start-bit", "bits", "byte-order", "values"];
 
 pub(super) fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -> RouteSpec {
@@ -69,6 +74,12 @@ pub(super) fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -
             "echo" => put(&mut route.echo, entry.boolean(findings)),
             "hop-limit" => put(&mut route.hop_limit, entry.integer("a number of hops, such as 1", findings)),
             "keep-timestamp" => put(&mut route.keep_timestamp, entry.boolean(findings)),
+            "max-age" => put(&mut route.max_age, entry.string(AGE, findings)),
+            "when-full" => {
+                let wanted = "\"drop-newest\", \"drop-oldest\" or \"block\"";
+                put(&mut route.when_full, entry.string(wanted, findings))
+            }
+            "block-limit" => put(&mut route.block_limit, entry.string(AGE, findings)),
             "uid" => put(&mut route.uid, entry.string("a number in hex, such as \"0000ABCD\"", findings)),
             _ => {
                 suggested.extend(entry.unknown("A route", KEYS, findings));

@@ -21,7 +21,7 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
     let mut spec = Spec::default();
     for entry in entries(document) {
         match entry.key {
-            "engine" => spec.engine = entry.string("\"kernel\", \"read-write\" or \"auto\"", findings),
+            "engine" => spec.engine = entry.string("a name such as \"auto\", \"kernel\" or \"read-write\"", findings),
             "ids" => named_lists(&entry, &mut spec.ids, findings),
             "bus" => {
                 spec.sections.bus |= !is_empty(entry.value.get_ref());

@@ -29,6 +29,8 @@ pub(in crate::safety) fn route(name: &str, from: usize, to: usize, filter: Filte
         hop_limit: None,
         timestamp: Timestamp::Fresh,
         incoming: Incoming::Skipped,
+        max_age: None,
+        when_full: crate::plan::WhenFull::DropNewest,
         uid: None,
     }
 }

@@ -23,7 +23,7 @@ const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, GatewayError> {
     let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
     match plan.engine() {
-        Engine::ReadWrite => return Ok(missing),
+        Engine::User(_) => return Ok(missing),
         _ if Path::new(MAX_HOPS_FILE).exists() => {}
         Engine::Auto => return Ok(KernelAbilities { missing: Some(Missing::Module), ..missing }),
         Engine::Kernel => {

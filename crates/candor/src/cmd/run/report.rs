@@ -60,7 +60,7 @@ impl Report {
                 format!("{} in the kernel and {} in user space", plural(jobs, "can-gw job"), plural(routes, "route"))
             }
             (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
-            (Engine::ReadWrite, _, routes) => plural(routes, "route"),
+            (Engine::User(_), _, routes) => plural(routes, "route"),
         };
         let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
         self.out(text);
@@ -83,8 +83,15 @@ impl Report {
                 .iter()
                 .zip(counters)
                 .map(|(route, counters)| {
-                    let RouteCounters { handled, dropped, deleted } = counters;
-                    json!({"route": route.name, "handled": handled, "dropped": dropped, "deleted": deleted})
+                    let RouteCounters { handled, dropped, deleted, drops, matched } = counters;
+                    let mut counted =
+                        json!({"route": route.name, "handled": handled, "dropped": dropped, "deleted": deleted});
+                    // The kernel's own gateway knows neither.
+                    if let Some(matched) = matched {
+                        counted["matched"] = json!(matched);
+                        counted["drops"] = drops.by_reason().into_iter().collect();
+                    }
+                    counted
                 })
                 .collect();
             let event = match moment {
@@ -152,7 +159,7 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
     let payload = if job.payload.is_empty() { "" } else { ", by payload" };
     // The other engines have one place only.
     let place = match (plan.engine(), because(gateway, job.route)) {
-        (Engine::Kernel | Engine::ReadWrite, _) => String::new(),
+        (Engine::Kernel | Engine::User(_), _) => String::new(),
         (Engine::Auto, None) => "; in the kernel".into(),
         (Engine::Auto, Some(because)) => format!("; in user space, because {because}"),
     };
@@ -187,23 +194,29 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>, elapsed: 
     let rows: Vec<_> = rows.collect();
     let width = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or_default();
     let mut text = format!("{title:width$}  {:>12}  {:>12}  {:>12}\n", "handled", "dropped", "deleted");
-    for (name, RouteCounters { handled, dropped, deleted }) in rows {
-        let _ = writeln!(text, "{name:width$}  {handled:>12}  {dropped:>12}  {deleted:>12}");
+    for (name, RouteCounters { handled, dropped, deleted, drops, .. }) in rows {
+        let _ = write!(text, "{name:width$}  {handled:>12}  {dropped:>12}  {deleted:>12}");
+        let reasons = drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
+        let reasons: Vec<_> = reasons.map(|(reason, frames)| format!("{reason} {frames}")).collect();
+        let _ = writeln!(text, "{}{}", if reasons.is_empty() { "" } else { "  dropped: " }, reasons.join(", "));
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use candor_engine::Drops;
+
     use super::*;
 
     #[test]
     fn the_table_lines_up() {
-        let speed = RouteCounters { handled: 12_345, dropped: 6, deleted: 0 };
+        let drops = Drops { full: 4, expired: 2, ..Drops::default() };
+        let speed = RouteCounters { handled: 12_345, dropped: 6, drops, ..RouteCounters::default() };
         let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];
         insta::assert_snapshot!(table(rows.into_iter(), Duration::from_millis(1500), Moment::End), @r"
         at the end, after 1.5 s                          handled       dropped       deleted
-        speed                                              12345             6             0
+        speed                                              12345             6             0  dropped: full 4, expired 2
         a route with a long name for the dashboard             0             0             0
         ");
     }

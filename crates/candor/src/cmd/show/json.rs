@@ -7,7 +7,9 @@ use candor_core::frame::FrameFormat;
 use candor_core::job::{self, Job, cangw_arguments};
 use candor_core::payload::PayloadPattern;
 use candor_core::placement::{KernelAbilities, Placement};
-use candor_core::plan::{Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp};
+use candor_core::plan::{
+    Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
+};
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
 
@@ -94,6 +96,16 @@ fn route(plan: &Plan, route: &Route) -> Value {
         }),
         "echo": route.echo == Echo::On,
         "hop_limit_hops": route.hop_limit,
+        "max_age_s": route.max_age.map(|age| age.as_secs_f64()),
+        "when_full": match route.when_full {
+            WhenFull::DropNewest => "drop-newest",
+            WhenFull::DropOldest => "drop-oldest",
+            WhenFull::Block { .. } => "block",
+        },
+        "block_limit_s": match route.when_full {
+            WhenFull::Block { limit } => Some(limit.as_secs_f64()),
+            WhenFull::DropNewest | WhenFull::DropOldest => None,
+        },
         "keep_timestamp": route.timestamp == Timestamp::Kept,
         "back_to_incoming": route.incoming == Incoming::Allowed,
         "uid_hex": route.uid.map(|uid| format!("{uid:08X}")),

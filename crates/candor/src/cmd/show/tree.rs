@@ -7,9 +7,9 @@ use crate::cmd::show::words;
 
 pub(super) fn plan(plan: &Plan) -> String {
     let engine = match plan.engine() {
-        Engine::Auto => "automatic engine: the kernel forwards what can-gw can express, candor the rest",
-        Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel",
-        Engine::ReadWrite => "read-write engine: candor reads each frame and writes it out again",
+        Engine::Auto => "automatic engine: the kernel forwards what can-gw can express, candor the rest".to_owned(),
+        Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel".to_owned(),
+        Engine::User(engine) => format!("{engine} engine: candor takes each frame and sends it out again"),
     };
     let mut text = format!("{engine}\n");
     // With the other engines there is nothing to choose.

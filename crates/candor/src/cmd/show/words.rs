@@ -8,7 +8,7 @@ pub(crate) use selection::{payloads, takes};
 
 use candor_core::frame::CAN_SFF_MASK;
 use candor_core::placement::{Because, Placement};
-use candor_core::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp};
+use candor_core::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp, WhenFull};
 
 /// Pairs of a key word and its meaning.
 type Lines = Vec<(&'static str, String)>;
@@ -56,6 +56,19 @@ fn handling(plan: &Plan, route: &Route) -> Lines {
     let mut lines: Lines = Vec::new();
     if route.echo == Echo::On {
         lines.push(("echo", format!("programs on {} see the frames too", plan.bus(route.to).interface)));
+    }
+    if let Some(age) = route.max_age {
+        lines.push(("age", format!("frames that are older than {age:?} when they leave are dropped")));
+    }
+    match route.when_full {
+        WhenFull::DropNewest => {}
+        WhenFull::DropOldest => {
+            lines.push(("full", "up to 64 frames wait for room, then the oldest is dropped".into()))
+        }
+        WhenFull::Block { limit } => {
+            let from = &plan.bus(route.from).interface;
+            lines.push(("full", format!("everything from {from} waits for room, at most {limit:?}")));
+        }
     }
     if let Some(hops) = route.hop_limit {
         let further = match hops {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use candor_core::engine::UserEngine;
 use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle;
@@ -40,7 +41,7 @@ fn the_cases_are_worth_comparing() {
         let case = Case::from_seed(SEED, number, kernel);
         counts.add_if("cases of one job", case.jobs.len() == 1);
         counts.add_if("cases of 64 jobs", case.jobs.len() == 64);
-        counts.add_if("cases for the whole engine", Leg::of(&case).contains(&Leg::Engine));
+        counts.add_if("cases for the whole engine", Leg::of(&case).contains(&Leg::Engine(UserEngine::PLAINEST)));
         case.jobs.iter().for_each(|job| of_job(&mut counts, job));
         case.bursts.iter().for_each(|burst| of_burst(&mut counts, &case, burst));
     }

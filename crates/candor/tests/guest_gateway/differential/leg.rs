@@ -3,6 +3,7 @@
 use std::fmt;
 
 use candor_core::config;
+use candor_core::engine::UserEngine;
 use candor_core::frame::Frame;
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::text;
@@ -17,30 +18,30 @@ use super::mutation::Mutation;
 /// A gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Leg {
-    /// candor's read-write engine, with its threads and sockets.
-    Engine,
+    /// An engine of user space, with its threads and sockets.
+    Engine(UserEngine),
     /// can-gw.
     Kernel,
-    /// The compiled rules of the read-write engine alone, for jobs that its sockets cannot serve together.
+    /// The compiled rules alone, for jobs that the sockets of an engine cannot serve together.
     RuleSet,
 }
 
 impl Leg {
     /// The gateways that a case runs in.
     pub(super) fn of(case: &Case) -> Vec<Self> {
-        vec![Self::Kernel, if case.is_for_engine() { Self::Engine } else { Self::RuleSet }]
+        vec![Self::Kernel, if case.is_for_engine() { Self::Engine(UserEngine::PLAINEST) } else { Self::RuleSet }]
     }
 
     /// Runs a case; gives the number of frames that were delivered as the oracle said, fences left out.
     pub(super) fn run(self, machine: &mut Machine, case: &Case, mutation: Mutation) -> Result<u64, Box<Difference>> {
         let expected = match self {
             Self::Kernel => Outcome::of_machine(case, mutation),
-            Self::Engine | Self::RuleSet => Outcome::of_process(case, mutation),
+            Self::Engine(_) | Self::RuleSet => Outcome::of_process(case, mutation),
         };
         machine.forget_what_is_late();
         let seen = match self {
             Self::Kernel => kernel(machine, case, &expected)?,
-            Self::Engine => engine(machine, case, &expected),
+            Self::Engine(engine) => self::engine(machine, case, engine, &expected),
             Self::RuleSet => rule_set(case),
         };
         match expected.difference(&seen) {
@@ -52,11 +53,11 @@ impl Leg {
 
 impl fmt::Display for Leg {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Engine => "the read-write engine",
-            Self::Kernel => "the kernel",
-            Self::RuleSet => "the compiled rule set",
-        })
+        match self {
+            Self::Engine(engine) => write!(f, "the {engine} engine"),
+            Self::Kernel => f.write_str("the kernel"),
+            Self::RuleSet => f.write_str("the compiled rule set"),
+        }
     }
 }
 
@@ -90,9 +91,9 @@ fn kernel(machine: &mut Machine, case: &Case, expected: &Outcome) -> Result<Outc
     Ok(Outcome { counters: counters.collect(), delivered })
 }
 
-fn engine(machine: &mut Machine, case: &Case, expected: &Outcome) -> Outcome {
+fn engine(machine: &mut Machine, case: &Case, engine: UserEngine, expected: &Outcome) -> Outcome {
     // The long way: as a file that is written and read again.
-    let given = Case::plan(&case.all_jobs());
+    let given = Case::plan(&case.all_jobs(), engine);
     let text = text::write(&given);
     let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{wrong:?} in\n{text}")).plan;
     assert_eq!(plan, given, "what was written and read again:\n{text}");

@@ -6,7 +6,7 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
 use candor_core::job::Job;
 use candor_core::plan::BusIndex;
-use candor_io::can::{self, Batch, CanSocket, InterfaceIndex, Options};
+use candor_io::can::{self, Batch, CanSocket, First, InterfaceIndex, Options};
 use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
 use candor_netlink::link;
@@ -146,8 +146,8 @@ impl Machine {
     /// Everything that waits in the socket of a bus. One on an interface that is down has only that to say.
     fn take(&mut self, bus: usize) -> Vec<Frame> {
         let mut frames = Vec::new();
-        while bus != DOWN.0 && self.sockets[bus].recv_batch(&mut self.batch).unwrap() > 0 {
-            frames.extend(self.batch.frames().map(|bytes| Frame::from_kernel(bytes).unwrap()));
+        while bus != DOWN.0 && self.sockets[bus].recv_batch(&mut self.batch, First::DoesNotWait).unwrap() > 0 {
+            frames.extend(self.batch.frames().map(|frame| Frame::from_kernel(frame.bytes).unwrap()));
         }
         frames
     }

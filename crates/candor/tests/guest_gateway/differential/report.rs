@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use candor_core::engine::UserEngine;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::text;
 
@@ -24,7 +25,7 @@ pub(super) fn text(case: &Case, difference: &Difference) -> String {
             writeln!(text, "job {job} was\n  given {given}\n  told  {told}").unwrap();
         }
     }
-    let plan = Case::plan(&case.jobs);
+    let plan = Case::plan(&case.jobs, UserEngine::PLAINEST);
     for (title, gateway) in [("gateway", text::write(&plan)), ("the same for cangw", text::script(&plan))] {
         writeln!(text, "--- {title}:\n{gateway}").unwrap();
     }

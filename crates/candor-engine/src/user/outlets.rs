@@ -1,0 +1,214 @@
+//! What one thread sends: a sender and a queue for each bus that its routes lead to, and what becomes of frames for which
+//! there is no room.
+//!
+//! Every frame that a job lets through is counted once more where it ends: sent, or dropped for a reason that has a name
+//! ([`Fate`]).
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use candor_core::plan::{BusIndex, WhenFull};
+
+use super::age::Ages;
+use super::port::Port;
+use super::program::{Fate, Program};
+use super::queue::Queue;
+use super::receive::{Arrived, MAX_AT_ONCE};
+use super::send::{Queued, Transmit};
+
+/// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Two
+/// of the shortest frames of a bus with 125 kbit/s, so no bus falls idle over it.
+const RETRY: Duration = Duration::from_micros(500);
+
+/// The ways out of one thread.
+#[derive(Debug)]
+pub(super) struct Outlets<S> {
+    /// By bus of the program; `None` for those that no job of this thread sends to.
+    outlets: Box<[Option<Outlet<S>>]>,
+    /// Whether some queue holds frames.
+    holds: bool,
+    ages: Ages,
+}
+
+#[derive(Debug)]
+struct Outlet<S> {
+    port: Arc<Port>,
+    sender: S,
+    /// Frames that are collected, or that wait for room.
+    queue: Queue,
+    /// When there was no room for the oldest; `None` while there is.
+    full_since: Option<Instant>,
+    /// Whether frames of some job must not be old.
+    has_max_age: bool,
+}
+
+/// What to do after a frame was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// Go on with the oldest frame that is left.
+    Now,
+    /// Try again later: the oldest frame waits for room.
+    Later,
+}
+
+impl<S: Transmit> Outlets<S> {
+    /// Opens what the jobs from this bus need.
+    pub(super) fn open(program: &Program, from: BusIndex) -> io::Result<Self> {
+        let open = |(bus, port): (usize, &Option<Arc<Port>>)| {
+            let to = BusIndex(bus);
+            let wanted = port.as_ref().filter(|_port| program.leads(from, to));
+            wanted.map(|port| Outlet::open(port, program.has_max_age(from, to))).transpose()
+        };
+        let outlets = program.ports.iter().enumerate().map(open).collect::<io::Result<_>>()?;
+        Ok(Self { outlets, holds: false, ages: Ages::new()? })
+    }
+
+    /// Sends a frame of a job, or keeps it until [`flush`](Self::flush).
+    pub(super) fn take(&mut self, program: &Program, queued: Queued, to: BusIndex, arrived: &Arrived<'_>) {
+        let Self { outlets, holds, ages } = self;
+        let outlet = outlets[to.0].as_mut().expect("every bus that a job of this thread sends to was opened");
+        // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
+        if !*holds && !S::collects(arrived.more) {
+            *holds = outlet.send_one(program, ages, queued) == Next::Later;
+            return;
+        }
+        if outlet.queue.is_full() && outlet.flush(program, ages) == Next::Later {
+            // The policy of the oldest is to go when others come.
+            outlet.drop_oldest(program);
+        }
+        outlet.queue.push(queued);
+        *holds = true;
+    }
+
+    /// Hands over what was kept, as far as there is room.
+    pub(super) fn flush(&mut self, program: &Program) {
+        if !self.holds {
+            return;
+        }
+        let Self { outlets, holds, ages } = self;
+        *holds = false;
+        for outlet in outlets.iter_mut().flatten().filter(|outlet| !outlet.queue.is_empty()) {
+            *holds |= outlet.flush(program, ages) == Next::Later;
+        }
+    }
+
+    /// How long a receiver may wait before [`flush`](Self::flush) is to be tried again; `None` while nothing is kept.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        self.holds.then_some(RETRY)
+    }
+
+    /// Interfaces may have changed.
+    pub(super) fn follow(&mut self) -> io::Result<()> {
+        self.outlets.iter_mut().flatten().try_for_each(|outlet| outlet.sender.follow())
+    }
+
+    /// Gives up what is kept: the thread ends.
+    pub(super) fn give_up(&mut self, program: &Program) {
+        self.flush(program);
+        for outlet in self.outlets.iter_mut().flatten() {
+            while !outlet.queue.is_empty() {
+                outlet.drop_oldest(program);
+            }
+        }
+    }
+}
+
+impl<S: Transmit> Outlet<S> {
+    fn open(port: &Arc<Port>, has_max_age: bool) -> io::Result<Self> {
+        let (port, sender) = (Arc::clone(port), S::open(port)?);
+        Ok(Self { port, sender, queue: Queue::new(MAX_AT_ONCE), full_since: None, has_max_age })
+    }
+
+    /// The short way of a frame that nothing waits in front of.
+    fn send_one(&mut self, program: &Program, ages: &mut Ages, queued: Queued) -> Next {
+        if !self.has_max_age {
+            let handed = self.sender.hand_over(std::slice::from_ref(&queued));
+            if handed.taken == 1 {
+                self.full_since = None;
+                program.count(&queued, Fate::Sent);
+                return Next::Now;
+            }
+            self.queue.push(queued);
+            if let Some(error) = handed.refused
+                && self.refuse(program, &error) == Next::Later
+            {
+                return Next::Later;
+            }
+        } else {
+            self.queue.push(queued);
+        }
+        self.flush(program, ages)
+    }
+
+    /// Hands over the queue, as far as there is room; the policy decides what becomes of the rest.
+    fn flush(&mut self, program: &Program, ages: &mut Ages) -> Next {
+        while !self.queue.is_empty() {
+            let fresh = self.drop_old(program, ages);
+            if fresh == 0 {
+                continue;
+            }
+            let handed = self.sender.hand_over(&self.queue.oldest()[..fresh]);
+            self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count(queued, Fate::Sent));
+            self.queue.forget(handed.taken);
+            if handed.taken > 0 {
+                self.full_since = None;
+            }
+            if let Some(error) = handed.refused
+                && self.refuse(program, &error) == Next::Later
+            {
+                return Next::Later;
+            }
+        }
+        Next::Now
+    }
+
+    /// Drops old frames in front of the queue, and says how many that are not old follow each other there.
+    fn drop_old(&mut self, program: &Program, ages: &mut Ages) -> usize {
+        if !self.has_max_age {
+            return self.queue.oldest().len();
+        }
+        ages.look();
+        let is_old = |queued: &&Queued| program.is_too_old(queued, ages);
+        let old = self.queue.oldest().iter().take_while(is_old).inspect(|queued| program.count(queued, Fate::Expired));
+        let old = old.count();
+        self.queue.forget(old);
+        self.queue.oldest().iter().take_while(|queued| !is_old(queued)).count()
+    }
+
+    /// The oldest frame was not taken.
+    fn refuse(&mut self, program: &Program, error: &io::Error) -> Next {
+        let Some(queued) = self.queue.oldest().first() else { return Next::Now };
+        let errno = error.raw_os_error().unwrap_or_default();
+        let fate = Fate::of_errno(errno);
+        if fate == Fate::Full {
+            let since = *self.full_since.get_or_insert_with(Instant::now);
+            match program.when_full(queued) {
+                WhenFull::DropOldest => {
+                    self.port.failures.note(errno);
+                    return Next::Later;
+                }
+                WhenFull::Block { limit } if since.elapsed() < limit => {
+                    // Everything from this bus waits: that is what was asked for.
+                    std::thread::sleep(RETRY);
+                    return Next::Now;
+                }
+                WhenFull::Block { .. } | WhenFull::DropNewest => {}
+            }
+        }
+        program.count(queued, fate);
+        self.queue.forget(1);
+        // That an interface is gone is told by the supervisor.
+        if fate != Fate::Gone {
+            self.port.failures.note(errno);
+        }
+        Next::Now
+    }
+
+    fn drop_oldest(&mut self, program: &Program) {
+        if let Some(queued) = self.queue.oldest().first() {
+            program.count(queued, Fate::Full);
+        }
+        self.queue.forget(1);
+    }
+}

@@ -1,0 +1,185 @@
+//! What all threads run, and what it counts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use candor_core::job::Job;
+use candor_core::plan::{BusIndex, Plan, WhenFull};
+use candor_core::ruleset::RuleSet;
+
+use super::age::Ages;
+use super::port::Port;
+use super::send::Queued;
+use crate::counters::{Drops, RouteCounters};
+
+/// The rules, what they count, and the buses they mean.
+#[derive(Debug)]
+pub(super) struct Program {
+    pub(super) rules: RuleSet,
+    /// By bus of the plan; `None` for those that no job uses.
+    pub(super) ports: Box<[Option<Arc<Port>>]>,
+    /// By job.
+    pub(super) counters: Box<[JobCounts]>,
+    /// By job: how old its frames may be when they leave.
+    max_ages: Box<[Option<Duration>]>,
+    /// By job: what becomes of frames for which there is no room.
+    policies: Box<[WhenFull]>,
+    /// From where to where jobs lead, each pair once, and whether a job on that way has a limit of age.
+    ways: BTreeMap<(BusIndex, BusIndex), bool>,
+}
+
+/// The counters of one job on cache lines of their own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(super) struct JobCounts {
+    /// Frames that the rules let through, counted before anything is done with them.
+    matched: Count,
+    /// Frames that the rules deleted.
+    pub(super) deleted: Count,
+    /// Where those that were let through have ended, by [`Fate`].
+    fates: [Count; Fate::ALL.len()],
+}
+
+/// Where a frame ends that the rules let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Fate {
+    /// The outgoing interface's queue has it.
+    Sent,
+    /// There was no room for it (`ENOBUFS`, `EAGAIN`).
+    Full,
+    /// It was older than its route allows.
+    Expired,
+    /// The interface is down (`ENETDOWN`).
+    Down,
+    /// The interface is no more (`ENXIO`, `ENODEV`).
+    Gone,
+    /// It is larger than the interface's MTU, or the driver does not take its kind (`EINVAL`, `EMSGSIZE`).
+    TooLarge,
+    /// The kernel gave another reason.
+    Other,
+}
+
+impl Fate {
+    const ALL: [Self; 7] = [Self::Sent, Self::Full, Self::Expired, Self::Down, Self::Gone, Self::TooLarge, Self::Other];
+
+    /// What an errno of sending means.
+    pub(super) const fn of_errno(errno: i32) -> Self {
+        const ENXIO: i32 = 6;
+        const EAGAIN: i32 = 11;
+        const ENODEV: i32 = 19;
+        const EINVAL: i32 = 22;
+        const EMSGSIZE: i32 = 90;
+        const ENETDOWN: i32 = 100;
+        const ENOBUFS: i32 = 105;
+        match errno {
+            EAGAIN | ENOBUFS => Self::Full,
+            ENETDOWN => Self::Down,
+            ENXIO | ENODEV => Self::Gone,
+            EINVAL | EMSGSIZE => Self::TooLarge,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A number that one thread raises and others read.
+#[derive(Debug, Default)]
+pub(super) struct Count(AtomicU64);
+
+impl Program {
+    pub(super) fn new(plan: &Plan, jobs: &[Job], ports: Box<[Option<Arc<Port>>]>) -> Self {
+        let max_ages: Box<[_]> = jobs.iter().map(|job| plan.route(job.route).max_age).collect();
+        let mut ways = BTreeMap::new();
+        for (job, max_age) in jobs.iter().zip(&max_ages) {
+            *ways.entry((job.from, job.to)).or_default() |= max_age.is_some();
+        }
+        Self {
+            rules: RuleSet::compile(jobs, ports.len()),
+            ports,
+            counters: jobs.iter().map(|_job| JobCounts::default()).collect(),
+            max_ages,
+            policies: jobs.iter().map(|job| plan.route(job.route).when_full).collect(),
+            ways,
+        }
+    }
+
+    /// The buses that frames come from.
+    pub(super) fn sources(&self) -> impl Iterator<Item = BusIndex> {
+        (0..self.ports.len()).map(BusIndex).filter(|bus| self.ways.keys().any(|(from, _)| from == bus))
+    }
+
+    /// Whether a job leads from here to there.
+    pub(super) fn leads(&self, from: BusIndex, to: BusIndex) -> bool {
+        self.ways.contains_key(&(from, to))
+    }
+
+    /// Whether a job on this way has a limit of age.
+    pub(super) fn has_max_age(&self, from: BusIndex, to: BusIndex) -> bool {
+        self.ways.get(&(from, to)).is_some_and(|has| *has)
+    }
+
+    /// Whether a frame is older than its route allows.
+    pub(super) fn is_too_old(&self, queued: &Queued, ages: &Ages) -> bool {
+        match (self.max_ages[queued.job], queued.at) {
+            (Some(limit), Some(stamp)) => ages.of(stamp) > limit,
+            _ => false,
+        }
+    }
+
+    /// What becomes of a frame if there is no room.
+    pub(super) fn when_full(&self, queued: &Queued) -> WhenFull {
+        self.policies[queued.job]
+    }
+
+    /// Counts a frame that the rules let through.
+    pub(super) fn count_matched(&self, job: usize) {
+        self.counters[job].matched.bump();
+    }
+
+    /// Counts the end of a frame.
+    pub(super) fn count(&self, queued: &Queued, fate: Fate) {
+        self.counters[queued.job].fates[fate as usize].bump();
+    }
+
+    /// The port of a bus that a job uses.
+    pub(super) fn port(&self, bus: BusIndex) -> &Arc<Port> {
+        self.ports[bus.0].as_ref().expect("the ports of all buses that a job uses were opened")
+    }
+
+    /// The ports of all buses that a job uses.
+    pub(super) fn used_ports(&self) -> impl Iterator<Item = (BusIndex, &Arc<Port>)> {
+        self.ports.iter().enumerate().filter_map(|(bus, port)| Some((BusIndex(bus), port.as_ref()?)))
+    }
+}
+
+impl JobCounts {
+    pub(super) fn read(&self) -> RouteCounters {
+        let of = |fate: Fate| self.fates[fate as usize].value();
+        let drops = Drops {
+            full: of(Fate::Full),
+            expired: of(Fate::Expired),
+            down: of(Fate::Down) + of(Fate::Gone),
+            too_large: of(Fate::TooLarge),
+            other: of(Fate::Other),
+        };
+        RouteCounters {
+            handled: of(Fate::Sent),
+            dropped: drops.total(),
+            deleted: self.deleted.value(),
+            drops,
+            matched: Some(self.matched.value()),
+        }
+    }
+}
+
+impl Count {
+    fn value(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.
+    pub(super) fn bump(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,43 @@
+//! `mmsg`: all frames that wait with one `recvmmsg()`.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use candor_core::frame::Frame;
+use candor_io::can::{self, Batch, First};
+
+use super::{Arrived, Receive};
+use crate::user::port::Port;
+
+#[derive(Debug)]
+pub(in crate::user) struct Mmsg {
+    port: Arc<Port>,
+    batch: Batch,
+}
+
+impl Receive for Mmsg {
+    fn open(port: &Arc<Port>) -> io::Result<Self> {
+        Ok(Self { port: Arc::clone(port), batch: Batch::default() })
+    }
+
+    fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
+        let Self { port, batch } = self;
+        if patience.is_some() && can::poll(&[&port.socket], patience)?.is_empty() {
+            return Ok(());
+        }
+        let mut left = port.socket.recv_batch(batch, First::Waits)?;
+        for received in batch.frames() {
+            left -= 1;
+            if let Ok(frame) = Frame::from_kernel(received.bytes) {
+                take(Arrived { frame: &frame, at: received.at, more: left > 0 });
+            }
+        }
+        Ok(())
+    }
+
+    /// The socket is the port's own, which the supervisor exchanges.
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,70 @@
+//! How frames leave: one file for each sender.
+
+mod mmsg;
+mod ring;
+mod uring;
+mod write;
+
+use std::io;
+use std::sync::Arc;
+
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_io::clock::RealtimeNs;
+
+use super::port::Port;
+pub(super) use mmsg::Mmsg;
+pub(super) use ring::{Adaptive, Ring};
+pub(super) use uring::Uring;
+pub(super) use write::Write;
+
+/// A frame on its way out, as the kernel wants it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Queued {
+    /// The job that sends it, by its position.
+    pub(super) job: usize,
+    /// When it came in, if somebody wants to know.
+    pub(super) at: Option<RealtimeNs>,
+    len: usize,
+    bytes: [u8; CANFD_MTU],
+}
+
+impl Queued {
+    /// Room for a frame.
+    pub(super) const EMPTY: Self = Self { job: 0, at: None, len: 0, bytes: [0; CANFD_MTU] };
+
+    pub(super) fn new(job: usize, frame: &Frame, at: Option<RealtimeNs>) -> Self {
+        let mut queued = Self { job, at, ..Self::EMPTY };
+        queued.len = frame.to_kernel(&mut queued.bytes);
+        queued
+    }
+
+    /// `struct can_frame` or `struct canfd_frame`.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+/// How many frames were handed over, and why not the next one.
+#[derive(Debug)]
+pub(super) struct Handed {
+    /// So many of the first ones.
+    pub(super) taken: usize,
+    /// What the kernel said of the one behind them; `None` if there is none, or if it has not said anything.
+    pub(super) refused: Option<io::Error>,
+}
+
+/// A way to send to one bus, owned by one thread. Chosen once for all threads, so that a frame costs no dynamic call.
+pub(super) trait Transmit: Sized + Send + 'static {
+    /// Opens what it needs on the interface of the port.
+    fn open(port: &Arc<Port>) -> io::Result<Self>;
+
+    /// Whether frames are collected before they are handed over; `more` says that another one is waiting.
+    fn collects(more: bool) -> bool;
+
+    /// Hands frames to the kernel, in their order and without waiting for room: `ENOBUFS` or `EAGAIN` if there is none.
+    /// Nothing of a frame that was not taken is left behind.
+    fn hand_over(&mut self, frames: &[Queued]) -> Handed;
+
+    /// The port may be on another interface now. Called by the thread that sends.
+    fn follow(&mut self) -> io::Result<()>;
+}

@@ -1,0 +1,46 @@
+//! `uring`: one submission to io_uring for all frames that were waiting.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use candor_io::uring::UringSender;
+
+use super::{Handed, Queued, Transmit};
+use crate::user::port::Port;
+
+#[derive(Debug)]
+pub(in crate::user) struct Uring {
+    port: Arc<Port>,
+    sender: UringSender,
+}
+
+impl Uring {
+    fn send(&mut self, frames: &[Queued]) -> Handed {
+        match self.sender.send(&self.port.socket, frames.iter().map(Queued::bytes)) {
+            Ok((taken, refused)) => Handed { taken, refused },
+            Err(error) => Handed { taken: 0, refused: Some(error) },
+        }
+    }
+}
+
+impl Transmit for Uring {
+    fn open(port: &Arc<Port>) -> io::Result<Self> {
+        Ok(Self { port: Arc::clone(port), sender: UringSender::new()? })
+    }
+
+    fn collects(_more: bool) -> bool {
+        true
+    }
+
+    fn hand_over(&mut self, frames: &[Queued]) -> Handed {
+        let handed = self.send(frames);
+        // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by now.
+        let was_down = handed.refused.as_ref().is_some_and(|error| error.kind() == ErrorKind::NetworkDown);
+        if handed.taken == 0 && was_down { self.send(frames) } else { handed }
+    }
+
+    /// The socket is the port's own, which the supervisor exchanges.
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,43 @@
+//! `write`: one system call for each frame.
+
+use std::io::{self, ErrorKind};
+use std::sync::Arc;
+
+use super::{Handed, Queued, Transmit};
+use crate::user::port::Port;
+
+/// `send()` that does not wait, rather than `write()`: a bus that is full must not hold up the others.
+#[derive(Debug)]
+pub(in crate::user) struct Write {
+    port: Arc<Port>,
+}
+
+impl Transmit for Write {
+    fn open(port: &Arc<Port>) -> io::Result<Self> {
+        Ok(Self { port: Arc::clone(port) })
+    }
+
+    fn collects(_more: bool) -> bool {
+        false
+    }
+
+    fn hand_over(&mut self, frames: &[Queued]) -> Handed {
+        let send = |queued: &Queued| match self.port.socket.send_now(queued.bytes()) {
+            // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by
+            // now.
+            Err(error) if error.kind() == ErrorKind::NetworkDown => self.port.socket.send_now(queued.bytes()),
+            result => result,
+        };
+        for (taken, queued) in frames.iter().enumerate() {
+            if let Err(error) = send(queued) {
+                return Handed { taken, refused: Some(error) };
+            }
+        }
+        Handed { taken: frames.len(), refused: None }
+    }
+
+    /// The socket is the port's own, which the supervisor exchanges.
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

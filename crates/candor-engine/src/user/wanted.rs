@@ -1,0 +1,224 @@
+//! What a receiver of a bus is to hear: as filters of CAN_RAW, and as a program for sockets that know no such filters.
+
+use candor_core::filter::{Filter, Normalised, ReceiveList};
+use candor_core::frame::{CAN_ERR_FLAG, CAN_MTU, CANFD_MTU, FrameFormat};
+use candor_core::job::Job;
+use candor_core::plan::BusIndex;
+use candor_io::packet::{Instruction, Takes};
+
+use super::filters;
+
+/// More comparisons cost more than a look at the rules, which are asked anyway.
+const MAX_COMPARED: usize = 32;
+
+/// What is to be heard on one bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// For CAN_RAW; none if the bus is no source.
+    pub(super) filters: Vec<Filter>,
+    /// For rings: the formats.
+    pub(super) takes: Takes,
+    /// For rings: no frames that go out, none that this process has sent, and as few as possible that no job takes.
+    pub(super) instructions: Vec<Instruction>,
+}
+
+impl Wanted {
+    /// `own` is the mark of frames that this process sends to the bus with echo.
+    pub(super) fn of(jobs: &[Job], from: BusIndex, own: Option<u32>) -> Self {
+        let filters = filters::wanted(jobs, from);
+        let has = |format| jobs.iter().any(|job| job.from == from && job.format == format);
+        let takes = match (has(FrameFormat::Classic), has(FrameFormat::Fd)) {
+            (true, false) => Takes::Classic,
+            (false, true) => Takes::Fd,
+            _ => Takes::Both,
+        };
+        let instructions = program(&filters, own);
+        Self { filters, takes, instructions }
+    }
+}
+
+/// `BPF_LD | BPF_W | BPF_ABS`: a word of the frame, or beyond [`AD_OFF`] something the kernel knows of it.
+const LOAD: u16 = 0x20;
+/// `BPF_LD | BPF_W | BPF_LEN`.
+const LOAD_LEN: u16 = 0x80;
+/// `BPF_ALU | BPF_AND | BPF_K`.
+const AND: u16 = 0x54;
+/// `BPF_JMP | BPF_JEQ | BPF_K`.
+const EQUAL: u16 = 0x15;
+/// `BPF_JMP | BPF_JSET | BPF_K`.
+const ANY_OF: u16 = 0x45;
+/// `BPF_RET | BPF_K`.
+const RETURN: u16 = 0x06;
+/// `BPF_MISC | BPF_TAX`.
+const KEEP: u16 = 0x07;
+/// `BPF_MISC | BPF_TXA`.
+const RECALL: u16 = 0x87;
+/// `SKF_AD_OFF`.
+const AD_OFF: u32 = 0xFFFF_F000;
+/// `SKF_AD_PKTTYPE`.
+const AD_PKTTYPE: u32 = 4;
+/// `SKF_AD_MARK`.
+const AD_MARK: u32 = 20;
+/// `PACKET_OUTGOING`.
+const OUTGOING: u32 = 4;
+/// The whole frame.
+const TAKE: u32 = u32::MAX;
+const PASS_OVER: u32 = 0;
+
+/// Drops frames with this mark, and nothing else. For CAN_RAW.
+pub(super) fn not_own(mark: u32) -> Vec<Instruction> {
+    vec![load(AD_OFF + AD_MARK), when(EQUAL, mark, 0, 1), end(PASS_OVER), end(TAKE)]
+}
+
+fn program(filters: &[Filter], own: Option<u32>) -> Vec<Instruction> {
+    let mut program = vec![load(AD_OFF + AD_PKTTYPE), when(EQUAL, OUTGOING, 0, 1), end(PASS_OVER)];
+    if let Some(mark) = own {
+        program.extend([load(AD_OFF + AD_MARK), when(EQUAL, mark, 0, 1), end(PASS_OVER)]);
+    }
+    let (classic, fd) = (size(CAN_MTU), size(CANFD_MTU));
+    program.extend([step(LOAD_LEN, 0), when(EQUAL, classic, 2, 0), when(EQUAL, fd, 1, 0), end(PASS_OVER)]);
+    let filters: Vec<Normalised> = filters.iter().map(|filter| filter.normalise()).collect();
+    if filters.len() > MAX_COMPARED || filters.iter().any(|filter| filter.list == ReceiveList::All) {
+        program.push(end(TAKE));
+        return program;
+    }
+    let classes = filters.iter().filter(|filter| filter.list == ReceiveList::Error);
+    let classes = classes.fold(0, |classes, filter| classes | filter.mask);
+    // Error frames are for their own filters and no others.
+    program.extend([load(0), step(KEEP, 0), when(ANY_OF, loaded(CAN_ERR_FLAG), 0, 3)]);
+    program.extend([when(ANY_OF, loaded(classes), 0, 1), end(TAKE), end(PASS_OVER)]);
+    for Normalised { list, id, mask } in filters {
+        let (if_equal, if_not) = match list {
+            ReceiveList::Error | ReceiveList::All => continue,
+            ReceiveList::Masked | ReceiveList::Exact => (0, 1),
+            ReceiveList::Inverted => (1, 0),
+        };
+        program.extend([
+            step(RECALL, 0),
+            step(AND, loaded(mask)),
+            when(EQUAL, loaded(id), if_equal, if_not),
+            end(TAKE),
+        ]);
+    }
+    program.push(end(PASS_OVER));
+    program
+}
+
+/// A word of a frame as a program loads it: the first byte in memory is the highest.
+const fn loaded(word: u32) -> u32 {
+    u32::from_be_bytes(word.to_ne_bytes())
+}
+
+fn size(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("frames have 16 or 72 bytes")
+}
+
+const fn step(code: u16, operand: u32) -> Instruction {
+    Instruction { code, if_true: 0, if_false: 0, operand }
+}
+
+const fn load(place: u32) -> Instruction {
+    step(LOAD, place)
+}
+
+const fn when(code: u16, operand: u32, if_true: u8, if_false: u8) -> Instruction {
+    Instruction { code, if_true, if_false, operand }
+}
+
+const fn end(value: u32) -> Instruction {
+    step(RETURN, value)
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, RawId};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What the kernel knows of a frame.
+    struct Seen {
+        id: u32,
+        len: u32,
+        pkttype: u32,
+        mark: u32,
+    }
+
+    /// The kernel's interpreter, as far as these programs need it.
+    fn takes(program: &[Instruction], seen: &Seen) -> bool {
+        let (mut a, mut x, mut at) = (0, 0, 0);
+        loop {
+            let Instruction { code, if_true, if_false, operand } = program[at];
+            at += 1;
+            let holds = match code {
+                LOAD if operand == 0 => return_to(&mut a, loaded(seen.id)),
+                LOAD if operand == AD_OFF + AD_PKTTYPE => return_to(&mut a, seen.pkttype),
+                LOAD if operand == AD_OFF + AD_MARK => return_to(&mut a, seen.mark),
+                LOAD_LEN => return_to(&mut a, seen.len),
+                AND => {
+                    let both = a & operand;
+                    return_to(&mut a, both)
+                }
+                KEEP => return_to(&mut x, a),
+                RECALL => return_to(&mut a, x),
+                EQUAL => Some(a == operand),
+                ANY_OF => Some(a & operand != 0),
+                RETURN => return operand != 0,
+                other => panic!("no program has the instruction {other:#x}"),
+            };
+            at += match holds {
+                Some(true) => usize::from(if_true),
+                Some(false) => usize::from(if_false),
+                None => 0,
+            };
+        }
+    }
+
+    fn return_to(register: &mut u32, value: u32) -> Option<bool> {
+        *register = value;
+        None
+    }
+
+    fn incoming(id: u32) -> Seen {
+        Seen { id, len: 16, pkttype: 0, mark: 0 }
+    }
+
+    #[test]
+    fn what_goes_out_what_is_own_and_what_is_no_frame_is_passed_over() {
+        let program = program(&[Filter::ALL], Some(7));
+        assert!(takes(&program, &incoming(0x123)) && takes(&program, &Seen { len: 72, ..incoming(0x123) }));
+        assert!(!takes(&program, &Seen { pkttype: OUTGOING, ..incoming(0x123) }));
+        assert!(!takes(&program, &Seen { mark: 7, ..incoming(0x123) }));
+        assert!(!takes(&program, &Seen { len: 2060, ..incoming(0x123) }));
+        assert!(
+            takes(&not_own(7), &Seen { mark: 8, ..incoming(1) })
+                && !takes(&not_own(7), &Seen { mark: 7, ..incoming(1) })
+        );
+    }
+
+    #[test]
+    fn many_filters_become_none() {
+        let filters: Vec<_> = (0..100).map(|id| Filter::exact(RawId(id))).collect();
+        assert!(takes(&program(&filters, None), &incoming(0x7FF)));
+        assert!(!takes(&program(&filters[..30], None), &incoming(0x7FF)));
+    }
+
+    proptest! {
+        #[test]
+        fn programs_take_what_filters_take(
+            filters in prop::collection::vec((any::<u32>(), any::<u32>()), 0..6),
+            bits in any::<u32>(),
+            near in any::<prop::sample::Index>(),
+        ) {
+            let filters: Vec<_> = filters.into_iter().map(|(id, mask)| Filter { id, mask: mask & bits }).collect();
+            // An identifier that is close to a filter, so that both answers occur.
+            let id = if filters.is_empty() { bits } else { near.get(&filters).id ^ (bits & CAN_RTR_FLAG & CAN_EFF_FLAG) };
+            for id in [id, id & !CAN_ERR_FLAG, bits] {
+                let expected = filters.iter().any(|filter| filter.normalise().matches(RawId(id)));
+                let all = filters.iter().any(|filter| filter.normalise().list == ReceiveList::All);
+                // With a filter for everything there is no look at error frames, which the rules sort out.
+                prop_assert_eq!(takes(&program(&filters, None), &incoming(id)), expected || all);
+            }
+        }
+    }
+}

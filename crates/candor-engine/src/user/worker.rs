@@ -1,0 +1,157 @@
+//! The thread of one source bus: the whole data path.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use candor_core::plan::BusIndex;
+use candor_core::ruleset::Routed;
+use candor_io::signal::{self, WakeUp};
+
+use super::outlets::Outlets;
+use super::port::{Port, is_passing};
+use super::program::Program;
+use super::receive::Receive;
+use super::send::{Queued, Transmit};
+use crate::error::GatewayError;
+
+/// The thread ended because it was asked to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stopped;
+
+/// What the supervisor tells the threads. They look at one number; only when it has changed they look further.
+#[derive(Debug, Default)]
+pub(super) struct Orders {
+    /// Raised with each order.
+    number: AtomicU32,
+    /// Whether they are to end.
+    is_end: AtomicBool,
+}
+
+impl Orders {
+    /// Has the threads end.
+    pub(super) fn end(&self) {
+        self.is_end.store(true, Ordering::Relaxed);
+        self.look_again();
+    }
+
+    /// Has the threads look at their interfaces, and says which number they have to see.
+    pub(super) fn look_again(&self) -> u32 {
+        // Release: whoever sees the number sees what was stored before it.
+        self.number.fetch_add(1, Ordering::Release).wrapping_add(1)
+    }
+
+    fn number(&self) -> u32 {
+        self.number.load(Ordering::Acquire)
+    }
+
+    fn is_end(&self) -> bool {
+        self.is_end.load(Ordering::Relaxed)
+    }
+}
+
+/// What a thread tells its supervisor.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    /// The last order that it has carried out.
+    seen: AtomicU32,
+    /// Set just before it is gone.
+    ended: AtomicBool,
+}
+
+impl State {
+    pub(super) fn has_seen(&self, order: u32) -> bool {
+        self.seen.load(Ordering::Acquire) == order
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+}
+
+/// One thread before it starts, with everything open.
+#[derive(Debug)]
+pub(super) struct Worker<R, S> {
+    orders: Arc<Orders>,
+    program: Arc<Program>,
+    port: Arc<Port>,
+    from: BusIndex,
+    receiver: R,
+    outlets: Outlets<S>,
+}
+
+impl<R: Receive, S: Transmit> Worker<R, S> {
+    pub(super) fn open(orders: &Arc<Orders>, program: &Arc<Program>, from: BusIndex) -> io::Result<Self> {
+        let port = Arc::clone(program.port(from));
+        let (receiver, outlets) = (R::open(&port)?, Outlets::open(program, from)?);
+        Ok(Self { orders: Arc::clone(orders), program: Arc::clone(program), port, from, receiver, outlets })
+    }
+
+    /// Forwards frames of one bus until it is stopped. An interface that is gone is waited for.
+    ///
+    /// Nothing is allocated, formatted or locked for a frame.
+    pub(super) fn run(mut self, wake_up: &WakeUp, state: &State) -> Result<Stopped, GatewayError> {
+        let _supervisor_looks_when_this_ends = Nudge { state };
+        let _woken_here = wake_up
+            .target_this_thread()
+            .map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
+        let mut order = 0;
+        loop {
+            let number = self.orders.number();
+            if number != order {
+                if self.orders.is_end() {
+                    self.outlets.give_up(&self.program);
+                    return Ok(Stopped);
+                }
+                self.follow()?;
+                order = number;
+                state.seen.store(order, Ordering::Release);
+            }
+            if let Err(error) = self.forward() {
+                // Those that pass are told by the supervisor, and frames come again when they have passed.
+                if !is_passing(&error) {
+                    return Err(self.port.failed(error));
+                }
+            }
+        }
+    }
+
+    /// Takes frames that have come, and sends what becomes of them.
+    fn forward(&mut self) -> io::Result<()> {
+        let Self { program, from, receiver, outlets, .. } = self;
+        let program = &**program;
+        let outcome = receiver.receive(outlets.patience(), S::collects(true), |arrived| {
+            program.rules.route(*from, arrived.frame, |job, routed| match routed {
+                Routed::Delete => program.counters[job].deleted.bump(),
+                Routed::Send { to, frame } => {
+                    program.count_matched(job);
+                    outlets.take(program, Queued::new(job, frame, arrived.at), to, &arrived);
+                }
+            });
+        });
+        outlets.flush(program);
+        outcome
+    }
+
+    /// Interfaces have changed.
+    fn follow(&mut self) -> Result<(), GatewayError> {
+        let followed = self.receiver.follow().and_then(|()| self.outlets.follow());
+        match followed {
+            Err(error) if !is_passing(&error) => Err(self.port.failed(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Makes the supervisor look as soon as the thread ends, by an error or a panic.
+struct Nudge<'a> {
+    /// The nudge comes before the thread is gone, so the state says what it is about.
+    state: &'a State,
+}
+
+impl Drop for Nudge<'_> {
+    fn drop(&mut self) {
+        self.state.ended.store(true, Ordering::Release);
+        signal::nudge();
+    }
+}

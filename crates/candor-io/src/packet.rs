@@ -1,0 +1,65 @@
+//! PF_PACKET sockets with rings in memory that the kernel shares with this process (`TPACKET_V2`).
+//!
+//! A receive ring costs no system call for a frame that is there already, a transmit ring one for all that wait. Unlike
+//! CAN_RAW, such sockets see and send frames as they are: nobody looks whether a frame makes sense, keeps a socket from
+//! hearing itself, or marks FD frames.
+//!
+//! # Source
+//! `net/packet/af_packet.c`; kernel documentation `networking/packet_mmap`.
+
+mod filter;
+mod layout;
+mod mapping;
+mod receive;
+mod transmit;
+
+pub(crate) use filter::attach;
+pub use filter::{Instruction, MAX_INSTRUCTIONS};
+pub use receive::{ReceiveRing, Received, Takes};
+pub use transmit::{Batch, TransmitRing};
+
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::can::InterfaceIndex;
+use crate::socket;
+
+/// Why this process can have no such socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Obstacle {
+    /// It lacks the capability CAP_NET_RAW.
+    Privilege,
+    /// The kernel has no PF_PACKET: it was built without, or the module af_packet is not there.
+    Missing,
+}
+
+/// Asks the kernel for a PF_PACKET socket and says what speaks against it; `None` if nothing does.
+///
+/// # Errors
+/// Whatever `socket()` reports that is no such answer.
+pub fn obstacle() -> io::Result<Option<Obstacle>> {
+    match open() {
+        Ok(_socket) => Ok(None),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Ok(Some(Obstacle::Privilege)),
+            Some(libc::EAFNOSUPPORT) => Ok(Some(Obstacle::Missing)),
+            _ => Err(error),
+        },
+    }
+}
+
+/// A socket that hears nothing yet.
+fn open() -> io::Result<OwnedFd> {
+    let fd = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
+    socket::set_int(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
+    Ok(fd)
+}
+
+fn address(interface: InterfaceIndex, protocol: libc::c_int) -> io::Result<libc::sockaddr_ll> {
+    // SAFETY: sockaddr_ll consists of integers and an array of integers, for which all-zero bytes are valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::sa_family_t::try_from(libc::AF_PACKET).map_err(io::Error::other)?;
+    address.sll_ifindex = libc::c_int::try_from(interface.number()).map_err(io::Error::other)?;
+    address.sll_protocol = u16::try_from(protocol).map_err(io::Error::other)?.to_be();
+    Ok(address)
+}

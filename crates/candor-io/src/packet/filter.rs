@@ -1,0 +1,45 @@
+//! Classic BPF programs at a socket.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::socket;
+
+/// `BPF_MAXINSNS`: instructions of one program.
+pub const MAX_INSTRUCTIONS: usize = 4096;
+
+/// `struct sock_filter`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Instruction {
+    /// `BPF_LD | …`.
+    pub code: u16,
+    /// Instructions to pass over if a comparison holds.
+    pub if_true: u8,
+    /// Instructions to pass over if it does not.
+    pub if_false: u8,
+    /// The operand.
+    pub operand: u32,
+}
+
+const _: () = assert!(size_of::<Instruction>() == size_of::<libc::sock_filter>());
+
+/// Gives a socket its filter (`SO_ATTACH_FILTER`); an empty one takes everything. The kernel checks it.
+pub(crate) fn attach(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
+    if instructions.is_empty() {
+        return Ok(());
+    }
+    if instructions.len() > MAX_INSTRUCTIONS {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let program = libc::sock_fprog {
+        len: u16::try_from(instructions.len()).map_err(io::Error::other)?,
+        filter: instructions.as_ptr().cast_mut().cast(),
+    };
+    let len = socket::socklen::<libc::sock_fprog>();
+    let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+    // SAFETY: the program is live and as long as said; it points to the borrowed instructions, which have the layout of
+    // struct sock_filter and which the kernel only copies. The descriptor is open as long as it is borrowed.
+    socket::check(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const program).cast(), len) })?;
+    Ok(())
+}
