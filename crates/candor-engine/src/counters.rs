@@ -34,15 +34,6 @@ pub struct Drops {
     pub other: u64,
 }
 
-impl RouteCounters {
-    /// Frames that went in and of which nobody knows where they are: those that wait for room, and at the end none.
-    /// `None` for routes in the kernel.
-    #[must_use]
-    pub fn unaccounted(&self) -> Option<u64> {
-        self.matched.map(|matched| matched.abs_diff(self.handled + self.dropped))
-    }
-}
-
 impl Drops {
     /// Each reason with the key under which it is shown.
     #[must_use]

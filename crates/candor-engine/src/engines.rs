@@ -37,12 +37,26 @@ impl UserAbilities {
     /// # Errors
     /// Answers of the kernel that make no sense.
     pub fn find() -> Result<Self, GatewayError> {
+        Self::find_for(|_engine| true)
+    }
+
+    /// As [`find`](Self::find), for those engines only that are asked about: what no other needs is not tried, because a
+    /// ring or an io_uring takes the kernel some time to make and to unmake.
+    pub(crate) fn find_for(asks: impl Fn(UserEngine) -> bool) -> Result<Self, GatewayError> {
         let failed = |what| move |source| GatewayError::System { what, source };
+        let any = |needs: fn(UserEngine) -> bool| UserEngine::all().any(|engine| asks(engine) && needs(engine));
         let can = can::support().map_err(failed("Asking the kernel for CAN"))?;
-        let packet = packet::obstacle().map_err(failed("Asking the kernel for a packet socket"))?;
-        let uring = uring::obstacle().map_err(failed("Asking the kernel for io_uring"))?;
-        let busy_poll = can == Support::Raw && can::may_poll_driver().map_err(failed("Asking for SO_BUSY_POLL"))?;
-        Ok(Self { can, packet, uring, busy_poll })
+        let mut found = Self { can, packet: None, uring: None, busy_poll: true };
+        if any(|engine| engine.receiver().has_ring() || engine.sender().has_ring()) {
+            found.packet = packet::obstacle().map_err(failed("Asking the kernel for a packet socket"))?;
+        }
+        if any(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring) {
+            found.uring = uring::obstacle().map_err(failed("Asking the kernel for io_uring"))?;
+        }
+        if any(|engine| engine.receiver() == Receiver::ReadBusy) && can == Support::Raw {
+            found.busy_poll = can::may_poll_driver().map_err(failed("Asking for SO_BUSY_POLL"))?;
+        }
+        Ok(found)
     }
 
     /// Why an engine cannot run; `None` if it can.

@@ -219,19 +219,7 @@ impl CanSocket {
     /// # Errors
     /// `ENOPROTOOPT` on older kernels.
     pub fn dropped(&self) -> io::Result<u32> {
-        let mut values = [0_u32; SK_MEMINFO_VARS];
-        let mut len = socket::socklen::<[u32; SK_MEMINFO_VARS]>();
-        // SAFETY: the kernel writes at most `len` bytes, the size of the live array, and the bytes written into the
-        // live `len`; any bytes are valid u32. The descriptor is open as long as `self` is borrowed.
-        socket::check(unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                SO_MEMINFO,
-                values.as_mut_ptr().cast(),
-                &raw mut len,
-            )
-        })?;
+        let values: [u32; SK_MEMINFO_VARS] = socket::get_array(&self.fd, libc::SOL_SOCKET, SO_MEMINFO)?;
         Ok(values[SK_MEMINFO_DROPS])
     }
 }

@@ -38,10 +38,9 @@ pub(super) fn place(
 
 /// Which engine runs what is in user space: the one that was named, or the best that can run here.
 pub(super) fn user_engine(plan: &Plan) -> Result<UserEngine, GatewayError> {
-    let abilities = UserAbilities::find()?;
     match plan.engine() {
-        Engine::Auto | Engine::Kernel => Ok(abilities.best()),
-        Engine::User(engine) => match abilities.lack(engine) {
+        Engine::Auto | Engine::Kernel => Ok(UserAbilities::find_for(|engine| engine == UserEngine::BEST)?.best()),
+        Engine::User(engine) => match UserAbilities::find_for(|asked| asked == engine)?.lack(engine) {
             None => Ok(engine),
             Some(lack) => Err(GatewayError::EngineLacks { engine: engine.name(), lack }),
         },

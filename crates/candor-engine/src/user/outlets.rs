@@ -17,8 +17,8 @@ use super::queue::Queue;
 use super::receive::{Arrived, MAX_AT_ONCE};
 use super::send::{Queued, Transmit};
 
-/// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Two
-/// of the shortest frames of a bus with 125 kbit/s, so no bus falls idle over it.
+/// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
+/// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.
 const RETRY: Duration = Duration::from_micros(500);
 
 /// The ways out of one thread.

@@ -9,6 +9,7 @@ use candor_core::job::Job;
 use candor_core::plan::{BusIndex, Echo, Plan};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 
+use super::program::Fate;
 use super::wanted::{self, Wanted};
 use crate::error::GatewayError;
 use crate::notice::Notice;
@@ -229,9 +230,7 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
 
 /// Whether an error of a socket says that its interface is no more.
 pub(super) fn is_gone(error: &io::Error) -> bool {
-    const ENXIO: i32 = 6;
-    const ENODEV: i32 = 19;
-    matches!(error.raw_os_error(), Some(ENXIO | ENODEV))
+    error.raw_os_error().map(Fate::of_errno) == Some(Fate::Gone)
 }
 
 #[cfg(test)]

@@ -47,5 +47,9 @@ pub(super) trait Receive: Sized + Send + 'static {
     fn receive(&mut self, patience: Option<Duration>, all: bool, take: impl FnMut(Arrived<'_>)) -> io::Result<()>;
 
     /// The port may be on another interface now, or want other frames. Called by the thread that receives.
-    fn follow(&mut self) -> io::Result<()>;
+    ///
+    /// By itself nothing: the socket of the port is exchanged by the supervisor.
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -66,5 +66,9 @@ pub(super) trait Transmit: Sized + Send + 'static {
     fn hand_over(&mut self, frames: &[Queued]) -> Handed;
 
     /// The port may be on another interface now. Called by the thread that sends.
-    fn follow(&mut self) -> io::Result<()>;
+    ///
+    /// By itself nothing: the socket of the port is exchanged by the supervisor.
+    fn follow(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

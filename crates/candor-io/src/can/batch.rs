@@ -83,7 +83,6 @@ impl Drop for List {
 }
 
 impl Batch {
-    /// Room without frames. With `control` there is also room for what comes beside them.
     fn new() -> Self {
         let empty = || Place { frame: [0; CANFD_MTU], control: ControlBuffer::new() };
         let places: Box<[Place; MAX_BATCH]> = Box::new(std::array::from_fn(|_| empty()));

@@ -35,9 +35,4 @@ impl Receive for Mmsg {
         }
         Ok(())
     }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

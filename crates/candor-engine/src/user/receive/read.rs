@@ -84,11 +84,6 @@ impl Receive for Read {
         }
         self.0.take_rest(all, &mut take)
     }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Receive for Spinning {
@@ -102,11 +97,6 @@ impl Receive for Spinning {
                 return self.0.take_rest(all, &mut take);
             }
         }
-        Ok(())
-    }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -36,9 +36,4 @@ impl Transmit for Mmsg {
             Err(error) => Handed { taken: 0, refused: Some(error) },
         }
     }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

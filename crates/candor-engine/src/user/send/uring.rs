@@ -38,9 +38,4 @@ impl Transmit for Uring {
         let was_down = handed.refused.as_ref().is_some_and(|error| error.kind() == ErrorKind::NetworkDown);
         if handed.taken == 0 && was_down { self.send(frames) } else { handed }
     }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -35,9 +35,4 @@ impl Transmit for Write {
         }
         Handed { taken: frames.len(), refused: None }
     }
-
-    /// The socket is the port's own, which the supervisor exchanges.
-    fn follow(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
