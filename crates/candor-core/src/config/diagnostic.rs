@@ -128,6 +128,12 @@ impl Findings {
         }
     }
 
+    /// Counts one more finding of a code of which no more are kept; otherwise it has to be put into words and reported.
+    pub(crate) fn passes_over(&mut self, severity: Severity, code: &'static str) -> bool {
+        let count = self.counts.get_mut(&(severity, code)).filter(|count| **count >= MAX_KEPT);
+        count.map(|count| *count += 1).is_some()
+    }
+
     /// Marks a place where whatever else is found was not written by the user.
     pub(crate) fn breaks(&mut self, span: Span) {
         self.broken.push(span);

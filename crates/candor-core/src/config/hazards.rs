@@ -2,6 +2,9 @@
 
 mod places;
 
+use std::collections::HashMap;
+use std::mem::discriminant;
+
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
@@ -16,13 +19,27 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         return;
     }
     let words = Words { plan, places: Places::of(spec) };
+    let mut last_of = HashMap::new();
     for hazard in safety::hazards(plan) {
+        // There may be one for each route, and words are for those that are listed.
+        let kind = discriminant(&hazard);
+        if has_one_code(&hazard)
+            && last_of.get(&kind).is_some_and(|&(severity, code)| findings.passes_over(severity, code))
+        {
+            continue;
+        }
         let diagnostic = words.of(&hazard);
+        last_of.insert(kind, (diagnostic.severity, diagnostic.code));
         let is_said = diagnostic.code == code::NO_FRAME && findings.has(code::NEVER_MATCHES, &diagnostic.primary.span);
         if !is_said {
             findings.report(diagnostic);
         }
     }
+}
+
+/// Whether the kind alone says under which code it is found, and that it is.
+const fn has_one_code(hazard: &Hazard) -> bool {
+    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame { .. })
 }
 
 struct Words<'s> {

@@ -108,7 +108,7 @@ pub struct ListSpec {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntrySpec {
     /// `{ id = "…", mask = "…" }`.
-    Raw(RawFilterSpec),
+    Raw(Box<RawFilterSpec>),
     /// A filter, a range or the name of a list.
     Text(Spanned<String>),
 }

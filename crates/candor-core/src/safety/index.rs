@@ -56,13 +56,16 @@ struct Group {
 /// So few cubes are looked at one by one.
 const FEW: usize = 8;
 
+/// Of a cube in its group. Not wider than it must be, because a large file has many of them.
+type Position = u32;
+
 /// Cubes by their value in some bits.
 #[derive(Debug, Default)]
 struct View {
     /// The first and the last position of each value.
-    ends: Table<u64, (usize, usize)>,
+    ends: Table<u64, (Position, Position)>,
     /// By position, the next one of the same value, or the position itself.
-    next: Vec<usize>,
+    next: Vec<Position>,
 }
 
 impl Index {
@@ -74,7 +77,9 @@ impl Index {
         });
         let group = &mut self.groups[group];
         budget.steps(1 + group.views.len());
-        group.views.iter_mut().for_each(|(common, view)| view.push(cube.lowest() & common));
+        // No budget is enough for so many.
+        let Ok(position) = Position::try_from(group.cubes.len()) else { return };
+        group.views.iter_mut().for_each(|(common, view)| view.push(cube.lowest() & common, position));
         group.cubes.push((cube, number));
     }
 
@@ -108,7 +113,7 @@ impl Index {
                 if !budget.steps(1) {
                     return None;
                 }
-                let (other, number) = cubes[position];
+                let (other, number) = cubes[position as usize];
                 if let Some(found) = wanted(other, number) {
                     return Some(found);
                 }
@@ -124,21 +129,20 @@ impl Index {
 impl View {
     fn of(cubes: &[(Cube, usize)], common: u64) -> Self {
         let mut view = Self::default();
-        cubes.iter().for_each(|(cube, _)| view.push(cube.lowest() & common));
+        cubes.iter().zip(0..).for_each(|((cube, _), position)| view.push(cube.lowest() & common, position));
         view
     }
 
-    fn push(&mut self, value: u64) {
-        let position = self.next.len();
+    fn push(&mut self, value: u64, position: Position) {
         self.next.push(position);
         let (_, last) = self.ends.entry(value).or_insert((position, position));
-        self.next[*last] = position;
+        self.next[*last as usize] = position;
         *last = position;
     }
 
-    fn positions(&self, value: u64) -> impl Iterator<Item = usize> + '_ {
+    fn positions(&self, value: u64) -> impl Iterator<Item = Position> + '_ {
         let first = self.ends.get(&value).map(|&(first, _)| first);
-        std::iter::successors(first, |&position| Some(self.next[position]).filter(|&next| next != position))
+        std::iter::successors(first, |&position| Some(self.next[position as usize]).filter(|&next| next != position))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Buses: names, interfaces, bit rates.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
@@ -15,7 +15,7 @@ pub(in crate::config) const MAX_INTERFACE_BYTES: usize = 15;
 /// The buses of a file by name. toml sees to it that no name is there twice.
 pub(super) struct BusNames<'s> {
     specs: &'s [BusSpec],
-    by_name: HashMap<&'s str, BusIndex>,
+    by_name: BTreeMap<&'s str, BusIndex>,
     broken: HashSet<&'s str>,
     has_nameless: bool,
 }

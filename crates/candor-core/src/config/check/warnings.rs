@@ -1,6 +1,6 @@
 //! What is valid and perhaps not meant.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
@@ -40,7 +40,8 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
     if findings.torn {
         return;
     }
-    let mut used = HashSet::new();
+    // There are few buses, so that to compare their names is quicker than to hash them.
+    let mut used = BTreeSet::new();
     for route in &spec.routes {
         let (Some(from), Some(to)) = (&route.from, &route.to) else { return };
         used.extend([from.value.as_str(), to.value.as_str()]);
@@ -52,7 +53,7 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
         }
     }
     // A route with an unknown end may be meant for any of them, and without routes the file has a greater problem.
-    let known: HashSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
+    let known: BTreeSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
     if !has_routes || !used.is_subset(&known) {
         return;
     }

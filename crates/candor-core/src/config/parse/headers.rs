@@ -14,9 +14,10 @@ pub(super) const STRAY_ROUTE: &str = "rte";
 /// The text with `[[rte]]` for every `[route]`; unchanged where that key has a use of its own.
 pub(super) fn with_stray_routes_apart(text: &str) -> Cow<'_, str> {
     const STRAY: &str = "[route]";
-    // Most files have none, and need no lexer to know it: the `[route]` of `[[route]]` stands behind a bracket.
-    let may_be_stray = |(at, _): (usize, &str)| !text[..at].ends_with('[');
-    if !text.match_indices(STRAY).any(may_be_stray) || text.contains(STRAY_ROUTE) {
+    // Most files have none, and need no lexer to know it: the `[route]` of `[[route]]` stands behind a bracket. To look for
+    // brackets is quicker than to look for words.
+    let may_be_stray = |(at, _): (usize, &str)| text[at..].starts_with(STRAY) && !text[..at].ends_with('[');
+    if !text.match_indices('[').any(may_be_stray) || text.contains(STRAY_ROUTE) {
         return Cow::Borrowed(text);
     }
     // A lexer is needed to know a header from the same text inside a string.

@@ -17,11 +17,12 @@ pub(super) fn list(entry: &Entry<'_>, findings: &mut Findings) -> Option<ListSpe
         DeValue::Array(array) => &array[..],
         _ => std::slice::from_ref(entry.value),
     };
+    list.entries.reserve_exact(items.len());
     let is_list = matches!(entry.value.get_ref(), DeValue::Array(_));
     for item in items {
         let item = entry.with_value(item);
         let one = match item.value.get_ref() {
-            DeValue::Table(table) => raw(&item, table, findings).map(EntrySpec::Raw),
+            DeValue::Table(table) => raw(&item, table, findings).map(|raw| EntrySpec::Raw(Box::new(raw))),
             _ => item.string(WANTED, findings).map(EntrySpec::Text),
         };
         list.is_torn |= one.is_none();

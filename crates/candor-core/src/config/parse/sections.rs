@@ -162,6 +162,7 @@ fn routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut Finding
         entry.wrong_type::<()>("a list of routes", help(), findings);
         return;
     };
+    routes.reserve(array.len());
     for item in array {
         // Nothing more would be said about them.
         if findings.is_full() {

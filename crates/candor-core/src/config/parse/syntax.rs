@@ -6,8 +6,8 @@ use toml::de::{DeTable, Error};
 
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, MAX_FINDINGS, Span};
-use crate::config::parse::duplicates;
 use crate::config::parse::entry::quote;
+use crate::config::parse::{duplicates, limits};
 
 /// Reports the errors of the parser: one for each line, since what follows on a line is mostly a consequence.
 pub(super) fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &mut Findings) {
@@ -184,9 +184,9 @@ pub(super) fn line_at(text: &str, offset: usize) -> &str {
 }
 
 fn control_characters(text: &str) -> impl Iterator<Item = usize> {
-    let is_control = |byte: u8| byte.is_ascii_control() && !matches!(byte, b'\t' | b'\n' | b'\r');
+    let is_control = |byte: u8| byte.is_ascii_control() & (byte != b'\t') & (byte != b'\n') & (byte != b'\r');
     // To count them is much quicker than to look for them, and hardly a file has any.
-    let count = text.bytes().filter(|&byte| is_control(byte)).count();
+    let count = limits::count(text, is_control);
     text.bytes().enumerate().filter(move |&(_, byte)| is_control(byte)).map(|(offset, _)| offset).take(count)
 }
 
