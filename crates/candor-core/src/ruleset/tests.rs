@@ -122,7 +122,7 @@ fn frame() -> impl Strategy<Value = Frame> {
 /// Many jobs between the same two buses, so that frames meet several of each list.
 fn crowd() -> impl Strategy<Value = Vec<Job>> {
     let together = |job: Job| Job { from: BusIndex(0), to: BusIndex(1), ..job };
-    vec(arbitrary::user_space_job(BUSES).prop_map(together), 1..64)
+    vec(arbitrary::user_space_job(BUSES).prop_map(together), 1..=64)
 }
 
 /// The generators make jobs that fire and jobs that delete, or the property above would prove nothing.

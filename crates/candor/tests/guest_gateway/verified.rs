@@ -3,6 +3,7 @@
 //! The scripts are candor-core's ([`candor_core::oracle::vectors`]), where the oracle runs them.
 
 mod real;
+mod unscripted;
 
 use candor_core::oracle::vectors::{self, Vector};
 use candor_core::oracle::{EchoBy, SameInterface};

@@ -30,6 +30,8 @@ const CGW_TYPE_CAN_CAN: u8 = 1;
 const CGW_SRC_IF: u16 = 9;
 const CGW_DST_IF: u16 = 10;
 const CGW_LIM_HOPS: u16 = 13;
+/// The parent of a root qdisc.
+pub(super) const TC_H_ROOT: u32 = u32::MAX;
 
 /// Interfaces of its own, and the kernel's jobs.
 #[derive(Debug)]
@@ -81,7 +83,7 @@ impl Real {
         real
     }
 
-    fn index(&self, bus: BusIndex) -> InterfaceIndex {
+    pub(super) fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.ends.get(bus.0).map_or_else(|| InterfaceIndex::new(NOBODY).unwrap(), |end| end.index)
     }
 
@@ -235,18 +237,30 @@ fn wait_until_operational(name: &str) {
 
 /// Lets an interface queue so many frames and send none of them: the qdisc netem with a long delay.
 fn limit_queue(client: &mut Client, interface: InterfaceIndex, frames: u32) {
-    const RTM_NEWQDISC: u16 = 36;
-    const TC_H_ROOT: u32 = u32::MAX;
-    const TCA_KIND: u16 = 1;
-    const TCA_OPTIONS: u16 = 2;
     /// In units of 64 ns: a minute.
     const DELAY: u32 = 937_500_000;
+    let netem = [DELAY, frames, 0, 0, 0, 0].map(u32::to_ne_bytes).concat();
+    add_qdisc(client, interface, TC_H_ROOT, 0, "netem", &netem);
+}
+
+/// Adds a qdisc below a parent, with a handle or, for 0, one that the kernel chooses.
+pub(super) fn add_qdisc(
+    client: &mut Client,
+    interface: InterfaceIndex,
+    parent: u32,
+    handle: u32,
+    kind: &str,
+    options: &[u8],
+) {
+    const RTM_NEWQDISC: u16 = 36;
+    const TCA_KIND: u16 = 1;
+    const TCA_OPTIONS: u16 = 2;
     let mut header = [0; 20];
     header[4..8].copy_from_slice(&interface.number().to_ne_bytes());
-    header[12..16].copy_from_slice(&TC_H_ROOT.to_ne_bytes());
-    let netem = [DELAY, frames, 0, 0, 0, 0].map(u32::to_ne_bytes).concat();
+    header[8..12].copy_from_slice(&handle.to_ne_bytes());
+    header[12..16].copy_from_slice(&parent.to_ne_bytes());
     let mut message = MessageWriter::new(RTM_NEWQDISC, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
-    message.header(&header).text(TCA_KIND, "netem").attribute(TCA_OPTIONS, &netem);
+    message.header(&header).text(TCA_KIND, kind).attribute(TCA_OPTIONS, options);
     client.request(message).unwrap();
 }
 
