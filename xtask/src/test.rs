@@ -6,9 +6,9 @@ use std::process::Command;
 use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
-const GUEST_FEATURES: &str = "vcan,cangw,root,can-utils";
+const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils";
 
-/// Programs that guest tests start: cangw, and unshare for the test of root in a user namespace, which skips without.
+/// Programs that guest tests start: cangw, and unshare for the test of root in a user namespace.
 const PROGRAMS: [&str; 2] = ["cangw", "unshare"];
 
 /// The kernels on which the guest tests run: testbed, kernel (the testbed's usual one if none is named), and the names

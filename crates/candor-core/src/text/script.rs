@@ -17,6 +17,9 @@ pub fn script(plan: &Plan) -> String {
     if matches!(plan.engine(), Engine::User(_)) {
         text.push_str("# This gateway runs in user space; these can-gw jobs would do the same in the kernel.\n");
     }
+    if plan.engine() == Engine::Auto && plan.routes().iter().any(|route| route.hop_limit.is_none()) {
+        text.push_str("# Where can-gw is loaded with max_hops above 1, candor adds -l 1 to the commands without -l.\n");
+    }
     let mut routes: BTreeMap<RouteIndex, Vec<Job>> = BTreeMap::new();
     for job in job::lower(plan) {
         routes.entry(job.route).or_default().push(job);

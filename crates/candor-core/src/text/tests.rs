@@ -268,3 +268,14 @@ fn names_of_routes_differ_whatever_interfaces_are_called() {
     let expected = ["a-to-b-2", "a-to-b", "a-to-b-3", "a-to-b-to-b", "a-to-b-to-b-2", "a-to-b-4"];
     assert_eq!(names, expected);
 }
+
+#[test]
+fn a_script_says_which_hops_candor_takes_away() {
+    let buses = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
+    let says = |lines: &str| {
+        let text = format!("{lines}\n{buses}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n");
+        (script(&loaded(&text)).contains("max_hops"), script(&loaded(&(text + "hop-limit = 1"))).contains("max_hops"))
+    };
+    assert_eq!(says("engine = \"auto\""), (true, false), "only where it is not written");
+    assert_eq!(says("engine = \"kernel\""), (false, false));
+}

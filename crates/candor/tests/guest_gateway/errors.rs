@@ -11,8 +11,8 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::candor::{Candor, Ended, Run, notices};
-use crate::kernel::CANGW_FILES;
-use crate::require::{Bus, Feature, jobs_between, require};
+use crate::kernel;
+use crate::require::{Bus, Feature, is_there, jobs_between, require, skip};
 
 const ENGINES: [&str; 2] = ["kernel", "read-write"];
 const NOBODY: u32 = 65534;
@@ -112,10 +112,7 @@ pub(crate) fn require_module_away() -> Result<Option<PathBuf>, ()> {
     if !is_loaded && !Path::new("/sys/module/can_gw").exists() {
         return Ok(None);
     }
-    let Some(file) = CANGW_FILES.iter().map(PathBuf::from).find(|file| file.exists()) else {
-        println!("SKIP needs a module file to load can-gw again from: none of {CANGW_FILES:?} is there");
-        return Err(());
-    };
+    let Some(file) = kernel::cangw_file().filter(|_| is_there(Feature::Modules)) else { return Err(()) };
     module::unload("can_gw").unwrap();
     Ok(Some(file))
 }
@@ -197,10 +194,8 @@ fn a_bus_that_no_route_uses_is_left_alone() {
 #[test]
 fn a_hop_limit_beyond_that_of_the_module() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
-    let max_hops = std::fs::read_to_string("/sys/module/can_gw/parameters/max_hops").unwrap();
-    if max_hops.trim() != "1" {
-        println!("SKIP needs can-gw with max_hops=1, the default");
-        return;
+    if kernel::max_hops() != 1 {
+        return skip(Feature::Cangw, "it is loaded with another max_hops than 1");
     }
     let (left, _right) = (Bus::new("left"), Bus::new("right"));
     let run_dir = tempfile::tempdir().unwrap();

@@ -1,16 +1,28 @@
 //! What the running kernel's can-gw is, and how it can be made another one.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use candor_io::{guest, module};
 
+use crate::require::{Feature, is_there};
+
 /// Where a guest keeps the module.
-pub(crate) const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
+const CANGW_FILES: [&str; 2] = ["/lib/modules/can-gw.ko", "/lib/modules/can_gw.ko"];
 
 /// Where a guest keeps the module vcan.
 const VCAN_FILE: &str = "/lib/modules/vcan.ko";
 
 const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
+
+/// The file to load can-gw from.
+pub(crate) fn cangw_file() -> Option<PathBuf> {
+    CANGW_FILES.iter().map(PathBuf::from).find(|file| file.exists())
+}
+
+/// The file to load vcan from.
+pub(crate) fn vcan_file() -> Option<PathBuf> {
+    Some(PathBuf::from(VCAN_FILE)).filter(|file| file.exists())
+}
 
 /// The version, as `uname -r` tells it.
 pub(crate) fn release() -> String {
@@ -32,11 +44,8 @@ pub(crate) struct WithMaxHops {
 impl WithMaxHops {
     /// `None`, after saying why, where there is no file to load the module from.
     pub(crate) fn new(max_hops: u8) -> Option<Self> {
-        let Some(file) = CANGW_FILES.iter().map(Path::new).find(|file| file.exists()) else {
-            println!("SKIP needs a module file to load can-gw again from: none of {CANGW_FILES:?} is there");
-            return None;
-        };
-        let with = Self { file: file.to_owned(), before: self::max_hops() };
+        let file = cangw_file().filter(|_| is_there(Feature::Modules))?;
+        let with = Self { file, before: self::max_hops() };
         with.load(max_hops);
         assert_eq!(self::max_hops(), max_hops);
         Some(with)
@@ -62,12 +71,10 @@ pub(crate) struct WithVcanEcho(());
 impl WithVcanEcho {
     /// `None`, after saying why, where there is no file to load the module from.
     pub(crate) fn new() -> Option<Self> {
-        if !Path::new(VCAN_FILE).exists() {
-            println!("SKIP needs a module file to load vcan again from: there is no {VCAN_FILE}");
-            return None;
-        }
-        Self::load("echo=1");
-        Some(Self(()))
+        is_there(Feature::Modules).then(|| {
+            Self::load("echo=1");
+            Self(())
+        })
     }
 
     fn load(parameters: &str) {

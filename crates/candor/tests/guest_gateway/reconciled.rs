@@ -20,7 +20,7 @@ use candor_netlink::client::Client;
 use serde_json::Value;
 
 use crate::candor::program;
-use crate::require::{Bus, Feature, jobs_between, require};
+use crate::require::{Bus, Feature, jobs_between, require, skip};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
 

@@ -9,6 +9,8 @@ use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
+use crate::kernel;
+
 /// Something that not every machine has; the names are those of `CANDOR_REQUIRE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Feature {
@@ -16,8 +18,12 @@ pub(crate) enum Feature {
     CanUtils,
     /// The module can-gw, and the right to use it.
     Cangw,
+    /// Files of the modules, to load them again from.
+    Modules,
     /// A process of the user root.
     Root,
+    /// The program unshare and user namespaces.
+    UserNamespaces,
     /// Virtual CAN buses.
     Vcan,
 }
@@ -27,7 +33,9 @@ impl Feature {
         match self {
             Self::CanUtils => "can-utils",
             Self::Cangw => "cangw",
+            Self::Modules => "modules",
             Self::Root => "root",
+            Self::UserNamespaces => "user-namespaces",
             Self::Vcan => "vcan",
         }
     }
@@ -43,9 +51,21 @@ impl Feature {
                 let first = InterfaceIndex::new(1).unwrap();
                 cangw::probe(&mut client, first).err().map(|error| error.to_string())
             }
+            Self::Modules => {
+                let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());
+                file.is_none().then(|| "there is no file of can-gw or of vcan".to_owned())
+            }
             Self::Root => {
                 let uid = std::fs::metadata("/proc/self").unwrap().uid();
                 (uid != 0).then(|| format!("the user has the number {uid}"))
+            }
+            Self::UserNamespaces => {
+                let arguments = ["--user", "--map-root-user", "--", "candor", "--version"];
+                match Command::new("unshare").args(arguments).stdin(Stdio::null()).output() {
+                    Ok(output) if output.status.success() => None,
+                    Ok(output) => Some(format!("unshare says {}", String::from_utf8_lossy(&output.stderr).trim())),
+                    Err(error) => Some(format!("unshare does not start: {error}")),
+                }
             }
             Self::Vcan => Bus::create("probe").err(),
         }
@@ -56,16 +76,24 @@ impl Feature {
 pub(crate) fn require(features: &[Feature]) -> Option<MutexGuard<'static, ()>> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
-    for feature in features {
-        if let Some(reason) = feature.missing() {
-            let name = feature.name();
-            assert!(!demanded.split(',').any(|demand| demand == name), "{name} is required, but {reason}");
-            println!("SKIP needs {name}: {reason}");
-            return None;
-        }
+    features.iter().all(|&feature| is_there(feature)).then_some(guard)
+}
+
+/// Whether the machine has it; if not, says why.
+pub(crate) fn is_there(feature: Feature) -> bool {
+    let reason = feature.missing();
+    if let Some(reason) = &reason {
+        skip(feature, reason);
     }
-    Some(guard)
+    reason.is_none()
+}
+
+/// Says why a test ends here; fails if the machine was to have what is missing.
+pub(crate) fn skip(feature: Feature, reason: &str) {
+    let demanded = std::env::var("CANDOR_REQUIRE").unwrap_or_default();
+    let name = feature.name();
+    assert!(!demanded.split(',').any(|demand| demand == name), "{name} is required, but {reason}");
+    println!("SKIP needs {name}: {reason}");
 }
 
 /// A virtual bus that is up and goes away with this value.

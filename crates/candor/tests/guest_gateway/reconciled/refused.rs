@@ -12,7 +12,7 @@ fn lie_about_max_hops(text: &str) -> bool {
     let path = format!("{PARAMETERS}/max_hops");
     if std::fs::write(&path, text).is_err() {
         if let Err(error) = guest::mount("tmpfs", PARAMETERS) {
-            println!("SKIP needs to mount over {PARAMETERS}: {error}");
+            skip(Feature::Root, &format!("there is no mounting over {PARAMETERS}: {error}"));
             return false;
         }
         std::fs::write(&path, text).unwrap();
@@ -25,8 +25,7 @@ fn a_refused_job_in_the_middle_leaves_all_as_it_was() {
     let Some(_machine) = require(NEEDS) else { return };
     let truth = std::fs::read_to_string("/sys/module/can_gw/parameters/max_hops").unwrap();
     if truth.trim() != "1" {
-        println!("SKIP needs can-gw with max_hops=1, the default");
-        return;
+        return skip(Feature::Cangw, "it is loaded with another max_hops than 1");
     }
     let place = Place::new();
     let foreign = place.foreign(0x555, 0x7FF);
@@ -112,7 +111,7 @@ fn without_the_right_nothing_is_written() {
 /// Root in a user namespace of its own is nobody to can-gw.
 #[test]
 fn root_in_a_user_namespace_is_told_what_it_lacks() {
-    let Some(_machine) = require(NEEDS) else { return };
+    let Some(_machine) = require(&[NEEDS, &[Feature::UserNamespaces]].concat()) else { return };
     let place = Place::new();
     let file = place.file("a.toml", &masked(&[0x100]));
     let unshare = |arguments: &[&str]| {
@@ -120,11 +119,6 @@ fn root_in_a_user_namespace_is_told_what_it_lacks() {
         command.args(["--user", "--map-root-user"]).args(arguments).env("CANDOR_RUN_DIR", place.run_dir.path());
         command.output()
     };
-    let can_do_it = unshare(&["--", "candor", "--version"]).is_ok_and(|output| output.status.success());
-    if !can_do_it {
-        println!("SKIP needs the program unshare and user namespaces");
-        return;
-    }
     for command in [["apply", &file], ["run", &file]] {
         let output = unshare(&[["--", "candor"], command].concat()).unwrap();
         let err = String::from_utf8(output.stderr).unwrap();
