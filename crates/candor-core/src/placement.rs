@@ -134,7 +134,7 @@ impl Placement {
                 }
             }
             Engine::Auto => {
-                let needed = Self { routes: routes.map(needs).collect() };
+                let needed = Self::needed(plan, kernel);
                 let mut fastest = needed.clone();
                 fastest.spare_long_walks(plan.routes());
                 // What is only slow in the kernel stays there if user space has no place for all that would follow.
@@ -142,6 +142,24 @@ impl Placement {
             }
         };
         placement.settled(plan.routes())
+    }
+
+    /// Every route for which there is no place, where [`of`](Self::of) gives the first one.
+    #[must_use]
+    pub fn conflicts(plan: &Plan, kernel: KernelAbilities) -> Vec<Unplaceable> {
+        match plan.engine() {
+            Engine::Auto => {
+                let mut needed = Self::needed(plan, kernel);
+                needed.keep_apart(plan.routes());
+                needed.beyond_user_space(plan.routes())
+            }
+            Engine::Kernel | Engine::User(_) => Self::of(plan, kernel).err().into_iter().collect(),
+        }
+    }
+
+    /// In user space what cannot be in the kernel.
+    fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
+        Self { routes: plan.routes().iter().map(|route| not_for_kernel(route, kernel)).collect() }
     }
 
     /// Who runs a route.
@@ -175,8 +193,7 @@ impl Placement {
     /// With all routes on the side of those that they meet.
     fn settled(mut self, routes: &[Route]) -> Result<Self, Unplaceable> {
         self.keep_apart(routes);
-        self.user_space_can_do(routes)?;
-        Ok(self)
+        self.beyond_user_space(routes).first().copied().map_or(Ok(self), Err)
     }
 
     /// Moves routes out of the kernel until none of those left there meets one of user space.
@@ -204,20 +221,17 @@ impl Placement {
         }
     }
 
-    fn user_space_can_do(&self, routes: &[Route]) -> Result<(), Unplaceable> {
-        let in_user_space = || routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
-        let mut first_with_echo = HashMap::new();
-        for (at, route, _) in in_user_space() {
-            first_with_echo.entry((route.to, route.echo)).or_insert(RouteIndex(at));
-        }
-        for (at, route, because) in in_user_space() {
-            let other_echo = if route.echo == Echo::On { Echo::Off } else { Echo::On };
-            let echo_differs = || first_with_echo.get(&(route.to, other_echo)).copied().map(KernelOnly::EchoDiffers);
-            if let Some(user) = not_for_user_space(route).or_else(echo_differs) {
-                return Err(Unplaceable { route: RouteIndex(at), kernel: because, user: Some(user) });
-            }
-        }
-        Ok(())
+    /// What is in user space and should not be: each by itself, or because the first route to its bus has another echo.
+    fn beyond_user_space(&self, routes: &[Route]) -> Vec<Unplaceable> {
+        let mut first_to = HashMap::new();
+        let in_user_space = routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
+        let beyond = in_user_space.filter_map(|(at, route, kernel)| {
+            let (first, echo) = *first_to.entry(route.to).or_insert((RouteIndex(at), route.echo));
+            let echo_differs = || (route.echo != echo).then_some(KernelOnly::EchoDiffers(first));
+            let user = not_for_user_space(route).or_else(echo_differs)?;
+            Some(Unplaceable { route: RouteIndex(at), kernel, user: Some(user) })
+        });
+        beyond.collect()
     }
 }
 

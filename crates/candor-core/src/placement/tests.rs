@@ -59,6 +59,17 @@ fn a_route_that_no_side_can_run_is_refused() {
 }
 
 #[test]
+fn every_conflict_is_told_at_once() {
+    let sound = plan("auto", &["a b", "c b echo = true", "a b echo = true", "c b", "b c keep-timestamp = true"]);
+    let plan = (0..5).fold(sound, with_payload);
+    let found = Placement::conflicts(&plan, KernelAbilities::EVERY);
+    let said: Vec<_> = found.iter().map(|unplaceable| (unplaceable.route.0, unplaceable.user.unwrap())).collect();
+    let differs = KernelOnly::EchoDiffers(RouteIndex(0));
+    assert_eq!(said, [(1, differs), (2, differs), (4, KernelOnly::Timestamp)]);
+    assert_eq!(Placement::of(&plan, KernelAbilities::EVERY).unwrap_err(), found[0]);
+}
+
+#[test]
 fn a_relative_crc8_depends_on_the_kernel() {
     let keys = "set = { id = \"1\" }; checksum-crc8 = { from = 0, to = -2, result = -1, polynomial = \"1D\" }";
     let plan = plan("auto", &[&format!("a b {keys}")]);

@@ -42,31 +42,25 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
     if plan.engine() != Engine::Auto {
         return;
     }
-    match (Placement::of(plan, NEWEST), Placement::of(plan, KernelAbilities::EVERY)) {
-        (Err(unplaceable), _) => {
-            let specs = spec.by_route();
-            together(&unplaceable, &specs, findings);
-        }
+    let specs = spec.by_route();
+    let on_any = Placement::conflicts(plan, NEWEST);
+    on_any.iter().for_each(|unplaceable| together(unplaceable, &specs, findings));
+    if !on_any.is_empty() {
+        return;
+    }
+    for unplaceable in Placement::conflicts(plan, KernelAbilities::EVERY) {
         // What a route wants by itself has been looked at before.
-        (
-            Ok(_),
-            Err(Unplaceable {
-                kernel: Because::RelativeCrc8,
-                user: Some(KernelOnly::Timestamp | KernelOnly::Hops(_)),
-                ..
-            }),
-        ) => {}
-        (Ok(_), Err(unplaceable)) => {
-            let specs = spec.by_route();
-            let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
-            let message = "On some kernels there is no place for this route";
-            findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
-                "{}; this follows from a CRC8 with positions from the end, which only kernels with the fix of March \
-                 2026 (6.1.168) compute inside the frame",
-                reason(&unplaceable)
-            )));
+        let by_itself = matches!(unplaceable.user, Some(KernelOnly::Timestamp | KernelOnly::Hops(_)));
+        if by_itself && unplaceable.kernel == Because::RelativeCrc8 {
+            continue;
         }
-        (Ok(_), Ok(_)) => {}
+        let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
+        let message = "On some kernels there is no place for this route";
+        findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
+            "{}; this follows from a CRC8 with positions from the end, which only kernels with the fix of March 2026 \
+             (6.1.168) compute inside the frame",
+            reason(&unplaceable)
+        )));
     }
 }
 
