@@ -13,6 +13,7 @@ use crate::frame::{
 use crate::job::Job;
 use crate::payload::PayloadPattern;
 use crate::plan::{Bus, BusIndex, Engine, Incoming, Plan, RouteIndex, SendAs};
+use crate::realtime::Realtime;
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
 /// A frame that can be on a bus: everything in range, nothing beyond the length.
@@ -125,6 +126,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
     };
     let plan = Plan {
         engine,
+        realtime: Realtime::default(),
         buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
         routes: jobs.iter().enumerate().map(route).collect(),
     };

@@ -27,6 +27,7 @@ pub mod oracle;
 pub mod payload;
 pub mod placement;
 pub mod plan;
+pub mod realtime;
 pub mod rule;
 pub mod ruleset;
 pub mod safety;

@@ -11,6 +11,7 @@ pub use crate::engine::{Engine, UserEngine};
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
 use crate::payload::PayloadPattern;
+use crate::realtime::Realtime;
 use crate::rule::{Checksums, Modifications};
 use crate::units::BitRate;
 
@@ -205,6 +206,7 @@ pub struct Route {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     pub(crate) engine: Engine,
+    pub(crate) realtime: Realtime,
     pub(crate) buses: Vec<Bus>,
     pub(crate) routes: Vec<Route>,
 }
@@ -214,6 +216,12 @@ impl Plan {
     #[must_use]
     pub const fn engine(&self) -> Engine {
         self.engine
+    }
+
+    /// What the threads of user space and the machine are asked for.
+    #[must_use]
+    pub const fn realtime(&self) -> &Realtime {
+        &self.realtime
     }
 
     /// The buses in the order of the file.

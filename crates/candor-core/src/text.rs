@@ -21,6 +21,7 @@ use std::time::Duration;
 
 use crate::frame::FrameFormat;
 use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, WhenFull};
+use crate::realtime::Realtime;
 
 /// The text of a file that is this gateway: [`crate::config::load`] makes an equal plan of it.
 ///
@@ -30,6 +31,10 @@ use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, 
 #[must_use]
 pub fn write(plan: &Plan) -> String {
     let mut text = format!("engine = {}\n", string(plan.engine().name()));
+    if !plan.realtime().is_empty() {
+        text.push_str("\n[realtime]\n");
+        push(&mut text, realtime(plan.realtime()));
+    }
     for bus in plan.buses() {
         text.push_str(&format!("\n[bus.{}]\n", key(&bus.name)));
         push(&mut text, self::bus(plan, bus));
@@ -47,6 +52,16 @@ fn push(text: &mut String, lines: Lines) {
     for (key, value) in lines {
         text.push_str(&format!("{key} = {value}\n"));
     }
+}
+
+fn realtime(realtime: &Realtime) -> Lines {
+    let cpus: Vec<_> = realtime.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
+    let mut lines = Vec::new();
+    lines.extend(realtime.sched.map(|sched| ("sched", string(&sched.to_string()))));
+    lines.extend((!cpus.is_empty()).then(|| ("cpus", format!("[{}]", cpus.join(", ")))));
+    lines.extend(realtime.lock_memory.then(|| ("lock-memory", "true".to_owned())));
+    lines.extend(realtime.cpu_dma_latency.map(|latency| ("cpu-dma-latency", string(&duration(latency)))));
+    lines
 }
 
 fn bus(plan: &Plan, bus: &Bus) -> Lines {

@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{QuantityError, parse_duration};
+pub use text::{QuantityError, parse_duration, parse_duration_or_zero};
 
 use std::fmt;
 

@@ -8,6 +8,7 @@ use candor_netlink::cangw::CangwError;
 use candor_netlink::client::{Errno, NetlinkError};
 
 use crate::engines::Lack;
+use crate::realtime::RealtimeError;
 use crate::refusal::Refusal;
 use crate::run_dir::Owner;
 
@@ -206,6 +207,9 @@ pub enum GatewayError {
         path = .0.path.display()
     )]
     OwnersUnknown(#[source] RunDirError),
+    /// Something that `[realtime]` asks for.
+    #[error(transparent)]
+    Realtime(#[from] RealtimeError),
     /// The kernel would write outside the frame, or is not known not to.
     #[error(
         "Route {route:?} has a CRC8 with positions from the end, which kernel {kernel} may compute outside the frame \

@@ -16,8 +16,10 @@ use crate::counters::RouteCounters;
 use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::kernel::{self, KernelGateway};
+use crate::machine::Machine;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
+use crate::realtime::{self, Held};
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
 use crate::user::UserGateway;
 
@@ -42,6 +44,8 @@ pub struct Gateway {
     /// In front of the kernel's part, so that it ends first.
     user: Option<UserGateway>,
     kernel: Option<KernelGateway>,
+    /// Until all threads have ended.
+    _held: Held,
 }
 
 /// What others know of this process by the run directory.
@@ -92,6 +96,12 @@ impl Gateway {
             Some(place::user_engine(&plan)?)
         };
 
+        // What the machine refuses is known before anything is changed.
+        let held = Held::take(plan.realtime(), user_engine.is_some())?;
+        let hazard =
+            user_engine.and_then(|engine| realtime::hazards(plan.realtime(), engine, &for_user, &Machine::here()));
+        hazard.into_iter().for_each(&mut *tell);
+
         // Held until both parts run, so that no other candor gets in between.
         let mut run_dir =
             if for_kernel.is_empty() { RunDir::open_where_possible(tell)? } else { Some(RunDir::open(tell)?) };
@@ -133,6 +143,7 @@ impl Gateway {
             user_engine,
             user,
             kernel,
+            _held: held,
         })
     }
 

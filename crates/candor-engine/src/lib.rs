@@ -11,7 +11,7 @@
 //! counted, whether all is well) and mends what others break: interfaces that go and come back, jobs that are deleted.
 //! Ending it, dropping it, or a panic takes everything out of the kernel again.
 //!
-//! Not here yet: exchanging rules while running, real-time set-up, metrics.
+//! Not here yet: exchanging rules while running, metrics.
 #![forbid(unsafe_code)]
 
 mod counters;
@@ -20,8 +20,10 @@ mod engines;
 mod error;
 mod gateway;
 mod kernel;
+pub mod machine;
 mod notice;
 mod preflight;
+pub mod realtime;
 pub mod reconcile;
 mod refusal;
 mod run_dir;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use candor_core::placement::Missing;
+use candor_core::realtime::Sched;
 use candor_core::units::BitRate;
 
 use crate::run_dir::Owner;
@@ -141,6 +142,20 @@ pub enum Notice {
         /// Why.
         errno: i32,
     },
+    /// Threads that spin before everything else have every processor.
+    SpinsOnAll {
+        /// Their policy.
+        sched: Sched,
+        /// How many processors there are.
+        processors: usize,
+        /// Whether the kernel takes some time away from them.
+        is_throttled: bool,
+    },
+    /// The kernel stops threads that spin before everything else once in a while.
+    SpinsThrottled {
+        /// Their policy.
+        sched: Sched,
+    },
     /// The outgoing interface has the `fq` qdisc, which takes a kept time stamp for the time to send.
     TimestampDrops {
         /// The route.
@@ -268,6 +283,23 @@ impl fmt::Display for Notice {
                 let error = std::io::Error::from_raw_os_error(*errno);
                 write!(f, "Frames to {interface} are dropped: {error}{}", advice(*errno, interface))
             }
+            Self::SpinsOnAll { sched, processors, is_throttled } => write!(
+                f,
+                "Threads that spin at {sched} have {}: {}; take a receiver that waits (mmap), sched = \"other\", or leave a \
+                 processor to the others by `cpus`",
+                if *processors == 1 { "the only processor".into() } else { format!("all {processors} processors") },
+                if *is_throttled {
+                    "everything else, Ctrl-C too, gets what the kernel takes away from them, 50 ms of a second"
+                } else {
+                    "nothing else will run any more, not even Ctrl-C or ssh"
+                }
+            ),
+            Self::SpinsThrottled { sched } => write!(
+                f,
+                "Threads that spin at {sched} are stopped by the kernel for a part of every second \
+                 (kernel.sched_rt_runtime_us), and frames wait as long; if a processor is theirs alone, type: sudo sysctl \
+                 kernel.sched_rt_runtime_us=-1"
+            ),
             Self::TimestampDrops { route, interface } => write!(
                 f,
                 "Route {route:?} keeps time stamps, which the qdisc fq of {interface} takes for the time to send: it drops \

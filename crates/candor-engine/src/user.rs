@@ -42,6 +42,7 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
+use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
 use port::Port;
 use program::{JobCounts, Program};
@@ -56,6 +57,7 @@ pub(crate) struct UserGateway {
     program: Arc<Program>,
     orders: Arc<Orders>,
     threads: Vec<Thread>,
+    for_threads: ForThreads,
     /// What others know of this process; `None` where the kernel's part has it, or where this user has no place to say it.
     entry: Option<Entry>,
 }
@@ -83,7 +85,8 @@ impl UserGateway {
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
         // From here on dropping the value ends the threads that have been started.
-        let mut gateway = Self { program, orders, threads: Vec::new(), entry };
+        let for_threads = ForThreads::of(plan.realtime());
+        let mut gateway = Self { program, orders, threads: Vec::new(), for_threads, entry };
         start::start(engine, &mut gateway)?;
         Ok(gateway)
     }

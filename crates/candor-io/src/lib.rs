@@ -5,6 +5,7 @@
 
 pub mod can;
 pub mod clock;
+pub mod dma_latency;
 pub mod guest;
 pub mod lock;
 pub mod module;

@@ -23,6 +23,8 @@ fn every_file_gets_its_findings() {
             "safety-overlap.toml",
             "safety-frames.toml",
             "safety-ways.toml",
+            "realtime-idle.toml",
+            "realtime-spinners.toml",
             "warnings.toml",
             "warnings-of-lists.toml",
         ]

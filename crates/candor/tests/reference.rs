@@ -58,6 +58,7 @@ fn every_key_of_a_file_is_explained() {
     let route = |line: &str| format!("[[route]]\n{line}\n");
     let places = [
         ("The file", "other = 1\n".to_owned()),
+        ("`[realtime]`", "[realtime]\nother = 1\n".to_owned()),
         ("`[bus.NAME]`", "[bus.a]\nother = 1\n".to_owned()),
         ("`[[route]]`", route("other = 1")),
         ("Filters", route("match = { other = 1 }")),
@@ -93,6 +94,7 @@ fn every_key_is_explained() {
     for arguments in [
         ["show", "--json", "show/split.toml"],
         ["show", "--json", "../../../examples/04-checksum.toml"],
+        ["show", "--json", "../../../examples/12-realtime.toml"],
         ["check", "--json", "findings/five-mistakes.toml"],
         ["check", "--json", "../../../examples/01-forward.toml"],
     ] {

@@ -10,6 +10,7 @@ mod number;
 mod operand;
 mod payload;
 mod peers;
+mod realtime;
 mod remap;
 mod route;
 mod selection;
@@ -30,6 +31,7 @@ use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
 use crate::config::spec::Spec;
 use crate::plan::{Engine, Plan, Route};
+use crate::realtime::Realtime;
 
 /// Jobs of a file, each counted once for every payload pattern that it looks for. The kernel would take more, but
 /// nobody could wait for it; 16 384 routes for both formats are half of it.
@@ -65,6 +67,10 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
     let engine = engine(spec, findings).map(|written| instead.unwrap_or(written));
     let buses = buses::buses(&spec.buses, findings);
     let names = buses::BusNames::new(spec);
+    let realtime = spec
+        .realtime
+        .as_ref()
+        .map_or_else(|| Some(Realtime::default()), |written| realtime::realtime(written, findings));
     let peers = peers::peers(spec, &names, findings);
     let mut ids = Identifiers::new(spec, findings);
     let limits = spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect::<Vec<_>>();
@@ -91,8 +97,13 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
         bus.vxcan_peer = peer;
     }
     let routes = routes.into_iter().map(|checked| checked.route).collect::<Option<_>>()?;
-    let plan = Plan { engine: engine?, buses, routes };
-    (!findings.has_errors()).then(|| engine::has_place_for_all(&plan, spec, findings)).map(|()| plan)
+    let plan = Plan { engine: engine?, realtime: realtime?, buses, routes };
+    if findings.has_errors() {
+        return None;
+    }
+    engine::has_place_for_all(&plan, spec, findings);
+    realtime::has_effect(&plan, spec, findings);
+    Some(plan)
 }
 
 fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {

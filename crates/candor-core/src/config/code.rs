@@ -63,6 +63,10 @@ codes! {
     PRESET = "E0311";
     /// A time that is none, or too long.
     DURATION = "E0312";
+    /// No such scheduling policy.
+    SCHED = "E0313";
+    /// Not a set of processors.
+    CPUS = "E0314";
 
     /// A bus that the file does not have.
     UNKNOWN_BUS = "E0401";
@@ -122,6 +126,10 @@ codes! {
     MANY_JOBS = "W0509";
     /// Error message frames on their way to a bus.
     ERROR_FRAMES = "W0510";
+    /// A real-time set-up for threads that there are not.
+    REALTIME_IS_IDLE = "W0511";
+    /// More spinning threads than processors.
+    SPINNERS_SHARE = "W0512";
 
     /// Frames that two routes send, changed alike.
     SENT_TWICE = "W0601";

@@ -8,6 +8,7 @@ mod entry;
 mod headers;
 mod ids;
 mod operand;
+mod realtime;
 mod route;
 mod sections;
 mod syntax;

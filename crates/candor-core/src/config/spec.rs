@@ -32,6 +32,8 @@ impl Spanned<String> {
 pub struct Spec {
     /// `engine`.
     pub engine: Option<Spanned<String>>,
+    /// `[realtime]`.
+    pub realtime: Option<RealtimeSpec>,
     /// `[ids]`, in the order of the file.
     pub ids: Vec<IdsSpec>,
     /// `[bus.NAME]`, in the order of the file.
@@ -61,6 +63,30 @@ pub struct Sections {
     pub route: bool,
     /// A bus is there whose name is not.
     pub nameless_bus: bool,
+}
+
+/// `[realtime]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RealtimeSpec {
+    /// Whether a key is of the wrong type and not here.
+    pub is_torn: bool,
+    /// `sched`.
+    pub sched: Option<Spanned<String>>,
+    /// `cpus`.
+    pub cpus: Option<CpusSpec>,
+    /// `lock-memory`.
+    pub lock_memory: Option<Spanned<bool>>,
+    /// `cpu-dma-latency`.
+    pub cpu_dma_latency: Option<Spanned<String>>,
+}
+
+/// `cpus` of `[realtime]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CpusSpec {
+    /// The whole value.
+    pub span: Span,
+    /// Its numbers.
+    pub numbers: Vec<Spanned<i64>>,
 }
 
 /// `[bus.NAME]`.

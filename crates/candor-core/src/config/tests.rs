@@ -1,3 +1,4 @@
+mod realtime;
 mod routes;
 
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use crate::frame::FrameFormat;
 use crate::plan::{Engine, Formats, Selection};
 
 /// The files of the folder `examples`.
-pub(crate) const EXAMPLES: [&str; 13] = [
+pub(crate) const EXAMPLES: [&str; 14] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
     include_str!("../../../../examples/03-modify.toml"),
@@ -20,6 +21,7 @@ pub(crate) const EXAMPLES: [&str; 13] = [
     include_str!("../../../../examples/09-payload.toml"),
     include_str!("../../../../examples/10-classic-and-fd.toml"),
     include_str!("../../../../examples/11-default-deny.toml"),
+    include_str!("../../../../examples/12-realtime.toml"),
     include_str!("../../../../examples/kvaser-kernel.toml"),
     include_str!("../../../../examples/kvaser-read-write.toml"),
 ];

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use crate::frame::{CAN_MAX_DLEN, CANFD_MAX_DLEN, FrameFormat};
 use crate::job::Job;
 use crate::plan::{Bus, Engine, Formats, Plan, Route};
+use crate::realtime::Realtime;
 use crate::rule::{Checksums, Modifications, Operand, Operation};
 
 /// The gateway that consists of these jobs, in their order: [`crate::job::lower`] makes the same jobs of it.
@@ -36,7 +37,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         });
     }
     let buses = interfaces.iter().map(|interface| Bus::on(interface)).collect();
-    Plan { engine: Engine::Kernel, buses, routes }
+    Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes }
 }
 
 /// Names for routes, each given once.

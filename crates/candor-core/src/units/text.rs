@@ -118,6 +118,15 @@ impl FromStr for BitRate {
 /// # Errors
 /// [`QuantityError`] says what is wrong with the text; also for a span of zero, which no interval or bound may have.
 pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
+    let duration = parse_duration_or_zero(text)?;
+    if duration.is_zero() { Err(QuantityError::Zero) } else { Ok(duration) }
+}
+
+/// As [`parse_duration`], and `0us` is one, too.
+///
+/// # Errors
+/// As [`parse_duration`].
+pub fn parse_duration_or_zero(text: &str) -> Result<Duration, QuantityError> {
     const NANOSECONDS: &str = "nanoseconds";
     let (number, unit) = split(text)?;
     let nanoseconds = match unit {
@@ -130,7 +139,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, QuantityError> {
         "" => return Err(QuantityError::NoUnit(DURATION_UNITS)),
         unit => return Err(unknown(unit, DURATION_UNITS, DURATION_SPELLINGS)),
     };
-    if nanoseconds == 0 { Err(QuantityError::Zero) } else { Ok(Duration::from_nanos(nanoseconds)) }
+    Ok(Duration::from_nanos(nanoseconds))
 }
 
 /// `whole` + `fraction` / `scale`, exactly as written.

@@ -66,6 +66,6 @@ fn wants_relative_crc8(job: &Job) -> bool {
 }
 
 /// `None` where the module does not say.
-fn max_hops() -> Option<u8> {
+pub(crate) fn max_hops() -> Option<u8> {
     std::fs::read_to_string(MAX_HOPS_FILE).ok()?.trim().parse().ok()
 }

@@ -2,9 +2,11 @@
 
 mod dot;
 mod json;
+mod realtime;
 mod tree;
 mod words;
 
+pub(crate) use realtime::{obtained_json, obtained_text};
 pub(crate) use words::{payloads, takes};
 
 use candor_core::text;
@@ -22,13 +24,15 @@ pub(crate) fn run(args: &ShowArgs) -> Outcome {
     };
     let plan = &loaded.plan;
     let shown = if args.json {
-        format!("{:#}\n", json::plan(plan))
+        let mut value = json::plan(plan);
+        value["realtime"] = realtime::json(plan);
+        format!("{value:#}\n")
     } else if args.dot {
         dot::plan(plan)
     } else {
         match args.form {
             Some(ShowForm::Cangw) => text::script(plan),
-            Some(ShowForm::Tree) | None => tree::plan(plan),
+            Some(ShowForm::Tree) | None => tree::plan(plan, &realtime::text(plan)),
         }
     };
     render::out(&shown)?;

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use candor_io::schedule::{self, FifoPriority, Policy};
+use candor_core::realtime::RtPriority;
+use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
 use candor_lab::record::{Header, RECORD_EXTENSION, Record};
 use candor_lab::tester::{self, Interfaces, Law, Names, Wire};
@@ -18,7 +19,7 @@ use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
 
 /// Above every gateway, below the kernel's own threads that a gateway depends on.
-const FIFO: Policy = Policy::Fifo(FifoPriority::new(95).expect("95 is between 1 and 99"));
+const FIFO: Policy = Policy::Fifo(RtPriority::new(95).expect("95 is between 1 and 99"));
 
 /// How often progress is reported within a series.
 const REPORTS: u32 = 10;
@@ -158,6 +159,7 @@ fn name_of_policy(policy: Policy) -> String {
         Policy::Fifo(priority) => format!("SCHED_FIFO {priority}"),
         Policy::Idle => "SCHED_IDLE".to_owned(),
         Policy::Normal => "SCHED_OTHER".to_owned(),
+        Policy::RoundRobin(priority) => format!("SCHED_RR {priority}"),
     }
 }
 

@@ -22,6 +22,7 @@ mod lateness;
 mod leftovers;
 mod moments;
 mod probe;
+mod realtime;
 mod reconciled;
 mod replug;
 mod require;

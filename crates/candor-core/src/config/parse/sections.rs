@@ -7,10 +7,10 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::entry::{Entry, entries, put, quote, require};
 use crate::config::parse::headers::STRAY_ROUTE;
-use crate::config::parse::{ids, route};
+use crate::config::parse::{ids, realtime, route};
 use crate::config::spec::{BusSpec, IdsSpec, RouteSpec, Spanned, Spec};
 
-const FILE_KEYS: &[&str] = &["engine", "ids", "bus", "route"];
+const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route"];
 const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer"];
 
 const BIT_RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
@@ -22,6 +22,7 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
     for entry in entries(document) {
         match entry.key {
             "engine" => spec.engine = entry.string("a name such as \"auto\", \"kernel\" or \"read-write\"", findings),
+            "realtime" => spec.realtime = realtime::realtime(&entry, findings),
             "ids" => named_lists(&entry, &mut spec.ids, findings),
             "bus" => {
                 spec.sections.bus |= !is_empty(entry.value.get_ref());

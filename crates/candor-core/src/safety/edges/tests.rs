@@ -38,7 +38,8 @@ pub(in crate::safety) fn route(name: &str, from: usize, to: usize, filter: Filte
 /// A kernel gateway of these routes between the buses a, b, c ….
 pub(in crate::safety) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
-    Plan { engine: Engine::Kernel, buses: names[..buses].iter().map(|name| bus(name)).collect(), routes }
+    let buses = names[..buses].iter().map(|name| bus(name)).collect();
+    Plan { engine: Engine::Kernel, realtime: crate::realtime::Realtime::default(), buses, routes }
 }
 
 fn pattern() -> impl Strategy<Value = PayloadPattern> {

@@ -10,11 +10,14 @@ use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_core::placement::Side;
 use candor_core::plan::{Engine, Plan, RouteIndex};
+use candor_engine::machine::Machine;
+use candor_engine::realtime::{self, Obtained};
 use candor_engine::{Ended, Gateway, Notice, RouteCounters};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
 use super::output::{Output, Stream};
+use crate::cmd::show;
 use crate::gateway_file::plural;
 
 /// When counters are printed.
@@ -47,6 +50,11 @@ impl Report {
             let event = json!({
                 "event": "ready", "file": file, "engine": engine, "jobs": jobs, "kernel_jobs": kernel_jobs, "pid": pid
             });
+            if let Some(obtained) = obtained(gateway) {
+                let mut realtime = show::obtained_json(&obtained);
+                realtime["event"] = "realtime".into();
+                text += &line(&realtime);
+            }
             text += &line(&event);
             return self.out(text);
         }
@@ -62,6 +70,9 @@ impl Report {
             (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
             (Engine::User(_), _, routes) => plural(routes, "route"),
         };
+        if let Some(obtained) = obtained(gateway) {
+            let _ = writeln!(text, "real time: {}", show::obtained_text(plan.realtime(), &obtained));
+        }
         let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
         self.out(text);
     }
@@ -128,6 +139,12 @@ impl Report {
     fn out(&self, text: String) {
         self.output.say(Stream::Output, text);
     }
+}
+
+/// What the kernel says of what `[realtime]` asked for; `None` if it asked for nothing.
+fn obtained(gateway: &Gateway) -> Option<Obtained> {
+    let is_asked = !gateway.plan().realtime().is_empty();
+    is_asked.then(|| realtime::obtained(&Machine::here(), std::process::id()))
 }
 
 fn line(value: &Value) -> String {

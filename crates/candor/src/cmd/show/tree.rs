@@ -5,13 +5,14 @@ use candor_core::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
 
 use crate::cmd::show::words;
 
-pub(super) fn plan(plan: &Plan) -> String {
+/// `realtime` is what is said below the engine.
+pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
     let engine = match plan.engine() {
         Engine::Auto => "automatic engine: the kernel forwards what can-gw can express, candor the rest".to_owned(),
         Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel".to_owned(),
         Engine::User(engine) => format!("{engine} engine: candor takes each frame and sends it out again"),
     };
-    let mut text = format!("{engine}\n");
+    let mut text = format!("{engine}\n{realtime}");
     // With the other engines there is nothing to choose.
     let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
     for (index, bus) in plan.buses().iter().enumerate() {

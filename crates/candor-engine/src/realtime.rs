@@ -1,0 +1,181 @@
+//! `[realtime]` of a file, carried out: what the threads that forward frames get, and what is held as long as they run.
+//!
+//! Only those threads get a policy and processors. The thread that looks after them writes text, reads netlink dumps and
+//! waits for signals: before the frames of others it would be late for nothing, and a spinning thread of its own priority
+//! would keep it from ever hearing SIGTERM.
+
+mod obtained;
+mod refused;
+
+pub use obtained::{Obtained, obtained, running};
+pub use refused::RealtimeError;
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::SyncSender;
+
+use candor_core::engine::UserEngine;
+use candor_core::job::Job;
+use candor_core::realtime::{Cpu, Realtime, Sched};
+use candor_io::dma_latency::CpuDmaLatency;
+use candor_io::schedule;
+
+use crate::machine::Machine;
+use crate::notice::Notice;
+
+/// With what the names of the threads begin that forward frames; the interface follows.
+pub(crate) const THREAD_PREFIX: &str = "route-";
+
+/// What is held while a gateway runs.
+#[derive(Debug)]
+pub(crate) struct Held {
+    _awake: Option<CpuDmaLatency>,
+}
+
+impl Held {
+    /// Locks memory, keeps processors awake, and tries on a thread of its own what the others will get, so that nothing
+    /// has been changed if the kernel refuses. `threads` says whether there will be any.
+    pub(crate) fn take(wanted: &Realtime, threads: bool) -> Result<Self, RealtimeError> {
+        if threads {
+            if wanted.lock_memory {
+                schedule::lock_memory().map_err(|source| RealtimeError::memory(source, &Machine::here()))?;
+            }
+            let for_threads = ForThreads::of(wanted);
+            if for_threads.sched.is_some() || !for_threads.cpus.is_empty() {
+                std::thread::scope(|scope| {
+                    let trial = || for_threads.enter();
+                    let thread = std::thread::Builder::new().name("trial".into()).spawn_scoped(scope, trial);
+                    let thread = thread.map_err(|source| RealtimeError::memory(source, &Machine::here()))?;
+                    thread.join().unwrap_or_else(|panicked| std::panic::resume_unwind(panicked))
+                })?;
+            }
+        }
+        let awake = wanted.cpu_dma_latency.map(CpuDmaLatency::hold).transpose();
+        Ok(Self { _awake: awake.map_err(RealtimeError::Awake)? })
+    }
+}
+
+/// What each thread that forwards frames gets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ForThreads {
+    sched: Option<Sched>,
+    cpus: Vec<Cpu>,
+}
+
+impl ForThreads {
+    pub(crate) fn of(wanted: &Realtime) -> Self {
+        Self { sched: wanted.sched, cpus: wanted.cpus.clone() }
+    }
+
+    /// Gives it to the calling thread, and tells somebody how that went; whether it did.
+    #[expect(clippy::needless_pass_by_value, reason = "whoever waits is to see that nobody else will tell")]
+    pub(crate) fn enter_and_tell(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
+        let entered = self.enter();
+        let went_well = entered.is_ok();
+        // Nobody listens if another thread has failed already; then this one is ended by its orders.
+        let _ = tell.send(entered);
+        went_well
+    }
+
+    fn enter(&self) -> Result<(), RealtimeError> {
+        // The kernel leaves out processors that are not there, or not for this process, as long as one is left.
+        let lacks = |got: &[Cpu]| self.cpus.iter().any(|cpu| !got.contains(cpu));
+        if !self.cpus.is_empty() {
+            let set = schedule::set_cpus(&self.cpus).and_then(|()| schedule::cpus());
+            if !set.as_ref().is_ok_and(|got| !lacks(got)) {
+                return Err(RealtimeError::cpus(&self.cpus, set, &Machine::here()));
+            }
+        }
+        let Some(sched) = self.sched else { return Ok(()) };
+        schedule::set_policy(sched.into()).map_err(|source| RealtimeError::sched(sched, source, &Machine::here()))
+    }
+}
+
+/// What a person should know who lets threads spin before everything else.
+pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], machine: &Machine) -> Option<Notice> {
+    let sched = wanted.sched.filter(|sched| sched.priority().is_some() && engine.receiver().spins())?;
+    let threads = jobs.iter().map(|job| job.from).collect::<BTreeSet<_>>().len();
+    let online = machine.online_cpus();
+    let usable = online.iter().filter(|cpu| wanted.cpus.is_empty() || wanted.cpus.contains(cpu)).count();
+    let is_throttled = is_throttled(machine);
+    if usable == online.len() && threads >= usable {
+        let processors = usable;
+        return Some(Notice::SpinsOnAll { sched, processors, is_throttled });
+    }
+    is_throttled.then_some(Notice::SpinsThrottled { sched })
+}
+
+/// Whether real-time threads together get a part of each period only.
+///
+/// # Source
+/// `sched_rt_handler()` in `kernel/sched/rt.c`.
+fn is_throttled(machine: &Machine) -> bool {
+    let number = |name: &str| machine.number(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
+    match (number("runtime"), number("period")) {
+        (Some(runtime), Some(period)) => runtime >= 0 && runtime < period,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::filter::Filter;
+    use candor_core::frame::FrameFormat;
+    use candor_core::plan::BusIndex;
+    use candor_core::realtime::RtPriority;
+
+    use super::*;
+
+    fn machine(cpus: &str, runtime: &str) -> (tempfile::TempDir, Machine) {
+        let root = tempfile::tempdir().unwrap();
+        let machine = Machine::at(root.path());
+        for (path, text) in [
+            ("/sys/devices/system/cpu/online", cpus),
+            ("/proc/sys/kernel/sched_rt_runtime_us", runtime),
+            ("/proc/sys/kernel/sched_rt_period_us", "1000000"),
+        ] {
+            std::fs::create_dir_all(machine.path(path).parent().unwrap()).unwrap();
+            std::fs::write(machine.path(path), text).unwrap();
+        }
+        (root, machine)
+    }
+
+    #[test]
+    fn spinning_before_everything_else_is_told() {
+        let job = |from| Job::plain(BusIndex(from), BusIndex(1), FrameFormat::Classic, Filter::ALL);
+        let (one, two) = (job(0), job(1));
+        let engine = |name| UserEngine::all().find(|engine| engine.name() == name).unwrap();
+        let fifo = Sched::Fifo(RtPriority::new(80).unwrap());
+        let wanted = |cpus: &[u16]| Realtime {
+            sched: Some(fifo),
+            cpus: cpus.iter().copied().map(Cpu).collect(),
+            ..Realtime::default()
+        };
+        let told = |cpus, runtime, wanted: &Realtime, name, jobs: &[&Job]| {
+            let (_root, machine) = machine(cpus, runtime);
+            hazards(wanted, engine(name), jobs, &machine)
+        };
+        let all = |is_throttled, processors| Some(Notice::SpinsOnAll { sched: fifo, processors, is_throttled });
+        let busy = "mmapbusy-write";
+        assert_eq!(told("0", "950000", &wanted(&[]), busy, &[&one]), all(true, 1));
+        assert_eq!(told("0", "-1", &wanted(&[0]), busy, &[&one, &one]), all(false, 1));
+        assert_eq!(told("0-1", "-1", &wanted(&[]), busy, &[&one, &two]), all(false, 2));
+        let throttled = Some(Notice::SpinsThrottled { sched: fifo });
+        assert_eq!(told("0-1", "950000", &wanted(&[]), busy, &[&one]), throttled);
+        assert_eq!(told("0-3", "950000", &wanted(&[3]), busy, &[&one]), throttled);
+        assert_eq!(told("0-3", "-1", &wanted(&[3]), busy, &[&one, &two]), None);
+        assert_eq!(told("0", "950000", &wanted(&[]), "mmap-write", &[&one]), None);
+        let other = Realtime { sched: Some(Sched::Other), ..Realtime::default() };
+        assert_eq!(told("0", "950000", &other, busy, &[&one]), None);
+    }
+
+    #[test]
+    fn what_needs_no_privilege_is_given() {
+        let cpu = *schedule::cpus().unwrap().last().unwrap();
+        let wanted = Realtime { sched: Some(Sched::Other), cpus: vec![cpu], ..Realtime::default() };
+        assert!(Held::take(&wanted, true).is_ok());
+        let nowhere = Realtime { cpus: vec![cpu, Cpu(Cpu::MAX)], ..Realtime::default() };
+        let refused = Held::take(&nowhere, true).unwrap_err().to_string();
+        assert!(refused.contains("There is no processor 1023"), "{refused}");
+        assert!(Held::take(&nowhere, false).is_ok());
+    }
+}

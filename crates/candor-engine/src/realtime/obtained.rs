@@ -1,0 +1,53 @@
+//! What a gateway has got, read back from the kernel.
+
+use candor_core::placement::Side;
+use candor_core::plan::Plan;
+use candor_io::dma_latency::CPU_DMA_LATENCY;
+
+use super::THREAD_PREFIX;
+use crate::error::GatewayError;
+use crate::machine::{Machine, Thread};
+use crate::run_dir::{Owner, RunDir};
+
+/// What the kernel says of a process that forwards frames.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Obtained {
+    /// Its threads that forward frames, without the others.
+    pub threads: Vec<Thread>,
+    /// How much of its memory is locked, in KiB.
+    pub locked_kib: u64,
+    /// Whether it keeps processors awake; `None` if this user may not know.
+    pub keeps_awake: Option<bool>,
+}
+
+/// Looks at a process, at any but its own with the rights of any user.
+#[must_use]
+pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
+    let process = machine.process(pid);
+    let mut threads = process.threads();
+    threads.retain(|thread| thread.name.starts_with(THREAD_PREFIX));
+    let locked = process.status("VmLck").and_then(|text| text.split_whitespace().next()?.parse().ok());
+    Obtained { threads, locked_kib: locked.unwrap_or_default(), keeps_awake: process.has_open(CPU_DMA_LATENCY) }
+}
+
+/// The living candors that run routes of this plan in user space, as far as this user may know.
+///
+/// # Errors
+/// [`GatewayError`] if the run directory cannot be read.
+pub fn running(plan: &Plan) -> Result<Vec<u32>, GatewayError> {
+    let is_of_plan = |name: &str, from: &str| {
+        plan.routes().iter().any(|route| route.name == name && plan.bus(route.from).interface == from)
+    };
+    // Odd files are told of by `candor status`.
+    let look = RunDir::look(&mut |_notice| {})?;
+    let alive = look.open.iter().flat_map(RunDir::alive);
+    let pids = alive.filter_map(|instance| {
+        let mut jobs = instance.jobs.iter().filter(|job| job.side == Side::User);
+        let runs_it = jobs.any(|job| is_of_plan(&job.route, &job.from));
+        match instance.owner {
+            Owner::Process { pid, .. } if runs_it => Some(pid),
+            _ => None,
+        }
+    });
+    Ok(pids.collect())
+}

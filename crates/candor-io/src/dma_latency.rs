@@ -1,0 +1,54 @@
+//! `/dev/cpu_dma_latency`: keeps the processors from sleeping so deeply that they wake up late.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+/// Where the kernel takes the wish.
+pub const CPU_DMA_LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// A wish for a wake-up within a time. It holds as long as this value; of all that are held the shortest counts.
+///
+/// # Kernel
+/// `CONFIG_CPU_IDLE`; root only, unless a rule of udev says otherwise.
+///
+/// # Source
+/// `cpu_latency_qos_write()` in `kernel/power/qos.c`.
+#[derive(Debug)]
+pub struct CpuDmaLatency {
+    _open: File,
+}
+
+impl CpuDmaLatency {
+    /// Wishes for a wake-up within this time; parts of a microsecond are left out.
+    ///
+    /// # Errors
+    /// `ENOENT` if the kernel has no such wish, `EACCES` without the right to open it.
+    pub fn hold(within: Duration) -> io::Result<Self> {
+        Self::hold_at(Path::new(CPU_DMA_LATENCY), within)
+    }
+
+    fn hold_at(path: &Path, within: Duration) -> io::Result<Self> {
+        let microseconds = i32::try_from(within.as_micros()).unwrap_or(i32::MAX);
+        let mut file = OpenOptions::new().write(true).open(path)?;
+        // Four bytes are taken as a number, more as its hexadecimal digits.
+        file.write_all(&microseconds.to_ne_bytes())?;
+        Ok(Self { _open: file })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_gets_four_bytes_of_microseconds() {
+        let file = std::env::temp_dir().join(format!("candor-io-latency-{}", std::process::id()));
+        std::fs::write(&file, "").unwrap();
+        let _held = CpuDmaLatency::hold_at(&file, Duration::from_micros(257)).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), 257_i32.to_ne_bytes());
+        std::fs::remove_file(&file).unwrap();
+        assert!(CpuDmaLatency::hold_at(&file, Duration::ZERO).is_err());
+    }
+}

@@ -1,0 +1,151 @@
+//! `[realtime]`: what the file asks for, and what running candors have got of it.
+
+use candor_core::plan::Plan;
+use candor_core::realtime::{CpuList, Realtime};
+use candor_engine::machine::Machine;
+use candor_engine::realtime::{self as engine, Obtained};
+use serde_json::{Value, json};
+
+/// Below the engine; nothing if the file asks for nothing.
+pub(super) fn text(plan: &Plan) -> String {
+    if plan.realtime().is_empty() {
+        return String::new();
+    }
+    let machine = Machine::here();
+    let mut text = format!("real time: {}\n", asked(plan.realtime()));
+    for pid in running(plan) {
+        let obtained = engine::obtained(&machine, pid);
+        text += &format!("           process {pid} has {}\n", obtained_text(plan.realtime(), &obtained));
+    }
+    text
+}
+
+/// `null` if the file asks for nothing.
+pub(super) fn json(plan: &Plan) -> Value {
+    let Realtime { sched, lock_memory, cpu_dma_latency, .. } = plan.realtime();
+    if plan.realtime().is_empty() {
+        return Value::Null;
+    }
+    let machine = Machine::here();
+    let obtained: Vec<_> = running(plan)
+        .into_iter()
+        .map(|pid| {
+            let mut value = obtained_json(&engine::obtained(&machine, pid));
+            value["pid"] = pid.into();
+            value
+        })
+        .collect();
+    json!({
+        "sched": sched.map(|sched| sched.to_string()),
+        "cpus": plan.realtime().cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+        "lock_memory": lock_memory,
+        "cpu_dma_latency_us": cpu_dma_latency.map(|latency| latency.as_micros()),
+        "obtained": obtained,
+    })
+}
+
+/// Who runs the file is told beside it; that nobody can be asked changes nothing about the file.
+fn running(plan: &Plan) -> Vec<u32> {
+    engine::running(plan).unwrap_or_default()
+}
+
+fn asked(wanted: &Realtime) -> String {
+    let sched = wanted.sched.map(|sched| format!("threads {sched}"));
+    let cpus = (!wanted.cpus.is_empty()).then(|| format!("on {}", processors(&CpuList(&wanted.cpus).to_string())));
+    let threads = match (sched, cpus) {
+        (Some(sched), Some(cpus)) => Some(format!("{sched} {cpus}")),
+        (None, Some(cpus)) => Some(format!("threads {cpus}")),
+        (sched, None) => sched,
+    };
+    let memory = wanted.lock_memory.then(|| "memory locked".to_owned());
+    let awake = wanted
+        .cpu_dma_latency
+        .map(|latency| format!("processors awake within {} us (/dev/cpu_dma_latency)", latency.as_micros()));
+    let parts: Vec<_> = [threads, memory, awake].into_iter().flatten().collect();
+    if parts.is_empty() { "nothing beyond what it is started with".into() } else { parts.join(", ") }
+}
+
+/// What a process has, said of what it was to have.
+pub(crate) fn obtained_text(wanted: &Realtime, obtained: &Obtained) -> String {
+    let mut parts: Vec<_> = obtained
+        .threads
+        .iter()
+        .map(|thread| {
+            format!("{} {} on {}", thread.name, thread.policy, processors(&CpuList(&thread.cpus).to_string()))
+        })
+        .collect();
+    if wanted.lock_memory || obtained.locked_kib > 0 {
+        parts.push(format!("{} KiB locked", obtained.locked_kib));
+    }
+    if wanted.cpu_dma_latency.is_some() {
+        parts.push(match obtained.keeps_awake {
+            Some(true) => "/dev/cpu_dma_latency open".into(),
+            Some(false) => "/dev/cpu_dma_latency NOT open".into(),
+            None => "/dev/cpu_dma_latency: only root may know".into(),
+        });
+    }
+    parts.join(", ")
+}
+
+/// The same for programs.
+pub(crate) fn obtained_json(obtained: &Obtained) -> Value {
+    let threads: Vec<_> = obtained
+        .threads
+        .iter()
+        .map(|thread| {
+            json!({
+                "thread": thread.name,
+                "tid": thread.tid,
+                "sched": thread.policy.to_string(),
+                "cpus": thread.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+            })
+        })
+        .collect();
+    json!({
+        "threads": threads,
+        "locked_kib": obtained.locked_kib,
+        "cpu_dma_latency_held": obtained.keeps_awake,
+    })
+}
+
+fn processors(list: &str) -> String {
+    let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
+    if is_one { format!("processor {list}") } else { format!("processors {list}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use candor_core::realtime::Cpu;
+    use candor_engine::machine::{Policy, Thread};
+
+    use super::*;
+
+    #[test]
+    fn what_was_asked_for_stands_over_what_was_obtained() {
+        let wanted = Realtime {
+            sched: Some("fifo:80".parse().unwrap()),
+            cpus: vec![Cpu(2), Cpu(3)],
+            lock_memory: true,
+            cpu_dma_latency: Some(Duration::ZERO),
+        };
+        let thread = Thread {
+            tid: 12,
+            name: "route-can0".into(),
+            policy: Policy { number: 1, priority: 80 },
+            cpus: vec![Cpu(2)],
+        };
+        let obtained = Obtained { threads: vec![thread], locked_kib: 5120, keeps_awake: Some(true) };
+        assert_eq!(
+            asked(&wanted),
+            "threads fifo:80 on processors 2-3, memory locked, processors awake within 0 us (/dev/cpu_dma_latency)"
+        );
+        assert_eq!(
+            obtained_text(&wanted, &obtained),
+            "route-can0 fifo:80 on processor 2, 5120 KiB locked, /dev/cpu_dma_latency open"
+        );
+        let only_cpus = Realtime { cpus: vec![Cpu(1)], ..Realtime::default() };
+        assert_eq!(asked(&only_cpus), "threads on processor 1");
+    }
+}
