@@ -14,6 +14,7 @@ pub use poll::{MAX_POLLED, Ready, poll};
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::AtomicBool;
 
 use candor_core::frame::CANFD_MTU;
 
@@ -34,7 +35,7 @@ const SK_MEMINFO_DROPS: usize = 8;
 pub struct CanSocket {
     fd: OwnedFd,
     /// Whether something comes beside a frame.
-    has_control: bool,
+    has_control: AtomicBool,
 }
 
 /// A frame and when the kernel got it.
@@ -101,7 +102,7 @@ impl CanSocket {
         options.apply(&fd)?;
         // Filters stand before the bind: a frame that nobody wants never reaches the queue.
         socket::with_address(&fd, libc::bind, &address(interface)?)?;
-        Ok(Self { fd, has_control: options.stamps == Stamps::On })
+        Ok(Self { fd, has_control: AtomicBool::new(options.stamps == Stamps::On) })
     }
 
     /// Waits for a frame and says how many bytes of the buffer it fills: 16 or 72.

@@ -10,7 +10,7 @@ use crate::socket;
 /// A signal that ends a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// `SIGHUP`: the terminal is gone.
+    /// `SIGHUP`: the terminal is gone, or somebody wants the configuration to be read again.
     Hangup,
     /// `SIGINT`: Ctrl-C.
     Interrupt,
@@ -87,6 +87,21 @@ impl EndingSignals {
         if status == 0 { Ok(Self { set }) } else { Err(io::Error::from_raw_os_error(status)) }
     }
 
+    /// Fetches `SIGHUP` also if whoever started the process had it ignored: it asks for something. Says whether it was.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn take_hangups(&mut self) -> io::Result<bool> {
+        let hangup = signal_set(&[Signal::Hangup.number()])?;
+        // SAFETY: `hangup` is an initialised signal set that the call only reads; a null old set is allowed.
+        let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const hangup, std::ptr::null_mut()) };
+        if status != 0 {
+            return Err(io::Error::from_raw_os_error(status));
+        }
+        add(&mut self.set, Signal::Hangup.number())?;
+        is_ignored(Signal::Hangup.number())
+    }
+
     /// Waits for one of them, at most this long; `None` if none came, or if something wants a look earlier ([`nudge`],
     /// [`crate::netlink::LinkWatch`]).
     ///
@@ -111,10 +126,18 @@ impl EndingSignals {
 /// # Errors
 /// None that a correct kernel gives.
 pub fn ending_signal_waits() -> io::Result<bool> {
+    any_waits(&Signal::ALL)
+}
+
+/// Whether one of these signals has come to this thread or process and waits because it is blocked.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn any_waits(signals: &[Signal]) -> io::Result<bool> {
     let mut pending = signal_set(&[])?;
     // SAFETY: `pending` is live and writable, and the call only fills it.
     socket::check(unsafe { libc::sigpending(&raw mut pending) })?;
-    Ok(Signal::ALL.into_iter().any(|signal| is_member(&pending, signal.number())))
+    Ok(signals.iter().any(|signal| is_member(&pending, signal.number())))
 }
 
 /// The signal that only interrupts: `SIGUSR2` with a handler that does nothing.
@@ -274,11 +297,15 @@ mod tests {
     fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
         // SAFETY: ignoring a signal installs no code; no other test of this process waits for SIGHUP.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
-        let signals = EndingSignals::block().unwrap();
+        let mut signals = EndingSignals::block().unwrap();
         let of_set = Signal::ALL.map(|signal| is_member(&signals.set, signal.number()));
         assert_eq!(of_set, [false, true, true]);
         send(std::process::id(), Signal::Hangup).unwrap();
         assert_eq!(signals.wait(Duration::from_millis(1)).unwrap(), None);
+
+        // Unless it asks for something. (It would come if the first thread of the process had blocked it, too.)
+        assert!(signals.take_hangups().unwrap(), "it was ignored");
+        assert!(is_member(&signals.set, Signal::Hangup.number()));
     }
 
     #[test]

@@ -6,8 +6,8 @@ use std::ptr::NonNull;
 
 use candor_core::frame::CANFD_MTU;
 
-use super::CanSocket;
 use super::ancillary::{ControlBuffer, Seen};
+use super::{CanSocket, Stamps};
 use crate::clock::RealtimeNs;
 use crate::socket;
 
@@ -34,7 +34,7 @@ struct Place {
 pub struct InBatch<'a> {
     /// 16 or 72 bytes.
     pub bytes: &'a [u8],
-    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`](super::Stamps::On).
+    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`].
     pub at: Option<RealtimeNs>,
 }
 
@@ -169,7 +169,7 @@ impl CanSocket {
     /// As [`read`](Self::read).
     pub fn recv_batch(&self, batch: &mut Batch, first: First) -> io::Result<usize> {
         batch.received = 0;
-        if self.has_control {
+        if self.stamps() == Stamps::On {
             batch.attach_control();
         }
         #[expect(clippy::cast_possible_truncation, reason = "there are 64 messages")]

@@ -2,9 +2,11 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
 
 use candor_core::filter::Filter;
 
+use super::CanSocket;
 use crate::packet::{self, Instruction};
 use crate::socket;
 
@@ -54,24 +56,86 @@ impl Default for Options<'_> {
 
 impl Options<'_> {
     pub(super) fn apply(&self, fd: &OwnedFd) -> io::Result<()> {
-        if self.filters.len() > MAX_FILTERS {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let filters: Vec<_> =
-            self.filters.iter().map(|filter| libc::can_filter { can_id: filter.id, can_mask: filter.mask }).collect();
-        socket::set_slice(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_FILTER, &filters)?;
+        set_filters(fd, self.filters)?;
         socket::set_int(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_FD_FRAMES, 1)?;
         if self.loopback == Loopback::Off {
-            socket::set_int(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_LOOPBACK, 0)?;
+            set_loopback(fd, Loopback::Off)?;
         }
         if let Some(mark) = self.mark {
-            socket::set_slice(fd, libc::SOL_SOCKET, libc::SO_MARK, &[mark])?;
+            set_mark(fd, mark)?;
         }
         packet::attach(fd, self.instructions)?;
         if self.stamps == Stamps::On {
-            socket::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-            socket::set_int(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, 1)?;
+            set_stamps(fd, Stamps::On)?;
         }
         Ok(())
     }
+}
+
+/// What can become different about a socket that is open. Nothing of this loses a frame that waits.
+impl CanSocket {
+    /// Frames that match one of these are received from now on. The kernel knows the new filters before it forgets the old
+    /// ones, so none is missed that both take.
+    ///
+    /// # Errors
+    /// `InvalidInput` for more than [`MAX_FILTERS`] filters, `ENODEV` if the interface is gone.
+    pub fn set_filters(&self, filters: &[Filter]) -> io::Result<()> {
+        set_filters(&self.fd, filters)
+    }
+
+    /// Whether others see what is sent from now on.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn set_loopback(&self, loopback: Loopback) -> io::Result<()> {
+        set_loopback(&self.fd, loopback)
+    }
+
+    /// What is sent from now on bears this mark, and what is received goes through this program.
+    ///
+    /// # Errors
+    /// `EPERM` without the capability that a mark needs.
+    pub fn set_mark(&self, mark: u32, instructions: &[Instruction]) -> io::Result<()> {
+        set_mark(&self.fd, mark)?;
+        packet::attach(&self.fd, instructions)
+    }
+
+    /// Whether frames have receive stamps from now on; those that wait get theirs when they are read.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn set_stamps(&self, stamps: Stamps) -> io::Result<()> {
+        set_stamps(&self.fd, stamps)?;
+        self.has_control.store(stamps == Stamps::On, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether frames have receive stamps.
+    #[must_use]
+    pub fn stamps(&self) -> Stamps {
+        if self.has_control.load(Ordering::Relaxed) { Stamps::On } else { Stamps::Off }
+    }
+}
+
+fn set_filters(fd: &OwnedFd, filters: &[Filter]) -> io::Result<()> {
+    if filters.len() > MAX_FILTERS {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let filters: Vec<_> =
+        filters.iter().map(|filter| libc::can_filter { can_id: filter.id, can_mask: filter.mask }).collect();
+    socket::set_slice(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_FILTER, &filters)
+}
+
+fn set_loopback(fd: &OwnedFd, loopback: Loopback) -> io::Result<()> {
+    socket::set_int(fd, libc::SOL_CAN_RAW, libc::CAN_RAW_LOOPBACK, (loopback == Loopback::On).into())
+}
+
+fn set_mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
+    socket::set_slice(fd, libc::SOL_SOCKET, libc::SO_MARK, &[mark])
+}
+
+fn set_stamps(fd: &OwnedFd, stamps: Stamps) -> io::Result<()> {
+    let is_on = (stamps == Stamps::On).into();
+    socket::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, is_on)?;
+    socket::set_int(fd, libc::SOL_SOCKET, libc::SO_RXQ_OVFL, is_on)
 }

@@ -2,6 +2,8 @@
 
 /// `ETH_P_CAN`, which libc lacks.
 pub(super) const ETH_P_CAN: libc::c_int = 0x000C;
+/// For experiments on Ethernet (IEEE 802): no CAN driver gives it to a frame.
+pub(super) const ETH_P_NOBODY: libc::c_int = 0x88B5;
 /// `PACKET_IGNORE_OUTGOING`, since 4.20.
 pub(super) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 

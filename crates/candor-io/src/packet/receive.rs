@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use candor_core::frame::CANFD_MTU;
+use candor_core::frame::{CAN_MTU, CANFD_MTU};
 
 use super::filter::{self, Instruction};
 use super::layout::{self, FREE, LOSING, SLOT_BYTES, USER};
@@ -24,6 +24,17 @@ pub enum Takes {
     Both,
 }
 
+impl Takes {
+    /// Whether the frame is of such a format.
+    const fn takes(self, frame: &[u8]) -> bool {
+        match self {
+            Self::Classic => frame.len() == CAN_MTU,
+            Self::Fd => frame.len() == CANFD_MTU,
+            Self::Both => true,
+        }
+    }
+}
+
 /// A PF_PACKET socket that receives through a ring. It hears everything on its interface that comes in, also what this
 /// process sent with echo, unless the filter knows it by its mark; it does not hear what goes out.
 #[derive(Debug)]
@@ -33,6 +44,7 @@ pub struct ReceiveRing {
     next: usize,
     /// Frames lost since the last [`take_lost`](Self::take_lost).
     lost: u32,
+    takes: Takes,
     fd: OwnedFd,
 }
 
@@ -76,7 +88,13 @@ impl ReceiveRing {
             Takes::Both => libc::ETH_P_ALL,
         };
         socket::with_address(&fd, libc::bind, &super::address(interface, protocol)?)?;
-        Ok(Self { mapping, next: 0, lost: 0, fd })
+        Ok(Self { mapping, next: 0, lost: 0, takes, fd })
+    }
+
+    /// Which formats come into the ring.
+    #[must_use]
+    pub const fn takes(&self) -> Takes {
+        self.takes
     }
 
     /// Frames that fit into the ring.
@@ -121,32 +139,75 @@ impl ReceiveRing {
 
     /// Gives the oldest frame to `take`, and the slot back to the kernel; `false` if there is none.
     pub fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
-        let Self { mapping, next, .. } = self;
-        let status = mapping.status(*next);
+        let slot = self.next;
+        let status = self.mapping.status(slot);
         if status & USER == 0 {
             return false;
         }
-        let after = mapping.after(*next);
-        let header = mapping.header(*next);
-        // SAFETY: the status says that the slot is ours, so the kernel writes nothing into it until the status is set
-        // back below. The header is aligned and inside the mapping, and consists of integers.
-        let header = unsafe { header.read() };
-        let (mac, sec, nsec) = (header.tp_mac, header.tp_sec, header.tp_nsec);
-        let len = (header.tp_snaplen as usize).min(CANFD_MTU + 1);
-        let start = usize::from(mac);
-        if start + len <= SLOT_BYTES {
-            // SAFETY: start and length are inside the slot, which is ours until its status is set back after the last
-            // use of the slice; nobody else in this process writes into it, because `self` is borrowed exclusively.
-            let bytes = unsafe { std::slice::from_raw_parts(mapping.at(*next, start), len) };
-            let at = RealtimeNs(i64::from(sec) * 1_000_000_000 + i64::from(nsec));
-            take(Received { bytes, at, more: mapping.status(after) & USER != 0 });
-        }
-        mapping.set_status(*next, FREE);
-        *next = after;
+        let after = self.mapping.after(slot);
+        let (at, bytes) = self.look(slot);
+        take(Received { bytes, at, more: self.mapping.status(after) & USER != 0 });
+        self.mapping.set_status(slot, FREE);
+        self.next = after;
         if status & LOSING != 0 {
             self.count_lost();
         }
         true
+    }
+
+    /// Frames that this filter takes come into the ring from now on, in one step.
+    ///
+    /// # Errors
+    /// `EINVAL` for a filter that the kernel does not take.
+    pub fn set_instructions(&self, instructions: &[Instruction]) -> io::Result<()> {
+        filter::attach(&self.fd, instructions)
+    }
+
+    /// Opens another ring for other formats, and closes this one to further frames. What waits here stays here; what comes
+    /// from now on comes there. No frame is in both rings, and none in neither.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn hand_over(&self, interface: InterfaceIndex, takes: Takes, instructions: &[Instruction]) -> io::Result<Self> {
+        let common = if self.takes == Takes::Both { takes } else { self.takes };
+        let before = self.waiting().filter(|frame| common.takes(frame)).count();
+        let mut next = Self::open(interface, takes, instructions, self.slots())?;
+        let known = self.waiting().filter(|frame| common.takes(frame)).count();
+        // Bound to a protocol that no frame has. The kernel comes back when also the last frame is in that was on its way.
+        socket::with_address(&self.fd, libc::bind, &super::address(interface, layout::ETH_P_NOBODY)?)?;
+        let here: Vec<_> = self.waiting().filter(|frame| common.takes(frame)).collect();
+        let there: Vec<_> = next.waiting().collect();
+        // Those that came while the other one was opened are in both or not.
+        let passed_over = overlap(&here, &there, here.len() - known..=here.len() - before, common);
+        for _ in 0..passed_over {
+            next.receive(|_is_in_the_other| {});
+        }
+        Ok(next)
+    }
+
+    /// The frames that wait, the oldest first.
+    fn waiting(&self) -> impl Iterator<Item = &[u8]> {
+        let slots = std::iter::successors(Some(self.next), |slot| Some(self.mapping.after(*slot)));
+        let waits = |slot: &usize| self.mapping.status(*slot) & USER != 0;
+        slots.take(self.slots()).take_while(waits).map(|slot| self.look(slot).1)
+    }
+
+    /// Stamp and bytes of a frame in a slot that is ours.
+    #[inline]
+    fn look(&self, slot: usize) -> (RealtimeNs, &[u8]) {
+        let header = self.mapping.header(slot);
+        // SAFETY: the status says that the slot is ours, so the kernel writes nothing into it until the status is set
+        // back. The header is aligned and inside the mapping, and consists of integers.
+        let header = unsafe { header.read() };
+        let (mac, sec, nsec) = (header.tp_mac, header.tp_sec, header.tp_nsec);
+        let at = RealtimeNs(i64::from(sec) * 1_000_000_000 + i64::from(nsec));
+        let (start, len) = (usize::from(mac), (header.tp_snaplen as usize).min(CANFD_MTU + 1));
+        if start + len > SLOT_BYTES {
+            return (at, &[]);
+        }
+        // SAFETY: start and length are inside the slot, which is ours until its status is set back, and that is done by
+        // `receive` only, after its last use of the slice; nobody in this process writes into it.
+        (at, unsafe { std::slice::from_raw_parts(self.mapping.at(slot, start), len) })
     }
 
     /// Frames that were lost since the last call of this or the next one, as far as it is known without asking the kernel.
@@ -166,6 +227,49 @@ impl ReceiveRing {
         let statistics: io::Result<[u32; 2]> = socket::get_array(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);
         if let Ok([_packets, drops]) = statistics {
             self.lost = self.lost.wrapping_add(drops);
+        }
+    }
+}
+
+/// So many frames at the beginning of a ring are those at the end of an older one, or stand between such. Of the formats
+/// that both know so many are possible.
+fn overlap(older: &[&[u8]], newer: &[&[u8]], possible: std::ops::RangeInclusive<usize>, common: Takes) -> usize {
+    let known: Vec<_> = (0..newer.len()).filter(|at| common.takes(newer[*at])).collect();
+    let is_tail = |len: &usize| {
+        let tail = &older[older.len() - len..];
+        known.len() >= *len && known.iter().zip(tail).all(|(at, frame)| newer[*at] == *frame)
+    };
+    let len = possible.rev().find(is_tail).unwrap_or_default();
+    len.checked_sub(1).map_or(0, |last| known[last] + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Classic frames are small letters.
+    fn frames(letters: &str) -> Vec<Vec<u8>> {
+        let len = |letter: char| if letter.is_lowercase() { CAN_MTU } else { CANFD_MTU };
+        letters.chars().map(|letter| vec![letter as u8; len(letter)]).collect()
+    }
+
+    #[test]
+    fn frames_in_two_rings_are_found() {
+        for (older, newer, possible, common, passed_over) in [
+            ("abc", "bcd", 0..=2, Takes::Classic, 2),
+            ("abc", "BbXcDd", 0..=2, Takes::Classic, 4),
+            ("abc", "defg", 0..=2, Takes::Classic, 0),
+            ("", "a", 0..=0, Takes::Classic, 0),
+            ("abc", "", 0..=1, Takes::Classic, 0),
+            ("ABC", "cBCd", 1..=3, Takes::Fd, 3),
+            // Equal frames: their number tells.
+            ("aaa", "aaaa", 0..=0, Takes::Classic, 0),
+            ("aaa", "aaaa", 2..=2, Takes::Classic, 2),
+        ] {
+            let (older, newer) = (frames(older), frames(newer));
+            let (older, newer): (Vec<_>, Vec<_>) =
+                (older.iter().map(Vec::as_slice).collect(), newer.iter().map(Vec::as_slice).collect());
+            assert_eq!(overlap(&older, &newer, possible, common), passed_over, "{older:?} {newer:?}");
         }
     }
 }
