@@ -34,6 +34,63 @@ pub struct Drops {
     pub other: u64,
 }
 
+/// What has come to a bus and gone from it in user space; can-gw does not count this.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BusCounters {
+    /// Its name in the file.
+    pub bus: String,
+    /// Its interface.
+    pub interface: String,
+    /// Frames that came out of its socket or ring.
+    pub received: u64,
+    /// Those that at least one route took.
+    pub taken: u64,
+    /// Those that no route took. The kernel keeps most of what no route wants away from candor.
+    pub unwanted: u64,
+    /// Frames that the socket had no room for, because they came faster than they were read.
+    pub lost_in_socket: u64,
+    /// Frames that the ring had no room for.
+    pub lost_in_ring: u64,
+    /// Frames of all routes that its interface took.
+    pub sent: u64,
+    /// Frames of all routes to it that ended in candor, or that its interface did not take.
+    pub refused: u64,
+    /// How often routes took a frame, counted where frames come in …
+    pub takings: u64,
+    /// … and by the routes themselves.
+    pub takings_of_routes: u64,
+}
+
+impl BusCounters {
+    /// What is wrong if a frame is unaccounted for at the end; `None` if all is well. While frames are under way the numbers
+    /// are not of the same moment.
+    pub(crate) fn contradiction(&self) -> Option<String> {
+        let Self { bus, received, taken, unwanted, takings, takings_of_routes, .. } = self;
+        let is_right = *received == taken + unwanted && takings == takings_of_routes;
+        (!is_right).then(|| {
+            format!(
+                "bus {bus:?} received {received} frames, of which routes took {taken} and none took {unwanted}; they were \
+                 taken {takings} times, and routes counted {takings_of_routes}"
+            )
+        })
+    }
+}
+
+impl RouteCounters {
+    /// What is wrong if a frame is unaccounted for at the end; `None` if all is well, or if nobody counted.
+    pub(crate) fn contradiction(&self, route: &str) -> Option<String> {
+        let Self { handled, dropped, drops, matched, .. } = self;
+        let matched = (*matched)?;
+        (matched != handled + dropped || drops.total() > *dropped).then(|| {
+            format!(
+                "route {route:?} took {matched} frames, of which {handled} were handled and {dropped} dropped ({} for a \
+                 known reason)",
+                drops.total()
+            )
+        })
+    }
+}
+
 impl Drops {
     /// Each reason with the key under which it is shown.
     #[must_use]
@@ -135,6 +192,26 @@ const STEP_BACK: u32 = 256;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_that_nobody_knows_of_is_told() {
+        let route = RouteCounters { matched: Some(5), handled: 3, dropped: 2, ..RouteCounters::default() };
+        assert_eq!(route.contradiction("r"), None);
+        let said = RouteCounters { handled: 2, ..route }.contradiction("r").unwrap();
+        assert_eq!(said, "route \"r\" took 5 frames, of which 2 were handled and 2 dropped (0 for a known reason)");
+        let bus = BusCounters {
+            received: 4,
+            taken: 3,
+            unwanted: 1,
+            takings: 6,
+            takings_of_routes: 6,
+            ..BusCounters::default()
+        };
+        assert_eq!(bus.contradiction(), None);
+        for wrong in [BusCounters { received: 5, ..bus.clone() }, BusCounters { takings_of_routes: 5, ..bus }] {
+            assert!(wrong.contradiction().is_some(), "{wrong:?}");
+        }
+    }
 
     fn handled(handled: u32) -> JobCounters {
         JobCounters { handled, ..JobCounters::default() }

@@ -83,6 +83,12 @@ pub enum GatewayError {
     /// Routes that are not for the kernel, and a file that is to be applied to it.
     #[error("Only what can-gw can do by itself can be applied{}\n  type: candor run FILE, which stays and does the rest", list(.0))]
     InUserSpace(Vec<InUserSpace>),
+    /// Something that a running gateway cannot exchange is different in the file.
+    #[error("candor has to be started again for {what}; what runs goes on")]
+    NeedsRestart {
+        /// What, and how it differs.
+        what: String,
+    },
     /// A job was refused.
     #[error("The kernel did not take a can-gw job of route {route:?}")]
     Install {

@@ -1,6 +1,9 @@
 //! One front for both engines, which run side by side if a plan leaves that to candor.
 
 pub(crate) mod place;
+mod reload;
+
+pub use reload::{GoneRoute, Reload, Reloaded};
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -12,7 +15,7 @@ use candor_core::plan::Plan;
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
-use crate::counters::RouteCounters;
+use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::kernel::{self, KernelGateway};
@@ -21,7 +24,7 @@ use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
-use crate::user::UserGateway;
+use crate::user::{Ready, UserGateway};
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
 const SOON: Duration = Duration::from_secs(1);
@@ -32,6 +35,8 @@ pub struct Gateway {
     plan: Plan,
     jobs: Vec<Job>,
     placement: Placement,
+    /// By route: what it had counted under earlier plans.
+    earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
     client: Client,
     watch: LinkWatch,
@@ -45,7 +50,7 @@ pub struct Gateway {
     user: Option<UserGateway>,
     kernel: Option<KernelGateway>,
     /// Until all threads have ended.
-    _held: Held,
+    held: Held,
 }
 
 /// What others know of this process by the run directory.
@@ -128,10 +133,11 @@ impl Gateway {
             }
             (_, entry) => (None, entry),
         };
-        let user = user_engine.map(|engine| UserGateway::start(&plan, engine, &for_user, &interfaces, entry));
-        let user = user.transpose()?;
+        let user = user_engine.map(|engine| UserGateway::open(&plan, engine, &for_user, &interfaces, entry));
+        let user = user.transpose()?.map(Ready::begin);
         drop(run_dir);
         Ok(Self {
+            earlier: vec![RouteCounters::default(); plan.routes().len()],
             plan,
             jobs,
             placement,
@@ -143,7 +149,7 @@ impl Gateway {
             user_engine,
             user,
             kernel,
-            _held: held,
+            held,
         })
     }
 
@@ -258,12 +264,18 @@ impl Gateway {
         self.by_route(kernel, user)
     }
 
+    /// What has come to and gone from every bus that user space uses, in the order of the plan.
+    #[must_use]
+    pub fn buses(&self) -> Vec<BusCounters> {
+        self.user.as_ref().map(|user| user.buses(&self.plan, &self.interfaces)).unwrap_or_default()
+    }
+
     /// Ends the gateway and takes its jobs out of the kernel.
     ///
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
     pub fn stop(mut self) -> Result<Ended, GatewayError> {
-        let user = self.user.take().map(|user| user.stop(&self.interfaces));
+        let user = self.user.take().map(|user| user.stop(&self.plan, &self.interfaces));
         // The jobs are removed also if a thread failed.
         let kernel = self.kernel.take().map(|kernel| kernel.stop(&self.plan)).transpose()?;
         let user = user.transpose()?;
@@ -271,12 +283,15 @@ impl Gateway {
         let (user, threads) = user.unzip();
         let counters = self.by_route(kernel, user);
         let (removed, threads) = (removed.unwrap_or_default(), threads.unwrap_or_default());
-        Ok(Ended { counters, notices: threads.notices, ..removed })
+        let named = self.plan.routes().iter().zip(&counters);
+        let wrong = named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::LedgerWrong));
+        let notices = threads.notices.into_iter().chain(wrong).collect();
+        Ok(Ended { counters, buses: threads.buses, notices, ..removed })
     }
 
     /// Adds up what the jobs of each route have counted; each side counts in the order of the plan.
     fn by_route(&self, kernel: Option<Vec<RouteCounters>>, user: Option<Vec<RouteCounters>>) -> Vec<RouteCounters> {
-        let mut by_route = vec![RouteCounters::default(); self.plan.routes().len()];
+        let mut by_route = self.earlier.clone();
         let (mut kernel, mut user) = (kernel.unwrap_or_default().into_iter(), user.unwrap_or_default().into_iter());
         for job in &self.jobs {
             let counted = match self.placement.side(job.route) {

@@ -11,6 +11,7 @@ mod fights;
 mod installed;
 mod mend;
 mod probe;
+mod reload;
 mod takeover;
 mod version;
 
@@ -119,12 +120,17 @@ impl KernelGateway {
     /// Follows the counters and says of every job whether it is there.
     fn refresh(&mut self) -> Result<Vec<bool>, CangwError> {
         let now = self.installed.list(|position, counters| self.followed[position].growth(counters))?;
-        for (followed, now) in self.followed.iter_mut().zip(&now) {
+        self.follow(&now);
+        Ok(now.iter().map(Option::is_some).collect())
+    }
+
+    /// Follows the counters of the jobs that are there.
+    fn follow(&mut self, now: &[Option<JobCounters>]) {
+        for (followed, now) in self.followed.iter_mut().zip(now) {
             if let Some(now) = now {
                 followed.follow(*now);
             }
         }
-        Ok(now.iter().map(Option::is_some).collect())
     }
 
     fn route(&self, plan: &Plan, position: usize) -> String {

@@ -11,10 +11,13 @@
 //! counted, whether all is well) and mends what others break: interfaces that go and come back, jobs that are deleted.
 //! Ending it, dropping it, or a panic takes everything out of the kernel again.
 //!
-//! Not here yet: exchanging rules while running, metrics.
+//! [`Gateway::reload`] goes over to another plan while frames flow.
+//!
+//! Not here yet: metrics.
 #![forbid(unsafe_code)]
 
 mod counters;
+mod desk;
 mod ended;
 mod engines;
 mod error;
@@ -29,11 +32,12 @@ mod refusal;
 mod run_dir;
 mod user;
 
-pub use counters::{Drops, RouteCounters};
+pub use counters::{BusCounters, Drops, RouteCounters};
+pub use desk::{Desk, NoAnswer, Running};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
 pub use error::{GatewayError, InUserSpace, RunDirError};
-pub use gateway::Gateway;
+pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use notice::Notice;
 pub use refusal::{Cause, Refusal};

@@ -97,6 +97,11 @@ pub enum Notice {
         /// One of their routes.
         route: String,
     },
+    /// The numbers of a bus or a route do not add up at the end.
+    LedgerWrong(
+        /// Which, and the numbers.
+        String,
+    ),
     /// Another candor carries frames the other way, and nothing counts their hops.
     MayCircle {
         /// The route.
@@ -126,7 +131,7 @@ pub enum Notice {
         /// The interface.
         interface: String,
         /// Frames lost since the last such notice.
-        frames: u32,
+        frames: u64,
     },
     /// Jobs of a candor that died were removed.
     RemovedLeftovers {
@@ -248,6 +253,11 @@ impl fmt::Display for Notice {
                  can-gw anew); candor put {} back",
                 count(*jobs),
                 if *jobs == 1 { "it" } else { "them" }
+            ),
+            Self::LedgerWrong(numbers) => write!(
+                f,
+                "candor has lost sight of a frame, which is a mistake in candor: {numbers}; please report it with the \
+                 gateway file and all that candor has said"
             ),
             Self::MayCircle { route, other } => write!(
                 f,

@@ -26,12 +26,14 @@ pub(crate) struct Interfaces {
     hazards: Vec<Notice>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     /// As it was last seen.
     link: Link,
     /// Whether it is still there.
     is_there: bool,
+    /// The name in the file.
+    waits_for: String,
 }
 
 impl Interfaces {
@@ -43,11 +45,50 @@ impl Interfaces {
             let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
             let link = if is_used { Some(find(client, bus)?) } else { None };
             notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
-            seen.push(link.map(|link| Seen { link, is_there: true }));
+            let waits_for = bus.interface.clone();
+            seen.push(link.map(|link| Seen { link, is_there: true, waits_for }));
         }
         let mut found = Self { seen, hazards: Vec::new() };
         found.hazards = found.find_hazards(client, plan)?;
         notices.extend(found.hazards.iter().cloned());
+        Ok((found, notices))
+    }
+
+    /// The interfaces of another plan that is to take the place of this one, and what is odd about them that was not told
+    /// before. An interface that is away is waited for on.
+    pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
+        let now = link::list(client).map_err(GatewayError::Links)?;
+        let is_used = |bus| plan.routes().iter().any(|route| [route.from, route.to].contains(&bus));
+        let known: Vec<_> = self.seen.iter().flatten().collect();
+        let mut notices = Vec::new();
+        let mut seen = Vec::new();
+        for (index, bus) in plan.buses().iter().enumerate() {
+            if !is_used(BusIndex(index)) {
+                seen.push(None);
+                continue;
+            }
+            let of_name = now.iter().find(|link| link.name == bus.interface && link.can.is_some());
+            let is_free = |seen: &&&Seen| {
+                let is_named = |link: &Link| plan.buses().iter().any(|other| other.interface == link.name);
+                !now.iter().any(|link| link.index == seen.link.index && is_named(link))
+            };
+            let waited_for = || known.iter().filter(|seen| seen.waits_for == bus.interface).find(is_free);
+            let found = match (of_name, waited_for()) {
+                (Some(link), _) => Seen { link: link.clone(), is_there: true, waits_for: bus.interface.clone() },
+                (None, Some(seen)) => Seen::clone(seen),
+                (None, None) => {
+                    let link = find(client, bus)?;
+                    Seen { link, is_there: true, waits_for: bus.interface.clone() }
+                }
+            };
+            if !known.iter().any(|seen| seen.link.index == found.link.index) {
+                notices.extend(look_at(bus, &found.link));
+            }
+            seen.push(Some(found));
+        }
+        let mut found = Self { seen, hazards: Vec::new() };
+        found.hazards = found.find_hazards(client, plan)?;
+        notices.extend(found.hazards.iter().filter(|hazard| !self.hazards.contains(hazard)).cloned());
         Ok((found, notices))
     }
 
@@ -124,7 +165,7 @@ impl Interfaces {
                 notices.extend(look_at(bus, link));
             }
             moved |= link.index != seen.link.index;
-            *seen = Seen { link: link.clone(), is_there: true };
+            (seen.link, seen.is_there) = (link.clone(), true);
         }
         // What cannot be read now is read at the next look.
         if let Ok(hazards) = self.find_hazards(client, plan) {

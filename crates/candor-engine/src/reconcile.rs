@@ -16,6 +16,7 @@
 mod apply;
 mod difference;
 mod down;
+mod exchange;
 mod identity;
 mod owners;
 mod parts;
@@ -33,6 +34,7 @@ use crate::error::GatewayError;
 pub use apply::{Applied, apply, plan};
 pub use difference::{Difference, Line, LineKind};
 pub use down::{Down, DownCount, down};
+pub(crate) use exchange::{Exchange, Mine};
 pub(crate) use identity::{Counts, Identity};
 pub use status::{End, JobState, OwnerState, Status, status};
 use undo::Undo;

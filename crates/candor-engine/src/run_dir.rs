@@ -28,6 +28,7 @@ use candor_io::lock::{self, FileLock};
 use candor_io::process;
 use candor_netlink::cangw::{CangwJob, JobFlags};
 
+use crate::desk::process_exists;
 use crate::error::{GatewayError, RunDirError};
 use crate::notice::Notice;
 use crate::reconcile::{Counts, Identity};
@@ -130,6 +131,11 @@ impl RunDir {
     fn unread(path: PathBuf, here: Place, exclusive: File) -> Self {
         let (alive, applied, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { path, here, alive, applied, dead, dead_files, odd: None, _exclusive: exclusive }
+    }
+
+    /// Where a process of this network namespace answers those who ask it to read its file again.
+    pub(crate) fn desk(&self, pid: u32) -> PathBuf {
+        self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
     /// Processes that run in this network namespace.
@@ -237,7 +243,24 @@ impl RunDir {
                 _ => {}
             }
         }
+        self.clear_desks();
         self.disown()
+    }
+
+    /// Removes what processes left that were killed.
+    fn clear_desks(&self) {
+        let Ok(files) = fs::read_dir(&self.path) else { return };
+        let is_desk = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "reload");
+        let of_dead = |path: &PathBuf| {
+            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let pid = name.strip_prefix(&format!("{}-", self.here.netns)).and_then(|pid| pid.parse().ok());
+            let lives = |pid: u32| process_exists(pid) || self.alive.iter().any(|other| other.pid() == Some(pid));
+            pid.is_some_and(|pid| !lives(pid))
+        };
+        for path in files.flatten().map(|file| file.path()).filter(is_desk).filter(of_dead) {
+            // One that stays says nothing of a process that runs.
+            let _ = fs::remove_file(path);
+        }
     }
 
     /// Takes from the lists of the dead what somebody else has by now: one who took jobs over and was killed before it could

@@ -17,44 +17,51 @@
 //! threads open anew what is their own; so nothing is looked up or locked for a frame.
 
 mod age;
+mod exchange;
 mod filters;
+mod ledger;
 mod outlets;
 mod port;
 mod program;
 mod queue;
 mod receive;
+mod reload;
 mod send;
 mod start;
+mod thread;
 mod wanted;
 mod worker;
 
+pub(crate) use reload::Prepared;
+
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 use candor_core::engine::UserEngine;
 use candor_core::job::Job;
 use candor_core::plan::{BusIndex, Plan};
-use candor_io::signal::{self, WakeUp};
+use candor_io::signal;
 
-use crate::counters::RouteCounters;
+use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
+use ledger::OfJobs;
 use port::Port;
 use program::{JobCounts, Program};
-use worker::{Orders, State, Stopped};
-
-/// How long to wait between two wake-ups of a thread that is to look.
-const WAKE_INTERVAL: Duration = Duration::from_millis(1);
+use start::Crew;
+use thread::{Gated, Thread};
+use worker::Orders;
 
 /// Threads that forward frames until this value is gone.
 #[derive(Debug)]
 pub(crate) struct UserGateway {
+    engine: UserEngine,
     program: Arc<Program>,
+    /// What the program was made of.
+    jobs: Vec<Job>,
     orders: Arc<Orders>,
     threads: Vec<Thread>,
     for_threads: ForThreads,
@@ -62,36 +69,44 @@ pub(crate) struct UserGateway {
     entry: Option<Entry>,
 }
 
+/// A gateway whose threads wait for their beginning.
 #[derive(Debug)]
-struct Thread {
-    bus: BusIndex,
-    wake_up: WakeUp,
-    state: Arc<State>,
-    /// `None` after it has been joined.
-    handle: Option<JoinHandle<Result<Stopped, GatewayError>>>,
+pub(crate) struct Ready {
+    gated: Gated,
+    gateway: UserGateway,
+}
+
+impl Ready {
+    /// Has frames be forwarded.
+    pub(crate) fn begin(self) -> UserGateway {
+        let Self { gated, mut gateway } = self;
+        gateway.threads = gated.begin();
+        gateway
+    }
 }
 
 impl UserGateway {
-    /// Starts the threads for jobs that nobody else runs: that has been looked at, and `entry` tells others.
-    pub(crate) fn start(
+    /// Opens and starts what is needed for jobs that nobody else runs: that has been looked at, and `entry` tells others.
+    pub(crate) fn open(
         plan: &Plan,
         engine: UserEngine,
         jobs: &[&Job],
         interfaces: &Interfaces,
         entry: Option<Entry>,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Ready, GatewayError> {
         let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
-        let program = Self::prepare(plan, engine, &jobs, interfaces);
+        let program = Self::first_program(plan, engine, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
-        // From here on dropping the value ends the threads that have been started.
+        // From here on dropping the value forgets the entry.
         let for_threads = ForThreads::of(plan.realtime());
-        let mut gateway = Self { program, orders, threads: Vec::new(), for_threads, entry };
-        start::start(engine, &mut gateway)?;
-        Ok(gateway)
+        let gateway = Self { engine, program, jobs, orders, threads: Vec::new(), for_threads, entry };
+        let sources: Vec<BusIndex> = gateway.program.sources().collect();
+        let gated = gateway.start(&gateway.program, &sources)?;
+        Ok(Ready { gated, gateway })
     }
 
-    fn prepare(
+    fn first_program(
         plan: &Plan,
         engine: UserEngine,
         jobs: &[Job],
@@ -99,9 +114,14 @@ impl UserGateway {
     ) -> Result<Program, GatewayError> {
         signal::allow_wake_ups()
             .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
-        let ports =
-            (0..plan.buses().len()).map(|bus| Port::open_if_used(plan, engine, BusIndex(bus), jobs, interfaces));
+        let open = |bus| Port::open(plan, engine, bus, jobs, interfaces).map(Arc::new);
+        let ports = used_buses(plan, jobs).map(|bus| bus.map(open).transpose());
         Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?))
+    }
+
+    /// Starts threads for these buses of a program, which wait for their beginning.
+    fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, GatewayError> {
+        start::start(self.engine, &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources })
     }
 
     /// Has others know of this process by a new entry of the run directory.
@@ -109,11 +129,16 @@ impl UserGateway {
         self.entry.replace(entry).iter().for_each(Entry::forget);
     }
 
+    /// Somebody else has others know of this process.
+    pub(crate) fn forget_entry(&mut self) {
+        self.entry.take().iter().for_each(Entry::forget);
+    }
+
     /// Looks for threads that ended, and gives interfaces that came back their sockets.
     pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
-        for position in 0..self.threads.len() {
-            if self.threads[position].state.has_ended() {
-                self.join(position)?;
+        for thread in &mut self.threads {
+            if thread.state.has_ended() {
+                thread.join()?;
             }
         }
         // Before sockets are exchanged, because each counts its own losses.
@@ -123,8 +148,7 @@ impl UserGateway {
             moved |= port.follow(interfaces.present(bus))?;
         }
         if moved {
-            let order = self.orders.look_again();
-            self.have_seen(order)?;
+            self.have_look()?;
         }
         Ok(notices)
     }
@@ -138,56 +162,71 @@ impl UserGateway {
         self.program.counters.iter().map(JobCounts::read).collect()
     }
 
-    /// The last counters by job, and how it ended.
-    pub(crate) fn stop(mut self, interfaces: &Interfaces) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    /// By bus that a job uses, in the order of the plan.
+    pub(crate) fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
+        let by_job = self.counters();
+        let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
+            port.ledger.count_socket(&port.socket);
+            let jobs = port.ledger.with_earlier(self.of_jobs(bus, &by_job));
+            let name = plan.bus(bus).name.clone();
+            port.ledger.read().counters(name, interfaces.link(bus).name.clone(), jobs)
+        };
+        self.program.used_ports().map(of_bus).collect()
+    }
+
+    /// What the jobs of this program have counted that begin or end at a bus.
+    fn of_jobs(&self, bus: BusIndex, by_job: &[RouteCounters]) -> OfJobs {
+        let mut sum = OfJobs::default();
+        for (job, counted) in self.jobs.iter().zip(by_job) {
+            if job.from == bus {
+                sum.takings += counted.matched.unwrap_or_default() + counted.deleted;
+            }
+            if job.to == bus {
+                sum.sent += counted.handled;
+                sum.refused += counted.dropped;
+            }
+        }
+        sum
+    }
+
+    /// The last counters by job and by bus, and how it ended.
+    pub(crate) fn stop(
+        mut self,
+        plan: &Plan,
+        interfaces: &Interfaces,
+    ) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
         self.end()?;
-        Ok((self.counters(), Ended { notices: self.notices(interfaces), ..Ended::default() }))
+        let mut notices = self.notices(interfaces);
+        let buses = self.buses(plan, interfaces);
+        notices.extend(buses.iter().filter_map(|bus| bus.contradiction().map(Notice::LedgerWrong)));
+        Ok((self.counters(), Ended { buses, notices, ..Ended::default() }))
     }
 
     /// Ends all threads; gives the first failure among them.
     fn end(&mut self) -> Result<(), GatewayError> {
         self.orders.end();
         let mut outcome = Ok(());
-        for position in 0..self.threads.len() {
+        for thread in &mut self.threads {
             // Every thread is joined, also after one that failed.
-            let ended = self.join(position);
+            let ended = thread.join();
             outcome = outcome.and(ended);
         }
-        if let Some(entry) = self.entry.take() {
-            entry.forget();
-        }
+        self.forget_entry();
         outcome
     }
 
-    /// Wakes the threads until each has carried out this order or has ended.
-    fn have_seen(&self, order: u32) -> Result<(), GatewayError> {
-        for thread in &self.threads {
-            // A wake-up just before the thread blocks has no effect, so one is not enough.
-            while !thread.state.has_seen(order) && !thread.state.has_ended() {
-                thread.wake()?;
-                std::thread::sleep(WAKE_INTERVAL);
-            }
-        }
-        Ok(())
-    }
-
-    /// Wakes a thread until it ends.
-    fn join(&mut self, position: usize) -> Result<(), GatewayError> {
-        let thread = &mut self.threads[position];
-        let Some(handle) = thread.handle.take() else { return Ok(()) };
-        while !handle.is_finished() {
-            thread.wake()?;
-            std::thread::sleep(WAKE_INTERVAL);
-        }
-        let panicked = || GatewayError::ThreadPanicked { interface: self.program.port(thread.bus).interface.clone() };
-        handle.join().map_err(|_panic| panicked())?.map(|Stopped| ())
+    /// Has all threads look, and waits until each has or has ended.
+    fn have_look(&self) -> Result<(), GatewayError> {
+        let order = self.orders.look_again();
+        self.threads.iter().try_for_each(Thread::wake)?;
+        self.threads.iter().try_for_each(|thread| thread.has_seen(order))
     }
 }
 
-impl Thread {
-    fn wake(&self) -> Result<(), GatewayError> {
-        self.wake_up.wake().map_err(|source| GatewayError::System { what: "Waking a thread", source })
-    }
+/// By bus of the plan: itself if a job uses it.
+fn used_buses<'a>(plan: &Plan, jobs: &'a [Job]) -> impl Iterator<Item = Option<BusIndex>> + use<'a> {
+    let is_used = |bus: &BusIndex| jobs.iter().any(|job| [job.from, job.to].contains(bus));
+    (0..plan.buses().len()).map(move |bus| Some(BusIndex(bus)).filter(is_used))
 }
 
 impl Drop for UserGateway {

@@ -4,6 +4,7 @@ mod conformance;
 mod import;
 mod lab;
 mod measure;
+mod reload;
 mod state;
 
 pub(crate) use conformance::ConformanceArgs;
@@ -12,6 +13,7 @@ pub(crate) use lab::{
     GuardArgs, GuestArgs, LabCommand, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{PolicyArg, ReportArgs, TesterArgs, TrafficArgs};
+pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 
 use std::path::PathBuf;
@@ -43,6 +45,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Import(ImportCommand),
     Run(RunArgs),
+    Reload(ReloadArgs),
     Plan(PlanArgs),
     Apply(ApplyArgs),
     Status(StatusArgs),
@@ -118,6 +121,9 @@ pub(crate) struct ExplainArgs {
 /// Run the gateway of a file until SIGINT or SIGTERM.
 ///
 /// Prints what it did, and the counters of every route at the end. Leaves nothing behind.
+///
+/// SIGHUP, or candor reload, has it read the file again and go over to the new routes between two frames. A file that is
+/// broken changes nothing. If the terminal that it was started from goes away, it ends.
 ///
 /// Exit status: 0 it ran until the signal, 1 the file is not valid, 2 it could not run.
 #[derive(Args, Debug)]

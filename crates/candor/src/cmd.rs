@@ -11,6 +11,7 @@ pub(crate) mod guest;
 pub(crate) mod import;
 pub(crate) mod lab;
 pub(crate) mod plan;
+pub(crate) mod reload;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -79,6 +79,20 @@ impl Installed {
         cangw::add(&mut self.client, job)
     }
 
+    /// The jobs as the kernel gets them.
+    pub(super) fn jobs(&self) -> &[CangwJob] {
+        &self.jobs
+    }
+
+    /// Owns these jobs instead, of which the kernel has what can be there.
+    pub(super) fn replace(&mut self, jobs: Vec<CangwJob>) {
+        self.jobs = jobs;
+    }
+
+    pub(super) const fn client(&mut self) -> &mut Client {
+        &mut self.client
+    }
+
     /// Has others know of the jobs by a new entry of the run directory.
     pub(super) fn announce(&mut self, entry: Entry) {
         std::mem::replace(&mut self.entry, entry).forget();
@@ -91,9 +105,17 @@ impl Installed {
         growth: impl Fn(usize, JobCounters) -> u64,
     ) -> Result<Vec<Option<JobCounters>>, CangwError> {
         let present = cangw::dump(&mut self.client)?;
+        Ok(self.find(&present, growth))
+    }
+
+    /// As [`list`](Self::list), in what the kernel has shown already.
+    pub(super) fn find(
+        &self,
+        present: &[CangwJob],
+        growth: impl Fn(usize, JobCounters) -> u64,
+    ) -> Vec<Option<JobCounters>> {
         let mut taken = vec![false; present.len()];
-        Ok(self
-            .jobs
+        self.jobs
             .iter()
             .enumerate()
             .map(|(position, own)| {
@@ -102,7 +124,7 @@ impl Installed {
                 taken[found] = true;
                 Some(present[found].counters)
             })
-            .collect())
+            .collect()
     }
 
     /// Removes all owned jobs and says how many were removed and how many were gone already.

@@ -82,11 +82,7 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
     if !compared.found.steps.is_empty() {
         let begun = Instance { change: Some(compared.change(&target)), ..wanted.clone() };
         run_dir.keep_applied(begun)?;
-        let mut undo = Undo::new(&compared.situation(&target), &compared.found);
-        let outcome = follow(&mut client, &compared.found.steps, &target)
-            .and_then(|()| is_as_wanted(&mut client, &target, &undo));
-        if let Err(error) = outcome {
-            let error = undone(&mut client, &mut undo, error);
+        if let Err(error) = compared.carry_out(&mut client, &target) {
             if !matches!(error, GatewayError::NotUndone { .. }) {
                 // Nothing has changed after all. If that cannot be written, the list of the change stays, which is right
                 // about jobs of either side; why it failed is more than that.
@@ -107,11 +103,11 @@ fn knows_foreign(run_dir: &RunDir, foreign: Foreign) -> Result<(), GatewayError>
 }
 
 /// The lists of the kernel and of the run directory, compared with the target.
-struct Compared {
-    present: Vec<ExactJob>,
+pub(super) struct Compared {
+    pub(super) present: Vec<ExactJob>,
     owners: Owners,
     foreign: Foreign,
-    found: Reconciliation,
+    pub(super) found: Reconciliation,
 }
 
 impl Compared {
@@ -124,9 +120,13 @@ impl Compared {
     ) -> Result<Self, GatewayError> {
         let present = super::list(client)?;
         let owners = Owners::of(run_dir, Some(owner), &present);
+        Ok(Self::with(present, owners, foreign, target))
+    }
+
+    pub(super) fn with(present: Vec<ExactJob>, owners: Owners, foreign: Foreign, target: &Target) -> Self {
         let mut compared = Self { present, owners, foreign, found: Reconciliation::default() };
         compared.found = reconcile(&compared.situation(target));
-        Ok(compared)
+        compared
     }
 
     fn situation<'a>(&'a self, target: &'a Target) -> Situation<'a> {
@@ -141,11 +141,7 @@ impl Compared {
 
     /// What would do harm is not begun.
     fn refuse(&self, target: &Target) -> Result<(), GatewayError> {
-        if let Some(&(wanted, holder)) = self.found.uid_taken.first() {
-            let uid = target.wanted[wanted].job().uid;
-            let by = self.owners.route(&self.present[holder]).map(|(_, owner)| owner.clone());
-            return Err(GatewayError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by });
-        }
+        self.uids_are_free(target)?;
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
         let is_new = |wanted: &usize| matches!(self.found.fates[*wanted], Fate::Added);
         let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
@@ -153,6 +149,21 @@ impl Compared {
         let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();
         routes.dedup();
         if routes.is_empty() { Ok(()) } else { Err(GatewayError::WouldDouble { routes }) }
+    }
+
+    /// A job with the uid of one that is not ours would become that one.
+    pub(super) fn uids_are_free(&self, target: &Target) -> Result<(), GatewayError> {
+        let Some(&(wanted, holder)) = self.found.uid_taken.first() else { return Ok(()) };
+        let uid = target.wanted[wanted].job().uid;
+        let by = self.owners.route(&self.present[holder]).map(|(_, owner)| owner.clone());
+        Err(GatewayError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by })
+    }
+
+    /// Does what is to be done; if that fails, the jobs are what they were.
+    pub(super) fn carry_out(&self, client: &mut Client, target: &Target) -> Result<(), GatewayError> {
+        let mut undo = Undo::new(&self.situation(target), &self.found);
+        let outcome = follow(client, &self.found.steps, target).and_then(|()| is_as_wanted(client, target, &undo));
+        outcome.map_err(|error| undone(client, &mut undo, error))
     }
 
     /// What the run directory is to know in the middle of it all.

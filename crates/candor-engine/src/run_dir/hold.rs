@@ -5,7 +5,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_io::{lock, signal};
+use candor_io::lock;
+use candor_io::signal::{self, Signal};
 
 use super::{OTHERS, failed};
 use crate::error::GatewayError;
@@ -46,7 +47,8 @@ fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) ->
             told = true;
             tell(Notice::WaitsForStart { path: path.to_owned() });
         }
-        let ended = signal::ending_signal_waits()
+        // SIGHUP may ask for a reload, and is no reason to give one up.
+        let ended = signal::any_waits(&[Signal::Interrupt, Signal::Terminate])
             .map_err(|source| GatewayError::System { what: "Looking for signals", source })?;
         if ended {
             return Err(GatewayError::EndedAtStart);

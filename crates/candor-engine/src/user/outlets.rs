@@ -64,6 +64,68 @@ impl<S: Transmit> Outlets<S> {
         Ok(Self { outlets, holds: false, ages: Ages::new()? })
     }
 
+    /// Opens what the jobs from this bus need in the next program and the thread does not have yet: `old` is the program that
+    /// it runs, and `renewed` the ports whose senders have to be opened anew.
+    pub(super) fn open_missing(
+        next: &Program,
+        from: BusIndex,
+        old: (&Program, BusIndex),
+        renewed: &[Arc<Port>],
+    ) -> io::Result<Self> {
+        let (old, old_from) = old;
+        let has = |port: &Arc<Port>| {
+            let is_renewed = renewed.iter().any(|other| Arc::ptr_eq(other, port));
+            !is_renewed && old.bus_of(port).is_some_and(|to| old.leads(old_from, to))
+        };
+        let open = |(bus, port): (usize, &Option<Arc<Port>>)| {
+            let to = BusIndex(bus);
+            let missing = port.as_ref().filter(|port| next.leads(from, to) && !has(port));
+            missing.map(|port| Outlet::open(port, next.has_max_age(from, to))).transpose()
+        };
+        let outlets = next.ports.iter().enumerate().map(open).collect::<io::Result<_>>()?;
+        Ok(Self { outlets, holds: false, ages: Ages::new()? })
+    }
+
+    /// Goes over to the next program, for which `missing` was opened. Frames that wait stay where they are and are counted
+    /// by the heirs of their jobs; those that have none, or no outlet any more, have their last chance now.
+    ///
+    /// What is not needed any more is in `missing` afterwards.
+    pub(super) fn become_those_of(
+        &mut self,
+        old: &Program,
+        (next, from): (&Program, BusIndex),
+        missing: &mut Self,
+        heirs: &[Option<usize>],
+    ) {
+        self.flush(old);
+        std::mem::swap(&mut self.outlets, &mut missing.outlets);
+        self.holds = false;
+        for place in &mut missing.outlets {
+            let Some(mut had) = place.take() else { continue };
+            had.queue.retain(|queued| {
+                let heir = heirs[queued.job];
+                if heir.is_none() {
+                    old.count(queued, Fate::Full);
+                }
+                heir.inspect(|heir| queued.job = *heir).is_some()
+            });
+            let Some(to) = next.bus_of(&had.port).filter(|to| next.leads(from, *to)) else {
+                while !had.queue.is_empty() {
+                    had.drop_oldest(next);
+                }
+                *place = Some(had);
+                continue;
+            };
+            had.has_max_age = next.has_max_age(from, to);
+            self.holds |= !had.queue.is_empty();
+            if let Some(renewed) = &mut self.outlets[to.0] {
+                std::mem::swap(&mut renewed.sender, &mut had.sender);
+                *place = self.outlets[to.0].take();
+            }
+            self.outlets[to.0] = Some(had);
+        }
+    }
+
     /// Sends a frame of a job, or keeps it until [`flush`](Self::flush).
     pub(super) fn take(&mut self, program: &Program, queued: Queued, to: BusIndex, arrived: &Arrived<'_>) {
         let Self { outlets, holds, ages } = self;

@@ -1,14 +1,16 @@
 //! A bus as the threads see it: the socket on its interface, and what is known of it.
 
 use std::io::{self, ErrorKind};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use candor_core::engine::{Sender, UserEngine};
 use candor_core::job::Job;
 use candor_core::plan::{BusIndex, Echo, Plan};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
+use candor_netlink::link::Link;
 
+use super::ledger::Ledger;
 use super::program::Fate;
 use super::wanted::{self, Wanted};
 use crate::error::GatewayError;
@@ -23,30 +25,32 @@ pub(super) struct Port {
     /// For sending, and for those receivers that use CAN_RAW. All threads send through this one, because a socket does not
     /// hear itself.
     pub(super) socket: CanSocket,
-    socket_plan: SocketPlan,
-    wanted: Wanted,
-    /// What frames bear that are sent here with echo, if sockets of this process would take them for those of others.
-    pub(super) mark: Option<u32>,
+    /// Whether the socket is for receiving, too.
+    receives: bool,
+    /// What the routes ask of it now. Nobody looks at it for a frame.
+    demand: Mutex<Demand>,
     /// Whether a transmit ring echoes as the routes want it: it does where the driver does, whatever one asks for.
-    pub(super) ring_echoes_right: bool,
+    ring_echoes_right: AtomicBool,
     /// The number of the interface on which the bus is now or was last.
     index: AtomicU32,
     /// Errnos of `send()`, told and not told.
     pub(super) failures: ErrnoSet,
-    /// Drops of the receive queue that have been told.
-    told_drops: AtomicU32,
-    /// Drops of a receive ring that have not been told.
-    lost: AtomicU32,
+    /// What has come and gone here.
+    pub(super) ledger: Ledger,
+    /// Why a receiver cannot hear what is demanded, as an errno; 0 if it can.
+    refused: AtomicI32,
 }
 
-/// How the socket of a port is opened.
-#[derive(Clone, Copy, Debug)]
-struct SocketPlan {
-    /// Whether it is for receiving, too.
-    receives: bool,
+/// What the routes of a gateway ask of the sockets of a bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Demand {
+    pub(super) wanted: Wanted,
     loopback: Loopback,
     /// Whether somebody wants to know when frames came in.
     stamps: Stamps,
+    /// What frames bear that are sent here with echo, if sockets of this process would take them for those of others. Once
+    /// given it stays.
+    mark: Option<u32>,
 }
 
 /// Errnos that have occurred and those of them that were told, as bits.
@@ -56,20 +60,36 @@ pub(super) struct ErrnoSet {
     told: [AtomicU64; 3],
 }
 
-impl Port {
-    /// Opens the port of a bus, unless no job uses it.
-    pub(super) fn open_if_used(
-        plan: &Plan,
-        engine: UserEngine,
-        bus: BusIndex,
-        jobs: &[Job],
-        interfaces: &Interfaces,
-    ) -> Result<Option<Arc<Self>>, GatewayError> {
-        let is_used = jobs.iter().any(|job| [job.from, job.to].contains(&bus));
-        is_used.then(|| Self::open(plan, engine, bus, jobs, interfaces).map(Arc::new)).transpose()
-    }
+/// What becomes of the port of a bus that both an old gateway and a new one use.
+#[derive(Debug)]
+pub(super) struct Transition {
+    before: Demand,
+    /// What both need. Nothing is echoed otherwise than before.
+    meanwhile: Demand,
+    after: Demand,
+    echoes_right_before: bool,
+}
 
-    fn open(
+impl Demand {
+    fn of(plan: &Plan, engine: UserEngine, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
+        let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
+        let is_source = jobs.iter().any(|job| job.from == bus);
+        // Sockets of their own hear what other sockets of this process echo.
+        let own_sockets = engine.receiver().has_ring() || engine.sender().has_ring();
+        let mark = mark.or_else(|| (echo && is_source && own_sockets).then(own_mark));
+        let has_max_age = jobs.iter().any(|job| job.from == bus && plan.route(job.route).max_age.is_some());
+        Self {
+            wanted: Wanted::of(jobs, bus, mark),
+            loopback: if echo { Loopback::On } else { Loopback::Off },
+            stamps: if has_max_age { Stamps::On } else { Stamps::Off },
+            mark,
+        }
+    }
+}
+
+impl Port {
+    /// Opens the port of a bus.
+    pub(super) fn open(
         plan: &Plan,
         engine: UserEngine,
         bus: BusIndex,
@@ -77,39 +97,121 @@ impl Port {
         interfaces: &Interfaces,
     ) -> Result<Self, GatewayError> {
         let link = interfaces.link(bus);
-        let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
-        let is_source = jobs.iter().any(|job| job.from == bus);
         let interface = link.name.clone();
-        let ring_echoes_right = echo == link.echoes;
-        if engine.sender() == Sender::Mmap && !ring_echoes_right && jobs.iter().any(|job| job.to == bus) {
-            return Err(GatewayError::RingEcho { engine: engine.name(), interface, echo });
-        }
-        let has_max_age = jobs.iter().any(|job| job.from == bus && plan.route(job.route).max_age.is_some());
-        // Sockets of their own hear what other sockets of this process echo.
-        let own_sockets = engine.receiver().has_ring() || engine.sender().has_ring();
-        let mark = (echo && is_source && own_sockets).then(|| own_mark(bus));
-        let socket = SocketPlan {
-            receives: !engine.receiver().has_ring(),
-            loopback: if echo { Loopback::On } else { Loopback::Off },
-            stamps: if has_max_age { Stamps::On } else { Stamps::Off },
-        };
-        let wanted = Wanted::of(jobs, bus, mark);
-        match socket.open(link.index, &wanted, mark) {
-            Ok(opened) => Ok(Self {
+        let demand = Demand::of(plan, engine, bus, jobs, None);
+        let ring_echoes_right = ring_echoes_right(engine, bus, jobs, &demand, link)?;
+        let receives = !engine.receiver().has_ring();
+        match demand.open_socket(receives, link.index) {
+            Ok(socket) => Ok(Self {
                 interface,
-                socket: opened,
-                socket_plan: socket,
-                wanted,
-                mark,
-                ring_echoes_right,
+                socket,
+                receives,
+                demand: Mutex::new(demand),
+                ring_echoes_right: AtomicBool::new(ring_echoes_right),
                 index: AtomicU32::new(link.index.number()),
                 failures: ErrnoSet::default(),
-                told_drops: AtomicU32::new(0),
-                lost: AtomicU32::new(0),
+                ledger: Ledger::default(),
+                refused: AtomicI32::new(0),
             }),
             Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface)),
             Err(source) => Err(GatewayError::Socket { interface, source }),
         }
+    }
+
+    /// Prepares for other jobs: from now on the sockets are right for those of before and for these. `earlier` are the jobs
+    /// that start here until now, with the bus as the new plan numbers it.
+    pub(super) fn begin(
+        &self,
+        plan: &Plan,
+        engine: UserEngine,
+        bus: BusIndex,
+        jobs: &[Job],
+        earlier: &[Job],
+        interfaces: &Interfaces,
+    ) -> Result<Transition, GatewayError> {
+        let before = self.demand().clone();
+        let after = Demand::of(plan, engine, bus, jobs, before.mark);
+        let echoes_right_before = self.ring_echoes_right();
+        let echoes_right = ring_echoes_right(engine, bus, jobs, &after, interfaces.link(bus))?;
+        let all: Vec<Job> = earlier.iter().chain(jobs).cloned().collect();
+        let stamps = if before.stamps == Stamps::On { Stamps::On } else { after.stamps };
+        let wanted = Wanted::of(&all, bus, after.mark);
+        let meanwhile = Demand { wanted, loopback: before.loopback, stamps, mark: after.mark };
+        let transition = Transition { before, meanwhile, after, echoes_right_before };
+        self.ring_echoes_right.store(echoes_right, Ordering::Relaxed);
+        self.demand_now(&transition.meanwhile).inspect_err(|_error| self.take_back(&transition))?;
+        Ok(transition)
+    }
+
+    /// The jobs of before are no more.
+    pub(super) fn settle(&self, transition: &Transition) -> Result<(), GatewayError> {
+        self.demand_now(&transition.after)
+    }
+
+    /// The new jobs are not to be after all.
+    pub(super) fn take_back(&self, transition: &Transition) {
+        self.ring_echoes_right.store(transition.echoes_right_before, Ordering::Relaxed);
+        let mark = self.demand().mark;
+        // What cannot be taken back lets too much through, which the rules sort out.
+        let _ = self.demand_now(&Demand { mark, ..transition.before.clone() });
+    }
+
+    fn demand_now(&self, demand: &Demand) -> Result<(), GatewayError> {
+        let mut now = self.demand();
+        let change = || {
+            if self.receives && demand.wanted.filters != now.wanted.filters {
+                self.socket.set_filters(&demand.wanted.filters)?;
+            }
+            if let (Some(mark), None) = (demand.mark, now.mark) {
+                self.socket.set_mark(mark, &wanted::not_own(mark))?;
+            }
+            if demand.stamps != now.stamps {
+                self.socket.set_stamps(demand.stamps)?;
+            }
+            if demand.loopback != now.loopback {
+                self.socket.set_loopback(demand.loopback)?;
+            }
+            Ok(())
+        };
+        match change() {
+            // Its socket is opened anew when the interface is back.
+            Err(error) if !is_gone(&error) => Err(self.failed(error)),
+            _ => {
+                *now = demand.clone();
+                Ok(())
+            }
+        }
+    }
+
+    /// A receiver cannot hear what is demanded. Called by its thread.
+    pub(super) fn refuse_demand(&self, error: &io::Error) {
+        // Gone is no refusal: it opens anew what it needs when the interface is back.
+        if !is_passing(error) {
+            self.refused.store(error.raw_os_error().unwrap_or(EAGAIN), Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the receivers hear what is demanded, after they have seen the order to do so.
+    pub(super) fn has_followed(&self) -> Result<(), GatewayError> {
+        match self.refused.swap(0, Ordering::Relaxed) {
+            0 => Ok(()),
+            errno => Err(self.failed(io::Error::from_raw_os_error(errno))),
+        }
+    }
+
+    /// What is asked of the sockets now.
+    pub(super) fn demand(&self) -> MutexGuard<'_, Demand> {
+        self.demand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What frames bear that are sent here.
+    pub(super) fn mark(&self) -> Option<u32> {
+        self.demand().mark
+    }
+
+    /// Whether a transmit ring echoes as the routes want it.
+    pub(super) fn ring_echoes_right(&self) -> bool {
+        self.ring_echoes_right.load(Ordering::Relaxed)
     }
 
     /// Sees to it that the socket is bound to this interface, if there is one, and says whether it was not before.
@@ -120,10 +222,12 @@ impl Port {
         if self.socket.interface().map_err(|error| self.failed(error))? == Some(index) {
             return Ok(false);
         }
-        match self.socket_plan.open(index, &self.wanted, self.mark) {
+        let opened = self.demand().open_socket(self.receives, index);
+        match opened {
             Ok(socket) => {
+                self.ledger.count_socket(&self.socket);
                 self.socket.replace_with(socket).map_err(|error| self.failed(error))?;
-                self.told_drops.store(0, Ordering::Relaxed);
+                self.ledger.begin_socket();
                 self.index.store(index.number(), Ordering::Release);
                 Ok(true)
             }
@@ -138,21 +242,9 @@ impl Port {
         InterfaceIndex::new(self.index.load(Ordering::Acquire)).expect("only numbers of interfaces are stored")
     }
 
-    /// What is to be heard.
-    pub(super) const fn wanted(&self) -> &Wanted {
-        &self.wanted
-    }
-
-    /// Whether frames are to have receive stamps.
-    pub(super) const fn stamps(&self) -> Stamps {
-        self.socket_plan.stamps
-    }
-
-    /// Frames that a ring has lost.
-    pub(super) fn count_lost(&self, frames: u32) {
-        if frames != 0 {
-            self.lost.fetch_add(frames, Ordering::Relaxed);
-        }
+    /// Whether frames have receive stamps now.
+    pub(super) fn stamps(&self) -> Stamps {
+        self.socket.stamps()
     }
 
     pub(super) fn failed(&self, source: io::Error) -> GatewayError {
@@ -166,10 +258,8 @@ impl Port {
             if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
         };
         let mut notices: Vec<_> = self.failures.take_untold().map(failed).collect();
-        // Kernels before 4.12 do not count.
-        let drops = self.socket.dropped().unwrap_or_default();
-        let of_socket = drops.wrapping_sub(self.told_drops.swap(drops, Ordering::Relaxed));
-        let frames = of_socket.wrapping_add(self.lost.swap(0, Ordering::Relaxed));
+        self.ledger.count_socket(&self.socket);
+        let frames = self.ledger.take_untold_losses();
         if frames != 0 {
             notices.push(Notice::ReceiveOverflow { interface: interface.to_owned(), frames });
         }
@@ -177,21 +267,56 @@ impl Port {
     }
 }
 
-impl SocketPlan {
-    fn open(self, interface: InterfaceIndex, wanted: &Wanted, mark: Option<u32>) -> io::Result<CanSocket> {
+impl Demand {
+    fn open_socket(&self, receives: bool, interface: InterfaceIndex) -> io::Result<CanSocket> {
+        let Self { wanted, loopback, stamps, mark } = self;
         let not_own = mark.map(wanted::not_own).unwrap_or_default();
-        let filters = if self.receives { wanted.filters.as_slice() } else { &[] };
-        let Self { loopback, stamps, .. } = self;
+        let filters = if receives { wanted.filters.as_slice() } else { &[] };
+        let (loopback, stamps, mark) = (*loopback, *stamps, *mark);
         CanSocket::open(interface, &Options { filters, loopback, stamps, mark, instructions: &not_own })
     }
 }
 
+impl Transition {
+    /// Whether what is to be heard becomes different now, so that receivers with sockets of their own have to know.
+    pub(super) fn widens(&self) -> bool {
+        self.before.wanted != self.meanwhile.wanted
+    }
+
+    /// The same at the end.
+    pub(super) fn narrows(&self) -> bool {
+        self.meanwhile.wanted != self.after.wanted
+    }
+
+    /// Whether senders with sockets of their own have to be opened anew.
+    pub(super) fn renews_senders(&self) -> bool {
+        self.before.loopback != self.after.loopback || self.before.mark != self.after.mark
+    }
+}
+
+/// Whether a transmit ring echoes what it is to echo; an error if the engine has nothing else.
+fn ring_echoes_right(
+    engine: UserEngine,
+    bus: BusIndex,
+    jobs: &[Job],
+    demand: &Demand,
+    link: &Link,
+) -> Result<bool, GatewayError> {
+    let echo = demand.loopback == Loopback::On;
+    let is_right = echo == link.echoes;
+    if engine.sender() == Sender::Mmap && !is_right && jobs.iter().any(|job| job.to == bus) {
+        return Err(GatewayError::RingEcho { engine: engine.name(), interface: link.name.clone(), echo });
+    }
+    Ok(is_right)
+}
+
 /// A mark that no other gateway gives to frames of this bus: a frame that another one sends must not be taken for ours.
-fn own_mark(bus: BusIndex) -> u32 {
+fn own_mark() -> u32 {
     /// Processes have numbers of 22 bits at most.
-    const BUS_BITS: u32 = 10;
-    let bus = u32::try_from(bus.0).unwrap_or_default() % (1 << BUS_BITS);
-    (std::process::id() << BUS_BITS) | bus
+    const PORT_BITS: u32 = 10;
+    static PORTS: AtomicU32 = AtomicU32::new(0);
+    let port = PORTS.fetch_add(1, Ordering::Relaxed) % (1 << PORT_BITS);
+    (std::process::id() << PORT_BITS) | port
 }
 
 impl ErrnoSet {

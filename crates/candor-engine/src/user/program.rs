@@ -26,6 +26,8 @@ pub(super) struct Program {
     max_ages: Box<[Option<Duration>]>,
     /// By job: what becomes of frames for which there is no room.
     policies: Box<[WhenFull]>,
+    /// By job: the name of its route, and the bus that it takes frames from.
+    accounts: Box<[(String, BusIndex)]>,
     /// From where to where jobs lead, each pair once, and whether a job on that way has a limit of age.
     ways: BTreeMap<(BusIndex, BusIndex), bool>,
 }
@@ -100,8 +102,26 @@ impl Program {
             counters: jobs.iter().map(|_job| JobCounts::default()).collect(),
             max_ages,
             policies: jobs.iter().map(|job| plan.route(job.route).when_full).collect(),
+            accounts: jobs.iter().map(|job| (plan.route(job.route).name.clone(), job.from)).collect(),
             ways,
         }
+    }
+
+    /// By job of this program: a job of the next one that counts what becomes of its frames that still wait. It has to be
+    /// of the same route and be counted by the same thread.
+    pub(super) fn heirs(&self, next: &Self) -> Box<[Option<usize>]> {
+        let heir = |(name, from): &(String, BusIndex)| {
+            let same = |(other, source): &(String, BusIndex)| {
+                other == name && Arc::ptr_eq(self.port(*from), next.port(*source))
+            };
+            next.accounts.iter().position(same)
+        };
+        self.accounts.iter().map(heir).collect()
+    }
+
+    /// The bus of this program that has the port.
+    pub(super) fn bus_of(&self, port: &Arc<Port>) -> Option<BusIndex> {
+        self.used_ports().find(|(_, other)| Arc::ptr_eq(other, port)).map(|(bus, _)| bus)
     }
 
     /// The buses that frames come from.
@@ -174,8 +194,13 @@ impl JobCounts {
 }
 
 impl Count {
-    fn value(&self) -> u64 {
+    pub(super) fn value(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// As [`bump`](Self::bump), for many.
+    pub(super) fn add(&self, more: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
     /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.

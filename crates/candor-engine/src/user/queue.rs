@@ -48,6 +48,17 @@ impl Queue {
         self.len -= count;
     }
 
+    /// Changes all frames, and forgets those for which the answer is no.
+    pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Queued) -> bool) {
+        for _ in 0..self.len {
+            let mut queued = self.places[self.start];
+            self.forget(1);
+            if keep(&mut queued) {
+                self.push(queued);
+            }
+        }
+    }
+
     fn place(&self, position: usize) -> usize {
         (self.start + position) % self.places.len()
     }
@@ -68,6 +79,26 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn who_goes_leaves_the_rest_in_order(room in 1_usize..9, skip in 0_usize..9, keep in 1_usize..4) {
+            let mut queue = Queue::new(room);
+            (0..skip).for_each(|_| {
+                queue.push(numbered(0));
+                queue.forget(1);
+            });
+            (0..room).for_each(|number| queue.push(numbered(number)));
+            queue.retain(|queued| {
+                queued.job += 100;
+                queued.job % keep == 0
+            });
+            let mut left = Vec::new();
+            while let Some(queued) = queue.oldest().first() {
+                left.push(queued.job);
+                queue.forget(1);
+            }
+            prop_assert_eq!(left, (100..100 + room).filter(|job| job % keep == 0).collect::<Vec<_>>());
+        }
+
         #[test]
         fn it_is_a_queue(room in 1_usize..9, steps in prop::collection::vec(prop::option::of(0_usize..5), 0..60)) {
             let (mut queue, mut model, mut next) = (Queue::new(room), VecDeque::new(), 0);

@@ -5,6 +5,7 @@ mod ring;
 mod uring;
 mod write;
 
+use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
@@ -54,7 +55,7 @@ pub(super) struct Handed {
 }
 
 /// A way to send to one bus, owned by one thread. Chosen once for all threads, so that a frame costs no dynamic call.
-pub(super) trait Transmit: Sized + Send + 'static {
+pub(super) trait Transmit: Debug + Sized + Send + 'static {
     /// Opens what it needs on the interface of the port.
     fn open(port: &Arc<Port>) -> io::Result<Self>;
 

@@ -3,11 +3,14 @@
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
 
 use candor_core::plan::BusIndex;
 use candor_core::ruleset::Routed;
 use candor_io::signal::{self, WakeUp};
 
+use super::exchange::{Change, Slot};
+use super::ledger::Tally;
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
@@ -78,20 +81,32 @@ pub(super) struct Worker<R, S> {
     from: BusIndex,
     receiver: R,
     outlets: Outlets<S>,
+    /// What is to be run next.
+    slot: Arc<Slot<S>>,
 }
 
 impl<R: Receive, S: Transmit> Worker<R, S> {
     pub(super) fn open(orders: &Arc<Orders>, program: &Arc<Program>, from: BusIndex) -> io::Result<Self> {
         let port = Arc::clone(program.port(from));
         let (receiver, outlets) = (R::open(&port)?, Outlets::open(program, from)?);
-        Ok(Self { orders: Arc::clone(orders), program: Arc::clone(program), port, from, receiver, outlets })
+        let (orders, program, slot) = (Arc::clone(orders), Arc::clone(program), Arc::default());
+        Ok(Self { orders, program, port, from, receiver, outlets, slot })
     }
 
-    /// Forwards frames of one bus until it is stopped. An interface that is gone is waited for.
+    /// Where to put what is to be run next.
+    pub(super) const fn slot(&self) -> &Arc<Slot<S>> {
+        &self.slot
+    }
+
+    /// Forwards frames of one bus until it is stopped, from the moment on at which the gate opens. An interface that is gone
+    /// is waited for.
     ///
     /// Nothing is allocated, formatted or locked for a frame.
-    pub(super) fn run(mut self, wake_up: &WakeUp, state: &State) -> Result<Stopped, GatewayError> {
+    pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, GatewayError> {
         let _supervisor_looks_when_this_ends = Nudge { state };
+        if gate.recv().is_err() {
+            return Ok(Stopped);
+        }
         let _woken_here = wake_up
             .target_this_thread()
             .map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
@@ -102,6 +117,16 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                 if self.orders.is_end() {
                     self.outlets.give_up(&self.program);
                     return Ok(Stopped);
+                }
+                match self.slot.take() {
+                    Some(Change::End) => {
+                        self.outlets.give_up(&self.program);
+                        return Ok(Stopped);
+                    }
+                    Some(Change::Next(next)) => {
+                        self.slot.give_back(next.begin(&mut self.program, &mut self.from, &mut self.outlets))
+                    }
+                    None | Some(Change::Before(_)) => {}
                 }
                 self.follow()?;
                 order = number;
@@ -118,17 +143,24 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
 
     /// Takes frames that have come, and sends what becomes of them.
     fn forward(&mut self) -> io::Result<()> {
-        let Self { program, from, receiver, outlets, .. } = self;
+        let Self { program, port, from, receiver, outlets, .. } = self;
         let program = &**program;
+        let mut tally = Tally::default();
         let outcome = receiver.receive(outlets.patience(), S::collects(true), |arrived| {
-            program.rules.route(*from, arrived.frame, |job, routed| match routed {
-                Routed::Delete => program.counters[job].deleted.bump(),
-                Routed::Send { to, frame } => {
-                    program.count_matched(job);
-                    outlets.take(program, Queued::new(job, frame, arrived.at), to, &arrived);
+            let takings_before = tally.takings();
+            program.rules.route(*from, arrived.frame, |job, routed| {
+                tally.take();
+                match routed {
+                    Routed::Delete => program.counters[job].deleted.bump(),
+                    Routed::Send { to, frame } => {
+                        program.count_matched(job);
+                        outlets.take(program, Queued::new(job, frame, arrived.at), to, &arrived);
+                    }
                 }
             });
+            tally.count(takings_before);
         });
+        port.ledger.add(&tally);
         outlets.flush(program);
         outcome
     }

@@ -1,10 +1,12 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
 mod output;
+mod reload;
 mod report;
 
 use std::time::{Duration, Instant};
 
+use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
 use candor_engine::Gateway;
@@ -17,6 +19,7 @@ use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
 use output::Output;
+use reload::{Hangup, Reloader};
 use report::{Moment, Report};
 
 /// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
@@ -29,10 +32,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     // the start.
     let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
     let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
-    // What notes warn of is known now, and said by the gateway itself.
-    let is_warning = |finding: &&Diagnostic| finding.severity < Severity::Note;
-    let warnings: Vec<_> = loaded.warnings.iter().filter(is_warning).cloned().collect();
-    render::err(&render::digest(&file.source, &warnings, render::wants_colour()));
+    render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
     let plan = match args.engine {
         Some(engine) => loaded.plan.clone().with_engine(engine),
         None => loaded.plan.clone(),
@@ -40,22 +40,36 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
 
     // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
     // installed waits until they can be removed.
-    let signals = EndingSignals::block()?;
+    let mut signals = EndingSignals::block()?;
+    let hangup = Hangup::new(signals.take_hangups()?);
     let report = Report::new(args.json, Output::start()?);
-    let outcome = forward(plan, file.source.name(), &signals, args.stats, &report);
+    let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report);
     report.finish();
     outcome
 }
 
+/// What there is to say of a file before its gateway runs. What notes warn of is known then, and said by the gateway itself.
+fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
+    loaded.warnings.iter().filter(|finding| finding.severity < Severity::Note).cloned().collect()
+}
+
 /// Runs the gateway. Nothing in here waits for a reader of the output.
-fn forward(plan: Plan, file: &str, signals: &EndingSignals, stats: Option<Duration>, report: &Report) -> Outcome {
+fn forward(
+    plan: Plan,
+    file: &str,
+    args: &RunArgs,
+    signals: &EndingSignals,
+    hangup: Hangup,
+    report: &Report,
+) -> Outcome {
     let mut gateway = Gateway::start_and_tell(plan, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
+    let mut reloader = Reloader::new(args);
     report.started(&gateway, file);
-    let signal = follow(&mut gateway, signals, stats, started, report)?;
+    let signal = follow(&mut gateway, signals, hangup, args.stats, started, report, &mut reloader)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
-    report.counters(&plan, &ended.counters, started.elapsed(), Moment::End);
+    report.counters(&plan, &ended.counters, &ended.buses, started.elapsed(), Moment::End);
     report.ended(signal, &ended);
     Ok(Exit::Fine)
 }
@@ -64,9 +78,11 @@ fn forward(plan: Plan, file: &str, signals: &EndingSignals, stats: Option<Durati
 fn follow(
     gateway: &mut Gateway,
     signals: &EndingSignals,
+    hangup: Hangup,
     stats: Option<Duration>,
     started: Instant,
     report: &Report,
+    reloader: &mut Reloader<'_>,
 ) -> Result<Signal, Box<dyn std::error::Error>> {
     let interval = stats.unwrap_or(CHECK_INTERVAL);
     let mut next = started + interval;
@@ -74,15 +90,20 @@ fn follow(
         // Whoever asks for the end gets it, whatever else there would be to say.
         let due = next.saturating_duration_since(Instant::now());
         let pause = gateway.look_again_within().map_or(due, |soon| soon.min(due));
-        if let Some(signal) = signals.wait(pause)? {
+        let signal = signals.wait(pause)?;
+        if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || hangup.is_end()) {
             return Ok(signal);
         }
         gateway.check()?.iter().for_each(|notice| report.notice(notice));
+        if signal == Some(Signal::Hangup) {
+            reloader.reload(gateway, report)?;
+        }
         let now = Instant::now();
         if now >= next {
             next = following(next, interval, now);
             if stats.is_some() {
-                report.counters(gateway.plan(), &gateway.counters(), started.elapsed(), Moment::Running);
+                let elapsed = started.elapsed();
+                report.counters(gateway.plan(), &gateway.counters(), &gateway.buses(), elapsed, Moment::Running);
             }
         }
     }

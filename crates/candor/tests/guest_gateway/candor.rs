@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread::JoinHandle;
@@ -45,25 +45,24 @@ pub(crate) struct Ended {
 impl Run<'_> {
     /// Starts it and waits until it is ready.
     pub(crate) fn start(&self) -> Candor {
-        let mut candor = self.spawn();
-        loop {
-            match candor.events.recv_timeout(PATIENCE) {
-                Ok(event) if event["event"] == "ready" => return candor,
-                Ok(event) => candor.before_ready.push(event),
-                Err(_) => panic!("candor did not become ready: {:?}", candor.wait()),
-            }
-        }
+        self.spawn(Path::new("-")).ready()
+    }
+
+    /// Starts it with its gateway in a file, so that it can be read again, and waits until it is ready.
+    pub(crate) fn start_from(&self, file: &Path) -> Candor {
+        write(file, self.gateway);
+        self.spawn(file).ready()
     }
 
     /// Starts it and waits until it has ended, which it must do by itself.
     pub(crate) fn fails(&self) -> Ended {
-        self.spawn().wait()
+        self.spawn(Path::new("-")).wait()
     }
 
-    fn spawn(&self) -> Candor {
+    fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
-        // The file comes through standard input: another user could not read it from a folder of root's.
-        command.args(["run", "-", "--json", "--engine", self.engine]).env("CANDOR_RUN_DIR", &self.run_dir);
+        command.arg("run").arg(file).args(["--json", "--engine", self.engine]).env("CANDOR_RUN_DIR", &self.run_dir);
+        // Where it comes through standard input: another user could not read it from a folder of root's.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(uid) = self.uid {
             command.uid(uid).gid(uid);
@@ -91,6 +90,26 @@ impl Run<'_> {
 }
 
 impl Candor {
+    fn ready(mut self) -> Self {
+        loop {
+            match self.events.recv_timeout(PATIENCE) {
+                Ok(event) if event["event"] == "ready" => return self,
+                Ok(event) => self.before_ready.push(event),
+                Err(_) => panic!("candor did not become ready: {:?}", self.wait()),
+            }
+        }
+    }
+
+    /// Waits for the next event of one of these kinds.
+    pub(crate) fn event(&self, kinds: &[&str]) -> Value {
+        loop {
+            let event = self.events.recv_timeout(PATIENCE).unwrap();
+            if kinds.iter().any(|kind| event["event"] == *kind) {
+                return event;
+            }
+        }
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -155,6 +174,13 @@ impl Ended {
     pub(crate) fn event(&self, kind: &str) -> &Value {
         self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))
     }
+}
+
+/// Puts a file into the place of another in one step, as an editor does.
+pub(crate) fn write(file: &Path, text: &str) {
+    let aside = file.with_extension("new");
+    std::fs::write(&aside, text).unwrap();
+    std::fs::rename(aside, file).unwrap();
 }
 
 /// The texts of the notices among these events.

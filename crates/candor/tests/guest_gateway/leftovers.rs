@@ -65,7 +65,7 @@ fn filters(jobs: &[CangwJob]) -> Vec<u32> {
 fn ending_signals_leave_nothing() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
-    for signal in [Signal::Terminate, Signal::Interrupt, Signal::Hangup] {
+    for signal in [Signal::Terminate, Signal::Interrupt] {
         let candor = place.start(&gateway(&["100", "200"]));
         assert_eq!(filters(&place.jobs()), [0x100, 0x200], "the file's order is the kernel's");
         assert_eq!(place.lists(), 1);

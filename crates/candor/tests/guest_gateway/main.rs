@@ -24,6 +24,7 @@ mod moments;
 mod probe;
 mod realtime;
 mod reconciled;
+mod reloaded;
 mod replug;
 mod require;
 mod split;

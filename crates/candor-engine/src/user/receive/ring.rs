@@ -1,12 +1,13 @@
 //! `mmap` and `mmapbusy`: a ring in memory that the kernel fills.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
 use candor_io::can::InterfaceIndex;
-use candor_io::packet::ReceiveRing;
+use candor_io::packet::{Instruction, ReceiveRing};
 
 use super::{Arrived, MAX_AT_ONCE, Receive};
 use crate::user::port::Port;
@@ -23,29 +24,60 @@ pub(in crate::user) struct Ring<const BUSY: bool> {
     port: Arc<Port>,
     interface: InterfaceIndex,
     ring: ReceiveRing,
+    /// Rings for other formats, whose frames came after all that wait in this one.
+    later: VecDeque<ReceiveRing>,
+    /// What lets frames into the newest ring.
+    instructions: Vec<Instruction>,
 }
 
 impl<const BUSY: bool> Ring<BUSY> {
-    fn open_on(port: &Port, interface: InterfaceIndex) -> io::Result<ReceiveRing> {
-        let wanted = port.wanted();
-        ReceiveRing::open(interface, wanted.takes, &wanted.instructions, SLOTS)
+    fn open_on(port: &Arc<Port>, interface: InterfaceIndex) -> io::Result<Self> {
+        let wanted = port.demand().wanted.clone();
+        let ring = ReceiveRing::open(interface, wanted.takes, &wanted.instructions, SLOTS)?;
+        let (port, instructions) = (Arc::clone(port), wanted.instructions);
+        Ok(Self { port, interface, ring, later: VecDeque::new(), instructions })
+    }
+
+    /// Hears what is wanted now, without missing a frame that is wanted before and after.
+    fn hear_what_is_wanted(&mut self) -> io::Result<()> {
+        let wanted = self.port.demand().wanted.clone();
+        let newest = self.later.back().unwrap_or(&self.ring);
+        if newest.takes() != wanted.takes {
+            // With the filter of before, so that the rings differ by their formats only.
+            let next = newest.hand_over(self.interface, wanted.takes, &self.instructions)?;
+            self.later.push_back(next);
+        }
+        if self.instructions != wanted.instructions {
+            self.later.back().unwrap_or(&self.ring).set_instructions(&wanted.instructions)?;
+            self.instructions = wanted.instructions;
+        }
+        Ok(())
     }
 
     /// Waits for a frame; `false` if there is none.
-    fn wait(&self, patience: Option<Duration>) -> io::Result<bool> {
+    fn wait(&mut self, patience: Option<Duration>) -> io::Result<bool> {
+        if !self.later.is_empty() && !self.ring.has_frame() {
+            self.go_on_to_later();
+        }
         if BUSY {
             return Ok((0..LOOKS).any(|_| self.ring.has_frame()));
         }
         // While frames come one after the other, the ring is seldom empty: a look is cheaper than a call.
         if self.ring.has_frame() { Ok(true) } else { self.ring.wait(patience) }
     }
+
+    #[cold]
+    fn go_on_to_later(&mut self) {
+        if let Some(later) = self.later.pop_front() {
+            self.port.ledger.count_ring(self.ring.take_lost());
+            self.ring = later;
+        }
+    }
 }
 
 impl<const BUSY: bool> Receive for Ring<BUSY> {
     fn open(port: &Arc<Port>) -> io::Result<Self> {
-        let interface = port.index();
-        let ring = Self::open_on(port, interface)?;
-        Ok(Self { port: Arc::clone(port), interface, ring })
+        Self::open_on(port, port.index())
     }
 
     fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
@@ -64,15 +96,17 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
                 break;
             }
         }
-        self.port.count_lost(self.ring.known_lost());
+        self.port.ledger.count_ring(self.ring.known_lost());
         Ok(())
     }
 
     fn follow(&mut self) -> io::Result<()> {
-        self.port.count_lost(self.ring.take_lost());
+        self.port.ledger.count_ring(self.ring.take_lost());
         if self.port.index() != self.interface {
-            self.ring = Self::open_on(&self.port, self.port.index())?;
-            self.interface = self.port.index();
+            *self = Self::open_on(&self.port, self.port.index())?;
+        } else if let Err(error) = self.hear_what_is_wanted() {
+            // The old routes go on, and the supervisor has to know that the new ones would not hear everything.
+            self.port.refuse_demand(&error);
         }
         Ok(())
     }
@@ -80,6 +114,8 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
 
 impl<const BUSY: bool> Drop for Ring<BUSY> {
     fn drop(&mut self) {
-        self.port.count_lost(self.ring.take_lost());
+        for ring in std::iter::once(&mut self.ring).chain(&mut self.later) {
+            self.port.ledger.count_ring(ring.take_lost());
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
+use candor_io::can::InterfaceIndex;
 use candor_io::uring::UringReceiver;
 
 use super::{Arrived, MAX_AT_ONCE, Receive};
@@ -13,12 +14,14 @@ use crate::user::port::Port;
 #[derive(Debug)]
 pub(in crate::user) struct Uring {
     port: Arc<Port>,
+    /// That of the socket which the request names.
+    interface: InterfaceIndex,
     receiver: UringReceiver,
 }
 
 impl Receive for Uring {
     fn open(port: &Arc<Port>) -> io::Result<Self> {
-        Ok(Self { port: Arc::clone(port), receiver: UringReceiver::new()? })
+        Ok(Self { port: Arc::clone(port), interface: port.index(), receiver: UringReceiver::new()? })
     }
 
     fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
@@ -29,8 +32,12 @@ impl Receive for Uring {
         })
     }
 
-    /// The request holds the socket that the supervisor has exchanged.
+    /// The request holds the socket that the supervisor may have exchanged.
     fn follow(&mut self) -> io::Result<()> {
-        self.receiver.forget_socket()
+        if self.port.index() != self.interface {
+            self.interface = self.port.index();
+            self.receiver.forget_socket()?;
+        }
+        Ok(())
     }
 }

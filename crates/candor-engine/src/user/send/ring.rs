@@ -23,7 +23,7 @@ pub(in crate::user) struct Ring {
 impl Transmit for Ring {
     fn open(port: &Arc<Port>) -> io::Result<Self> {
         let interface = port.index();
-        Ok(Self { port: Arc::clone(port), interface, ring: TransmitRing::open(interface, SLOTS, port.mark)? })
+        Ok(Self { port: Arc::clone(port), interface, ring: TransmitRing::open(interface, SLOTS, port.mark())? })
     }
 
     fn collects(_more: bool) -> bool {
@@ -53,7 +53,7 @@ pub(in crate::user) struct Adaptive {
 
 impl Transmit for Adaptive {
     fn open(port: &Arc<Port>) -> io::Result<Self> {
-        Ok(Self { write: Write::open(port)?, ring: port.ring_echoes_right.then(|| Ring::open(port)).transpose()? })
+        Ok(Self { write: Write::open(port)?, ring: port.ring_echoes_right().then(|| Ring::open(port)).transpose()? })
     }
 
     fn collects(more: bool) -> bool {

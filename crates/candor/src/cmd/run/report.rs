@@ -12,11 +12,12 @@ use candor_core::placement::Side;
 use candor_core::plan::{Engine, Plan, RouteIndex};
 use candor_engine::machine::Machine;
 use candor_engine::realtime::{self, Obtained};
-use candor_engine::{Ended, Gateway, Notice, RouteCounters};
+use candor_engine::{BusCounters, Ended, Gateway, Notice, Reloaded, RouteCounters};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
 use super::output::{Output, Stream};
+use super::reload;
 use crate::cmd::show;
 use crate::gateway_file::plural;
 
@@ -46,35 +47,82 @@ impl Report {
         let engine = plan.engine().name();
         // One text, so that many jobs do not fill the queue.
         if self.json {
-            let mut text: String = gateway.jobs().iter().map(|job| line(&job_json(gateway, job))).collect();
             let event = json!({
                 "event": "ready", "file": file, "engine": engine, "jobs": jobs, "kernel_jobs": kernel_jobs, "pid": pid
             });
+            let mut text = jobs_json(gateway);
             if let Some(obtained) = obtained(gateway) {
                 let mut realtime = show::obtained_json(&obtained);
                 realtime["event"] = "realtime".into();
                 text += &line(&realtime);
             }
-            text += &line(&event);
-            return self.out(text);
+            return self.out(text + &line(&event));
         }
         let mut text: String = gateway.jobs().iter().map(|job| job_text(gateway, job)).collect();
-        let routes = || (0..plan.routes().len()).map(RouteIndex);
-        let user_routes = routes().filter(|route| gateway.placement().side(*route) == Side::User).count();
-        let what = match (plan.engine(), kernel_jobs, user_routes) {
-            (Engine::Auto, 0, routes) => format!("{} in user space", plural(routes, "route")),
-            (Engine::Auto, jobs, 0) => format!("{} in the kernel", plural(jobs, "can-gw job")),
-            (Engine::Auto, jobs, routes) => {
-                format!("{} in the kernel and {} in user space", plural(jobs, "can-gw job"), plural(routes, "route"))
-            }
-            (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
-            (Engine::User(_), _, routes) => plural(routes, "route"),
-        };
+        let what = what_runs(gateway);
         if let Some(obtained) = obtained(gateway) {
             let _ = writeln!(text, "real time: {}", show::obtained_text(plan.realtime(), &obtained));
         }
         let _ = writeln!(text, "ready: {what} of {file}, {engine} engine, process {pid}; Ctrl-C or SIGTERM ends it");
         self.out(text);
+    }
+
+    /// The gateway runs another file, and this is the answer to whoever asked for it.
+    pub(super) fn reloaded(&self, gateway: &Gateway, file: &str, reloaded: &Reloaded) -> Value {
+        let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
+        let mut event = reload::answer(file, None, &json!([]));
+        event["jobs"] = gateway.jobs().len().into();
+        event["kernel_jobs"] = gateway.jobs().iter().filter(in_kernel).count().into();
+        event["new_routes"] = json!(reloaded.new_routes);
+        event["gone_routes"] = reloaded.gone_routes.iter().map(|gone| route_json(&gone.name, &gone.counters)).collect();
+        event["gone_buses"] = reloaded.gone_buses.iter().map(bus_json).collect();
+        let mut text = format!("reloaded: {} of {file}\n", what_runs(gateway));
+        if !reloaded.new_routes.is_empty() {
+            let _ = writeln!(text, "new: {}", reloaded.new_routes.join(", "));
+        }
+        for gone in &reloaded.gone_routes {
+            let RouteCounters { handled, dropped, deleted, .. } = gone.counters;
+            let _ = writeln!(text, "gone: {}: handled {handled}, dropped {dropped}, deleted {deleted}", gone.name);
+        }
+        self.answer("reloaded", jobs_json(gateway), &mut event, text)
+    }
+
+    /// The file is broken. Says so, and gives the answer to whoever asked.
+    pub(super) fn invalid(&self, file: &str, findings: &Value, text: String) -> Value {
+        let mut event = reload::answer(file, Some("the file is not valid"), findings);
+        event["valid"] = false.into();
+        self.answer("invalid", String::new(), &mut event, text)
+    }
+
+    /// The file cannot be run. Says why, and gives the answer to whoever asked.
+    pub(super) fn not_reloaded(&self, file: &str, because: &str) -> Value {
+        let text = format!("{file} was not taken, and what ran goes on: {because}\n");
+        let mut event = reload::answer(file, Some(because), &json!([]));
+        self.answer("not-reloaded", String::new(), &mut event, text)
+    }
+
+    fn answer(&self, name: &str, before: String, event: &mut Value, text: String) -> Value {
+        let taken = event["taken"] == true;
+        let mut said = event.clone();
+        if let Some(said) = said.as_object_mut() {
+            said.remove("text");
+            said.remove("taken");
+            said.insert("event".into(), name.into());
+        }
+        match (self.json, taken) {
+            (true, _) => self.out(before + &line(&said)),
+            (false, true) => self.out(text.clone()),
+            (false, false) => self.output.say(Stream::Error, text.clone()),
+        }
+        event["text"] = text.into();
+        event.take()
+    }
+
+    /// A text for people who look at errors.
+    pub(super) fn warn(&self, text: String) {
+        if !text.is_empty() {
+            self.output.say(Stream::Error, text);
+        }
     }
 
     /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
@@ -87,33 +135,27 @@ impl Report {
         }
     }
 
-    pub(super) fn counters(&self, plan: &Plan, counters: &[RouteCounters], elapsed: Duration, moment: Moment) {
+    pub(super) fn counters(
+        &self,
+        plan: &Plan,
+        counters: &[RouteCounters],
+        buses: &[BusCounters],
+        elapsed: Duration,
+        moment: Moment,
+    ) {
         if self.json {
-            let routes: Vec<_> = plan
-                .routes()
-                .iter()
-                .zip(counters)
-                .map(|(route, counters)| {
-                    let RouteCounters { handled, dropped, deleted, drops, matched } = counters;
-                    let mut counted =
-                        json!({"route": route.name, "handled": handled, "dropped": dropped, "deleted": deleted});
-                    // The kernel's own gateway knows neither.
-                    if let Some(matched) = matched {
-                        counted["matched"] = json!(matched);
-                        counted["drops"] = drops.by_reason().into_iter().collect();
-                    }
-                    counted
-                })
-                .collect();
+            let named = plan.routes().iter().zip(counters);
+            let routes: Vec<_> = named.map(|(route, counters)| route_json(&route.name, counters)).collect();
+            let buses: Vec<_> = buses.iter().map(bus_json).collect();
             let event = match moment {
                 Moment::Running => "counters",
                 Moment::End => "final-counters",
             };
             let elapsed_s = elapsed.as_secs_f64();
-            return self.out(line(&json!({"event": event, "elapsed_s": elapsed_s, "routes": routes})));
+            return self.out(line(&json!({"event": event, "elapsed_s": elapsed_s, "routes": routes, "buses": buses})));
         }
         let names = plan.routes().iter().map(|route| route.name.as_str());
-        self.out(table(names.zip(counters), elapsed, moment));
+        self.out(table(names.zip(counters), elapsed, moment) + &bus_table(buses));
     }
 
     pub(super) fn ended(&self, signal: Signal, ended: &Ended) {
@@ -145,6 +187,55 @@ impl Report {
 fn obtained(gateway: &Gateway) -> Option<Obtained> {
     let is_asked = !gateway.plan().realtime().is_empty();
     is_asked.then(|| realtime::obtained(&Machine::here(), std::process::id()))
+}
+
+fn route_json(name: &str, counters: &RouteCounters) -> Value {
+    let RouteCounters { handled, dropped, deleted, drops, matched } = counters;
+    let mut counted = json!({"route": name, "handled": handled, "dropped": dropped, "deleted": deleted});
+    // The kernel's own gateway knows neither.
+    if let Some(matched) = matched {
+        counted["matched"] = json!(matched);
+        counted["drops"] = drops.by_reason().into_iter().collect();
+    }
+    counted
+}
+
+fn bus_json(counters: &BusCounters) -> Value {
+    let BusCounters { bus, interface, received, taken, unwanted, lost_in_socket, lost_in_ring, sent, refused, .. } =
+        counters;
+    json!({
+        "bus": bus,
+        "interface": interface,
+        "received": received,
+        "taken": taken,
+        "unwanted": unwanted,
+        "lost_in_socket": lost_in_socket,
+        "lost_in_ring": lost_in_ring,
+        "sent": sent,
+        "refused": refused,
+    })
+}
+
+fn jobs_json(gateway: &Gateway) -> String {
+    gateway.jobs().iter().map(|job| line(&job_json(gateway, job))).collect()
+}
+
+/// How many jobs and routes run where.
+fn what_runs(gateway: &Gateway) -> String {
+    let plan = gateway.plan();
+    let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
+    let kernel_jobs = gateway.jobs().iter().filter(in_kernel).count();
+    let routes = || (0..plan.routes().len()).map(RouteIndex);
+    let user_routes = routes().filter(|route| gateway.placement().side(*route) == Side::User).count();
+    match (plan.engine(), kernel_jobs, user_routes) {
+        (Engine::Auto, 0, routes) => format!("{} in user space", plural(routes, "route")),
+        (Engine::Auto, jobs, 0) => format!("{} in the kernel", plural(jobs, "can-gw job")),
+        (Engine::Auto, jobs, routes) => {
+            format!("{} in the kernel and {} in user space", plural(jobs, "can-gw job"), plural(routes, "route"))
+        }
+        (Engine::Kernel, jobs, _) => plural(jobs, "can-gw job"),
+        (Engine::User(_), _, routes) => plural(routes, "route"),
+    }
 }
 
 fn line(value: &Value) -> String {
@@ -220,11 +311,55 @@ fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>, elapsed: 
     text
 }
 
+/// What came to and went from the buses that user space uses; nothing if there are none.
+fn bus_table(buses: &[BusCounters]) -> String {
+    if buses.is_empty() {
+        return String::new();
+    }
+    let width = buses.iter().map(|bus| bus.bus.chars().count()).chain([3]).max().unwrap_or_default();
+    let mut text = String::new();
+    let columns = ["received", "taken", "unwanted", "lost", "sent", "refused"];
+    let _ = write!(text, "{:width$}", "bus");
+    for column in columns {
+        let _ = write!(text, "  {column:>12}");
+    }
+    text.push('\n');
+    for BusCounters { bus, received, taken, unwanted, lost_in_socket, lost_in_ring, sent, refused, .. } in buses {
+        let lost = lost_in_socket + lost_in_ring;
+        let _ = write!(text, "{bus:width$}");
+        for number in [*received, *taken, *unwanted, lost, *sent, *refused] {
+            let _ = write!(text, "  {number:>12}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use candor_engine::Drops;
 
     use super::*;
+
+    #[test]
+    fn the_table_of_buses_lines_up() {
+        let left = BusCounters {
+            bus: "left".into(),
+            received: 120_000,
+            taken: 100_000,
+            unwanted: 20_000,
+            lost_in_socket: 1,
+            lost_in_ring: 2,
+            ..BusCounters::default()
+        };
+        let right = BusCounters { bus: "r".into(), sent: 99_990, refused: 10, ..BusCounters::default() };
+        insta::assert_snapshot!(bus_table(&[left, right]), @r"
+        bus       received         taken      unwanted          lost          sent       refused
+        left        120000        100000         20000             3             0             0
+        r                0             0             0             0         99990            10
+        ");
+        assert_eq!(bus_table(&[]), "");
+    }
 
     #[test]
     fn the_table_lines_up() {

@@ -1,0 +1,196 @@
+//! Where a running candor can be asked to read its file again, and answers.
+//!
+//! A file of the run directory, `NETNS-PID.reload`, says which gateway file the process runs, how many times it has begun to
+//! read it again, how many times it has finished, and what came of the last time. Who asks looks at the number, sends
+//! `SIGHUP`, and waits until a reading has finished that began after that; so nobody takes the answer to an earlier question
+//! for his own, however many ask at once.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use candor_io::signal::{self, Signal};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::GatewayError;
+use crate::run_dir::RunDir;
+
+const PRIVATE_FILE: u32 = 0o600;
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The desk of this process, which goes away with the value.
+#[derive(Debug)]
+pub struct Desk {
+    path: PathBuf,
+    sheet: Sheet,
+}
+
+/// What lies on a desk.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Sheet {
+    /// The gateway file by its full path; `None` if it cannot be read again.
+    file: Option<String>,
+    begun: u64,
+    done: u64,
+    answer: Value,
+}
+
+/// A candor that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// The process.
+    pub pid: u32,
+    /// Its gateway file by its full path; `None` if that cannot be read again.
+    pub file: Option<String>,
+    desk: PathBuf,
+}
+
+/// A question without an answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NoAnswer {
+    /// The process ended.
+    #[error("candor process {pid} ended before it answered; what it said is where its output goes")]
+    Ended {
+        /// Which.
+        pid: u32,
+    },
+    /// The process belongs to somebody else.
+    #[error("candor process {pid} is somebody else's; run it as root: sudo candor reload")]
+    NotPermitted {
+        /// Which.
+        pid: u32,
+        /// Why.
+        source: io::Error,
+    },
+    /// It does not answer.
+    #[error("candor process {pid} has not answered for {} s; it may wait for a route with when-full = \"block\"", .waited.as_secs())]
+    Silent {
+        /// Which.
+        pid: u32,
+        /// How long.
+        waited: Duration,
+    },
+}
+
+impl Desk {
+    /// Opens the desk of this process; `None` where this user has no place for it.
+    #[must_use]
+    pub fn open(file: Option<String>) -> Option<Self> {
+        let run_dir = RunDir::open_where_possible(&mut |_told_at_the_start| {}).ok()??;
+        let desk = Self { path: run_dir.desk(std::process::id()), sheet: Sheet { file, ..Sheet::default() } };
+        desk.write().ok()?;
+        Some(desk)
+    }
+
+    /// The file is about to be read.
+    pub fn begin(&mut self) {
+        self.sheet.begun += 1;
+        // Whoever waits for an answer notices that none comes.
+        let _ = self.write();
+    }
+
+    /// What has come of the last beginning.
+    pub fn answer(&mut self, answer: Value) {
+        self.sheet.done = self.sheet.begun;
+        self.sheet.answer = answer;
+        let _ = self.write();
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let aside = self.path.with_extension("reload-new");
+        let text = serde_json::to_vec(&self.sheet)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(&aside)?;
+        file.write_all(&text)?;
+        fs::rename(&aside, &self.path)
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+impl Running {
+    /// All candors of this network namespace that run, as far as this user may know.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if the run directory cannot be read.
+    pub fn list() -> Result<Vec<Self>, GatewayError> {
+        let look = RunDir::look(&mut |_told_by_status| {})?;
+        let running: Vec<_> = look.open.iter().flat_map(of_dir).collect();
+        match look.denied.into_iter().next() {
+            Some(error) if running.is_empty() => Err(GatewayError::OwnersUnknown(error)),
+            _ => Ok(running),
+        }
+    }
+
+    /// Has it read its file again, and waits for what comes of it.
+    ///
+    /// # Errors
+    /// [`NoAnswer`].
+    pub fn reload(&self, patience: Duration) -> Result<Value, NoAnswer> {
+        let pid = self.pid;
+        let Some(before) = read(&self.desk) else { return Err(NoAnswer::Ended { pid }) };
+        signal::send(pid, Signal::Hangup).map_err(|source| NoAnswer::NotPermitted { pid, source })?;
+        let asked = Instant::now();
+        loop {
+            match read(&self.desk) {
+                Some(sheet) if sheet.done > before.begun => return Ok(sheet.answer),
+                Some(_) if process_exists(pid) => {}
+                _ => return Err(NoAnswer::Ended { pid }),
+            }
+            let waited = asked.elapsed();
+            if waited >= patience {
+                return Err(NoAnswer::Silent { pid, waited });
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+    }
+}
+
+fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
+    run_dir.alive().iter().filter_map(|instance| {
+        let pid = instance.pid()?;
+        let desk = run_dir.desk(pid);
+        Some(Running { pid, file: read(&desk).and_then(|sheet| sheet.file), desk })
+    })
+}
+
+/// Whether there is such a process, whatever it is.
+pub(crate) fn process_exists(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
+}
+
+/// `None` if there is none, or none that this version understands.
+fn read(path: &Path) -> Option<Sheet> {
+    serde_json::from_slice(&fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_later_reading_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("1-1.reload");
+        let mut desk = Desk { path: path.clone(), sheet: Sheet::default() };
+        desk.write().unwrap();
+        // One reading is under way when somebody asks.
+        desk.begin();
+        let asked = read(&path).unwrap().begun;
+        desk.answer("old".into());
+        assert!(read(&path).unwrap().done <= asked);
+        desk.begin();
+        desk.answer("new".into());
+        let sheet = read(&path).unwrap();
+        assert!(sheet.done > asked && sheet.answer == "new");
+        drop(desk);
+        assert!(!path.exists());
+    }
+}

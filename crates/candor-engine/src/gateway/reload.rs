@@ -1,0 +1,263 @@
+//! Another plan for a gateway that runs.
+
+use candor_core::engine::UserEngine;
+use candor_core::job::{self, Job};
+use candor_core::placement::{Placement, Side};
+use candor_core::plan::{Plan, RouteIndex};
+
+use super::{Announced, Gateway, of_side, owned, place};
+use crate::counters::{BusCounters, RouteCounters};
+use crate::error::GatewayError;
+use crate::kernel::KernelGateway;
+use crate::notice::Notice;
+use crate::preflight::{self, Interfaces};
+use crate::realtime::Held;
+use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
+use crate::user::{Prepared, Ready, UserGateway};
+
+/// What has become of another plan.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Reload {
+    /// It is what runs now.
+    Done(Reloaded),
+    /// It cannot be, and what ran goes on.
+    Refused(GatewayError),
+}
+
+/// What is different now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// Routes that there were not before, by name; they count from 0.
+    pub new_routes: Vec<String>,
+    /// Routes that are no more.
+    pub gone_routes: Vec<GoneRoute>,
+    /// Buses that user space does not use any more, with the last that they counted.
+    pub gone_buses: Vec<BusCounters>,
+}
+
+/// A route that is no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GoneRoute {
+    /// Its name.
+    pub name: String,
+    /// The last that it counted.
+    pub counters: RouteCounters,
+}
+
+/// Another plan that has been looked at, with nothing changed yet.
+struct Draft {
+    plan: Plan,
+    jobs: Vec<Job>,
+    placement: Placement,
+    interfaces: Interfaces,
+    user_engine: Option<UserEngine>,
+    run_dir: Option<RunDir>,
+    owned: Vec<OwnedJob>,
+}
+
+/// The part of user space that is to be.
+enum Next {
+    /// Threads that run get other work.
+    Exchanged(Prepared),
+    /// There was none.
+    New(Ready),
+    None,
+}
+
+impl Gateway {
+    /// Goes over to another plan. In user space that happens between two frames, and none is lost, doubled or treated by half
+    /// of each plan; can-gw cannot exchange several jobs in one step, so a frame that comes between two of its requests may
+    /// not be forwarded.
+    ///
+    /// Routes that keep their names go on with their counters. What was found out at the start is looked at anew.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if the gateway cannot go on at all, as [`check`](Self::check) gives it. A plan that cannot run here
+    /// is no such error.
+    pub fn reload(&mut self, plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+        let draft = match self.draw_up(plan, tell) {
+            Ok(draft) => draft,
+            Err(error) => return Ok(Reload::Refused(error)),
+        };
+        self.carry_out(draft, tell)
+    }
+
+    /// Looks at everything that can be known before the first step.
+    fn draw_up(&mut self, plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Draft, GatewayError> {
+        if plan.engine() != self.plan.engine() {
+            let (runs, wanted) = (self.plan.engine().name(), plan.engine().name());
+            return Err(GatewayError::NeedsRestart {
+                what: format!("the engine: {runs} runs, the file says {wanted}"),
+            });
+        }
+        if plan.realtime() != self.plan.realtime() {
+            return Err(GatewayError::NeedsRestart { what: "[realtime], which differs from what runs".into() });
+        }
+        let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
+        let mut jobs = job::lower(&plan);
+        let placement = place::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;
+        let user_engine = match self.user_engine {
+            _ if of_side(&jobs, &placement, Side::User).is_empty() => None,
+            Some(engine) => Some(engine),
+            None => {
+                preflight::can_raw_is_there()?;
+                self.held = Held::take(plan.realtime(), true)?;
+                Some(place::user_engine(&plan)?)
+            }
+        };
+        // Odd files were told of at the start, and so was it if there is no place for the list.
+        let silent = &mut |_notice| {};
+        let run_dir = if !of_side(&jobs, &placement, Side::Kernel).is_empty() || self.kernel.is_some() {
+            Some(RunDir::open(silent)?)
+        } else {
+            RunDir::open_where_possible(silent)?
+        };
+        let owned = owned(&plan, &jobs, &placement, &interfaces);
+        if let Some(run_dir) = &run_dir {
+            let me = Owner::Process { pid: std::process::id(), engine: self.plan.engine() };
+            run_dir.refuse_twins(&owned, Some(&me))?;
+            if let Some((route, other)) = run_dir.first_circle(&owned, Some(&me)) {
+                tell(Notice::MayCircle { route, other });
+            }
+        }
+        notices.into_iter().for_each(tell);
+        Ok(Draft { plan, jobs, placement, interfaces, user_engine, run_dir, owned })
+    }
+
+    fn carry_out(&mut self, draft: Draft, tell: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+        let Draft { plan, jobs, placement, interfaces, user_engine, mut run_dir, owned } = draft;
+        let announce = |run_dir: &Option<RunDir>, jobs: Vec<OwnedJob>| {
+            run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), jobs)).transpose()
+        };
+        // Whoever finds this process dead in the middle of it has to know the jobs of both plans.
+        let before = super::owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
+        let in_kernel = before.iter().filter(|job| job.side == Side::Kernel);
+        let both = owned.iter().chain(in_kernel).cloned().collect();
+        let entry = match announce(&run_dir, both) {
+            Ok(entry) => entry,
+            Err(error) => return Ok(Reload::Refused(error)),
+        };
+
+        let for_user = of_side(&jobs, &placement, Side::User);
+        let next = match (&self.user, user_engine) {
+            (_, None) => Ok(Next::None),
+            (Some(user), Some(_)) => user.prepare(&plan, &for_user, &interfaces).map(Next::Exchanged),
+            (None, Some(engine)) => UserGateway::open(&plan, engine, &for_user, &interfaces, None).map(Next::New),
+        };
+        let next = match next {
+            Ok(next) => next,
+            Err(error) => {
+                entry.iter().for_each(Entry::forget);
+                return Ok(Reload::Refused(error));
+            }
+        };
+        // The jobs in the kernel come first, because they may be refused; what was prepared in user space cannot be.
+        let for_kernel = of_side(&jobs, &placement, Side::Kernel);
+        let of_kernel: Vec<_> = owned.iter().filter(|job| job.side == Side::Kernel).cloned().collect();
+        let mut entry = entry;
+        let (mut kernel_counted, mut new_kernel) = (None, None);
+        let outcome = match (&mut self.kernel, run_dir.as_mut()) {
+            (Some(kernel), Some(run_dir)) => {
+                entry.take().into_iter().for_each(|entry| kernel.announce(entry));
+                let exchanged = kernel.exchange(&for_kernel, of_kernel, &interfaces, run_dir, tell);
+                exchanged.map(|counted| kernel_counted = Some(counted))
+            }
+            (None, Some(run_dir)) if !for_kernel.is_empty() => {
+                let entry = entry.take().expect("there is a run directory, so there is an entry");
+                let started = KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, tell);
+                started.map(|kernel| new_kernel = Some(kernel))
+            }
+            _ => Ok(()),
+        };
+        if let Err(error) = outcome {
+            if let (Some(user), Next::Exchanged(prepared)) = (&self.user, next) {
+                user.abandon(prepared)?;
+            }
+            entry.iter().for_each(Entry::forget);
+            // What others know now is more than there is, until this succeeds.
+            self.announced = if run_dir.is_some() { Announced::Once } else { self.announced };
+            return Ok(Reload::Refused(error));
+        }
+
+        let mut reloaded = Reloaded::default();
+        let mut user_counted = None;
+        match (self.user.take(), next) {
+            (Some(mut user), Next::Exchanged(prepared)) => {
+                let replaced = user.exchange(prepared, &self.plan, &self.interfaces)?;
+                (user_counted, reloaded.gone_buses) = (Some(replaced.jobs), replaced.buses);
+                self.user = Some(user);
+            }
+            (Some(user), _) => {
+                let (counted, ended) = user.stop(&self.plan, &self.interfaces)?;
+                ended.notices.into_iter().for_each(&mut *tell);
+                (user_counted, reloaded.gone_buses) = (Some(counted), ended.buses);
+            }
+            (None, Next::New(ready)) => self.user = Some(ready.begin()),
+            (None, _) => {}
+        }
+        let counted = self.by_route(kernel_counted, user_counted);
+        let earlier = self.plan.routes().iter().map(|route| route.name.clone()).zip(counted);
+        let earlier: Vec<(String, RouteCounters)> = earlier.collect();
+
+        if for_kernel.is_empty() {
+            // Nothing is left in it, so its end removes nothing.
+            self.kernel = None;
+        } else if new_kernel.is_some() {
+            self.kernel = new_kernel;
+        }
+        self.keep_counters(&plan, &placement, earlier, &mut reloaded);
+        let last = announce(&run_dir, owned);
+        (self.plan, self.jobs, self.placement) = (plan, jobs, placement);
+        (self.interfaces, self.user_engine) = (interfaces, user_engine);
+        match last {
+            Ok(Some(last)) => {
+                entry.iter().for_each(Entry::forget);
+                match (&mut self.kernel, &mut self.user) {
+                    (Some(kernel), user) => {
+                        kernel.announce(last);
+                        user.iter_mut().for_each(UserGateway::forget_entry);
+                    }
+                    (None, Some(user)) => user.announce(last),
+                    (None, None) => last.forget(),
+                }
+                self.announced = Announced::Now;
+            }
+            Ok(None) => {}
+            Err(_tried_again) => self.announced = Announced::Once,
+        }
+        Ok(Reload::Done(reloaded))
+    }
+
+    /// Sorts out which routes go on with their counters.
+    fn keep_counters(
+        &mut self,
+        plan: &Plan,
+        placement: &Placement,
+        mut earlier: Vec<(String, RouteCounters)>,
+        reloaded: &mut Reloaded,
+    ) {
+        let mut kept = Vec::new();
+        for (at, route) in plan.routes().iter().enumerate() {
+            let Some(position) = earlier.iter().position(|(name, _)| *name == route.name) else {
+                reloaded.new_routes.push(route.name.clone());
+                kept.push(RouteCounters::default());
+                continue;
+            };
+            let (_, counters) = earlier.swap_remove(position);
+            // What the kernel forwards it has let through, but from here on nobody counts that.
+            let matched = match placement.side(RouteIndex(at)) {
+                Side::Kernel => None,
+                Side::User => Some(counters.matched.unwrap_or(counters.handled + counters.dropped)),
+            };
+            kept.push(RouteCounters { matched, ..counters });
+        }
+        // In the order of the old file.
+        let gone = self.plan.routes().iter().filter_map(|route| {
+            let (name, counters) = earlier.iter().find(|(name, _)| *name == route.name)?;
+            Some(GoneRoute { name: name.clone(), counters: *counters })
+        });
+        reloaded.gone_routes = gone.collect();
+        self.earlier = kept;
+    }
+}

@@ -1,0 +1,64 @@
+//! Other jobs for a gateway that runs: what both have stays, the rest is exchanged.
+//!
+//! can-gw has no way to exchange several jobs in one step. A job that has become another one is deleted and then added, so
+//! that a frame between the two requests is not forwarded, and none is forwarded twice. A job with a uid keeps its place, and
+//! the kernel exchanges its modifications between two frames.
+
+use std::collections::BTreeSet;
+
+use candor_core::job::Job;
+use candor_netlink::cangw::{CangwJob, JobCounters};
+
+use super::{KernelGateway, Place};
+use crate::counters::{Followed, RouteCounters};
+use crate::error::GatewayError;
+use crate::notice::Notice;
+use crate::preflight::Interfaces;
+use crate::reconcile::{self, Fate, Mine};
+use crate::run_dir::{OwnedJob, RunDir};
+
+impl KernelGateway {
+    /// Makes the jobs those of another plan, and says what each job of before has counted. If that fails, they are what they
+    /// were.
+    ///
+    /// `owned` are the jobs as others are told of them, in the same order.
+    pub(crate) fn exchange(
+        &mut self,
+        jobs: &[&Job],
+        owned: Vec<OwnedJob>,
+        interfaces: &Interfaces,
+        run_dir: &mut RunDir,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Vec<RouteCounters>, GatewayError> {
+        // What waits for an interface is added when that is back.
+        let can_be = |job: &Job| interfaces.present(job.from).is_some() && interfaces.present(job.to).is_some();
+        let possible: Vec<bool> = jobs.iter().map(|job| can_be(job)).collect();
+        let wanted = interfaces.kernel_jobs(jobs);
+        let owned = owned.into_iter().zip(&possible).filter(|(_, possible)| **possible).map(|(owned, _)| owned);
+        let mine: Vec<_> = self.installed.jobs().iter().map(|job| (*job).into()).collect();
+        let mine = Mine { owned: mine, wanted: owned.collect() };
+
+        let mut exchange = reconcile::Exchange::of(self.installed.client(), run_dir, mine)?;
+        let present: Vec<CangwJob> = exchange.present().iter().map(|exact| *exact.job()).collect();
+        let now = self.installed.find(&present, |position, counters| self.followed[position].growth(counters));
+        self.follow(&now);
+        let counted = self.counters();
+
+        exchange.carry_out(self.installed.client())?;
+        run_dir.forget_dead()?;
+        let mut routes: Vec<_> = exchange.doubled().map(|owned| owned.route.clone()).collect();
+        routes.dedup();
+        routes.into_iter().for_each(|route| tell(Notice::ForeignDuplicate { route }));
+
+        let mut fates = exchange.fates().iter();
+        let follow = |possible: &bool| match possible.then(|| fates.next()).flatten() {
+            Some(Fate::Kept(at) | Fate::Changed(at)) => Followed::since(present[*at].counters),
+            Some(Fate::Added | Fate::Moved(_)) | None => Followed::since(JobCounters::default()),
+        };
+        self.followed = possible.iter().map(follow).collect();
+        self.places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
+        self.installed.replace(wanted);
+        self.owed = BTreeSet::new();
+        Ok(counted)
+    }
+}

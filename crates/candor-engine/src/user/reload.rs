@@ -1,0 +1,187 @@
+//! Another program for threads that run, without a frame lost, doubled or treated by half of each.
+//!
+//! First everything is opened that can fail: sockets of new buses, senders of new ways, threads of new sources, and the
+//! filters of sockets that stay are widened to what both programs want. Then each thread goes over to the new program between
+//! two frames, and what came in before but is still in a queue of the kernel is treated by the new one. Last, what only the
+//! old program needed is closed.
+
+use std::sync::Arc;
+
+use candor_core::job::Job;
+use candor_core::plan::{BusIndex, Plan};
+
+use super::exchange::Successor;
+use super::ledger::OfJobs;
+use super::port::{Port, Transition};
+use super::program::Program;
+use super::thread::Gated;
+use super::{UserGateway, used_buses};
+use crate::counters::{BusCounters, RouteCounters};
+use crate::error::GatewayError;
+use crate::preflight::Interfaces;
+
+/// Everything that a new program needs.
+#[derive(Debug)]
+pub(crate) struct Prepared {
+    program: Arc<Program>,
+    jobs: Vec<Job>,
+    /// Ports that stay, and what becomes of them.
+    staying: Vec<(Arc<Port>, Transition)>,
+    new_threads: Gated,
+}
+
+/// What the old program has counted at its end.
+#[derive(Debug)]
+pub(crate) struct Replaced {
+    /// By job of the old plan.
+    pub(crate) jobs: Vec<RouteCounters>,
+    /// Buses that are not used any more.
+    pub(crate) buses: Vec<BusCounters>,
+}
+
+impl UserGateway {
+    /// Opens what the jobs of another plan need. Until [`exchange`](Self::exchange) nothing is forwarded otherwise than
+    /// before.
+    pub(crate) fn prepare(
+        &self,
+        plan: &Plan,
+        jobs: &[&Job],
+        interfaces: &Interfaces,
+    ) -> Result<Prepared, GatewayError> {
+        let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
+        let mut staying = Vec::new();
+        let outcome = self.prepare_with(plan, jobs, interfaces, &mut staying);
+        match outcome {
+            Ok((program, jobs, new_threads)) => Ok(Prepared { program, jobs, staying, new_threads }),
+            Err(error) => {
+                self.take_back(&staying)?;
+                Err(error)
+            }
+        }
+    }
+
+    fn prepare_with(
+        &self,
+        plan: &Plan,
+        jobs: Vec<Job>,
+        interfaces: &Interfaces,
+        staying: &mut Vec<(Arc<Port>, Transition)>,
+    ) -> Result<(Arc<Program>, Vec<Job>, Gated), GatewayError> {
+        let mut ports: Vec<Option<Arc<Port>>> = Vec::new();
+        for bus in used_buses(plan, &jobs) {
+            let port = match bus {
+                None => None,
+                Some(bus) => Some(self.port_for(plan, bus, &jobs, interfaces, staying)?),
+            };
+            ports.push(port);
+        }
+        let program = Arc::new(Program::new(plan, &jobs, ports.into()));
+        if staying.iter().any(|(_, transition)| transition.widens()) {
+            self.have_look()?;
+            staying.iter().try_for_each(|(port, _)| port.has_followed())?;
+        }
+        let renewed = staying.iter().filter(|(_, transition)| transition.renews_senders());
+        let renewed = renewed.map(|(port, _)| Arc::clone(port)).collect();
+        let heirs = self.program.heirs(&program).into();
+        let successor = Successor { program: Arc::clone(&program), heirs, renewed };
+        for thread in &self.threads {
+            let old = self.program.bus_of(&thread.port).expect("threads are for ports of the program");
+            match program.bus_of(&thread.port).filter(|from| program.sources().any(|source| source == *from)) {
+                Some(from) => {
+                    let prepared = thread.slot.prepare((&self.program, old), &successor, from);
+                    prepared.map_err(|error| thread.port.failed(error))?;
+                }
+                None => thread.slot.prepare_end(),
+            }
+        }
+        let has_thread =
+            |bus: &BusIndex| self.threads.iter().any(|thread| Arc::ptr_eq(&thread.port, program.port(*bus)));
+        let new_sources: Vec<_> = program.sources().filter(|bus| !has_thread(bus)).collect();
+        let new_threads = self.start(&program, &new_sources)?;
+        Ok((program, jobs, new_threads))
+    }
+
+    /// The port of a bus of another plan: the one on its interface, if there is one.
+    fn port_for(
+        &self,
+        plan: &Plan,
+        bus: BusIndex,
+        jobs: &[Job],
+        interfaces: &Interfaces,
+        staying: &mut Vec<(Arc<Port>, Transition)>,
+    ) -> Result<Arc<Port>, GatewayError> {
+        let same = self.program.used_ports().find(|(_, port)| port.index() == interfaces.index(bus));
+        let Some((old, port)) = same else {
+            return Port::open(plan, self.engine, bus, jobs, interfaces).map(Arc::new);
+        };
+        // Where they lead makes no difference here.
+        let earlier = self.jobs.iter().filter(|job| job.from == old);
+        let earlier: Vec<Job> = earlier.map(|job| Job { from: bus, ..job.clone() }).collect();
+        let transition = port.begin(plan, self.engine, bus, jobs, &earlier, interfaces)?;
+        staying.push((Arc::clone(port), transition));
+        Ok(Arc::clone(port))
+    }
+
+    /// Leaves everything as it was.
+    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), GatewayError> {
+        let Prepared { staying, new_threads, .. } = prepared;
+        drop(new_threads);
+        self.take_back(&staying)
+    }
+
+    fn take_back(&self, staying: &[(Arc<Port>, Transition)]) -> Result<(), GatewayError> {
+        self.threads.iter().for_each(|thread| thread.slot.clear());
+        staying.iter().for_each(|(port, transition)| port.take_back(transition));
+        if staying.iter().any(|(_, transition)| transition.widens()) {
+            self.have_look()?;
+            // A receiver that hears too much makes no difference.
+            staying.iter().for_each(|(port, _)| drop(port.has_followed()));
+        }
+        Ok(())
+    }
+
+    /// Has all threads go over to what was prepared. `plan` and `interfaces` are those of before.
+    ///
+    /// # Errors
+    /// [`GatewayError`] if a thread fails: the gateway cannot go on.
+    pub(crate) fn exchange(
+        &mut self,
+        prepared: Prepared,
+        plan: &Plan,
+        interfaces: &Interfaces,
+    ) -> Result<Replaced, GatewayError> {
+        let Prepared { program, jobs, staying, new_threads } = prepared;
+        self.have_look()?;
+        for thread in &mut self.threads {
+            if thread.state.has_ended() {
+                thread.join()?;
+            }
+        }
+        self.threads.retain(|thread| thread.handle.is_some());
+        self.threads.extend(new_threads.begin());
+
+        // No thread counts in the old program any more.
+        let counted = self.counters();
+        for (bus, port) in self.program.used_ports() {
+            port.ledger.keep(self.of_jobs(bus, &counted));
+        }
+        let gone = |(_, port): &(BusIndex, &Arc<Port>)| program.bus_of(port).is_none();
+        let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
+            port.ledger.count_socket(&port.socket);
+            let of_jobs = port.ledger.with_earlier(OfJobs::default());
+            port.ledger.read().counters(plan.bus(bus).name.clone(), interfaces.link(bus).name.clone(), of_jobs)
+        };
+        let buses = self.program.used_ports().filter(gone).map(of_bus).collect();
+        (self.program, self.jobs) = (program, jobs);
+        // What the threads gave back is closed here.
+        self.threads.iter().for_each(|thread| thread.slot.clear());
+        for (port, transition) in &staying {
+            port.settle(transition)?;
+        }
+        if staying.iter().any(|(_, transition)| transition.narrows()) {
+            self.have_look()?;
+            staying.iter().for_each(|(port, _)| drop(port.has_followed()));
+        }
+        Ok(Replaced { jobs: counted, buses })
+    }
+}
