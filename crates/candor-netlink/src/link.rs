@@ -13,6 +13,8 @@ pub use change::{
     create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_down, set_mtu, set_tx_queue_len, set_up,
 };
 
+use std::num::NonZeroU32;
+
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
@@ -49,6 +51,8 @@ pub struct Link {
     pub echoes: bool,
     /// Largest frame in bytes: 16 for classic CAN, 72 for CAN FD.
     pub mtu: u32,
+    /// How many frames its queue holds (`txqueuelen`), if it has one.
+    pub tx_queue_len: u32,
     /// What only CAN interfaces have (`ARPHRD_CAN`).
     pub can: Option<CanLink>,
 }
@@ -62,6 +66,8 @@ pub struct CanLink {
     pub data_bitrate: Option<BitRate>,
     /// State of the controller.
     pub state: Option<CanState>,
+    /// After how many milliseconds it comes back from bus-off by itself (`restart-ms`); `None` if never.
+    pub restart_ms: Option<NonZeroU32>,
 }
 
 /// `enum can_state`.

@@ -52,6 +52,7 @@ pub(crate) enum Command {
     Down(DownArgs),
     Show(ShowArgs),
     Engines(EnginesArgs),
+    Doctor(DoctorArgs),
     Tester(TesterArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
@@ -156,6 +157,24 @@ fn engines() -> impl TypedValueParser<Value = Engine> {
 /// Exit status: 0 they were listed, 2 the kernel could not be asked.
 #[derive(Args, Debug)]
 pub(crate) struct EnginesArgs {
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Look whether this machine lets a gateway run, and run in time: ok, weak or missing, each with what to do.
+///
+/// Kernel, modules, privileges, clock and sleep of the processors, interrupts, and for each CAN interface its state, queue
+/// and driver. With a file its interfaces are looked at, and its engine and [realtime] decide what is needed; without one
+/// all CAN interfaces. Nothing is changed.
+///
+/// Exit status: 0 nothing is missing, 1 something is, or the file is not valid, 2 the machine could not be looked at.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// The gateway file (candor.toml); - is standard input.
+    pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) netns: NetnsArgs,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Down(args) => cmd::down::run(&args),
         Command::Show(args) => cmd::show::run(&args),
         Command::Engines(args) => cmd::engines::run(&args),
+        Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Report(args) => cmd::report::run(&args),

@@ -13,7 +13,7 @@ fn index(number: u32) -> InterfaceIndex {
 
 fn link(number: u32, name: &str, is_can: bool) -> Link {
     let can = is_can.then(CanLink::default);
-    Link { index: index(number), name: name.into(), kind: None, up: true, echoes: false, mtu: 72, can }
+    Link { index: index(number), name: name.into(), kind: None, up: true, echoes: false, mtu: 72, tx_queue_len: 0, can }
 }
 
 /// A machine with two CAN interfaces and an Ethernet one on which all is well.

@@ -1,11 +1,13 @@
 //! `RTM_NEWLINK` as a [`Link`].
 
+use std::num::NonZeroU32;
+
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
 use super::{
     CanLink, CanState, HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO,
-    IFLA_MTU, Link,
+    IFLA_MTU, IFLA_TXQLEN, Link,
 };
 use crate::codec::{Attributes, DecodeError, Message};
 
@@ -14,6 +16,7 @@ const IFF_UP: u32 = 1;
 /// Not among the 16 flags that programs of the last century knew.
 const IFF_ECHO: u32 = 0x4_0000;
 const IFLA_CAN_STATE: u16 = 4;
+const IFLA_CAN_RESTART_MS: u16 = 6;
 const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 
 /// `None` for an interface without a number, which the kernel does not send.
@@ -31,6 +34,7 @@ pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
         up: flags & IFF_UP != 0,
         echoes: flags & IFF_ECHO != 0,
         mtu: 0,
+        tx_queue_len: 0,
         can: (device_type == ARPHRD_CAN).then(CanLink::default),
     };
     for attribute in attributes {
@@ -38,6 +42,7 @@ pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
         match attribute.kind {
             IFLA_IFNAME => link.name = attribute.text(),
             IFLA_MTU => link.mtu = attribute.u32()?,
+            IFLA_TXQLEN => link.tx_queue_len = attribute.u32()?,
             IFLA_LINKINFO => info(&mut link, attribute.nested())?,
             _ => {}
         }
@@ -71,6 +76,7 @@ fn controller(attributes: Attributes<'_>) -> Result<CanLink, DecodeError> {
             IFLA_CAN_BITTIMING => can.bitrate = BitRate::from_bits_per_second(attribute.u32()?),
             IFLA_CAN_DATA_BITTIMING => can.data_bitrate = BitRate::from_bits_per_second(attribute.u32()?),
             IFLA_CAN_STATE => can.state = state(attribute.u32()?),
+            IFLA_CAN_RESTART_MS => can.restart_ms = NonZeroU32::new(attribute.u32()?),
             _ => {}
         }
     }
@@ -105,9 +111,11 @@ mod tests {
         bit_timing[..4].copy_from_slice(&500_000_u32.to_ne_bytes());
         let mut writer = MessageWriter::new(super::super::RTM_NEWLINK, 0);
         writer.header(&header).text(IFLA_IFNAME, "can0").attribute(IFLA_MTU, &16_u32.to_ne_bytes());
+        writer.attribute(IFLA_TXQLEN, &10_u32.to_ne_bytes());
         writer.nested(IFLA_LINKINFO, |info| {
             info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |data| {
                 data.attribute(IFLA_CAN_BITTIMING, &bit_timing).attribute(IFLA_CAN_STATE, &0_u32.to_ne_bytes());
+                data.attribute(IFLA_CAN_RESTART_MS, &100_u32.to_ne_bytes());
             });
         });
         let bytes = writer.finish(1);
@@ -119,10 +127,12 @@ mod tests {
             up: true,
             echoes: false,
             mtu: 16,
+            tx_queue_len: 10,
             can: Some(CanLink {
                 bitrate: BitRate::from_bits_per_second(500_000),
                 data_bitrate: None,
                 state: Some(CanState::ErrorActive),
+                restart_ms: NonZeroU32::new(100),
             }),
         };
         assert_eq!(link(&message).unwrap(), Some(expected));

@@ -12,6 +12,7 @@ mod candor;
 mod cangw_tool;
 mod conformant;
 mod differential;
+mod doctor;
 mod engines;
 mod errors;
 mod explained;

@@ -1,0 +1,140 @@
+//! `candor doctor`: looks at everything between a frame and its being in time, and says what to do about it.
+//!
+//! Files of the kernel come from a [`Machine`], interfaces from netlink, abilities by trying; each check is a function of
+//! these and of what the file needs, so that tests can make up any machine.
+
+mod check;
+mod interface;
+mod kernel;
+#[cfg(test)]
+mod machines;
+mod needs;
+mod privileges;
+mod processors;
+mod report;
+
+use std::fs::OpenOptions;
+
+use candor_core::engine::UserEngine;
+use candor_engine::UserAbilities;
+use candor_engine::machine::Machine;
+use candor_io::can::{self, InterfaceIndex};
+use candor_io::dma_latency::CPU_DMA_LATENCY;
+use candor_netlink::cangw::{self, CangwError};
+use candor_netlink::client::Client;
+use candor_netlink::{link, qdisc};
+
+use crate::cli::DoctorArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{Form, GatewayFile};
+use crate::{netns, render};
+use check::{Section, Verdict};
+use interface::Network;
+use kernel::{Asked, Cangw};
+use needs::{Needs, Wanted};
+use privileges::Awake;
+
+pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    netns::enter(&args.netns)?;
+    let file = args.file.as_deref().map(GatewayFile::read).transpose()?;
+    let needs = match &file {
+        None => Needs::unknown(),
+        Some(file) => match file.gateway_or_say(Form::once(args.json))? {
+            Some(loaded) => Needs::of(&loaded.plan),
+            None => return Ok(Exit::No),
+        },
+    };
+    let mut client = Client::open()?;
+    let found = Found { asked: ask(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
+    let sections = examine(&Machine::here(), &found, &needs);
+    let name = file.as_ref().map(|file| file.source.name());
+    let text = if args.json { format!("{:#}\n", report::json(name, &sections)) } else { report::text(name, &sections) };
+    let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
+    render::answer(&text, exit)
+}
+
+/// What does not stand in files.
+struct Found {
+    asked: Asked,
+    network: Network,
+    awake: Awake,
+}
+
+fn examine(machine: &Machine, found: &Found, needs: &Needs) -> Vec<Section> {
+    let section = |title: &str, checks| Section { title: title.to_owned(), checks };
+    let mut sections = vec![
+        section("kernel", kernel::checks(machine, &found.asked, needs)),
+        section("this process", privileges::checks(machine, found.awake, needs)),
+        section("processors", processors::checks(machine, needs)),
+    ];
+    let threads = interface::interrupt_threads(machine);
+    let network = &found.network;
+    match &needs.interfaces {
+        Some(interfaces) => sections.extend(interfaces.iter().map(|wanted: &Wanted| {
+            let title = format!("{} (bus {})", wanted.bus.interface, wanted.bus.name);
+            section(&title, interface::of_file(machine, network, &threads, needs, wanted))
+        })),
+        None => {
+            let links = network.links.iter().filter(|link| link.can.is_some());
+            sections
+                .extend(links.map(|link| {
+                    section(&link.name, interface::of_link(machine, network, &threads, needs, link, None))
+                }));
+        }
+    }
+    sections
+}
+
+fn ask(client: &mut Client) -> Result<Asked, Box<dyn std::error::Error>> {
+    let abilities = UserAbilities::find()?;
+    let engines = UserEngine::all().map(|engine| (engine, abilities.lack(engine))).collect();
+    // Any number will do: the kernel looks whether it has can-gw, and whether this process may, before it looks for jobs.
+    let any = InterfaceIndex::new(1).ok_or("interfaces have numbers from 1 on")?;
+    let cangw = match cangw::probe(client, any) {
+        Ok(()) => Cangw::Ready,
+        Err(CangwError::ModuleMissing) => Cangw::Missing,
+        Err(CangwError::NotPermitted) => Cangw::NotPermitted,
+        Err(other) => return Err(other.into()),
+    };
+    Ok(Asked { can: can::support()?, cangw, engines })
+}
+
+fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {
+    let roots = qdisc::list(client)?.into_iter().filter(|qdisc| qdisc.is_root);
+    let roots = roots.map(|qdisc| (qdisc.interface.number(), qdisc.kind)).collect();
+    Ok(Network { links: link::list(client)?, roots })
+}
+
+/// Opening alone wishes for nothing.
+fn try_awake(needs: &Needs) -> Awake {
+    match needs.realtime.cpu_dma_latency {
+        Some(_) => OpenOptions::new().write(true).open(CPU_DMA_LATENCY).map(drop).map_err(|error| error.kind()),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_check_and_its_source_are_written_down() {
+        const DOCS: &str = include_str!("../../../../docs/realtime.md");
+        let rows: BTreeSet<_> = DOCS
+            .lines()
+            .filter_map(|line| line.strip_prefix("| `")?.split_once("` |"))
+            .map(|(name, rest)| (name, rest.rsplit(" | ").next().unwrap_or_default().trim_end_matches(" |").trim()))
+            .collect();
+        for topic in check::ALL {
+            assert!(
+                rows.contains(&(topic.name, topic.source)),
+                "docs/realtime.md has no row | `{}` | … | {} |",
+                topic.name,
+                topic.source
+            );
+        }
+    }
+}

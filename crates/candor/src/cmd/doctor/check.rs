@@ -1,0 +1,101 @@
+//! One thing that was looked at, and what is to be said of it.
+
+/// How well something serves a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Verdict {
+    Ok,
+    /// It works, but later or less surely than it could.
+    Weak,
+    /// The gateway cannot run without it, or not as its file says.
+    Missing,
+}
+
+impl Verdict {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Weak => "weak",
+            Self::Missing => "missing",
+        }
+    }
+}
+
+/// What is looked at, and where the answer comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Topic {
+    pub(super) name: &'static str,
+    pub(super) source: &'static str,
+}
+
+/// Declares each topic as a constant and all of them as a list.
+macro_rules! topics {
+    ($($constant:ident = $name:literal, $source:literal;)+) => {
+        $(pub(super) const $constant: Topic = Topic { name: $name, source: $source };)+
+
+        #[cfg(test)]
+        pub(super) const ALL: &[Topic] = &[$($constant),+];
+    };
+}
+
+topics! {
+    RELEASE = "release", "/proc/sys/kernel/osrelease";
+    PREEMPTION = "preemption", "/proc/sys/kernel/version, /sys/kernel/realtime, /sys/kernel/debug/sched/preempt, /proc/cmdline";
+    CAN = "can-raw", "socket(PF_CAN, SOCK_RAW, CAN_RAW)";
+    CANGW = "can-gw", "RTM_DELROUTE of a job that nobody has, /sys/module/can_gw/parameters/max_hops";
+    MODULES = "modules", "/sys/module, /lib/modules/RELEASE/modules.builtin, modules.dep";
+    ENGINE = "engine", "sockets, rings and io_uring, tried as candor engines does";
+    CLOCK = "clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    DEFAULT_QDISC = "default qdisc", "/proc/sys/net/core/default_qdisc, attach_one_default_qdisc() in net/sched/sch_generic.c";
+    CAPABILITIES = "capabilities", "CapEff in /proc/self/status, /proc/self/uid_map";
+    PRIORITY = "sched", "CAP_SYS_NICE, RLIMIT_RTPRIO in /proc/self/limits";
+    TIMEOUT = "time limit", "RLIMIT_RTTIME in /proc/self/limits, watchdog() in kernel/sched/rt.c";
+    MEMORY = "lock-memory", "CAP_IPC_LOCK, RLIMIT_MEMLOCK in /proc/self/limits";
+    AWAKE = "cpu-dma-latency", "open() of /dev/cpu_dma_latency";
+    CPUS = "cpus", "/sys/devices/system/cpu/online";
+    GOVERNOR = "governor", "/sys/devices/system/cpu/cpuN/cpufreq/scaling_governor";
+    SLEEP = "sleep states", "/sys/devices/system/cpu/cpuN/cpuidle/stateM/latency, disable";
+    SIBLINGS = "siblings", "/sys/devices/system/cpu/smt/active, cpuN/topology/thread_siblings_list";
+    ISOLATION = "isolation", "/sys/devices/system/cpu/isolated";
+    THROTTLING = "throttling", "/proc/sys/kernel/sched_rt_runtime_us, sched_rt_period_us";
+    INTERFACE = "interface", "RTM_GETLINK: IFLA_IFNAME, ARPHRD_CAN, IFF_UP";
+    STATE = "state", "RTM_GETLINK: IFLA_CAN_STATE";
+    BIT_RATE = "bit rate", "RTM_GETLINK: IFLA_CAN_BITTIMING, IFLA_CAN_DATA_BITTIMING";
+    FD = "fd", "RTM_GETLINK: IFLA_MTU";
+    RESTART = "restart", "RTM_GETLINK: IFLA_CAN_RESTART_MS";
+    QUEUE = "txqueuelen", "RTM_GETLINK: IFLA_TXQLEN";
+    QDISC = "qdisc", "RTM_GETQDISC: TCA_KIND of the root";
+    DRIVER = "driver", "/sys/class/net/IF/device/driver; echo_skb_max of alloc_candev() in drivers/net/can";
+    NAPI = "napi", "/sys/class/net/IF/threaded";
+    INTERRUPT = "interrupt", "/proc/interrupts, /proc/irq/N/effective_affinity_list, irq/N-… in /proc/PID/stat";
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Check {
+    pub(super) topic: Topic,
+    pub(super) verdict: Verdict,
+    pub(super) found: String,
+    /// What to type or to write; only where something is not right.
+    pub(super) remedy: Option<String>,
+}
+
+impl Check {
+    pub(super) fn ok(topic: Topic, found: impl Into<String>) -> Self {
+        Self { topic, verdict: Verdict::Ok, found: found.into(), remedy: None }
+    }
+
+    pub(super) fn weak(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { topic, verdict: Verdict::Weak, found: found.into(), remedy: Some(remedy.into()) }
+    }
+
+    pub(super) fn missing(topic: Topic, found: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self { topic, verdict: Verdict::Missing, found: found.into(), remedy: Some(remedy.into()) }
+    }
+}
+
+/// Checks that belong together.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    pub(super) title: String,
+    pub(super) checks: Vec<Check>,
+}

@@ -1,0 +1,254 @@
+//! One CAN interface: is it there, does its controller work, and what lies between candor and the wire?
+
+mod driver;
+mod interrupt;
+
+pub(super) use interrupt::{InterruptThread, interrupt_threads};
+
+use candor_core::frame::CANFD_MTU;
+use candor_core::units::BitRate;
+use candor_engine::machine::Machine;
+use candor_netlink::link::{CanState, Link};
+
+use super::check::{self, Check};
+use super::needs::{Needs, Wanted};
+
+/// What drivers set, and less than a burst of most buses.
+const SHORT_QUEUE: u32 = 10;
+
+/// What the kernel says of the interfaces.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Network {
+    /// All of them.
+    pub(super) links: Vec<Link>,
+    /// The root discipline of each that has one, by its number.
+    pub(super) roots: Vec<(u32, String)>,
+}
+
+impl Network {
+    fn root(&self, link: &Link) -> Option<&str> {
+        let number = link.index.number();
+        self.roots.iter().find(|(index, _)| *index == number).map(|(_, kind)| kind.as_str())
+    }
+}
+
+/// An interface that a file names.
+pub(super) fn of_file(
+    machine: &Machine,
+    network: &Network,
+    threads: &[InterruptThread],
+    needs: &Needs,
+    wanted: &Wanted,
+) -> Vec<Check> {
+    let name = &wanted.bus.interface;
+    let link = network.links.iter().find(|link| link.name == *name);
+    match link {
+        Some(link) if link.can.is_some() => of_link(machine, network, threads, needs, link, Some(wanted)),
+        Some(_) => vec![Check::missing(
+            check::INTERFACE,
+            format!("{name} is no CAN interface"),
+            "write another one: ip link show type can, ip link show type vcan",
+        )],
+        None => {
+            let there: Vec<_> =
+                network.links.iter().filter(|link| link.can.is_some()).map(|link| &*link.name).collect();
+            let found = if there.is_empty() {
+                "there is none, nor any other CAN interface".to_owned()
+            } else {
+                format!("there is none; there are {}", there.join(", "))
+            };
+            let remedy = if name.starts_with("vcan") {
+                format!("sudo ip link add dev {name} type vcan && sudo ip link set {name} up")
+            } else {
+                "plug it in and see what its driver says: sudo dmesg | grep -i can".to_owned()
+            };
+            vec![Check::missing(check::INTERFACE, found, remedy)]
+        }
+    }
+}
+
+/// An interface that is there; `wanted` if a file names it.
+pub(super) fn of_link(
+    machine: &Machine,
+    network: &Network,
+    threads: &[InterruptThread],
+    needs: &Needs,
+    link: &Link,
+    wanted: Option<&Wanted>,
+) -> Vec<Check> {
+    let mut checks = vec![is_up(link, wanted)];
+    if link.kind.as_deref() == Some("can") {
+        checks.extend(state(link, wanted));
+        checks.push(bit_rate(link, wanted));
+        checks.push(restart(link));
+    }
+    checks.push(fd(link, wanted));
+    let sends = wanted.is_none_or(|wanted| wanted.is_destination);
+    checks.extend(sends.then(|| queue(link, network.root(link))));
+    checks.extend(sends.then(|| qdisc(link, network.root(link))));
+    checks.push(driver::check(machine, link));
+    checks.extend(napi(machine, link));
+    checks.extend(interrupt::check(machine, threads, needs, link));
+    checks
+}
+
+fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
+    let kind = link.kind.as_deref().unwrap_or("of a driver that does not say its kind");
+    if link.up {
+        return Check::ok(check::INTERFACE, format!("{kind}, up"));
+    }
+    let remedy = format!("sudo ip link set {} up", link.name);
+    match wanted {
+        Some(_) => Check::missing(check::INTERFACE, format!("{kind}, DOWN: nothing is forwarded"), remedy),
+        None => Check::weak(check::INTERFACE, format!("{kind}, down"), remedy),
+    }
+}
+
+fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
+    let name = &link.name;
+    let look = format!("ip -details -statistics link show {name}");
+    Some(match link.can?.state? {
+        CanState::ErrorActive => Check::ok(check::STATE, "error-active"),
+        CanState::ErrorWarning => Check::weak(
+            check::STATE,
+            "error-warning: more than 95 errors",
+            format!("look at wires, termination and bit rates; counters: {look}"),
+        ),
+        CanState::ErrorPassive => Check::weak(
+            check::STATE,
+            "error-passive: frames are not acknowledged, or destroyed",
+            format!("is another node on the bus, with the same bit rate and termination? counters: {look}"),
+        ),
+        CanState::BusOff => {
+            let (found, remedy) =
+                ("bus-off: the controller has left the bus", format!("sudo ip link set {name} type can restart"));
+            match wanted {
+                Some(_) => Check::missing(check::STATE, found, remedy),
+                None => Check::weak(check::STATE, found, remedy),
+            }
+        }
+        // That it is down has been said.
+        CanState::Stopped => return None,
+        CanState::Sleeping => {
+            Check::weak(check::STATE, "asleep", format!("sudo ip link set {name} down && sudo ip link set {name} up"))
+        }
+    })
+}
+
+fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
+    let can = link.can.unwrap_or_default();
+    let name = &link.name;
+    let words = |rate: Option<BitRate>| rate.map_or_else(|| "not set".to_owned(), |rate| rate.to_string());
+    let mut found = words(can.bitrate);
+    if let Some(rate) = can.data_bitrate {
+        found += &format!(", data phase {rate}");
+    }
+    let down_and_set = |rates: String| {
+        format!(
+            "sudo ip link set {name} down && sudo ip link set {name} type can {rates} && sudo ip link set {name} up"
+        )
+    };
+    let Some(bus) = wanted.map(|wanted| &wanted.bus) else {
+        return match can.bitrate {
+            Some(_) => Check::ok(check::BIT_RATE, found),
+            None => Check::weak(check::BIT_RATE, found, down_and_set("bitrate 500000".into())),
+        };
+    };
+    let differs = |wanted: Option<BitRate>, is: Option<BitRate>| wanted.is_some() && wanted != is;
+    if differs(bus.bitrate, can.bitrate) || differs(bus.data_bitrate, can.data_bitrate) || can.bitrate.is_none() {
+        let nominal = bus.bitrate.or(can.bitrate).map_or(500_000, BitRate::bits_per_second);
+        let mut rates = format!("bitrate {nominal}");
+        if let Some(data) = bus.data_bitrate {
+            rates += &format!(" dbitrate {} fd on", data.bits_per_second());
+        }
+        let says = bus.bitrate.map(|rate| format!(", but the file says {rate}")).unwrap_or_default();
+        let says_data = bus.data_bitrate.map(|rate| format!(", data phase {rate}")).unwrap_or_default();
+        return Check::missing(check::BIT_RATE, format!("{found}{says}{says_data}"), down_and_set(rates));
+    }
+    Check::ok(check::BIT_RATE, found)
+}
+
+fn restart(link: &Link) -> Check {
+    let name = &link.name;
+    match link.can.and_then(|can| can.restart_ms) {
+        Some(after) => Check::ok(check::RESTART, format!("{after} ms after bus-off")),
+        None => Check::weak(
+            check::RESTART,
+            "never: after bus-off the interface stays dead",
+            format!(
+                "sudo ip link set {name} down && sudo ip link set {name} type can restart-ms 100 && sudo ip link set {name} up"
+            ),
+        ),
+    }
+}
+
+fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
+    let name = &link.name;
+    let takes_fd = usize::try_from(link.mtu).is_ok_and(|mtu| mtu >= CANFD_MTU);
+    match (takes_fd, wanted.is_some_and(|wanted| wanted.wants_fd)) {
+        (true, _) => Check::ok(check::FD, format!("classic and FD frames (MTU {})", link.mtu)),
+        (false, false) => Check::ok(check::FD, format!("classic frames only (MTU {})", link.mtu)),
+        (false, true) => {
+            let set = if link.kind.as_deref() == Some("can") {
+                "type can bitrate 500000 dbitrate 2000000 fd on"
+            } else {
+                "mtu 72"
+            };
+            Check::missing(
+                check::FD,
+                format!("classic frames only (MTU {}), but a route sends FD frames there", link.mtu),
+                format!("sudo ip link set {name} down && sudo ip link set {name} {set} && sudo ip link set {name} up"),
+            )
+        }
+    }
+}
+
+fn queue(link: &Link, root: Option<&str>) -> Check {
+    let length = link.tx_queue_len;
+    if root == Some("noqueue") {
+        return Check::ok(check::QUEUE, "no queue: frames are there at once");
+    }
+    if length > SHORT_QUEUE {
+        return Check::ok(check::QUEUE, format!("{length} frames"));
+    }
+    Check::weak(
+        check::QUEUE,
+        format!("{length} frames: the rest of a burst is dropped (`full`), or waits as when-full says"),
+        format!("sudo ip link set {} txqueuelen 100", link.name),
+    )
+}
+
+fn qdisc(link: &Link, root: Option<&str>) -> Check {
+    let replace = format!("sudo tc qdisc replace dev {} root pfifo_fast", link.name);
+    match root {
+        None => Check::ok(check::QDISC, "not told, or none while it is down"),
+        Some(kind @ ("pfifo_fast" | "pfifo" | "bfifo" | "noqueue" | "mq" | "prio" | "skbprio" | "noop")) => {
+            Check::ok(check::QDISC, kind)
+        }
+        Some(kind @ ("etf" | "taprio")) => Check::missing(
+            check::QDISC,
+            format!("{kind} drops frames that do not say when they are to be sent, and a gateway says nothing"),
+            replace,
+        ),
+        Some(
+            kind @ ("fq_codel" | "codel" | "fq_pie" | "pie" | "cake" | "red" | "choke" | "sfb" | "hhf"
+            | "pfifo_head_drop"),
+        ) => Check::weak(check::QDISC, format!("{kind} drops frames that wait, and tells nobody"), replace),
+        Some("netem") => Check::weak(check::QDISC, "netem disturbs frames on purpose", replace),
+        Some(kind) => Check::ok(check::QDISC, format!("{kind}, set by somebody")),
+    }
+}
+
+/// Whether a thread empties the controller; only drivers with NAPI have a choice.
+fn napi(machine: &Machine, link: &Link) -> Option<Check> {
+    let has_device = machine.has(&format!("/sys/class/net/{}/device", link.name));
+    let threaded = machine.number(&format!("/sys/class/net/{}/threaded", link.name)).filter(|_| has_device)?;
+    Some(if threaded == 1 {
+        Check::ok(check::NAPI, "in a thread napi/…, which wants a priority: chrt -f -p 50 PID")
+    } else {
+        Check::ok(check::NAPI, "in the interrupt (softirq)")
+    })
+}
+
+#[cfg(test)]
+mod tests;

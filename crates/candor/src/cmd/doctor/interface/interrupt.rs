@@ -1,0 +1,98 @@
+//! The interrupt of a controller: on which processor it comes, and whether a thread takes care of it.
+
+use candor_core::realtime::{Cpu, CpuList};
+use candor_engine::machine::{Machine, Policy};
+use candor_netlink::link::Link;
+
+use super::super::check::{self, Check};
+use super::super::needs::Needs;
+
+/// `irq/NUMBER-NAME`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in super::super) struct InterruptThread {
+    number: u32,
+    pid: u32,
+    name: String,
+    policy: Policy,
+}
+
+/// All of the machine: kernels with `threadirqs` or PREEMPT_RT have one for nearly every interrupt.
+pub(in super::super) fn interrupt_threads(machine: &Machine) -> Vec<InterruptThread> {
+    let pids = machine.names("/proc");
+    let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());
+    pids.filter_map(|pid| {
+        let (name, policy) = machine.process(pid).main_thread()?;
+        let number = name.strip_prefix("irq/")?.split_once('-')?.0.parse().ok()?;
+        Some(InterruptThread { number, pid, name, policy })
+    })
+    .collect()
+}
+
+/// `None` for interfaces without hardware.
+pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Needs, link: &Link) -> Option<Check> {
+    let folder = format!("/sys/class/net/{}/device", link.name);
+    let numbers = numbers(machine, link);
+    let Some(number) = numbers.first().copied() else {
+        if !machine.has(&folder) {
+            return None;
+        }
+        let is_usb = machine.link(&format!("{folder}/subsystem")).as_deref() == Some("usb");
+        let found = if is_usb { "that of the USB host controller" } else { "not found: it bears another name" };
+        return Some(Check::ok(check::INTERRUPT, found));
+    };
+    let at = cpus(machine, number);
+    let place = if at.is_empty() { String::new() } else { format!(" on {}", CpuList(&at)) };
+    let Some(thread) = threads.iter().find(|thread| thread.number == number) else {
+        return Some(Check::ok(check::INTERRUPT, format!("{number}{place}, not in a thread")));
+    };
+    let InterruptThread { name, pid, policy, .. } = thread;
+    let found = format!("{name} {policy}{place}");
+    if !policy.is_realtime() {
+        return Some(Check::weak(
+            check::INTERRUPT,
+            format!("{found}: everything else may come first"),
+            format!("sudo chrt -f -p 50 {pid}"),
+        ));
+    }
+    let shares = needs.cpus(&machine.online_cpus()).iter().any(|cpu| at.contains(cpu));
+    match needs.priority().filter(|_| needs.spins() && shares) {
+        Some(priority) if u32::from(priority.number()) >= policy.priority => Some(Check::weak(
+            check::INTERRUPT,
+            format!("{found}: a thread that spins at {priority} on its processor keeps it from running"),
+            format!("sudo chrt -f -p {} {pid}, or keep the two apart by `cpus`", (priority.number() + 1).min(99)),
+        )),
+        _ => Some(Check::ok(check::INTERRUPT, found)),
+    }
+}
+
+/// The interrupts that bear the name of the interface, or those of its device.
+fn numbers(machine: &Machine, link: &Link) -> Vec<u32> {
+    let table = machine.text("/proc/interrupts").unwrap_or_default();
+    let bears_name = |rest: &str| rest.split([' ', ',', '\t']).any(|word| word == link.name);
+    let by_name: Vec<_> = table
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(_, rest)| bears_name(rest))
+        .filter_map(|(number, _)| number.trim().parse().ok())
+        .collect();
+    if !by_name.is_empty() {
+        return by_name;
+    }
+    let folder = format!("/sys/class/net/{}/device", link.name);
+    let messages: Vec<_> =
+        machine.names(&format!("{folder}/msi_irqs")).iter().filter_map(|name| name.parse().ok()).collect();
+    if !messages.is_empty() {
+        return messages;
+    }
+    machine
+        .number(&format!("{folder}/irq"))
+        .and_then(|number| u32::try_from(number).ok())
+        .filter(|number| *number > 0)
+        .into_iter()
+        .collect()
+}
+
+fn cpus(machine: &Machine, number: u32) -> Vec<Cpu> {
+    let effective = machine.cpus(&format!("/proc/irq/{number}/effective_affinity_list"));
+    if effective.is_empty() { machine.cpus(&format!("/proc/irq/{number}/smp_affinity_list")) } else { effective }
+}

@@ -1,0 +1,160 @@
+use std::num::NonZeroU32;
+
+use candor_io::can::InterfaceIndex;
+use candor_netlink::link::CanLink;
+
+use super::super::check::{Topic, Verdict};
+use super::super::machines::{machine, needs, needs_of};
+use super::*;
+
+/// A controller with which nothing is wrong.
+fn controller(name: &str) -> Link {
+    Link {
+        index: InterfaceIndex::new(7).unwrap(),
+        name: name.into(),
+        kind: Some("can".into()),
+        up: true,
+        echoes: true,
+        mtu: 72,
+        tx_queue_len: 100,
+        can: Some(CanLink {
+            bitrate: BitRate::from_bits_per_second(500_000),
+            data_bitrate: BitRate::from_bits_per_second(2_000_000),
+            state: Some(CanState::ErrorActive),
+            restart_ms: NonZeroU32::new(100),
+        }),
+    }
+}
+
+fn network(link: Link, root: &str) -> Network {
+    Network { roots: vec![(link.index.number(), root.into())], links: vec![link] }
+}
+
+fn found(files: &[(&str, &str)], network: &Network, needs: &Needs, at: usize) -> Vec<Check> {
+    let (_root, machine) = machine(files);
+    let threads = interrupt_threads(&machine);
+    of_file(&machine, network, &threads, needs, &needs.interfaces.as_ref().unwrap()[at])
+}
+
+/// What is said of one topic, of the interface to which frames go (`can1`).
+fn one(link: Link, root: &str, topic: Topic) -> Check {
+    let needs = needs_of("read-write", "", "frames = \"fd\"");
+    let checks = found(&[], &network(link, root), &needs, 1);
+    checks.into_iter().find(|check| check.topic == topic).unwrap()
+}
+
+#[test]
+fn a_good_controller_is_good() {
+    let checks = found(&[], &network(controller("can0"), "pfifo_fast"), &needs("read-write", ""), 0);
+    assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:#?}");
+    let topics: Vec<_> = checks.iter().map(|check| check.topic.name).collect();
+    assert_eq!(topics, ["interface", "state", "bit rate", "restart", "fd", "driver"], "only a destination has a queue");
+    let to = found(&[], &network(controller("can1"), "pfifo_fast"), &needs("read-write", ""), 1);
+    assert!(to.iter().any(|check| check.topic == check::QUEUE) && to.iter().all(|check| check.verdict == Verdict::Ok));
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_missing() {
+    let needs = needs("read-write", "");
+    let only = |network: &Network| match found(&[], network, &needs, 0).as_slice() {
+        [check] => check.clone(),
+        checks => panic!("{checks:?}"),
+    };
+    let none = only(&Network::default());
+    assert_eq!((none.verdict, none.found.as_str()), (Verdict::Missing, "there is none, nor any other CAN interface"));
+    assert!(only(&network(controller("can7"), "noop")).found.contains("there are can7"));
+    let ethernet = only(&network(Link { can: None, ..controller("can0") }, "noop"));
+    assert!(ethernet.verdict == Verdict::Missing && ethernet.found.contains("no CAN interface"));
+}
+
+#[test]
+fn what_is_wrong_with_a_controller_is_said() {
+    let can = controller("can1").can.unwrap();
+    let with = |can: CanLink| Link { can: Some(can), ..controller("can1") };
+    let state = |state| with(CanLink { state: Some(state), ..can });
+    for (link, root, topic, verdict, words) in [
+        (
+            Link { up: false, ..controller("can1") },
+            "noop",
+            check::INTERFACE,
+            Verdict::Missing,
+            "sudo ip link set can1 up",
+        ),
+        (state(CanState::BusOff), "pfifo_fast", check::STATE, Verdict::Missing, "type can restart"),
+        (state(CanState::ErrorPassive), "pfifo_fast", check::STATE, Verdict::Weak, "termination"),
+        (state(CanState::ErrorWarning), "pfifo_fast", check::STATE, Verdict::Weak, "termination"),
+        (with(CanLink { bitrate: None, ..can }), "pfifo_fast", check::BIT_RATE, Verdict::Missing, "bitrate 500000"),
+        (with(CanLink { restart_ms: None, ..can }), "pfifo_fast", check::RESTART, Verdict::Weak, "restart-ms 100"),
+        (Link { mtu: 16, ..controller("can1") }, "pfifo_fast", check::FD, Verdict::Missing, "fd on"),
+        (Link { tx_queue_len: 10, ..controller("can1") }, "pfifo_fast", check::QUEUE, Verdict::Weak, "txqueuelen 100"),
+        (controller("can1"), "fq_codel", check::QDISC, Verdict::Weak, "root pfifo_fast"),
+        (controller("can1"), "etf", check::QDISC, Verdict::Missing, "root pfifo_fast"),
+        (controller("can1"), "netem", check::QDISC, Verdict::Weak, "root pfifo_fast"),
+    ] {
+        let check = one(link, root, topic);
+        assert_eq!(check.verdict, verdict, "{check:?}");
+        assert!(check.remedy.as_ref().is_some_and(|remedy| remedy.contains(words)), "{check:?}");
+    }
+    assert_eq!(one(Link { tx_queue_len: 10, ..controller("can1") }, "noqueue", check::QUEUE).verdict, Verdict::Ok);
+    assert_eq!(one(controller("can1"), "prio", check::QDISC).verdict, Verdict::Ok);
+}
+
+#[test]
+fn another_bit_rate_than_that_of_the_file_is_missing() {
+    // The file says 500 kbit/s for can0.
+    let slow = CanLink { bitrate: BitRate::from_bits_per_second(250_000), ..controller("can0").can.unwrap() };
+    let link = Link { can: Some(slow), ..controller("can0") };
+    let checks = found(&[], &network(link.clone(), "pfifo_fast"), &needs("read-write", ""), 0);
+    let rate = checks.iter().find(|check| check.topic == check::BIT_RATE).unwrap();
+    assert!(rate.verdict == Verdict::Missing && rate.found.contains("but the file says 500kbit/s"), "{rate:?}");
+    let (_root, machine) = machine(&[]);
+    let without_file = of_link(&machine, &network(link.clone(), "pfifo_fast"), &[], &Needs::unknown(), &link, None);
+    assert!(without_file.iter().all(|check| check.verdict == Verdict::Ok), "{without_file:#?}");
+}
+
+#[test]
+fn drivers_tell_how_long_an_urgent_frame_waits() {
+    let driver = |name: &str, bus: &str| {
+        let (driver, bus) = (format!("->../bus/drivers/{name}"), format!("->../bus/{bus}"));
+        let files = [
+            ("/sys/class/net/can0/device/driver", driver.as_str()),
+            ("/sys/class/net/can0/device/subsystem", bus.as_str()),
+        ];
+        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs("read-write", ""), 0);
+        checks.into_iter().find(|check| check.topic == check::DRIVER).unwrap()
+    };
+    assert_eq!(driver("kvaser_pci", "pci").found, "kvaser_pci, takes 1 frame, so an urgent one may wait 0.27 ms");
+    assert_eq!(
+        driver("gs_usb", "usb").found,
+        "gs_usb, takes 10 frames ahead, so an urgent one may wait 2.70 ms; USB adds up to 1 ms each way"
+    );
+    assert_eq!(driver("mcp251xfd", "spi").verdict, Verdict::Weak);
+    assert!(driver("homemade", "pci").found.contains("not known"));
+}
+
+#[test]
+fn the_interrupt_has_to_come_before_those_who_spin() {
+    let zeros = "0 ".repeat(36);
+    let stat = |priority, policy| format!("81 (irq/11-can0) S {zeros}{priority} {policy} 0\n");
+    let (fifo, other) = (stat(50, 1), stat(0, 0));
+    let with = |stat: &str, engine: &str, keys: &str| {
+        let files = [
+            ("/proc/interrupts", "           CPU0       CPU1\n 11:   12   0  IO-APIC  11-fasteoi   can1, can0\n"),
+            ("/proc/irq/11/effective_affinity_list", "1"),
+            ("/sys/class/net/can0/device/irq", "11"),
+            ("/sys/devices/system/cpu/online", "0-1"),
+            ("/proc/81/stat", stat),
+        ];
+        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs(engine, keys), 0);
+        checks.into_iter().find(|check| check.topic == check::INTERRUPT).unwrap()
+    };
+    let waits = with(&fifo, "mmap-write", "sched = \"fifo:80\"");
+    assert_eq!((waits.verdict, waits.found.as_str()), (Verdict::Ok, "irq/11-can0 fifo:50 on 1"));
+    let spins = with(&fifo, "mmapbusy-write", "sched = \"fifo:50\"");
+    assert!(spins.verdict == Verdict::Weak && spins.remedy.unwrap().contains("chrt -f -p 51 81"));
+    assert_eq!(with(&fifo, "mmapbusy-write", "sched = \"fifo:49\"").verdict, Verdict::Ok);
+    assert_eq!(with(&fifo, "mmapbusy-write", "sched = \"fifo:80\"\ncpus = [0]").verdict, Verdict::Ok);
+    assert_eq!(with(&other, "kernel", "").verdict, Verdict::Weak);
+    let plain = with("81 (else) S", "kernel", "");
+    assert_eq!((plain.verdict, plain.found.as_str()), (Verdict::Ok, "11 on 1, not in a thread"));
+}

@@ -1,0 +1,329 @@
+//! The kernel: which one, how it preempts, and what it has of CAN.
+
+use candor_core::engine::UserEngine;
+use candor_engine::Lack;
+use candor_engine::machine::Machine;
+use candor_io::can::Support;
+
+use super::check::{self, Check};
+use super::needs::{Needs, Runs};
+
+/// What was found by asking the kernel, not by reading its files.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub(super) can: Support,
+    pub(super) cangw: Cangw,
+    pub(super) engines: Vec<(UserEngine, Option<Lack>)>,
+}
+
+/// Whether this process can use can-gw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cangw {
+    Missing,
+    NotPermitted,
+    Ready,
+}
+
+/// Modules of CAN beside those that engines need.
+const MODULES: [&str; 7] = ["can", "can_raw", "can_gw", "can_bcm", "vcan", "vxcan", "af_packet"];
+
+pub(super) fn checks(machine: &Machine, asked: &Asked, needs: &Needs) -> Vec<Check> {
+    let release = machine.text("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut checks = vec![
+        self::release(&release),
+        preemption(machine, needs),
+        can(asked, needs),
+        cangw(machine, asked, needs),
+        modules(machine, &release),
+    ];
+    checks.extend(engine(asked, needs));
+    checks.push(clock(machine));
+    checks.push(default_qdisc(machine, &release));
+    checks
+}
+
+/// Major and minor number.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+fn release(release: &str) -> Check {
+    match version(release) {
+        Some(version) if version < (5, 4) => {
+            Check::weak(check::RELEASE, format!("{release}: no FD frames in can-gw"), "boot Linux 5.4 or newer")
+        }
+        _ => Check::ok(check::RELEASE, release),
+    }
+}
+
+fn preemption(machine: &Machine, needs: &Needs) -> Check {
+    let build = machine.text("/proc/sys/kernel/version").unwrap_or_default();
+    let words: Vec<_> = build.split_whitespace().collect();
+    let is_realtime = machine.number("/sys/kernel/realtime") == Some(1)
+        || words.iter().any(|word| matches!(*word, "PREEMPT_RT" | "RT"));
+    if is_realtime {
+        return Check::ok(check::PREEMPTION, "PREEMPT_RT: almost everything in the kernel can be interrupted");
+    }
+    // "none (voluntary) full": the one in brackets is in use.
+    let chosen = machine.text("/sys/kernel/debug/sched/preempt");
+    let chosen = chosen.as_deref().and_then(|text| text.split_once('(')?.1.split_once(')')).map(|(chosen, _)| chosen);
+    let command_line = machine.text("/proc/cmdline").unwrap_or_default();
+    let chosen =
+        chosen.or_else(|| command_line.split_whitespace().rev().find_map(|word| word.strip_prefix("preempt=")));
+    let is_dynamic = words.contains(&"PREEMPT_DYNAMIC");
+    let kind = match (chosen, is_dynamic, words.contains(&"PREEMPT")) {
+        (Some(chosen), _, _) => chosen,
+        (None, true, _) => "dynamic (debugfs does not tell which)",
+        (None, false, true) => "full",
+        (None, false, false) => "none or voluntary",
+    };
+    let is_enough = matches!(kind, "full" | "lazy") || needs.priority().is_none();
+    if is_enough {
+        return Check::ok(check::PREEMPTION, kind);
+    }
+    let remedy = if is_dynamic {
+        "boot with preempt=full; for a bound on the worst case a PREEMPT_RT kernel (its median is higher)"
+    } else {
+        "for a bound on the worst case boot a PREEMPT_RT kernel (its median is higher)"
+    };
+    Check::weak(check::PREEMPTION, format!("{kind}: a frame may wait until the kernel has done something else"), remedy)
+}
+
+fn can(asked: &Asked, needs: &Needs) -> Check {
+    if asked.can == Support::Raw {
+        return Check::ok(check::CAN, "CAN_RAW sockets");
+    }
+    let found = if asked.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
+    let nobody_else = needs.runs == Runs::Unknown && asked.cangw != Cangw::Ready;
+    if needs.engine.is_some() || nobody_else {
+        Check::missing(check::CAN, found, "sudo modprobe can-raw")
+    } else {
+        Check::ok(check::CAN, format!("{found}; not needed in the kernel"))
+    }
+}
+
+fn cangw(machine: &Machine, asked: &Asked, needs: &Needs) -> Check {
+    const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
+    let (found, remedy) = match asked.cangw {
+        Cangw::Ready => {
+            let most = machine.number(MAX_HOPS);
+            let hops = i64::from(needs.hops);
+            return match most {
+                Some(most) if hops > most => Check::missing(
+                    check::CANGW,
+                    format!("max_hops is {most}, and a route has hop-limit = {hops}"),
+                    format!("sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={hops}"),
+                ),
+                Some(most) => Check::ok(check::CANGW, format!("loaded, max_hops is {most}")),
+                None => Check::ok(check::CANGW, "loaded"),
+            };
+        }
+        Cangw::Missing => ("not loaded", "sudo modprobe can-gw"),
+        Cangw::NotPermitted => (
+            "there, but jobs need CAP_NET_ADMIN in the initial user namespace",
+            "run candor as root: sudo candor run …",
+        ),
+    };
+    match needs.runs {
+        Runs::Kernel => Check::missing(check::CANGW, found, remedy),
+        Runs::KernelIfThere => Check::weak(check::CANGW, format!("{found}: all routes run in user space"), remedy),
+        Runs::Unknown => Check::weak(check::CANGW, format!("{found}: no routes in the kernel"), remedy),
+        Runs::User => Check::ok(check::CANGW, format!("{found}; not needed in user space")),
+    }
+}
+
+/// Says only which there are: what is needed is asked for above, and most load themselves.
+fn modules(machine: &Machine, release: &str) -> Check {
+    let builtin = machine.text(&format!("/lib/modules/{release}/modules.builtin")).unwrap_or_default();
+    let on_disk = machine.text(&format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
+    let is_in = |list: &str, module: &str| {
+        let file = format!("/{}.ko", module.replace('_', "-"));
+        let other = format!("/{module}.ko");
+        list.lines().any(|line| {
+            let path = line.split(':').next().unwrap_or_default();
+            path.contains(&file) || path.contains(&other)
+        })
+    };
+    let state = |module: &&str| match module {
+        module if machine.has(&format!("/sys/module/{module}")) || is_in(&builtin, module) => 0,
+        module if is_in(&on_disk, module) => 1,
+        _ => 2,
+    };
+    let of = |wanted| {
+        let names: Vec<_> =
+            MODULES.iter().filter(|module| state(module) == wanted).map(|name| name.replace('_', "-")).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let parts = [
+        of(0).map(|names| format!("there: {names}")),
+        of(1).map(|names| format!("can be loaded: {names}")),
+        of(2).map(|names| format!("not seen: {names}")),
+    ];
+    Check::ok(check::MODULES, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+fn engine(asked: &Asked, needs: &Needs) -> Option<Check> {
+    let lack = |engine| asked.engines.iter().find(|(listed, _)| *listed == engine).and_then(|(_, lack)| *lack);
+    let Some(engine) = needs.engine else {
+        if needs.runs != Runs::Unknown {
+            return None;
+        }
+        let runs = asked.engines.iter().filter(|(_, lack)| lack.is_none()).count();
+        let found = format!("{runs} of the {} engines of user space run here", asked.engines.len());
+        let first = asked.engines.iter().find_map(|(_, lack)| *lack);
+        return Some(match first {
+            None => Check::ok(check::ENGINE, found),
+            Some(lack) => Check::weak(
+                check::ENGINE,
+                format!("{found}: {lack}"),
+                format!("{} (candor engines lists all)", lack.remedy()),
+            ),
+        });
+    };
+    Some(match lack(engine) {
+        None => Check::ok(check::ENGINE, format!("{engine} runs here")),
+        Some(lack) if needs.is_named => {
+            Check::missing(check::ENGINE, format!("{engine} does not run here: {lack}"), lack.remedy())
+        }
+        Some(lack) => {
+            let found = format!("{}, because {lack}", UserEngine::PLAINEST);
+            Check::weak(check::ENGINE, found, lack.remedy())
+        }
+    })
+}
+
+fn clock(machine: &Machine) -> Check {
+    let source = machine.text("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    match source.as_deref() {
+        Some(source @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => Check::weak(
+            check::CLOCK,
+            format!("{source}: reading the time takes microseconds, and every frame is stamped"),
+            "see why the processor's own clock is not trusted: sudo dmesg | grep -i clocksource",
+        ),
+        Some(source) => Check::ok(check::CLOCK, source),
+        None => Check::ok(check::CLOCK, "not told"),
+    }
+}
+
+/// Since 5.4 CAN controllers get `pfifo_fast`, whatever the default is.
+fn default_qdisc(machine: &Machine, release: &str) -> Check {
+    let Some(kind) = machine.text("/proc/sys/net/core/default_qdisc") else {
+        return Check::ok(check::DEFAULT_QDISC, "not told (in a network namespace of its own)");
+    };
+    let is_plain = matches!(kind.as_str(), "pfifo_fast" | "pfifo");
+    match version(release) {
+        Some(version) if version < (5, 4) && !is_plain => Check::weak(
+            check::DEFAULT_QDISC,
+            format!("{kind}, also for CAN on this kernel, and it may drop frames without a word"),
+            "sudo sysctl net.core.default_qdisc=pfifo_fast, then set the interfaces down and up",
+        ),
+        _ if is_plain => Check::ok(check::DEFAULT_QDISC, kind),
+        _ => Check::ok(check::DEFAULT_QDISC, format!("{kind}, but not for CAN, which gets pfifo_fast since 5.4")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_io::packet::Obstacle;
+
+    use super::super::check::Verdict;
+    use super::super::machines::{machine, needs};
+    use super::*;
+
+    fn all(lack: Option<Lack>) -> Asked {
+        let engines = UserEngine::all().map(|engine| (engine, lack.filter(|_| engine.receiver().has_ring()))).collect();
+        Asked { can: Support::Raw, cangw: Cangw::Ready, engines }
+    }
+
+    fn one(files: &[(&str, &str)], asked: &Asked, needs: &Needs, topic: check::Topic) -> Check {
+        let (_root, machine) = machine(files);
+        checks(&machine, asked, needs).into_iter().find(|check| check.topic == topic).unwrap()
+    }
+
+    #[test]
+    fn preemption_matters_to_those_who_ask_for_priority() {
+        let (fifo, plain) = (needs("mmap-write", "sched = \"fifo:50\""), needs("mmap-write", ""));
+        let version = |text| ("/proc/sys/kernel/version", text);
+        let stock = version("#1 SMP PREEMPT_DYNAMIC Debian 6.1.0");
+        let preempt = |files: &[_], needs: &Needs| {
+            let check = one(files, &all(None), needs, check::PREEMPTION);
+            (check.verdict, check.found, check.remedy.unwrap_or_default())
+        };
+        assert_eq!(preempt(&[stock], &plain).0, Verdict::Ok);
+        let (verdict, _found, remedy) = preempt(&[stock], &fifo);
+        assert!(verdict == Verdict::Weak && remedy.contains("preempt=full"), "{remedy}");
+        let told = ("/sys/kernel/debug/sched/preempt", "none (voluntary) full");
+        assert!(preempt(&[stock, told], &fifo).1.starts_with("voluntary"));
+        assert_eq!(preempt(&[stock, ("/proc/cmdline", "quiet preempt=full")], &fifo).0, Verdict::Ok);
+        let full = ("/sys/kernel/debug/sched/preempt", "none voluntary (full)");
+        assert_eq!(preempt(&[stock, full], &fifo).0, Verdict::Ok);
+        assert_eq!(preempt(&[version("#1 SMP PREEMPT_RT"), ("/sys/kernel/realtime", "1")], &fifo).0, Verdict::Ok);
+        let (verdict, found, remedy) = preempt(&[version("#1 SMP")], &fifo);
+        assert_eq!((verdict, remedy.contains("PREEMPT_RT")), (Verdict::Weak, true), "{found}");
+    }
+
+    #[test]
+    fn can_gw_is_missing_only_where_a_file_insists_on_it() {
+        let asked = |cangw| Asked { cangw, ..all(None) };
+        let verdict = |cangw, needs: &Needs| one(&[], &asked(cangw), needs, check::CANGW).verdict;
+        let (kernel, auto, user) = (needs("kernel", ""), needs("auto", ""), needs("read-write", ""));
+        for (needs, missing) in [
+            (&kernel, Verdict::Missing),
+            (&auto, Verdict::Weak),
+            (&user, Verdict::Ok),
+            (&Needs::unknown(), Verdict::Weak),
+        ] {
+            assert_eq!(verdict(Cangw::Missing, needs), missing, "{needs:?}");
+            assert_eq!(verdict(Cangw::NotPermitted, needs), missing, "{needs:?}");
+            assert_eq!(verdict(Cangw::Ready, needs), Verdict::Ok, "{needs:?}");
+        }
+        let hops = ("/sys/module/can_gw/parameters/max_hops", "1");
+        let check = one(&[hops], &asked(Cangw::Ready), &Needs { hops: 3, ..kernel }, check::CANGW);
+        assert_eq!((check.verdict, check.remedy.unwrap().contains("max_hops=3")), (Verdict::Missing, true));
+    }
+
+    #[test]
+    fn sockets_and_engines_are_held_against_the_file() {
+        let none = Asked { can: Support::None, cangw: Cangw::Missing, ..all(None) };
+        let verdict = |asked: &Asked, needs: &Needs, topic| one(&[], asked, needs, topic).verdict;
+        assert_eq!(verdict(&none, &Needs::unknown(), check::CAN), Verdict::Missing);
+        assert_eq!(verdict(&Asked { cangw: Cangw::Ready, ..none.clone() }, &Needs::unknown(), check::CAN), Verdict::Ok);
+        assert_eq!(verdict(&none, &needs("read-write", ""), check::CAN), Verdict::Missing);
+        assert_eq!(verdict(&none, &needs("kernel", ""), check::CAN), Verdict::Ok);
+        let no_rings = all(Some(Lack::Packet(Obstacle::Privilege)));
+        assert_eq!(verdict(&no_rings, &needs("mmap-write", ""), check::ENGINE), Verdict::Missing);
+        assert_eq!(verdict(&no_rings, &needs("read-write", ""), check::ENGINE), Verdict::Ok);
+        assert_eq!(verdict(&no_rings, &Needs::unknown(), check::ENGINE), Verdict::Weak);
+        assert_eq!(verdict(&all(None), &Needs::unknown(), check::ENGINE), Verdict::Ok);
+    }
+
+    #[test]
+    fn old_kernels_and_slow_clocks_are_weak() {
+        let release = |text| ("/proc/sys/kernel/osrelease", text);
+        let qdisc = ("/proc/sys/net/core/default_qdisc", "fq_codel");
+        let clock = |text| ("/sys/devices/system/clocksource/clocksource0/current_clocksource", text);
+        let verdict = |files: &[_], topic| one(files, &all(None), &Needs::unknown(), topic).verdict;
+        assert_eq!(verdict(&[release("5.3.18")], check::RELEASE), Verdict::Weak);
+        assert_eq!(verdict(&[release("6.1.0-56-amd64")], check::RELEASE), Verdict::Ok);
+        assert_eq!(verdict(&[release("5.3.18"), qdisc], check::DEFAULT_QDISC), Verdict::Weak);
+        assert_eq!(verdict(&[release("5.4.0"), qdisc], check::DEFAULT_QDISC), Verdict::Ok);
+        assert_eq!(verdict(&[clock("hpet")], check::CLOCK), Verdict::Weak);
+        assert_eq!(verdict(&[clock("tsc")], check::CLOCK), Verdict::Ok);
+    }
+
+    #[test]
+    fn modules_are_told_apart_by_where_they_are() {
+        let files = [
+            ("/proc/sys/kernel/osrelease", "6.1.0"),
+            ("/sys/module/can/refcnt", "1"),
+            ("/lib/modules/6.1.0/modules.builtin", "kernel/net/packet/af_packet.ko\n"),
+            ("/lib/modules/6.1.0/modules.dep", "kernel/net/can/can-gw.ko.xz: kernel/net/can/can.ko.xz\n"),
+        ];
+        let check = one(&files, &all(None), &Needs::unknown(), check::MODULES);
+        assert_eq!(
+            check.found,
+            "there: can, af-packet; can be loaded: can-gw; not seen: can-raw, can-bcm, vcan, vxcan"
+        );
+    }
+}

@@ -1,0 +1,214 @@
+//! What this process may do, against what the file asks for.
+
+use candor_engine::machine::{Capability, Limit, Machine};
+
+use super::check::{self, Check};
+use super::needs::{Needs, Runs};
+
+/// The file that was tried to be opened for `cpu-dma-latency`.
+pub(super) type Awake = Result<(), std::io::ErrorKind>;
+
+/// A static candor with its threads and rings has less than this.
+const PLENTY_BYTES: u64 = 64 << 20;
+
+pub(super) fn checks(machine: &Machine, awake: Awake, needs: &Needs) -> Vec<Check> {
+    let mut checks = vec![capabilities(machine, needs)];
+    // Threads that there are not need nothing.
+    let threads = needs.engine.is_some();
+    checks.extend(needs.realtime.sched.filter(|_| threads).map(|_| priority(machine, needs)));
+    checks.extend(timeout(machine, needs));
+    checks.extend((needs.realtime.lock_memory && threads).then(|| memory(machine)));
+    checks.extend(needs.realtime.cpu_dma_latency.map(|_| self::awake(awake)));
+    checks
+}
+
+fn has(machine: &Machine, capability: Capability) -> bool {
+    machine.own().has(capability) == Some(true)
+}
+
+fn capabilities(machine: &Machine, needs: &Needs) -> Check {
+    use Capability::{IpcLock, NetAdmin, NetRaw, SysNice};
+
+    let all = [NetAdmin, NetRaw, SysNice, IpcLock];
+    let names =
+        |capabilities: Vec<Capability>| capabilities.into_iter().map(Capability::name).collect::<Vec<_>>().join(", ");
+    let (there, not): (Vec<_>, Vec<_>) = all.into_iter().partition(|capability| has(machine, *capability));
+    let found = match (there.is_empty(), not.is_empty()) {
+        (_, true) => names(there),
+        (true, false) => format!("none of {}", names(not)),
+        (false, false) => format!("{}; not {}", names(there), names(not)),
+    };
+    let ring = needs.engine.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
+    let needed = [
+        (NetAdmin, needs.runs == Runs::Kernel, true),
+        (NetAdmin, needs.runs == Runs::KernelIfThere, false),
+        (NetRaw, ring && needs.is_named, true),
+        (NetRaw, ring, false),
+    ];
+    let lacks = |insists| {
+        let lacking = needed
+            .iter()
+            .filter(|(capability, is_needed, must)| *is_needed && *must == insists && !has(machine, *capability));
+        lacking.map(|(capability, ..)| *capability).collect::<Vec<_>>()
+    };
+    if machine.own().is_in_user_namespace() && matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere | Runs::Unknown)
+    {
+        let found = format!("{found}, but in a user namespace of its own, where can-gw takes no jobs");
+        let remedy = "run candor outside of the container, or with an engine of user space";
+        return if needs.runs == Runs::Kernel {
+            Check::missing(check::CAPABILITIES, found, remedy)
+        } else {
+            Check::weak(check::CAPABILITIES, found, remedy)
+        };
+    }
+    let remedy = |lacking: Vec<Capability>| {
+        let list = lacking.into_iter().map(|capability| capability.name().to_lowercase()).collect::<Vec<_>>().join(",");
+        format!("run candor as root, or: sudo setcap {list}+ep $(command -v candor)")
+    };
+    match (lacks(true), lacks(false)) {
+        (lacking, _) if !lacking.is_empty() => Check::missing(check::CAPABILITIES, found, remedy(lacking)),
+        (_, lacking) if !lacking.is_empty() => Check::weak(check::CAPABILITIES, found, remedy(lacking)),
+        _ => Check::ok(check::CAPABILITIES, found),
+    }
+}
+
+fn priority(machine: &Machine, needs: &Needs) -> Check {
+    let Some(priority) = needs.priority() else { return Check::ok(check::PRIORITY, "other needs no privilege") };
+    let own = machine.own();
+    let is_within = own.realtime_limit().is_some_and(|limit| limit >= Limit::UpTo(priority.number().into()));
+    let by_capability = has(machine, Capability::SysNice) && !own.is_in_user_namespace();
+    match (by_capability, is_within, own.realtime_limit()) {
+        (true, ..) => Check::ok(check::PRIORITY, "any priority, by CAP_SYS_NICE"),
+        (_, true, _) => Check::ok(check::PRIORITY, format!("priority {priority}, by RLIMIT_RTPRIO")),
+        (_, _, limit) => {
+            let limit = limit.map_or_else(|| "not told".to_owned(), words);
+            Check::missing(
+                check::PRIORITY,
+                format!("no CAP_SYS_NICE, RLIMIT_RTPRIO is {limit}, and the file wants {priority}"),
+                format!(
+                    "run candor as root, or: sudo setcap cap_sys_nice+ep $(command -v candor), LimitRTPRIO={priority}, ulimit \
+                     -r {priority}"
+                ),
+            )
+        }
+    }
+}
+
+/// The kernel ends a real-time thread that does not wait for so long.
+fn timeout(machine: &Machine, needs: &Needs) -> Option<Check> {
+    needs.priority().filter(|_| needs.spins())?;
+    Some(match machine.own().limit("Max realtime timeout") {
+        Some(Limit::UpTo(microseconds)) => Check::missing(
+            check::TIMEOUT,
+            format!("a thread that spins is killed (SIGXCPU) after {microseconds} us"),
+            "LimitRTTIME=infinity in the unit, or ulimit -R unlimited, or a receiver that waits (mmap)",
+        ),
+        Some(Limit::Unlimited) | None => Check::ok(check::TIMEOUT, "none"),
+    })
+}
+
+fn memory(machine: &Machine) -> Check {
+    let own = machine.own();
+    let remedy = "run candor as root, or: sudo setcap cap_ipc_lock+ep $(command -v candor), LimitMEMLOCK=infinity, ulimit -l \
+                  unlimited";
+    match own.locked_memory_limit() {
+        _ if has(machine, Capability::IpcLock) && !own.is_in_user_namespace() => {
+            Check::ok(check::MEMORY, "as much as there is, by CAP_IPC_LOCK")
+        }
+        Some(Limit::UpTo(bytes)) if bytes < PLENTY_BYTES => {
+            Check::missing(check::MEMORY, format!("only {} KiB may be locked", bytes / 1024), remedy)
+        }
+        Some(limit) => Check::ok(check::MEMORY, format!("up to {} bytes, by RLIMIT_MEMLOCK", words(limit))),
+        None => Check::weak(check::MEMORY, "how much may be locked is not told", remedy),
+    }
+}
+
+fn awake(awake: Awake) -> Check {
+    match awake {
+        Ok(()) => Check::ok(check::AWAKE, "/dev/cpu_dma_latency can be opened"),
+        Err(std::io::ErrorKind::NotFound) => Check::missing(
+            check::AWAKE,
+            "this kernel has no /dev/cpu_dma_latency",
+            "remove the key: the processors of this kernel do not sleep deeply",
+        ),
+        Err(why) => Check::missing(
+            check::AWAKE,
+            format!("/dev/cpu_dma_latency cannot be opened: {why}"),
+            "run candor as root, or a rule of udev: KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\"",
+        ),
+    }
+}
+
+fn words(limit: Limit) -> String {
+    match limit {
+        Limit::UpTo(limit) => limit.to_string(),
+        Limit::Unlimited => "unlimited".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+
+    use super::super::check::Verdict;
+    use super::super::machines::{machine, needs};
+    use super::*;
+
+    const ROOT: &str = "000001ffffffffff";
+    const NOBODY: &str = "0000000000000000";
+    const RAW: &str = "0000000000002000";
+    const NICE: &str = "0000000000800000";
+
+    fn verdicts(
+        capabilities: &str,
+        limits: &str,
+        uid_map: &str,
+        awake: Awake,
+        needs: &Needs,
+    ) -> Vec<(&'static str, Verdict)> {
+        let status = format!("CapEff:\t{capabilities}\n");
+        let (_root, machine) =
+            machine(&[("/proc/self/status", &status), ("/proc/self/limits", limits), ("/proc/self/uid_map", uid_map)]);
+        checks(&machine, awake, needs).iter().map(|check| (check.topic.name, check.verdict)).collect()
+    }
+
+    const INITIAL: &str = "0 0 4294967295";
+    const LOW: &str =
+        "Max locked memory 65536 65536 bytes\nMax realtime priority 0 0\nMax realtime timeout unlimited x us\n";
+
+    #[test]
+    fn capabilities_are_held_against_the_engine() {
+        let capabilities = |has, engine| verdicts(has, LOW, INITIAL, Ok(()), &needs(engine, ""))[0].1;
+        assert_eq!(capabilities(ROOT, "kernel"), Verdict::Ok);
+        assert_eq!(capabilities(NOBODY, "kernel"), Verdict::Missing);
+        assert_eq!(capabilities(NOBODY, "auto"), Verdict::Weak);
+        assert_eq!(capabilities(NOBODY, "read-write"), Verdict::Ok);
+        assert_eq!(capabilities(NOBODY, "mmap-write"), Verdict::Missing);
+        assert_eq!(capabilities(RAW, "mmap-write"), Verdict::Ok);
+        let contained = |engine| verdicts(ROOT, LOW, "0 1000 1", Ok(()), &needs(engine, ""))[0].1;
+        assert_eq!(
+            [contained("kernel"), contained("auto"), contained("read-write")],
+            [Verdict::Missing, Verdict::Weak, Verdict::Ok]
+        );
+    }
+
+    #[test]
+    fn what_realtime_asks_for_is_held_against_capabilities_and_limits() {
+        let all = needs("mmapbusy-write", "sched = \"fifo:40\"\nlock-memory = true\ncpu-dma-latency = \"0us\"");
+        let names = ["capabilities", "sched", "time limit", "lock-memory", "cpu-dma-latency"];
+        let with = |verdicts: [Verdict; 5]| names.into_iter().zip(verdicts).collect::<Vec<_>>();
+        use Verdict::{Missing, Ok as Fine};
+        assert_eq!(verdicts(ROOT, LOW, INITIAL, Ok(()), &all), with([Fine; 5]));
+        let found = verdicts(NOBODY, LOW, INITIAL, Err(ErrorKind::PermissionDenied), &all);
+        assert_eq!(found, with([Missing, Missing, Fine, Missing, Missing]));
+        let raised =
+            "Max locked memory unlimited x bytes\nMax realtime priority 40 40\nMax realtime timeout 200000 x us\n";
+        let found = verdicts(RAW, raised, INITIAL, Err(ErrorKind::NotFound), &all);
+        assert_eq!(found, with([Fine, Fine, Missing, Fine, Missing]));
+        // In a user namespace only the limit counts.
+        assert_eq!(verdicts(NICE, LOW, "0 1000 1", Ok(()), &all)[1].1, Missing);
+        // Without threads there is nothing to give.
+        let kernel = needs("kernel", "sched = \"fifo:40\"\nlock-memory = true");
+        assert_eq!(verdicts(ROOT, LOW, INITIAL, Ok(()), &kernel), [("capabilities", Fine)]);
+    }
+}
