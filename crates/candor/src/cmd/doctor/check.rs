@@ -65,7 +65,7 @@ topics! {
     QUEUE = "txqueuelen", "RTM_GETLINK: IFLA_TXQLEN";
     QDISC = "qdisc", "RTM_GETQDISC: TCA_KIND of the root";
     DRIVER = "driver", "/sys/class/net/IF/device/driver; echo_skb_max of alloc_candev() in drivers/net/can";
-    NAPI = "napi", "/sys/class/net/IF/threaded";
+    NAPI = "napi", "/sys/class/net/IF/threaded, napi/IF-… in /proc/PID/stat";
     INTERRUPT = "interrupt", "/proc/interrupts, /proc/irq/N/effective_affinity_list, irq/N-… in /proc/PID/stat";
 }
 

@@ -87,7 +87,7 @@ pub(super) fn of_link(
     checks.extend(sends.then(|| queue(link, network.root(link))));
     checks.extend(sends.then(|| qdisc(link, network.root(link))));
     checks.push(driver::check(machine, link));
-    checks.extend(napi(machine, link));
+    checks.extend(napi(machine, threads, link));
     checks.extend(interrupt::check(machine, threads, needs, link));
     checks
 }
@@ -189,11 +189,7 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
         (true, _) => Check::ok(check::FD, format!("classic and FD frames (MTU {})", link.mtu)),
         (false, false) => Check::ok(check::FD, format!("classic frames only (MTU {})", link.mtu)),
         (false, true) => {
-            let set = if link.kind.as_deref() == Some("can") {
-                "type can bitrate 500000 dbitrate 2000000 fd on"
-            } else {
-                "mtu 72"
-            };
+            let set = if link.kind.as_deref() == Some("can") { fd_on(link, wanted) } else { "mtu 72".to_owned() };
             Check::missing(
                 check::FD,
                 format!("classic frames only (MTU {}), but a route sends FD frames there", link.mtu),
@@ -201,6 +197,16 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
             )
         }
     }
+}
+
+/// With the rates of the file, or those that most have.
+fn fd_on(link: &Link, wanted: Option<&Wanted>) -> String {
+    let of_file = |rate: fn(&Wanted) -> Option<BitRate>| wanted.and_then(rate);
+    let is = link.can.unwrap_or_default();
+    let nominal = of_file(|wanted| wanted.bus.bitrate).or(is.bitrate).map_or(500_000, BitRate::bits_per_second);
+    let data =
+        of_file(|wanted| wanted.bus.data_bitrate).or(is.data_bitrate).map_or(2_000_000, BitRate::bits_per_second);
+    format!("type can bitrate {nominal} dbitrate {data} fd on")
 }
 
 fn queue(link: &Link, root: Option<&str>) -> Check {
@@ -239,14 +245,22 @@ fn qdisc(link: &Link, root: Option<&str>) -> Check {
     }
 }
 
-/// Whether a thread empties the controller; only drivers with NAPI have a choice.
-fn napi(machine: &Machine, link: &Link) -> Option<Check> {
-    let has_device = machine.has(&format!("/sys/class/net/{}/device", link.name));
-    let threaded = machine.number(&format!("/sys/class/net/{}/threaded", link.name)).filter(|_| has_device)?;
-    Some(if threaded == 1 {
-        Check::ok(check::NAPI, "in a thread napi/…, which wants a priority: chrt -f -p 50 PID")
-    } else {
-        Check::ok(check::NAPI, "in the interrupt (softirq)")
+/// Whether a thread empties the controller, and before what it comes.
+fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<Check> {
+    let name = &link.name;
+    let has_device = machine.has(&format!("/sys/class/net/{name}/device"));
+    let threaded = machine.number(&format!("/sys/class/net/{name}/threaded")).filter(|_| has_device)?;
+    if threaded != 1 {
+        return Some(Check::ok(check::NAPI, "in the interrupt (softirq)"));
+    }
+    let of_interface = || threads.iter().filter(|thread| thread.empties(name));
+    Some(match of_interface().find(|thread| !thread.policy.is_realtime()) {
+        Some(late) => Check::weak(
+            check::NAPI,
+            format!("in a thread ({}), and everything else may come first", late.policy),
+            format!("for pid in $(pgrep ^napi/{name}-); do sudo chrt -f -p 50 $pid; done"),
+        ),
+        None => Check::ok(check::NAPI, "in a thread with a real-time policy"),
     })
 }
 

@@ -7,13 +7,26 @@ use candor_netlink::link::Link;
 use super::super::check::{self, Check};
 use super::super::needs::Needs;
 
-/// `irq/NUMBER-NAME`.
+/// A thread of the kernel that does the work of interrupts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct InterruptThread {
-    number: u32,
     pid: u32,
     name: String,
-    policy: Policy,
+    pub(super) policy: Policy,
+}
+
+impl InterruptThread {
+    /// The interrupt of `irq/NUMBER-NAME`.
+    fn number(&self) -> Option<u32> {
+        self.name.strip_prefix("irq/")?.split_once('-')?.0.parse().ok()
+    }
+
+    /// Whether it is `napi/INTERFACE-NUMBER`, which the kernel cuts to 15 bytes.
+    pub(super) fn empties(&self, interface: &str) -> bool {
+        const MOST_BYTES: usize = 15;
+        let begins = format!("napi/{interface}-");
+        self.name.starts_with(begins.get(..MOST_BYTES).unwrap_or(&begins))
+    }
 }
 
 /// All of the machine: kernels with `threadirqs` or PREEMPT_RT have one for nearly every interrupt.
@@ -22,8 +35,8 @@ pub(in super::super) fn interrupt_threads(machine: &Machine) -> Vec<InterruptThr
     let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());
     pids.filter_map(|pid| {
         let (name, policy) = machine.process(pid).main_thread()?;
-        let number = name.strip_prefix("irq/")?.split_once('-')?.0.parse().ok()?;
-        Some(InterruptThread { number, pid, name, policy })
+        let is_one = name.starts_with("irq/") || name.starts_with("napi/");
+        is_one.then_some(InterruptThread { pid, name, policy })
     })
     .collect()
 }
@@ -42,10 +55,10 @@ pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Need
     };
     let at = cpus(machine, number);
     let place = if at.is_empty() { String::new() } else { format!(" on {}", CpuList(&at)) };
-    let Some(thread) = threads.iter().find(|thread| thread.number == number) else {
+    let Some(thread) = threads.iter().find(|thread| thread.number() == Some(number)) else {
         return Some(Check::ok(check::INTERRUPT, format!("{number}{place}, not in a thread")));
     };
-    let InterruptThread { name, pid, policy, .. } = thread;
+    let InterruptThread { name, pid, policy } = thread;
     let found = format!("{name} {policy}{place}");
     if !policy.is_realtime() {
         return Some(Check::weak(

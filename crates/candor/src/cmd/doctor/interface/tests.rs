@@ -158,3 +158,22 @@ fn the_interrupt_has_to_come_before_those_who_spin() {
     let plain = with("81 (else) S", "kernel", "");
     assert_eq!((plain.verdict, plain.found.as_str()), (Verdict::Ok, "11 on 1, not in a thread"));
 }
+
+#[test]
+fn a_thread_that_empties_a_controller_wants_a_priority() {
+    let zeros = "0 ".repeat(36);
+    let with = |stat: &str, threaded: &str| {
+        let files = [
+            ("/sys/class/net/can0/device/irq", "0"),
+            ("/sys/class/net/can0/threaded", threaded),
+            ("/proc/90/stat", stat),
+        ];
+        let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs("kernel", ""), 0);
+        checks.into_iter().find(|check| check.topic == check::NAPI).unwrap()
+    };
+    let (fifo, other) = (format!("90 (napi/can0-8193) S {zeros}50 1 0"), format!("90 (napi/can0-8193) S {zeros}0 0 0"));
+    assert_eq!(with(&other, "1").verdict, Verdict::Weak);
+    assert_eq!(with(&fifo, "1").verdict, Verdict::Ok);
+    assert_eq!(with(&other, "0").verdict, Verdict::Ok);
+    assert_eq!(with(&other.replace("can0", "can01"), "1").verdict, Verdict::Ok, "of another interface");
+}
