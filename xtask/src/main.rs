@@ -4,6 +4,8 @@
 
 mod arrows;
 mod demo;
+mod floors;
+mod lab;
 mod pure;
 mod rules_curve;
 mod sizes;
@@ -38,6 +40,8 @@ enum Command {
     Pure,
     /// Measure from how many masked rules on user space is faster than can-gw, and draw the curve.
     RulesCurve(rules_curve::Args),
+    /// Measure engines beside the same system calls without rules, and print the table of docs/engines.md.
+    Floors(floors::Args),
     /// Build the static candor that laboratories use, and print where it is.
     Static,
 }
@@ -59,6 +63,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Arrows => arrows::run(),
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
+        Command::Floors(args) => floors::run(&args),
         Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
             println!("{}", static_build::candor()?.display());

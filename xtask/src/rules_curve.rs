@@ -4,11 +4,12 @@
 mod plot;
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
+use cargo_metadata::camino::Utf8Path;
 
+use crate::lab::{self, FramesFrom, Laboratory};
 use crate::{static_build, step};
 
 /// Rules of the gateways that are measured.
@@ -44,34 +45,64 @@ struct Series {
     p50: Vec<u64>,
 }
 
+/// Gateways that were measured alike: can-gw twice, then engines of user space.
+struct Panel {
+    caption: &'static str,
+    from: FramesFrom,
+    all: Vec<Series>,
+}
+
+/// Lines of a panel that are can-gw's.
+const OF_KERNEL: usize = 2;
+
+impl Panel {
+    fn new(caption: &'static str, from: FramesFrom, engines: &[&'static str]) -> Self {
+        let series = |label, engine, frames| Series { label, engine, frames, p50: Vec::new() };
+        let kernel = [
+            series("can-gw, classic and FD frames", "kernel", "any"),
+            series("can-gw, classic frames only", "kernel", "classic"),
+        ];
+        let user = engines.iter().map(|engine| series(engine, engine, "any"));
+        Self { caption, from, all: kernel.into_iter().chain(user).collect() }
+    }
+
+    fn measure(&mut self, laboratory: Laboratory<'_>, folder: &Utf8Path) -> anyhow::Result<()> {
+        let mut files = Vec::new();
+        for series in &self.all {
+            for count in COUNTS {
+                let file = folder.join(format!("{}-{}-{count}.toml", series.engine, series.frames));
+                std::fs::write(&file, gateway(series, count)).with_context(|| format!("cannot write {file}"))?;
+                files.push(file);
+            }
+        }
+        let arguments = ["--frame", FRAME];
+        let measured = laboratory.measure(self.from, folder.join("records").as_str(), &files, &arguments)?;
+        for (series, measured) in self.all.iter_mut().zip(measured.chunks(COUNTS.len())) {
+            series.p50 = measured.iter().map(|one| one.p50).collect();
+        }
+        Ok(())
+    }
+}
+
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let candor = static_build::candor()?;
-    let folder = step::metadata()?.target_directory.join("rules-curve");
-    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {folder}"))?;
-    let mut all = [
-        ("can-gw, rules for classic and FD frames", "kernel", "any"),
-        ("can-gw, rules for classic frames only", "kernel", "classic"),
-        ("read-write engine", "read-write", "any"),
-    ]
-    .map(|(label, engine, frames)| Series { label, engine, frames, p50: Vec::new() });
-    let mut files = Vec::new();
-    for series in &all {
-        for count in COUNTS {
-            let file = folder.join(format!("{}-{}-{count}.toml", series.engine, series.frames));
-            std::fs::write(&file, gateway(series, count)).with_context(|| format!("cannot write {file}"))?;
-            files.push(file);
+    let folder = lab::folder("rules-curve")?;
+    let laboratory = Laboratory { candor: &candor, kernel: args.kernel.as_deref(), frames: args.frames };
+    let mut panels = [
+        Panel::new("frames from calls", FramesFrom::Call, &["read-write", "mmap-adaptive"]),
+        Panel::new("frames from a timer", FramesFrom::Timer, &["mmapbusy-write"]),
+    ];
+    for panel in &mut panels {
+        panel.measure(laboratory, &folder)?;
+        println!("{}\n\n{}", panel.caption, table(&panel.all));
+        let (kernel, user) = panel.all.split_at(OF_KERNEL);
+        for user in user {
+            kernel.iter().for_each(|kernel| println!("{}", overtaking(kernel, user)));
         }
-    }
-    let mut p50 = measure(&candor, args, folder.as_std_path(), &files)?.into_iter();
-    for series in &mut all {
-        series.p50 = p50.by_ref().take(COUNTS.len()).collect();
-    }
-    println!("{}", table(&all));
-    for series in &all[..2] {
-        println!("{}", overtaking(series, &all[2]));
+        println!();
     }
     let svg = step::root().join(&args.svg);
-    plot::draw(&svg, &all)?;
+    plot::draw(&svg, &panels)?;
     println!("drawn: {}", svg.display());
     Ok(())
 }
@@ -101,34 +132,14 @@ fn gateway(series: &Series, count: u32) -> String {
     file
 }
 
-/// The medians in the order of the files.
-fn measure<F: AsRef<std::ffi::OsStr>>(
-    candor: &Path,
-    args: &Args,
-    folder: &Path,
-    files: &[F],
-) -> anyhow::Result<Vec<u64>> {
-    let mut command = Command::new(candor);
-    command.args(["lab", "measure", "--json", "--frame", FRAME, "--frames", &args.frames.to_string()]);
-    command.arg("--records").arg(folder.join("records")).args(files);
-    if let Some(kernel) = &args.kernel {
-        command.args(["--kernel", kernel]);
-    }
-    let output = command.stderr(Stdio::inherit()).output().context("cannot start candor")?;
-    if !output.status.success() {
-        bail!("candor lab measure: {}", output.status);
-    }
-    let series: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).context("candor prints other JSON")?;
-    let p50 = |series: &serde_json::Value| series["latency"]["p50_ns"].as_u64().context("a series without p50");
-    series.iter().map(p50).collect()
-}
-
 fn table(all: &[Series]) -> String {
     let mut text = String::from("| rules |");
     for series in all {
         write!(text, " {} |", series.label).expect("a String takes everything");
     }
-    text += "\n|--:|--:|--:|--:|\n";
+    text += "\n|--:|";
+    text += &"--:|".repeat(all.len());
+    text.push('\n');
     for (row, count) in COUNTS.iter().enumerate() {
         write!(text, "| {count} |").expect("a String takes everything");
         for series in all {
@@ -147,12 +158,12 @@ fn overtaking(kernel: &Series, user: &Series) -> String {
         .map(|(&count, (&kernel, &user))| (f64::from(count), kernel as f64 - user as f64))
         .collect();
     let crossing = points.windows(2).find(|pair| pair[0].1 <= 0.0 && pair[1].1 > 0.0);
-    let label = kernel.label;
+    let (label, user) = (kernel.label, user.label);
     match crossing {
         Some(pair) => {
             let ((x0, y0), (x1, y1)) = (pair[0], pair[1]);
-            format!("{label}: user space is faster from {:.0} rules on", x0 - y0 * (x1 - x0) / (y1 - y0))
+            format!("{user} is faster than {label} from {:.0} rules on", x0 - y0 * (x1 - x0) / (y1 - y0))
         }
-        None => format!("{label}: user space does not become faster up to {} rules", COUNTS[COUNTS.len() - 1]),
+        None => format!("{user} does not become faster than {label} up to {} rules", COUNTS[COUNTS.len() - 1]),
     }
 }

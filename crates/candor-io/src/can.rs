@@ -6,11 +6,13 @@ mod interface;
 mod options;
 mod poll;
 mod rebind;
+mod timed;
 
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
 pub use interface::InterfaceIndex;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
+pub use timed::TimedSender;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};

@@ -1,5 +1,6 @@
 //! The device under test: a gateway that is started as a process of its own, and asked to end.
 
+use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -7,10 +8,39 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use candor_core::engine::UserEngine;
+use candor_core::plan::Echo;
 use candor_io::process;
 
 /// How long a gateway may take until it is ready, and until it has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What candor is to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gateway {
+    arguments: Vec<OsString>,
+    /// For people.
+    shown: String,
+}
+
+impl Gateway {
+    /// `candor run FILE`.
+    #[must_use]
+    pub fn of_file(file: &Path) -> Self {
+        Self { arguments: vec!["run".into(), file.into()], shown: file.display().to_string() }
+    }
+
+    /// `candor lab floor ENGINE`: a loop without rules.
+    #[must_use]
+    pub fn floor(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {
+        let mut arguments: Vec<OsString> =
+            ["lab", "floor", engine.name(), "--from", from, "--to", to].map(Into::into).to_vec();
+        if echo == Echo::On {
+            arguments.push("--echo".into());
+        }
+        Self { arguments, shown: format!("{engine} without rules") }
+    }
+}
 
 /// A running gateway.
 #[derive(Debug)]
@@ -33,18 +63,18 @@ pub enum DeviceError {
         source: io::Error,
     },
     /// It ended before it was ready; its own message is on standard error.
-    #[error("The gateway {} ended before it was ready ({status})", file.display())]
+    #[error("The gateway {gateway} ended before it was ready ({status})")]
     Ended {
-        /// The gateway file.
-        file: PathBuf,
+        /// The gateway.
+        gateway: String,
         /// How it ended.
         status: ExitStatus,
     },
     /// It never said that it was ready.
-    #[error("The gateway {} was not ready after {} s", file.display(), PATIENCE.as_secs())]
+    #[error("The gateway {gateway} was not ready after {} s", PATIENCE.as_secs())]
     NotReady {
-        /// The gateway file.
-        file: PathBuf,
+        /// The gateway.
+        gateway: String,
     },
     /// It could not be ended or waited for.
     #[error("Cannot end the gateway")]
@@ -55,14 +85,13 @@ pub enum DeviceError {
 }
 
 impl Device {
-    /// Starts `candor run FILE` and waits until it forwards frames.
+    /// Starts a gateway and waits until it forwards frames.
     ///
     /// # Errors
     /// [`DeviceError`]; a gateway that did not become ready is gone when this returns.
-    pub fn start(candor: &Path, file: &Path) -> Result<Self, DeviceError> {
+    pub fn start(candor: &Path, gateway: &Gateway) -> Result<Self, DeviceError> {
         let mut child = Command::new(candor)
-            .arg("run")
-            .arg(file)
+            .args(&gateway.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
@@ -73,10 +102,12 @@ impl Device {
             match device.lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.starts_with("ready") => return Ok(device),
                 Ok(_other) => {}
-                Err(RecvTimeoutError::Timeout) => return Err(DeviceError::NotReady { file: file.to_owned() }),
+                Err(RecvTimeoutError::Timeout) => {
+                    return Err(DeviceError::NotReady { gateway: gateway.shown.clone() });
+                }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = device.child.wait().map_err(DeviceError::Stop)?;
-                    return Err(DeviceError::Ended { file: file.to_owned(), status });
+                    return Err(DeviceError::Ended { gateway: gateway.shown.clone(), status });
                 }
             }
         }

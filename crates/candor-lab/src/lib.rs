@@ -5,6 +5,7 @@ pub mod cache;
 pub mod channel;
 pub mod conformance;
 pub mod device;
+pub mod floor;
 pub mod guard;
 pub mod guest;
 pub mod image;

@@ -32,7 +32,8 @@ const COLUMNS: &str = "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns";
 pub struct Header {
     /// Name of the device under test: the stem of the gateway file.
     pub device: String,
-    /// Engine that ran the gateway, as it said itself, or `external`.
+    /// Engine that ran the gateway, as it said itself; [`floor_of`](crate::report::floor_of) it for its bare loop; or
+    /// `external`.
     pub engine: String,
     /// Where it ran: `icount`, `uml` or `host`. Tells what a nanosecond is worth.
     pub testbed: String,
@@ -54,7 +55,7 @@ pub struct Header {
     pub monitor: String,
     /// Interface that received on the second bus.
     pub receive: String,
-    /// Traffic law; version 1 knows `one-at-a-time`.
+    /// Traffic law: [`Origin::traffic`](crate::tester::Origin::traffic).
     pub traffic: String,
     /// Scheduling policy of the tester; the gateway has the normal one.
     pub tester_policy: String,

@@ -9,6 +9,6 @@ mod html;
 mod summary;
 mod threat;
 
-pub use html::html;
-pub use summary::{Figures, Summary};
+pub use html::{conditions_of, html};
+pub use summary::{Figures, Summary, floor_of};
 pub use threat::Threat;

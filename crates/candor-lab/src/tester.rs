@@ -13,11 +13,15 @@
 //!
 //! The tester does not wait on the monitor while a frame is under way: on a machine that is tester and gateway at once
 //! such a wake-up would run between the two stamps. It collects the monitor's stamps afterwards.
+//!
+//! A gateway that never sleeps leaves a single processor to the tester only if the tester comes first, and then whatever
+//! the tester does after it has sent is measured as gateway. There the frames come from a timer ([`Origin::Timer`]) while
+//! the tester sleeps.
 
 pub(crate) mod interfaces;
 mod pause;
 
-pub use interfaces::{Interfaces, InterfacesError, Names};
+pub use interfaces::{Interfaces, InterfacesError, Names, find};
 
 use std::io;
 use std::time::Duration;
@@ -50,6 +54,12 @@ pub trait Bench {
     /// What the interface says.
     fn send(&mut self, frame: &Frame) -> io::Result<()>;
 
+    /// Sends `lead` on the first bus, and has the kernel send `frame` there when this time has passed.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    fn send_now_and_later(&mut self, lead: &Frame, frame: &Frame, after: Duration) -> io::Result<()>;
+
     /// The next frame on the second bus, waiting for it at most this long.
     ///
     /// # Errors
@@ -81,6 +91,36 @@ pub struct Wire {
     pub data: Option<BitRate>,
 }
 
+/// What puts a frame onto the first bus.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// A system call of the tester, which then goes to sleep.
+    #[default]
+    Call,
+    /// A timer of the kernel, while the tester sleeps. The call that starts it sends a frame, too, which is waited for and
+    /// not measured.
+    Timer,
+}
+
+impl Origin {
+    /// The traffic law in records.
+    #[must_use]
+    pub const fn traffic(self) -> &'static str {
+        match self {
+            Self::Call => "one-at-a-time",
+            Self::Timer => "one-at-a-time from a timer",
+        }
+    }
+
+    /// Frames on the bus for each that is measured.
+    const fn frames(self) -> u32 {
+        match self {
+            Self::Call => 1,
+            Self::Timer => 2,
+        }
+    }
+}
+
 /// One series to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Law {
@@ -98,6 +138,8 @@ pub struct Law {
     pub timeout: Duration,
     /// The far wire, if frames take time on it.
     pub wire: Option<Wire>,
+    /// What sends.
+    pub origin: Origin,
 }
 
 /// What a series gave.
@@ -111,21 +153,45 @@ pub struct Series {
     pub foreign: u32,
 }
 
-/// A frame that cannot carry a tag.
+/// A law that cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("The frame needs two payload bytes for its number and has {0}")]
-pub struct NoRoomForTag(u8);
+pub enum BadLaw {
+    /// The frame cannot carry a tag.
+    #[error("The frame needs two payload bytes for its number and has {0}")]
+    NoRoomForTag(u8),
+    /// The shortest pause is longer than the longest.
+    #[error("--gap-min is longer than --gap-max")]
+    Gap,
+    /// The frame that goes ahead may still be under way when the timer ends.
+    #[error("With frames from a timer --gap-min must be at least {} us: a frame goes ahead", .0.as_micros())]
+    ShortGap(Duration),
+}
 
 impl Law {
-    /// Checks that the template has room for a tag.
+    /// The shortest pause before a frame from a timer.
+    const AHEAD: Duration = Duration::from_micros(200);
+
+    /// Checks that the template has room for a tag, and the pauses.
     ///
     /// # Errors
-    /// [`NoRoomForTag`] for remote frames and payloads below two bytes.
-    pub const fn check(&self) -> Result<(), NoRoomForTag> {
-        if self.template.id.is_rtr() {
-            return Err(NoRoomForTag(0));
+    /// [`BadLaw`]; remote frames have no payload.
+    pub fn check(&self) -> Result<(), BadLaw> {
+        let payload = if self.template.id.is_rtr() { 0 } else { self.template.len };
+        match self.gap {
+            _ if payload < 2 => Err(BadLaw::NoRoomForTag(payload)),
+            (shortest, longest) if shortest > longest => Err(BadLaw::Gap),
+            (shortest, _) if self.origin == Origin::Timer && shortest < Self::AHEAD => {
+                Err(BadLaw::ShortGap(Self::AHEAD))
+            }
+            _ => Ok(()),
         }
-        if self.template.len < 2 { Err(NoRoomForTag(self.template.len)) } else { Ok(()) }
+    }
+
+    /// The frame with this number.
+    fn frame(&self, number: u32) -> Frame {
+        let mut frame = self.template;
+        frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
+        frame
     }
 }
 
@@ -137,10 +203,10 @@ pub fn measure(bench: &mut impl Bench, law: &Law, mut progress: impl FnMut(u32))
     let mut series = Series { samples: Vec::with_capacity(law.frames as usize), ..Series::default() };
     let mut pauses = Pauses::new(law.seed, law.gap);
     let start = bench.now()?;
-    for number in 0..law.warm_up + law.frames {
-        bench.pause(pauses.next());
-        let sample = one_frame(bench, law, number, start, &mut series)?;
-        if let Some(sequence) = number.checked_sub(law.warm_up) {
+    for position in 0..law.warm_up + law.frames {
+        let pause = pauses.next();
+        let sample = one_frame(bench, law, position * law.origin.frames(), pause, start, &mut series)?;
+        if let Some(sequence) = position.checked_sub(law.warm_up) {
             series.samples.push(Sample { sequence, ..sample });
             progress(sequence + 1);
         }
@@ -149,19 +215,34 @@ pub fn measure(bench: &mut impl Bench, law: &Law, mut progress: impl FnMut(u32))
     Ok(series)
 }
 
+/// Sends the frame with this number, or that and the next one, of which the last is measured.
 fn one_frame(
     bench: &mut impl Bench,
     law: &Law,
-    number: u32,
+    first: u32,
+    pause: Duration,
     start: RealtimeNs,
     series: &mut Series,
 ) -> io::Result<Sample> {
+    let number = first + law.origin.frames() - 1;
+    let frame = law.frame(number);
+    let (sent, far) = match law.origin {
+        Origin::Call => {
+            bench.pause(pause);
+            let sent = bench.now()?;
+            bench.send(&frame)?;
+            (sent, wait_for(bench, number, sent, law.timeout, series)?)
+        }
+        Origin::Timer => {
+            let called = bench.now()?;
+            bench.send_now_and_later(&law.frame(first), &frame, pause)?;
+            // A frame that went ahead and is lost must not take the tester's sleep from the one that is measured.
+            wait_for(bench, first, called, pause / 2, series)?;
+            let due = RealtimeNs(called.0 + i64::try_from(pause.as_nanos()).unwrap_or(0));
+            (due, wait_for(bench, number, called, pause + law.timeout, series)?)
+        }
+    };
     let tag = tag_of_number(number);
-    let mut frame = law.template;
-    frame.data[..2].copy_from_slice(&tag.to_be_bytes());
-    let sent = bench.now()?;
-    bench.send(&frame)?;
-    let far = wait_for(bench, law, number, sent, series)?;
     let mut monitor = None;
     loop {
         // Usually it is there. On hardware the monitor's adapter may be slower than the gateway.
@@ -182,23 +263,23 @@ fn one_frame(
     })
 }
 
-/// Waits for the frame with this number and sorts everything else that arrives.
+/// Waits for the frame with this number, at most so long after this moment, and sorts everything else that arrives.
 fn wait_for(
     bench: &mut impl Bench,
-    law: &Law,
     number: u32,
-    sent: RealtimeNs,
+    since: RealtimeNs,
+    timeout: Duration,
     series: &mut Series,
 ) -> io::Result<Option<Stamped>> {
-    let mut left = law.timeout;
+    let mut left = timeout;
     loop {
         let Some(seen) = bench.receive(left)? else { return Ok(None) };
         if tag_of(&seen.frame) == Some(tag_of_number(number)) {
             return Ok(Some(seen));
         }
         sort(&seen.frame, number, series);
-        let waited = u64::try_from(bench.now()?.0 - sent.0).unwrap_or(0);
-        left = law.timeout.saturating_sub(Duration::from_nanos(waited));
+        let waited = u64::try_from(bench.now()?.0 - since.0).unwrap_or(0);
+        left = timeout.saturating_sub(Duration::from_nanos(waited));
         if left.is_zero() {
             return Ok(None);
         }
@@ -208,7 +289,7 @@ fn wait_for(
 /// Counts what still arrives on the far side when the series is over.
 fn drain(bench: &mut impl Bench, law: &Law, series: &mut Series) -> io::Result<()> {
     while let Some(seen) = bench.receive(Duration::ZERO)? {
-        sort(&seen.frame, law.warm_up + law.frames, series);
+        sort(&seen.frame, (law.warm_up + law.frames) * law.origin.frames(), series);
     }
     Ok(())
 }

@@ -10,16 +10,17 @@ mod state;
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
 pub(crate) use lab::{
-    GuardArgs, GuestArgs, LabCommand, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
+    GuardArgs, GuestArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs,
+    TestbedArg, TopologyArg,
 };
-pub(crate) use measure::{PolicyArg, ReportArgs, TesterArgs, TrafficArgs};
+pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candor_core::engine::Engine;
+use candor_core::engine::{Engine, UserEngine};
 use candor_core::frame::Frame;
 use candor_core::units::parse_duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -148,6 +149,15 @@ pub(crate) struct RunArgs {
 fn engines() -> impl TypedValueParser<Value = Engine> {
     let names = Engine::all().map(|engine| PossibleValue::new(engine.name()));
     PossibleValuesParser::new(names).try_map(|name| Engine::named(&name).ok_or("no engine has this name"))
+}
+
+/// Every engine of user space by its name.
+fn user_engines() -> impl TypedValueParser<Value = UserEngine> {
+    let names = UserEngine::all().map(|engine| PossibleValue::new(engine.name()));
+    PossibleValuesParser::new(names).try_map(|name| match Engine::named(&name) {
+        Some(Engine::User(engine)) => Ok(engine),
+        _ => Err("no engine of user space has this name"),
+    })
 }
 
 /// List the engines, which of them this kernel and this user can run, and what is missing for the rest.

@@ -53,6 +53,7 @@ fn help_tells_the_exit_status() {
         "report",
         "lab run",
         "lab measure",
+        "lab floor",
     ] {
         let output =
             Command::new(env!("CARGO_BIN_EXE_candor")).args(command.split(' ')).arg("--help").output().unwrap();

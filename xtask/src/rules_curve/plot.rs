@@ -4,21 +4,35 @@ use std::path::Path;
 
 use plotters::prelude::*;
 
-use super::{COUNTS, Series};
+use super::{COUNTS, Panel};
 
-const SIZE: (u32, u32) = (900, 460);
-/// Colours that people with any colour vision can tell apart.
-const COLOURS: [RGBColor; 3] = [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115)];
+const SIZE: (u32, u32) = (1160, 480);
+/// Colours that people with any colour vision can tell apart: can-gw twice, then engines.
+const COLOURS: [RGBColor; 4] =
+    [RGBColor(213, 94, 0), RGBColor(0, 114, 178), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
 
-/// Draws the medians over the number of rules.
-pub(super) fn draw(path: &Path, all: &[Series]) -> anyhow::Result<()> {
-    let area = SVGBackend::new(path, SIZE).into_drawing_area();
-    area.fill(&WHITE)?;
-    let top = all.iter().flat_map(|series| &series.p50).max().copied().unwrap_or(1);
+/// Draws the medians over the number of rules, each panel for itself.
+pub(super) fn draw(path: &Path, panels: &[Panel]) -> anyhow::Result<()> {
+    let whole = SVGBackend::new(path, SIZE).into_drawing_area();
+    whole.fill(&WHITE)?;
+    let whole = whole.titled("A frame's way through a gateway with many masked rules", ("sans-serif", 19))?;
+    let top = panels.iter().flat_map(|panel| &panel.all).flat_map(|series| &series.p50).max().copied().unwrap_or(1);
+    for (area, panel) in whole.split_evenly((1, panels.len())).iter().zip(panels) {
+        draw_panel(area, panel, top)?;
+    }
+    whole.present()?;
+    Ok(())
+}
+
+fn draw_panel(
+    area: &DrawingArea<SVGBackend<'_>, plotters::coord::Shift>,
+    panel: &Panel,
+    top: u64,
+) -> anyhow::Result<()> {
     let right = COUNTS[COUNTS.len() - 1];
-    let mut chart = ChartBuilder::on(&area)
-        .caption("A frame's way through a gateway with many masked rules", ("sans-serif", 19))
-        .margin(14)
+    let mut chart = ChartBuilder::on(area)
+        .caption(panel.caption, ("sans-serif", 15))
+        .margin(10)
         .x_label_area_size(44)
         .y_label_area_size(76)
         .build_cartesian_2d(0..right + 16, 0..top + top / 10)?;
@@ -30,7 +44,7 @@ pub(super) fn draw(path: &Path, all: &[Series]) -> anyhow::Result<()> {
         .y_desc("median latency in instructions")
         .label_style(("sans-serif", 13))
         .draw()?;
-    for (series, colour) in all.iter().zip(COLOURS) {
+    for (series, colour) in panel.all.iter().zip(COLOURS) {
         let points = || COUNTS.iter().copied().zip(series.p50.iter().copied());
         chart
             .draw_series(LineSeries::new(points(), colour.stroke_width(2)))?
@@ -45,6 +59,5 @@ pub(super) fn draw(path: &Path, all: &[Series]) -> anyhow::Result<()> {
         .border_style(BLACK.mix(0.3))
         .label_font(("sans-serif", 13))
         .draw()?;
-    area.present()?;
     Ok(())
 }

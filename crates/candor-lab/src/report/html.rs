@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::digits::grouped;
 use super::{Summary, Threat, chart};
 use crate::record::{Header, Record};
+use crate::tester::Origin;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -68,7 +69,8 @@ fn verdict(summaries: &[Summary]) -> String {
 }
 
 /// One record for each set of conditions.
-fn conditions_of(records: &[Record]) -> Vec<&Record> {
+#[must_use]
+pub fn conditions_of(records: &[Record]) -> Vec<&Record> {
     let mut different: Vec<&Record> = Vec::new();
     for record in records {
         if !different.iter().any(|known| known.header.is_comparable_with(&record.header)) {
@@ -208,6 +210,10 @@ fn method(header: &Header) -> Markup {
             "after " (header.timeout_ns / 1_000_000) " ms, after a random pause of " (header.gap_min_ns / 1000) " to "
             (header.gap_max_ns / 1000) " µs (seed " (header.seed) "). " (header.warm_up_frames)
             " frames went before the first that counts."
+            @if header.traffic == Origin::Timer.traffic() {
+                " A timer of the kernel sent each frame while the tester slept; the frame that goes out when it is started is "
+                "waited for and not measured."
+            }
         }
     }
 }
@@ -259,6 +265,16 @@ mod tests {
         let page = page();
         assert!(page.contains("The read-write gateway takes 2.00 times as long as the kernel's"), "{page}");
         assert!(page.contains("1 frames were lost"), "{page}");
+    }
+
+    #[test]
+    fn frames_from_a_timer_are_described_and_no_measure_for_others() {
+        let mut records = [record("kernel", "kernel", &[Some(8000)]), record("busy", "mmapbusy-write", &[Some(9000)])];
+        assert!(html(&records).contains("1.12 times") && !html(&records).contains("A timer of the kernel"));
+        records[1].header.traffic = Origin::Timer.traffic().to_owned();
+        let page = html(&records);
+        assert!(page.contains("A timer of the kernel sent each frame") && page.contains("2 different sets"), "{page}");
+        assert!(!page.contains("1.12"), "{page}");
     }
 
     #[test]

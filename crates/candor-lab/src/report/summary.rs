@@ -22,6 +22,9 @@ pub struct Summary {
     /// How many times the median of the kernel gateway the median is, if a kernel gateway was measured under the same
     /// conditions and this is another one.
     pub kernel_ratio: Option<f64>,
+    /// How many times the median of the same engine without rules the median is, if that was measured under the same
+    /// conditions.
+    pub floor_ratio: Option<f64>,
 }
 
 /// Order statistics of a series.
@@ -39,6 +42,12 @@ pub struct Figures {
     pub max: LatencyNs,
 }
 
+/// What stands as the engine in records of an engine's bare loop (`candor lab floor`).
+#[must_use]
+pub fn floor_of(engine: &str) -> String {
+    format!("floor of {engine}")
+}
+
 impl Figures {
     /// The figures in the order and with the names of a table.
     #[must_use]
@@ -54,13 +63,14 @@ impl Summary {
         let mut all: Vec<Self> = records.iter().map(Self::of).collect();
         for index in 0..all.len() {
             let header = &records[index].header;
-            let kernel = records
-                .iter()
-                .position(|record| record.header.engine == "kernel" && record.header.is_comparable_with(header));
-            let medians = kernel
-                .filter(|&kernel| kernel != index)
-                .and_then(|kernel| Some((all[index].figures?.p50, all[kernel].figures?.p50)));
-            all[index].kernel_ratio = medians.and_then(|(median, base)| median.ratio_to(base));
+            let median_of = |engine: &str| {
+                let is_base = |other: &Record| other.header.engine == engine && other.header.is_comparable_with(header);
+                let base = records.iter().position(is_base).filter(|&base| base != index)?;
+                Some(all[base].figures?.p50)
+            };
+            let ratio = |engine: &str| all[index].figures?.p50.ratio_to(median_of(engine)?);
+            let (kernel, floor) = (ratio("kernel"), ratio(&floor_of(&header.engine)));
+            (all[index].kernel_ratio, all[index].floor_ratio) = (kernel, floor);
         }
         all
     }
@@ -82,6 +92,7 @@ impl Summary {
             figures,
             series,
             kernel_ratio: None,
+            floor_ratio: None,
         }
     }
 }
@@ -128,5 +139,16 @@ pub(super) mod tests {
         let mut elsewhere = all.clone();
         elsewhere[1].header.testbed = "uml".into();
         assert_eq!(ratios(&elsewhere), [None, None]);
+    }
+
+    #[test]
+    fn an_engine_is_held_against_its_own_bare_loop() {
+        let all = [
+            record("a", "read-write", &[Some(309)]),
+            record("a-floor", "floor of read-write", &[Some(300)]),
+            record("b", "mmap-write", &[Some(200)]),
+        ];
+        let ratios: Vec<_> = Summary::of_all(&all).iter().map(|one| one.floor_ratio).collect();
+        assert_eq!(ratios, [Some(1.03), None, None]);
     }
 }

@@ -5,19 +5,29 @@ use std::time::Duration;
 
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame};
-use candor_io::can::{self, CanSocket, Loopback, Options, Stamps};
+use candor_io::can::{self, CanSocket, Loopback, Options, Stamps, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::{Bench, Stamped};
+use super::{Bench, Origin, Stamped};
+
+/// What the kernel says where it has CAN, but no broadcast manager.
+const EPROTONOSUPPORT: i32 = 93;
 
 /// Three sockets: one sends, one watches the first bus, one receives on the second.
 #[derive(Debug)]
 pub struct Interfaces {
-    send: CanSocket,
+    send: Sender,
     monitor: CanSocket,
     receive: CanSocket,
+}
+
+/// What sends on the first bus.
+#[derive(Debug)]
+enum Sender {
+    Now(CanSocket),
+    Later(TimedSender),
 }
 
 /// The names of the interfaces that [`Interfaces`] opens.
@@ -56,6 +66,13 @@ pub enum InterfacesError {
         /// The name asked for.
         name: String,
     },
+    /// The kernel has no broadcast manager.
+    #[error("This kernel has no frames from a timer: load the module with `sudo modprobe can-bcm`")]
+    NoTimer {
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
     /// The socket cannot be opened.
     #[error("Cannot open a CAN socket on {name}")]
     Open {
@@ -73,13 +90,19 @@ impl Interfaces {
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
-    pub fn open(names: Names<'_>) -> Result<Self, InterfacesError> {
+    pub fn open(names: Names<'_>, origin: Origin) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
         let listen =
             Options { stamps: Stamps::On, filters: &[Filter::ALL], loopback: Loopback::Off, ..Options::default() };
         Ok(Self {
-            send: open(&mut client, names.send, &Options { filters: &[], loopback, ..Options::default() })?,
+            send: match origin {
+                Origin::Call => {
+                    let only_sends = Options { filters: &[], loopback, ..Options::default() };
+                    Sender::Now(open(&mut client, names.send, &only_sends)?)
+                }
+                Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
+            },
             monitor: open(&mut client, names.monitor, &listen)?,
             receive: open(&mut client, names.receive, &listen)?,
         })
@@ -91,8 +114,19 @@ fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSoc
     CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name: name.to_owned(), source })
 }
 
+fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
+    let link = find(client, name)?;
+    TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
+        Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },
+        _ => InterfacesError::Open { name: name.to_owned(), source },
+    })
+}
+
 /// The CAN interface of this name, if it is up.
-pub(crate) fn find(client: &mut Client, name: &str) -> Result<Link, InterfacesError> {
+///
+/// # Errors
+/// [`InterfacesError`] says what is wrong with it.
+pub fn find(client: &mut Client, name: &str) -> Result<Link, InterfacesError> {
     let found = link::by_name(client, name).map_err(InterfacesError::List)?;
     let name = name.to_owned();
     let Some(link) = found else { return Err(InterfacesError::Missing { name }) };
@@ -115,9 +149,17 @@ impl Bench for Interfaces {
     }
 
     fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        let Sender::Now(socket) = &self.send else { return Err(io::ErrorKind::Unsupported.into()) };
         let mut bytes = [0; CANFD_MTU];
         let len = frame.to_kernel(&mut bytes);
-        self.send.write(&bytes[..len])
+        socket.write(&bytes[..len])
+    }
+
+    fn send_now_and_later(&mut self, lead: &Frame, frame: &Frame, after: Duration) -> io::Result<()> {
+        let Sender::Later(socket) = &self.send else { return Err(io::ErrorKind::Unsupported.into()) };
+        let mut bytes = [[0; CANFD_MTU]; 2];
+        let lens = [lead.to_kernel(&mut bytes[0]), frame.to_kernel(&mut bytes[1])];
+        socket.send_now_and_later(&bytes[0][..lens[0]], &bytes[1][..lens[1]], after)
     }
 
     fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {

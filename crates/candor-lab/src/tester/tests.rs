@@ -27,12 +27,15 @@ struct Script {
     near: VecDeque<Stamped>,
     slow: VecDeque<Stamped>,
     monitor_is_slow: bool,
+    /// When the timer ends, and what it sends.
+    timed: Option<(i64, Frame)>,
 }
 
 impl Script {
     fn new(fates: &[Fate]) -> Self {
         let (far, near, slow) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        Self { now: 5_000, fates: fates.to_vec(), sent: 0, far, held: None, near, slow, monitor_is_slow: false }
+        let fates = fates.to_vec();
+        Self { now: 5_000, fates, sent: 0, far, held: None, near, slow, monitor_is_slow: false, timed: None }
     }
 
     fn deliver(&mut self, frame: Frame, after: i64) {
@@ -69,7 +72,19 @@ impl Bench for Script {
         Ok(())
     }
 
+    fn send_now_and_later(&mut self, lead: &Frame, frame: &Frame, after: Duration) -> io::Result<()> {
+        self.send(lead)?;
+        self.timed = Some((self.now + i64::try_from(after.as_nanos()).unwrap(), *frame));
+        Ok(())
+    }
+
     fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        let end = self.now + i64::try_from(timeout.as_nanos()).unwrap();
+        if let Some((due, frame)) = self.timed.filter(|(due, _)| self.far.is_empty() && *due <= end) {
+            self.timed = None;
+            self.now = due;
+            self.send(&frame)?;
+        }
         let seen = self.far.pop_front();
         self.now = match &seen {
             Some(seen) => self.now.max(seen.at.0),
@@ -96,6 +111,7 @@ fn law(frames: usize) -> Law {
         seed: 1,
         timeout: Duration::from_secs(1),
         wire: None,
+        origin: Origin::Call,
     }
 }
 
@@ -170,6 +186,36 @@ fn tags_wrap_without_a_loss() {
     assert_eq!(series.samples.last().map(|sample| sample.tag), Some(3));
 }
 
+fn timed(fates: &[Fate]) -> (Series, Script) {
+    let mut script = Script::new(fates);
+    let gap = Duration::from_millis(1);
+    let law = Law { origin: Origin::Timer, gap: (gap, gap), ..law(fates.len() / 2) };
+    (measure(&mut script, &law, |_| {}).unwrap(), script)
+}
+
+#[test]
+fn of_frames_from_a_timer_every_second_one_is_measured() {
+    let (series, script) = timed(&[Fate::Forward(10), Fate::Forward(300), Fate::Forward(20), Fate::Forward(100)]);
+    assert_eq!(latencies(&series), [Some(300), Some(100)]);
+    assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [1, 3]);
+    // Sent when the timer ended.
+    assert_eq!(series.samples.iter().map(|sample| sample.sent_ns).collect::<Vec<_>>(), [1_000_000, 2_000_320]);
+    assert_eq!((script.sent, series.late_or_duplicate, series.foreign), (4, 0, 0));
+}
+
+#[test]
+fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
+    let fates = [
+        [Fate::Drop, Fate::Forward(300)],
+        [Fate::Late, Fate::Forward(100)],
+        [Fate::Twice(10), Fate::Forward(200)],
+        [Fate::Forward(10), Fate::Drop],
+    ];
+    let (series, _) = timed(&fates.concat());
+    assert_eq!(latencies(&series), [Some(300), Some(100), Some(200), None]);
+    assert_eq!((series.late_or_duplicate, series.foreign), (2, 0));
+}
+
 #[test]
 fn the_frame_time_of_the_far_wire_is_subtracted() {
     let rate = BitRate::from_bits_per_second(1_000_000).unwrap();
@@ -190,4 +236,14 @@ fn a_template_needs_room_for_the_number() {
     assert!(remote.check().is_err());
     assert_eq!(law(1).template.format, FrameFormat::Classic);
     assert!(law(1).check().is_ok());
+}
+
+#[test]
+fn pauses_must_leave_room_for_the_frame_that_goes_ahead() {
+    let gap = |shortest, longest| (Duration::from_micros(shortest), Duration::from_micros(longest));
+    assert_eq!(Law { gap: gap(2, 1), ..law(1) }.check(), Err(BadLaw::Gap));
+    let short = Law { gap: gap(199, 500), ..law(1) };
+    assert!(short.check().is_ok());
+    let error = Law { origin: Origin::Timer, ..short }.check().unwrap_err();
+    assert_eq!(error.to_string(), "With frames from a timer --gap-min must be at least 200 us: a frame goes ahead");
 }

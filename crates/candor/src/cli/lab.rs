@@ -4,10 +4,11 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candor_core::engine::UserEngine;
 use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::measure::TrafficArgs;
+use super::measure::{ConditionArgs, TrafficArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
 #[derive(Debug, Subcommand)]
@@ -16,6 +17,7 @@ pub(crate) enum LabCommand {
     Shell(LabShellArgs),
     Kernels(LabKernelsArgs),
     Measure(LabMeasureArgs),
+    Floor(LabFloorArgs),
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -114,6 +116,8 @@ pub(crate) struct LabMeasureArgs {
     /// What to send and how many times.
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
     /// Kernel by its name in `candor lab kernels` (default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,
@@ -129,6 +133,28 @@ pub(crate) struct LabMeasureArgs {
     /// Print the figures as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Forward every frame from one interface to another by the system calls of an engine, without any rules.
+///
+/// It is what candor's engines are held against: `candor lab measure --floors` measures it beside them. It runs on the
+/// interfaces of this machine until SIGINT or SIGTERM, and drops frames for which there is no room.
+///
+/// Exit status: 0 it ran until the signal, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct LabFloorArgs {
+    /// An engine of user space, such as mmap-write; `candor engines` lists them.
+    #[arg(value_parser = super::user_engines(), hide_possible_values = true)]
+    pub(crate) engine: UserEngine,
+    /// Where frames come in.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) from: String,
+    /// Where they leave.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) to: String,
+    /// Other sockets of this machine see what leaves, which virtual interfaces need to be heard at all.
+    #[arg(long)]
+    pub(crate) echo: bool,
 }
 
 #[derive(Args, Debug)]

@@ -1,10 +1,14 @@
 //! Arguments of the commands that measure gateways and report what was measured.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
+use candor_core::realtime::{RtPriority, Sched};
 use candor_core::units::{BitRate, parse_duration};
+use candor_io::schedule::Policy;
 use clap::{Args, ValueEnum};
 
 /// Measure the latency of gateways between two buses of this machine, one frame at a time.
@@ -36,9 +40,8 @@ pub(crate) struct TesterArgs {
     /// Data-phase bit rate of the second bus.
     #[arg(long, value_name = "RATE", requires = "wire_bitrate")]
     pub(crate) wire_data_bitrate: Option<BitRate>,
-    /// Who comes first on a processor that tester and gateway share.
-    #[arg(long, default_value = "auto")]
-    pub(crate) policy: PolicyArg,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
     /// Folder for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
@@ -47,15 +50,71 @@ pub(crate) struct TesterArgs {
     pub(crate) json: bool,
 }
 
-/// Scheduling policy of the tester.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum PolicyArg {
-    /// idle on a machine with a single processor, else fifo.
+/// How tester and gateways share what they have. All gateways of one command are measured under the same conditions.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ConditionArgs {
+    /// What sends the frames: `call`, the tester itself, or `timer`, the kernel while the tester sleeps (needs can-bcm).
+    /// `auto` is `timer` where an engine that never waits (readnb, mmapbusy) would share the only processor with the
+    /// tester, else `call`.
+    #[arg(long, value_name = "auto|call|timer", default_value = "auto", hide_possible_values = true)]
+    pub(crate) frames_from: FramesFrom,
+    /// Scheduling policy of the tester. `idle`: the gateway comes first, so that the tester does not hold it up; `fifo`
+    /// (as `fifo:95`): the tester comes first and is never late; `other`: as the gateway. `auto` is `idle` where they share
+    /// the only processor and the tester sends, else `fifo`.
+    #[arg(long, value_name = "auto|idle|other|fifo|fifo:N|rr:N", default_value = "auto")]
+    pub(crate) policy: TesterPolicy,
+    /// After each gateway with an engine of user space measure its bare loop, too: the same system calls without rules
+    /// (`candor lab floor`). The figures between the two are what candor costs.
+    #[arg(long)]
+    pub(crate) floors: bool,
+}
+
+/// What sends the frames of a measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FramesFrom {
     Auto,
-    /// SCHED_FIFO 95: the tester comes first and is never late.
-    Fifo,
-    /// SCHED_IDLE: the gateway comes first, so that the tester does not hold it up.
-    Idle,
+    Call,
+    Timer,
+}
+
+/// Scheduling policy of the tester; `None` is for candor to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TesterPolicy(pub(crate) Option<Policy>);
+
+impl TesterPolicy {
+    /// Above every gateway, below the kernel's own threads that a gateway depends on.
+    pub(crate) const FIFO: Policy = Policy::Fifo(RtPriority::new(95).expect("95 is between 1 and 99"));
+}
+
+impl FromStr for TesterPolicy {
+    type Err = String;
+
+    fn from_str(written: &str) -> Result<Self, String> {
+        let policy = match written {
+            "auto" => None,
+            "idle" => Some(Policy::Idle),
+            "fifo" => Some(Self::FIFO),
+            _ => Some(
+                written
+                    .parse::<Sched>()
+                    .map_err(|error| format!("{error}; it takes auto, idle, other, fifo, fifo:N or rr:N"))?
+                    .into(),
+            ),
+        };
+        Ok(Self(policy))
+    }
+}
+
+impl fmt::Display for TesterPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => f.write_str("auto"),
+            Some(Policy::Idle) => f.write_str("idle"),
+            Some(Policy::Normal) => f.write_str("other"),
+            Some(Policy::Fifo(priority)) => write!(f, "fifo:{priority}"),
+            Some(Policy::RoundRobin(priority)) => write!(f, "rr:{priority}"),
+        }
+    }
 }
 
 /// The traffic of a measurement.
@@ -98,4 +157,20 @@ pub(crate) struct ReportArgs {
     /// Print the figures as JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_are_read_as_they_are_written() {
+        for written in ["auto", "idle", "other", "fifo:1", "fifo:99", "rr:1"] {
+            assert_eq!(written.parse::<TesterPolicy>().map(|policy| policy.to_string()).as_deref(), Ok(written));
+        }
+        assert_eq!("fifo".parse(), Ok(TesterPolicy(Some(TesterPolicy::FIFO))));
+        for wrong in ["", "fifo:", "fifo:0", "fifo:100", "fifo:x", "rr"] {
+            assert!(wrong.parse::<TesterPolicy>().is_err(), "{wrong}");
+        }
+    }
 }

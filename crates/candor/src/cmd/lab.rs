@@ -1,5 +1,6 @@
 //! `candor lab …`: one file per subcommand.
 
+mod floor;
 mod kernels;
 mod measure;
 mod progress;
@@ -20,6 +21,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Shell(args) => shell::run(args),
         LabCommand::Kernels(args) => kernels::run(args),
         LabCommand::Measure(args) => measure::run(args),
+        LabCommand::Floor(args) => floor::run(args),
     }
 }
 

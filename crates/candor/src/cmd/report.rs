@@ -72,6 +72,7 @@ fn as_json(records: &[Record]) -> serde_json::Value {
             "lost": summary.lost,
             "latency": figures,
             "p50_ratio_to_kernel": summary.kernel_ratio,
+            "p50_ratio_to_floor": summary.floor_ratio,
             "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     };

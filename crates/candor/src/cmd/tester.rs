@@ -1,55 +1,58 @@
 //! `candor tester`: starts each gateway, measures it, stops it, keeps the record.
 
+mod conditions;
+mod devices;
+
 use std::fs;
 use std::io;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use candor_core::realtime::RtPriority;
+use candor_core::engine::Engine;
+use candor_core::plan::Plan;
 use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
 use candor_lab::record::{Header, RECORD_EXTENSION, Record};
-use candor_lab::tester::{self, Interfaces, Law, Names, Wire};
+use candor_lab::tester::{self, BadLaw, Interfaces, Law, Names, Origin, Wire};
 use serde_json::json;
 
-use crate::cli::{PolicyArg, TesterArgs, TrafficArgs};
+use crate::cli::{TesterArgs, TrafficArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
 use crate::render;
-
-/// Above every gateway, below the kernel's own threads that a gateway depends on.
-const FIFO: Policy = Policy::Fifo(RtPriority::new(95).expect("95 is between 1 and 99"));
+pub(super) use conditions::Conditions;
+pub(super) use devices::{UnderTest, under_test};
 
 /// How often progress is reported within a series.
 const REPORTS: u32 = 10;
 
 pub(crate) fn run(args: &TesterArgs) -> Outcome {
-    let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
-    let law = law(&args.traffic, wire)?;
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
-    let mut devices = Vec::new();
-    for (file, device) in args.gateways.iter().zip(device_names(&args.gateways)?) {
-        let gateway = GatewayFile::read(file)?;
-        let Some(loaded) = gateway.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
-        let engine = loaded.plan.engine().name();
-        devices.push((Some(file.as_path()), device, engine));
-    }
+    let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
+    let mut devices = under_test(&files, args.conditions.floors)?;
     if devices.is_empty() {
-        devices.push((None, "external".to_owned(), "external"));
+        devices.push(UnderTest { name: "external".to_owned(), engine: "external".to_owned(), gateway: None });
     }
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let Conditions { policy, origin, because } = Conditions::of(args.conditions, processors, &engines(&files))?;
+    if let Some(because) = because {
+        render::err(&format!("candor: {because}\n"));
+    }
+    let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
+    let law = law(&args.traffic, wire, origin)?;
     // Whatever is wrong with the interfaces should be said before the first gateway starts.
-    drop(Interfaces::open(names)?);
+    drop(Interfaces::open(names, origin)?);
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
-    let policy = policy(args.policy);
     let mut exit = Exit::Fine;
-    for (file, device, engine) in devices {
+    for UnderTest { name: device, engine, gateway } in devices {
         let say = Say { device: &device, json: args.json };
         say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
-        let running = file.map(|file| Device::start(&candor, file)).transpose()?;
-        let record = measure(names, &law, policy, header(&device, engine, names, &law), &say)
+        let running = gateway.map(|gateway| Device::start(&candor, &gateway)).transpose()?;
+        let record = measure(names, &law, policy, header(&device, &engine, names, &law), &say)
             .map_err(|error| -> Box<dyn std::error::Error> { error })?;
         let path = write(&args.records, &record)?;
         if let Some(running) = running {
@@ -71,10 +74,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
 }
 
 /// The traffic that the arguments ask for.
-pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>) -> Result<Law, Box<dyn std::error::Error>> {
-    if args.gap_min > args.gap_max {
-        return Err("--gap-min is longer than --gap-max".into());
-    }
+pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Law, BadLaw> {
     let law = Law {
         template: args.frame,
         frames: args.frames,
@@ -83,6 +83,7 @@ pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>) -> Result<Law, Box<dyn
         seed: args.seed,
         timeout: args.lost_after,
         wire,
+        origin,
     };
     law.check()?;
     Ok(law)
@@ -113,7 +114,7 @@ fn series(
     say: &Say<'_>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
-    let mut interfaces = Interfaces::open(names)?;
+    let mut interfaces = Interfaces::open(names, law.origin)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
     let every = (law.frames / REPORTS).max(1);
     let mut told = Ok(());
@@ -129,24 +130,14 @@ fn series(
     Ok(Record { header, samples: series.samples })
 }
 
-/// With a processor to itself the tester comes first, so that it is never late. On a single one the gateway comes
-/// first: a tester that goes on running after it has sent would be measured as latency of the gateway.
-fn policy(wanted: PolicyArg) -> Policy {
-    let single = thread::available_parallelism().is_ok_and(|processors| processors.get() == 1);
-    match wanted {
-        PolicyArg::Fifo => FIFO,
-        PolicyArg::Idle => Policy::Idle,
-        PolicyArg::Auto if single => Policy::Idle,
-        PolicyArg::Auto => FIFO,
-    }
-}
-
 /// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
 fn prepare(policy: Policy, header: &mut Header) {
     match schedule::set_policy(policy) {
         Ok(()) => header.tester_policy = name_of_policy(policy),
         Err(error) => {
-            header.warnings.push(format!("The tester has no real-time priority (needs CAP_SYS_NICE): {error}"));
+            header
+                .warnings
+                .push(format!("The tester has not got {} (needs CAP_SYS_NICE): {error}", name_of_policy(policy)));
         }
     }
     if let Err(error) = schedule::lock_memory() {
@@ -181,7 +172,7 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
         send: names.send.to_owned(),
         monitor: names.monitor.to_owned(),
         receive: names.receive.to_owned(),
-        traffic: "one-at-a-time".to_owned(),
+        traffic: law.origin.traffic().to_owned(),
         tester_policy: name_of_policy(Policy::Normal),
         stamps: "kernel receive stamps (SO_TIMESTAMPNS)".to_owned(),
         gap_min_ns: nanoseconds(law.gap.0),
@@ -198,19 +189,22 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     }
 }
 
-/// The names of gateways in tables and of their records: the stems of their files, which must differ.
-pub(super) fn device_names(files: &[PathBuf]) -> Result<Vec<String>, String> {
-    let mut names: Vec<String> = Vec::new();
+/// Gateway files and what they mean.
+pub(super) type Plans = Vec<(PathBuf, Plan)>;
+
+/// The plans of gateway files; `None` after saying what is wrong with one.
+pub(super) fn read(files: &[PathBuf], form: Form) -> Result<Option<Plans>, Box<dyn std::error::Error>> {
+    let mut plans = Vec::new();
     for file in files {
-        let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        if names.contains(&name) {
-            return Err(format!(
-                "Two gateway files are called {name}; the second would overwrite the record of the first"
-            ));
-        }
-        names.push(name);
+        let gateway = GatewayFile::read(file)?;
+        let Some(loaded) = gateway.gateway_or_say(form)? else { return Ok(None) };
+        plans.push((file.clone(), loaded.plan.clone()));
     }
-    Ok(names)
+    Ok(Some(plans))
+}
+
+pub(super) fn engines(files: &[(PathBuf, Plan)]) -> Vec<Engine> {
+    files.iter().map(|(_, plan)| plan.engine()).collect()
 }
 
 fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {

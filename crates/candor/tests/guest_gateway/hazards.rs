@@ -8,14 +8,15 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::plan::BusIndex;
-use candor_io::can::{self, CanSocket, InterfaceIndex, Options, Stamps};
+use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
 use candor_io::signal::Signal;
 use candor_netlink::cangw::{self, CangwJob, JobCounters};
 use candor_netlink::client::Client;
-use candor_netlink::{link, qdisc};
+use candor_netlink::qdisc;
 use serde_json::Value;
 
 use crate::candor::{Ended, Run, notices};
+use crate::pair::Pair;
 use crate::require::{Bus, Feature, require};
 
 const FRAMES: u64 = 100;
@@ -45,7 +46,7 @@ fn a_ring_through_a_vxcan_pair_never_ends() {
     assert_eq!(findings.iter().map(|finding| finding.code).collect::<Vec<_>>(), [code::CIRCULATES]);
 
     // No candor runs such a file, so the job is given to the kernel as it stands.
-    let pair = Pair::new();
+    let pair = Pair::new(["t-near", "t-far"]);
     let job = Job::plain(BusIndex(1), BusIndex(0), FrameFormat::Classic, Filter::exact(RawId(0x123)));
     let job = CangwJob::new(&job, pair.far, pair.near);
     let mut client = Client::open().unwrap();
@@ -148,37 +149,4 @@ fn counted(ended: &Ended, route: &str) -> (u64, u64, u64) {
 
 fn count(client: &mut Client, destination: InterfaceIndex) -> JobCounters {
     cangw::dump(client).unwrap().into_iter().find(|job| job.destination == destination).unwrap().counters
-}
-
-/// A vxcan pair that goes away with this value, and the jobs that use it.
-struct Pair {
-    near: InterfaceIndex,
-    far: InterfaceIndex,
-}
-
-impl Pair {
-    fn new() -> Self {
-        let mut client = Client::open().unwrap();
-        let names = ["t-near", "t-far"];
-        link::create_vxcan(&mut client, names).unwrap();
-        let [near, far] = names.map(|name| link::by_name(&mut client, name).unwrap().unwrap().index);
-        let pair = Self { near, far };
-        for end in [near, far] {
-            link::set_up(&mut client, end).unwrap();
-        }
-        // The kernel takes a moment to see that both ends are up, and until then drops what is sent.
-        let (sends, hears) = [near, far].map(|end| CanSocket::open(end, &Options::default()).unwrap()).into();
-        let deadline = Instant::now() + Duration::from_secs(20);
-        while can::poll(&[&hears], Some(Duration::from_millis(20))).unwrap().is_empty() {
-            assert!(Instant::now() < deadline, "nothing crosses the pair");
-            send(&sends, 1);
-        }
-        pair
-    }
-}
-
-impl Drop for Pair {
-    fn drop(&mut self) {
-        let _ = Client::open().and_then(|mut client| link::delete(&mut client, self.near));
-    }
 }

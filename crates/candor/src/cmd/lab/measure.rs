@@ -9,23 +9,25 @@ use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::Topology;
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
+use clap::ValueEnum as _;
 
-use crate::cli::{LabMeasureArgs, TopologyArg, TrafficArgs};
+use crate::cli::{FramesFrom, LabMeasureArgs, TopologyArg};
+use crate::cmd::tester::UnderTest;
 use crate::cmd::{Outcome, report, tester};
 use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
+use crate::gateway_file::Form;
 use crate::render;
 use progress::Progress;
 
+/// Of the guest, which counts instructions.
+const PROCESSORS: usize = 1;
+
 pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     // Mistakes are found here, before a guest is booted for them.
-    tester::law(&args.traffic, None)?;
-    for file in &args.gateways {
-        if GatewayFile::read(file)?.gateway_or_say(Form::once(args.json))?.is_none() {
-            return Ok(Exit::No);
-        }
-    }
-    let devices = tester::device_names(&args.gateways)?;
+    let Some(files) = tester::read(&args.gateways, Form::once(args.json))? else { return Ok(Exit::No) };
+    let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
+    tester::law(&args.traffic, None, conditions.origin)?;
+    let devices = tester::under_test(&files, args.conditions.floors)?;
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     args.html.as_deref().map(probe).transpose()?;
@@ -36,7 +38,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
             TopologyArg::Kvaser => Topology::Kvaser,
         },
         guest::static_candor()?,
-        command(args.topology, &args.traffic, &guest_names(&args.gateways)),
+        command(args, &guest_names(&args.gateways)),
     );
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
@@ -67,12 +69,15 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
 }
 
 /// The tester's command line in the guest.
-fn command(topology: TopologyArg, traffic: &TrafficArgs, gateways: &[String]) -> Vec<String> {
-    let (send, monitor, receive) = match topology {
+fn command(args: &LabMeasureArgs, gateways: &[String]) -> Vec<String> {
+    let LabMeasureArgs { traffic, conditions, .. } = args;
+    let (send, monitor, receive) = match args.topology {
         TopologyArg::Vcan => ("vcan0", "vcan0", "vcan1"),
         TopologyArg::Kvaser => ("can0", "can1", "can4"),
     };
     let time = |time: std::time::Duration| format!("{}ns", time.as_nanos());
+    let name =
+        |value: FramesFrom| value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
     let options = [
         ("--send", send.to_owned()),
         ("--monitor", monitor.to_owned()),
@@ -84,10 +89,13 @@ fn command(topology: TopologyArg, traffic: &TrafficArgs, gateways: &[String]) ->
         ("--gap-max", time(traffic.gap_max)),
         ("--seed", traffic.seed.to_string()),
         ("--lost-after", time(traffic.lost_after)),
+        ("--frames-from", name(conditions.frames_from)),
+        ("--policy", conditions.policy.to_string()),
         ("--records", candor_lab::job::OUT.to_owned()),
     ];
     let mut words = vec!["candor".to_owned(), "tester".to_owned(), "--json".to_owned()];
     words.extend(options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+    words.extend(conditions.floors.then(|| "--floors".to_owned()));
     words.extend_from_slice(gateways);
     words
 }
@@ -105,10 +113,10 @@ fn probe(html: &Path) -> Result<(), String> {
 }
 
 /// The records that the guest has left, in the order of the gateways.
-fn read(folder: &Path, devices: &[String]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+fn read(folder: &Path, devices: &[UnderTest]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
-    for device in devices {
-        records.extend(report::read(&folder.join(format!("{device}.{RECORD_EXTENSION}")))?);
+    for UnderTest { name, .. } in devices {
+        records.extend(report::read(&folder.join(format!("{name}.{RECORD_EXTENSION}")))?);
     }
     Ok(records)
 }

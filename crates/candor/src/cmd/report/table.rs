@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use candor_core::stats::LatencyNs;
 use candor_lab::record::{Header, Record};
-use candor_lab::report::{Summary, Threat};
+use candor_lab::report::{Summary, Threat, conditions_of};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
 /// The table, the ratios beside the paper's, and what to believe less.
@@ -12,14 +12,22 @@ pub(super) fn text(records: &[Record]) -> String {
     let summaries = Summary::of_all(records);
     let mut text = format!("{}\n", table(records, &summaries));
     for summary in &summaries {
-        if let Some(ratio) = summary.kernel_ratio {
-            writeln!(
-                text,
-                "{}: p50 is {ratio:.2} times the kernel gateway's (2011 paper, section 3.7: about three times)",
-                summary.device
-            )
-            .expect("writing to a String cannot fail");
-        }
+        let mut say = |ratio: Option<f64>, base: &str| {
+            if let Some(ratio) = ratio {
+                writeln!(text, "{}: p50 is {ratio:.2} times {base}", summary.device)
+                    .expect("writing to a String cannot fail");
+            }
+        };
+        say(summary.kernel_ratio, "the kernel gateway's (2011 paper, section 3.7: about three times)");
+        say(summary.floor_ratio, "that of the same calls without rules (candor lab floor)");
+    }
+    let kinds = conditions_of(records).len();
+    if kinds > 1 {
+        writeln!(
+            text,
+            "These are {kinds} sets of conditions; only figures of the same set can be compared (--html tells them)"
+        )
+        .expect("writing to a String cannot fail");
     }
     for record in records {
         for threat in Threat::all_of(record) {

@@ -1,0 +1,152 @@
+//! How frames come in.
+
+use std::io;
+
+use candor_core::filter::Filter;
+use candor_core::frame::CANFD_MTU;
+use candor_io::can::{Batch, CanSocket, First, Loopback, Options};
+use candor_io::packet::{ReceiveRing, Takes};
+use candor_io::uring::UringReceiver;
+
+use super::{AT_ONCE, Way};
+
+/// Slots of a ring, as many as the engines have.
+const SLOTS: usize = 512;
+
+pub(super) trait Receive: Send + 'static {
+    /// Waits for frames and gives them to `take`, each with whether another one is known to wait. `all`: look for a second
+    /// frame also where that costs a call.
+    fn receive(&mut self, all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()>;
+}
+
+/// `read()`.
+pub(super) struct Read {
+    socket: CanSocket,
+    bytes: [u8; CANFD_MTU],
+}
+
+/// `recv()` that does not wait, again and again.
+pub(super) struct Spinning(Read);
+
+/// `recvmmsg()`.
+pub(super) struct Mmsg {
+    socket: CanSocket,
+    batch: Box<Batch>,
+}
+
+/// The ring of a PF_PACKET socket.
+pub(super) struct Ring<const BUSY: bool>(ReceiveRing);
+
+/// A receive of io_uring that stays.
+pub(super) struct Uring {
+    socket: CanSocket,
+    receiver: UringReceiver,
+}
+
+fn socket(way: Way) -> io::Result<CanSocket> {
+    CanSocket::open(way.from, &Options { filters: &[Filter::ALL], loopback: Loopback::Off, ..Options::default() })
+}
+
+impl Read {
+    pub(super) fn open(way: Way) -> io::Result<Self> {
+        Ok(Self { socket: socket(way)?, bytes: [0; CANFD_MTU] })
+    }
+
+    /// With `SO_BUSY_POLL`.
+    pub(super) fn open_polled(way: Way) -> io::Result<Self> {
+        let read = Self::open(way)?;
+        read.socket.poll_driver()?;
+        Ok(read)
+    }
+
+    fn take_rest(&mut self, all: bool, take: &mut impl FnMut(&[u8], bool)) -> io::Result<()> {
+        for _ in 1..if all { AT_ONCE } else { 1 } {
+            let Some(len) = self.socket.read_waiting(&mut self.bytes)? else { break };
+            take(&self.bytes[..len], false);
+        }
+        Ok(())
+    }
+}
+
+impl Receive for Read {
+    fn receive(&mut self, all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        let len = self.socket.read(&mut self.bytes)?;
+        take(&self.bytes[..len], false);
+        self.take_rest(all, &mut take)
+    }
+}
+
+impl Spinning {
+    pub(super) fn open(way: Way) -> io::Result<Self> {
+        Read::open(way).map(Self)
+    }
+}
+
+impl Receive for Spinning {
+    fn receive(&mut self, all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        let Read { socket, bytes } = &mut self.0;
+        let len = loop {
+            if let Some(len) = socket.read_waiting(bytes)? {
+                break len;
+            }
+        };
+        take(&bytes[..len], false);
+        self.0.take_rest(all, &mut take)
+    }
+}
+
+impl Mmsg {
+    pub(super) fn open(way: Way) -> io::Result<Self> {
+        Ok(Self { socket: socket(way)?, batch: Box::default() })
+    }
+}
+
+impl Receive for Mmsg {
+    fn receive(&mut self, _all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        let mut left = self.socket.recv_batch(&mut self.batch, First::Waits)?;
+        for received in self.batch.frames() {
+            left -= 1;
+            take(received.bytes, left > 0);
+        }
+        Ok(())
+    }
+}
+
+impl<const BUSY: bool> Ring<BUSY> {
+    pub(super) fn open(way: Way) -> io::Result<Self> {
+        ReceiveRing::open(way.from, Takes::Both, &[], SLOTS).map(Self)
+    }
+}
+
+impl<const BUSY: bool> Receive for Ring<BUSY> {
+    fn receive(&mut self, _all: bool, mut take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        while !self.0.has_frame() {
+            if !BUSY {
+                self.0.wait(None)?;
+            }
+        }
+        for _ in 0..AT_ONCE {
+            let mut more = false;
+            self.0.receive(|received| {
+                more = received.more;
+                take(received.bytes, more);
+            });
+            if !more {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Uring {
+    pub(super) fn open(way: Way) -> io::Result<Self> {
+        Ok(Self { socket: socket(way)?, receiver: UringReceiver::new()? })
+    }
+}
+
+impl Receive for Uring {
+    fn receive(&mut self, _all: bool, take: impl FnMut(&[u8], bool)) -> io::Result<()> {
+        self.receiver.receive(&self.socket, None, AT_ONCE, take)
+    }
+}

@@ -1,0 +1,82 @@
+//! `candor lab floor`: what engines are held against is a gateway, too.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use candor_core::engine::UserEngine;
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_io::can::{self, CanSocket, Options};
+use candor_io::signal::{self, Signal};
+
+use crate::candor::program;
+use crate::pair::Pair;
+use crate::require::{Bus, Feature, require};
+use crate::traffic::Traffic;
+
+const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Frames that wait together; fewer than any queue on the way holds.
+const BURST: usize = 8;
+const BURSTS: usize = 5;
+
+fn floor(arguments: &[&str]) -> Command {
+    let mut command = Command::new(program());
+    command.args(["lab", "floor"]).args(arguments);
+    command
+}
+
+/// A pair for each side: the far end hears what a ring sends, too.
+#[test]
+fn every_bare_loop_forwards_bytes_in_their_order() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let (left, right) = (Pair::new(["t-l0", "t-l1"]), Pair::new(["t-r0", "t-r1"]));
+    let [sends, hears] = [left.near, right.far].map(|end| CanSocket::open(end, &Options::default()).unwrap());
+    for (engine, seed) in UserEngine::all().zip(1..) {
+        let mut running =
+            floor(&[engine.name(), "--from", "t-l1", "--to", "t-r0"]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(running.stdout.take().unwrap()).lines();
+        assert_eq!(said.next().unwrap().unwrap(), format!("ready: {engine} without rules, t-l1 to t-r0"));
+        let mut traffic = Traffic::from_seed(seed);
+        for _ in 0..BURSTS {
+            let burst: Vec<Frame> = (0..BURST).map(|_| traffic.frame()).collect();
+            burst.iter().for_each(|frame| send(&sends, frame));
+            let heard: Vec<Frame> = burst.iter().map_while(|_| hear(&hears)).collect();
+            assert_eq!(heard, burst, "{engine}");
+        }
+        signal::send(running.id(), Signal::Terminate).unwrap();
+        assert!(running.wait().unwrap().success(), "{engine}");
+    }
+    assert!(can::poll(&[&hears], Some(Duration::ZERO)).unwrap().is_empty(), "a frame came twice");
+}
+
+#[test]
+fn what_a_bare_loop_cannot_do_is_said() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
+    let refused = |arguments: &[&str], expected: &str| {
+        let output = floor(arguments).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(expected), "{said}");
+    };
+    let ring = ["mmap-mmap", "--from", "t-left", "--to", "t-right", "--echo"];
+    refused(&ring, "A transmit ring does not echo on t-right, whatever one asks for: leave out --echo");
+    refused(&["read-write", "--from", "t-left", "--to", "t-none"], "There is no interface t-none");
+    refused(&["kernel", "--from", "t-left", "--to", "t-right"], "invalid value 'kernel'");
+}
+
+fn send(socket: &CanSocket, frame: &Frame) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    socket.write(&bytes[..len]).unwrap();
+}
+
+fn hear(socket: &CanSocket) -> Option<Frame> {
+    if can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty() {
+        return None;
+    }
+    let mut bytes = [0; CANFD_MTU];
+    let len = socket.read(&mut bytes).unwrap();
+    Some(Frame::from_kernel(&bytes[..len]).unwrap())
+}

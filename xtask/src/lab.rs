@@ -1,0 +1,77 @@
+//! Measuring gateways in the instruction-counted laboratory.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+use cargo_metadata::camino::Utf8PathBuf;
+
+use crate::step;
+
+/// What is common to all gateways of a measurement.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Laboratory<'a> {
+    pub(crate) candor: &'a Path,
+    pub(crate) kernel: Option<&'a str>,
+    pub(crate) frames: u32,
+}
+
+/// Who sends the frames; figures of one are no measure for those of the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FramesFrom {
+    Call,
+    Timer,
+}
+
+/// What came out for one gateway.
+#[derive(Clone, Debug)]
+pub(crate) struct Series {
+    pub(crate) engine: String,
+    pub(crate) p50: u64,
+    pub(crate) p99: u64,
+}
+
+impl Laboratory<'_> {
+    /// Measures files, in their order, with these further arguments of `candor lab measure`.
+    pub(crate) fn measure(
+        self,
+        from: FramesFrom,
+        records: &str,
+        files: &[Utf8PathBuf],
+        arguments: &[&str],
+    ) -> anyhow::Result<Vec<Series>> {
+        let from = match from {
+            FramesFrom::Call => "call",
+            FramesFrom::Timer => "timer",
+        };
+        let mut command = Command::new(self.candor);
+        command.args(["lab", "measure", "--json", "--frames", &self.frames.to_string(), "--frames-from", from]);
+        command.args(["--records", records]).args(arguments).args(files);
+        if let Some(kernel) = self.kernel {
+            command.args(["--kernel", kernel]);
+        }
+        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor")?;
+        if !output.status.success() {
+            bail!("candor lab measure: {}", output.status);
+        }
+        let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).context("candor prints other JSON")?;
+        all.iter().map(series).collect()
+    }
+}
+
+/// A folder of this name below the target folder.
+pub(crate) fn folder(name: &str) -> anyhow::Result<Utf8PathBuf> {
+    let folder = step::metadata()?.target_directory.join(name);
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot make the folder {folder}"))?;
+    Ok(folder)
+}
+
+fn series(one: &serde_json::Value) -> anyhow::Result<Series> {
+    let device = &one["conditions"]["device"];
+    if one["lost"] != 0 {
+        bail!("{device} lost {} frames", one["lost"]);
+    }
+    let figure = |key: &str| one["latency"][key].as_u64().with_context(|| format!("{device} without {key}"));
+    let engine = one["conditions"]["engine"].as_str().context("a series without an engine")?.to_owned();
+    Ok(Series { engine, p50: figure("p50_ns")?, p99: figure("p99_ns")? })
+}
