@@ -26,6 +26,18 @@ pub fn boottime() -> io::Result<BoottimeNs> {
     read(libc::CLOCK_BOOTTIME).map(BoottimeNs)
 }
 
+/// Sets `CLOCK_REALTIME`, as a person or a time service may at any moment.
+///
+/// # Errors
+/// `EPERM` without CAP_SYS_TIME.
+pub fn set_realtime(RealtimeNs(to): RealtimeNs) -> io::Result<()> {
+    let (seconds, rest) = (to.div_euclid(1_000_000_000), to.rem_euclid(1_000_000_000));
+    let time = libc::timespec { tv_sec: seconds, tv_nsec: rest };
+    // SAFETY: `time` is a live timespec of the type that the call reads.
+    let status = unsafe { libc::clock_settime(libc::CLOCK_REALTIME, &raw const time) };
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 fn read(clock: libc::clockid_t) -> io::Result<i64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a live, writable timespec of the type that the call fills, and outlives it.

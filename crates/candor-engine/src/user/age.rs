@@ -11,6 +11,8 @@ use candor_io::clock::{self, BoottimeNs, RealtimeNs};
 
 /// The clocks are read one after the other, and slewing moves one of them: less than this is no setting of a clock.
 const STEP_NS: i64 = 1_000_000;
+/// So often they are read again if the thread was kept from its processor in between, which would look like a setting.
+const READINGS: usize = 8;
 /// So long after a setting there may still be frames that were stamped before it.
 const DOUBT_NS: i64 = 2_000_000_000;
 
@@ -32,7 +34,11 @@ struct Now {
 
 impl Ages {
     pub(super) fn new() -> io::Result<Self> {
-        let (boottime, realtime) = read()?;
+        let (boottime, realtime) = match read() {
+            // The next look is better.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut => (clock::boottime()?.0, clock::realtime()?.0),
+            read => read?,
+        };
         Ok(Self { now: Now { boottime, difference: realtime - boottime }, before: None })
     }
 
@@ -63,10 +69,17 @@ impl Ages {
     }
 }
 
+/// Both clocks, read within less time than a setting is.
 fn read() -> io::Result<(i64, i64)> {
-    let BoottimeNs(boottime) = clock::boottime()?;
-    let RealtimeNs(realtime) = clock::realtime()?;
-    Ok((boottime, realtime))
+    for _ in 0..READINGS {
+        let BoottimeNs(before) = clock::boottime()?;
+        let RealtimeNs(realtime) = clock::realtime()?;
+        let BoottimeNs(after) = clock::boottime()?;
+        if after - before < STEP_NS / 2 {
+            return Ok((before, realtime));
+        }
+    }
+    Err(io::ErrorKind::TimedOut.into())
 }
 
 #[cfg(test)]

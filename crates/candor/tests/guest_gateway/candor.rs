@@ -170,6 +170,23 @@ impl Drop for Candor {
 }
 
 impl Ended {
+    /// Checks that every frame is accounted for on every route and bus of user space, and gives the last counters.
+    #[track_caller]
+    pub(crate) fn accounts(&self) -> &Value {
+        assert!(self.status.success(), "{self:?}");
+        let counters = self.event("final-counters");
+        let number = |value: &Value| value.as_u64().unwrap();
+        for route in counters["routes"].as_array().unwrap().iter().filter(|route| route["matched"].is_u64()) {
+            assert_eq!(number(&route["matched"]), number(&route["handled"]) + number(&route["dropped"]), "{counters}");
+        }
+        for bus in counters["buses"].as_array().unwrap() {
+            assert_eq!(number(&bus["received"]), number(&bus["taken"]) + number(&bus["unwanted"]), "{counters}");
+        }
+        let wrong = notices(&self.events).into_iter().find(|text| text.contains("lost sight"));
+        assert_eq!(wrong, None);
+        counters
+    }
+
     /// The one event of this kind.
     pub(crate) fn event(&self, kind: &str) -> &Value {
         self.events.iter().find(|event| event["event"] == kind).unwrap_or_else(|| panic!("no {kind} in {self:?}"))

@@ -162,19 +162,8 @@ fn numbered(number: u32) -> [u8; CAN_MTU] {
 /// Checks that every frame is accounted for, and gives what the route has handled.
 #[track_caller]
 fn accounted(ended: &Ended) -> u64 {
-    assert!(ended.status.success(), "{ended:?}");
-    let counters = ended.event("final-counters");
-    let number = |value: &Value| value.as_u64().unwrap();
-    for route in counters["routes"].as_array().unwrap() {
-        assert_eq!(number(&route["matched"]), number(&route["handled"]) + number(&route["dropped"]), "{counters}");
-    }
-    for bus in counters["buses"].as_array().unwrap() {
-        assert_eq!(number(&bus["received"]), number(&bus["taken"]) + number(&bus["unwanted"]), "{counters}");
-    }
-    let bug = ended.events.iter().find(|event| event["text"].as_str().is_some_and(|text| text.contains("lost sight")));
-    assert_eq!(bug, None);
-    let over = counters["routes"].as_array().unwrap().iter().find(|route| route["route"] == "over").unwrap();
-    number(&over["handled"])
+    let routes = ended.accounts()["routes"].as_array().unwrap();
+    routes.iter().find(|route| route["route"] == "over").unwrap()["handled"].as_u64().unwrap()
 }
 
 #[test]
