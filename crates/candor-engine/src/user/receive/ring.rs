@@ -56,7 +56,7 @@ impl<const BUSY: bool> Ring<BUSY> {
 
     /// Waits for a frame; `false` if there is none.
     fn wait(&mut self, patience: Option<Duration>) -> io::Result<bool> {
-        if !self.later.is_empty() && !self.ring.has_frame() {
+        while !self.later.is_empty() && !self.ring.has_frame() {
             self.go_on_to_later();
         }
         if BUSY {
