@@ -8,6 +8,10 @@
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
+use std::alloc::System;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+
 mod candor;
 mod cangw_tool;
 mod conformant;
@@ -24,6 +28,7 @@ mod kernel;
 mod lateness;
 mod ledger;
 mod leftovers;
+mod many_buses;
 mod moments;
 mod pair;
 mod probe;
@@ -35,3 +40,7 @@ mod require;
 mod split;
 mod traffic;
 mod verified;
+
+/// Counts, for the test that what runs allocates nothing.
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
