@@ -3,6 +3,7 @@
 mod output;
 mod reload;
 mod report;
+mod service;
 
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use crate::render;
 use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
+use service::Service;
 
 /// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
 /// that somebody deleted, and is rare because a look takes time from the frames.
@@ -64,9 +66,12 @@ fn forward(
 ) -> Outcome {
     let mut gateway = Gateway::start_and_tell(plan, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
-    let mut reloader = Reloader::new(args);
+    let reloader = Reloader::new(args);
     report.started(&gateway, file);
-    let signal = follow(&mut gateway, signals, hangup, args.stats, started, report, &mut reloader)?;
+    let service = Service::new(report, started);
+    service.ready(&report::what_runs(&gateway));
+    let stats = args.stats;
+    let signal = Running { signals, hangup, stats, started, report, reloader, service }.follow(&mut gateway)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
     report.counters(&plan, &ended.counters, &ended.buses, started.elapsed(), Moment::End);
@@ -74,36 +79,47 @@ fn forward(
     Ok(Exit::Fine)
 }
 
-/// Waits for the end, printing counters on the way.
-fn follow(
-    gateway: &mut Gateway,
-    signals: &EndingSignals,
+/// All that has a say while the gateway runs.
+struct Running<'a> {
+    signals: &'a EndingSignals,
     hangup: Hangup,
     stats: Option<Duration>,
     started: Instant,
-    report: &Report,
-    reloader: &mut Reloader<'_>,
-) -> Result<Signal, Box<dyn std::error::Error>> {
-    let interval = stats.unwrap_or(CHECK_INTERVAL);
-    let mut next = started + interval;
-    loop {
-        // Whoever asks for the end gets it, whatever else there would be to say.
-        let due = next.saturating_duration_since(Instant::now());
-        let pause = gateway.look_again_within().map_or(due, |soon| soon.min(due));
-        let signal = signals.wait(pause)?;
-        if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || hangup.is_end()) {
-            return Ok(signal);
-        }
-        gateway.check()?.iter().for_each(|notice| report.notice(notice));
-        if signal == Some(Signal::Hangup) {
-            reloader.reload(gateway, report)?;
-        }
-        let now = Instant::now();
-        if now >= next {
-            next = following(next, interval, now);
-            if stats.is_some() {
-                let elapsed = started.elapsed();
-                report.counters(gateway.plan(), &gateway.counters(), &gateway.buses(), elapsed, Moment::Running);
+    report: &'a Report,
+    reloader: Reloader<'a>,
+    service: Service<'a>,
+}
+
+impl Running<'_> {
+    /// Waits for the end, printing counters on the way.
+    fn follow(mut self, gateway: &mut Gateway) -> Result<Signal, Box<dyn std::error::Error>> {
+        let interval = self.stats.unwrap_or(CHECK_INTERVAL);
+        let mut next = self.started + interval;
+        loop {
+            // Whoever asks for the end gets it, whatever else there would be to say.
+            let now = Instant::now();
+            let due = next.saturating_duration_since(now);
+            let occasions = [gateway.look_again_within(), self.service.due_within(now)];
+            let signal = self.signals.wait(occasions.into_iter().flatten().fold(due, Duration::min))?;
+            if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
+                self.service.stopping();
+                return Ok(signal);
+            }
+            gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
+            self.service.is_alive(Instant::now());
+            if signal == Some(Signal::Hangup) {
+                self.service.reloading();
+                self.reloader.reload(gateway, self.report)?;
+                self.service.ready(&report::what_runs(gateway));
+            }
+            let now = Instant::now();
+            if now >= next {
+                next = following(next, interval, now);
+                if self.stats.is_some() {
+                    let elapsed = self.started.elapsed();
+                    let counters = gateway.counters();
+                    self.report.counters(gateway.plan(), &counters, &gateway.buses(), elapsed, Moment::Running);
+                }
             }
         }
     }

@@ -37,6 +37,7 @@ mod reconciled;
 mod reloaded;
 mod replug;
 mod require;
+mod service;
 mod split;
 mod traffic;
 mod verified;

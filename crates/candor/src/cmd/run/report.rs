@@ -221,7 +221,7 @@ fn jobs_json(gateway: &Gateway) -> String {
 }
 
 /// How many jobs and routes run where.
-fn what_runs(gateway: &Gateway) -> String {
+pub(super) fn what_runs(gateway: &Gateway) -> String {
     let plan = gateway.plan();
     let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
     let kernel_jobs = gateway.jobs().iter().filter(in_kernel).count();
