@@ -1,6 +1,5 @@
 //! What is in `packaging` fits the program.
 #![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
 use std::process::Command;
 
