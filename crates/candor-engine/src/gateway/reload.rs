@@ -1,5 +1,7 @@
 //! Another plan for a gateway that runs.
 
+use std::collections::HashMap;
+
 use candor_core::engine::UserEngine;
 use candor_core::job::{self, Job};
 use candor_core::placement::{Placement, Side};
@@ -198,7 +200,7 @@ impl Gateway {
         }
         let counted = self.by_route(kernel_counted, user_counted);
         let earlier = self.plan.routes().iter().map(|route| route.name.clone()).zip(counted);
-        let earlier: Vec<(String, RouteCounters)> = earlier.collect();
+        let earlier: HashMap<String, RouteCounters> = earlier.collect();
 
         if for_kernel.is_empty() {
             // Nothing is left in it, so its end removes nothing.
@@ -234,17 +236,16 @@ impl Gateway {
         &mut self,
         plan: &Plan,
         placement: &Placement,
-        mut earlier: Vec<(String, RouteCounters)>,
+        mut earlier: HashMap<String, RouteCounters>,
         reloaded: &mut Reloaded,
     ) {
         let mut kept = Vec::new();
         for (at, route) in plan.routes().iter().enumerate() {
-            let Some(position) = earlier.iter().position(|(name, _)| *name == route.name) else {
+            let Some(counters) = earlier.remove(&route.name) else {
                 reloaded.new_routes.push(route.name.clone());
                 kept.push(RouteCounters::default());
                 continue;
             };
-            let (_, counters) = earlier.swap_remove(position);
             // What the kernel forwards it has let through, but from here on nobody counts that.
             let matched = match placement.side(RouteIndex(at)) {
                 Side::Kernel => None,
@@ -254,8 +255,8 @@ impl Gateway {
         }
         // In the order of the old file.
         let gone = self.plan.routes().iter().filter_map(|route| {
-            let (name, counters) = earlier.iter().find(|(name, _)| *name == route.name)?;
-            Some(GoneRoute { name: name.clone(), counters: *counters })
+            let (name, counters) = earlier.remove_entry(&route.name)?;
+            Some(GoneRoute { name, counters })
         });
         reloaded.gone_routes = gone.collect();
         self.earlier = kept;

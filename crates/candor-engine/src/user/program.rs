@@ -1,6 +1,6 @@
 //! What all threads run, and what it counts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -110,12 +110,12 @@ impl Program {
     /// By job of this program: a job of the next one that counts what becomes of its frames that still wait. It has to be
     /// of the same route and be counted by the same thread.
     pub(super) fn heirs(&self, next: &Self) -> Box<[Option<usize>]> {
-        let heir = |(name, from): &(String, BusIndex)| {
-            let same = |(other, source): &(String, BusIndex)| {
-                other == name && Arc::ptr_eq(self.port(*from), next.port(*source))
-            };
-            next.accounts.iter().position(same)
-        };
+        let mut heirs = HashMap::with_capacity(next.accounts.len());
+        for (job, (name, from)) in next.accounts.iter().enumerate() {
+            heirs.entry((name.as_str(), Arc::as_ptr(next.port(*from)))).or_insert(job);
+        }
+        let heir =
+            |(name, from): &(String, BusIndex)| heirs.get(&(name.as_str(), Arc::as_ptr(self.port(*from)))).copied();
         self.accounts.iter().map(heir).collect()
     }
 
