@@ -96,6 +96,19 @@ pub fn lead_terminal(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(set) }
 }
 
+/// Has the kernel give no privileges any more to the calling thread and those that it starts, whatever programs they run.
+///
+/// # Kernel
+/// `PR_SET_NO_NEW_PRIVS`, Linux 3.5.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn forgo_new_privileges() -> io::Result<()> {
+    let (yes, unused): (libc::c_ulong, libc::c_ulong) = (1, 0);
+    // SAFETY: `PR_SET_NO_NEW_PRIVS` takes four numbers, of which the last three are 0, and touches no memory of ours.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, unused, unused, unused) }).map(drop)
+}
+
 /// Makes the calling process the parent of every descendant whose own parent has ended.
 ///
 /// # Kernel

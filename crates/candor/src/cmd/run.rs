@@ -1,6 +1,7 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
 mod output;
+mod privileges;
 mod reload;
 mod report;
 mod service;
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         Some(engine) => loaded.plan.clone().with_engine(engine),
         None => loaded.plan.clone(),
     };
+    privileges::give_up(&plan, &args.file)?;
 
     // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
     // installed waits until they can be removed.

@@ -31,6 +31,7 @@ mod leftovers;
 mod many_buses;
 mod moments;
 mod pair;
+mod privileges;
 mod probe;
 mod realtime;
 mod reconciled;

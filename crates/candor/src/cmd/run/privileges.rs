@@ -1,0 +1,141 @@
+//! What a running gateway may do: what its file needs, also after a reload and when interfaces come back, and no more.
+//!
+//! Capabilities belong to threads and are handed on to those that a thread starts, so the rest is given up before there is
+//! a second one; sockets are opened later with what is kept.
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::path::Path;
+
+use candor_core::engine::{Receiver, Sender, UserEngine};
+use candor_core::plan::{Engine, Plan};
+use candor_io::process;
+use caps::errors::CapsError;
+use caps::{CapSet, Capability};
+
+/// Privileges that could not be given up.
+#[derive(Debug)]
+pub(super) struct PrivilegesError(CapsError);
+
+impl std::fmt::Display for PrivilegesError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Privileges that the gateway does not need could not be given up")
+    }
+}
+
+impl std::error::Error for PrivilegesError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
+}
+
+impl From<CapsError> for PrivilegesError {
+    fn from(error: CapsError) -> Self {
+        Self(error)
+    }
+}
+
+/// Gives up, for good, what the gateway of this file does not need. To be called before another thread is started.
+pub(super) fn give_up(plan: &Plan, file: &Path) -> Result<(), PrivilegesError> {
+    // Programs that are not started cannot give privileges back.
+    process::forgo_new_privileges().map_err(|error| CapsError::from(error.to_string()))?;
+    let held = caps::read(None, CapSet::Permitted)?;
+    let mut kept: HashSet<_> = needed(plan, is_uring_restricted()).intersection(&held).copied().collect();
+    caps::set(None, CapSet::Effective, &kept)?;
+    if held.contains(&Capability::CAP_DAC_READ_SEARCH) && is_out_of_reach(file) {
+        kept.insert(Capability::CAP_DAC_READ_SEARCH);
+    }
+    // While the right to do so is there.
+    if held.contains(&Capability::CAP_SETPCAP) {
+        let with_right = kept.iter().copied().chain([Capability::CAP_SETPCAP]).collect();
+        caps::set(None, CapSet::Effective, &with_right)?;
+        for capability in held.difference(&kept) {
+            caps::drop(None, CapSet::Bounding, *capability)?;
+        }
+    }
+    caps::set(None, CapSet::Effective, &kept)?;
+    caps::clear(None, CapSet::Inheritable)?;
+    caps::set(None, CapSet::Permitted, &kept)?;
+    Ok(())
+}
+
+/// What engines ask the kernel for as long as they run: sockets of interfaces that come back, jobs that are put back.
+fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
+    let (kernel, user) = match plan.engine() {
+        Engine::Auto => (true, Some(UserEngine::BEST)),
+        Engine::Kernel => (true, None),
+        Engine::User(engine) => (false, Some(engine)),
+    };
+    let has_ring = user.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
+    let has_uring = user.is_some_and(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring);
+    let polls = user.is_some_and(|engine| engine.receiver() == Receiver::ReadBusy);
+    let tries_crc8 = kernel
+        && plan.routes().iter().any(|route| {
+            route
+                .checksums
+                .crc8
+                .as_ref()
+                .is_some_and(|crc8| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0))
+        });
+    let realtime = plan.realtime();
+    let wants = [
+        // Rings mark what they send (`SO_MARK`), which wants the first of these before Linux 5.17.
+        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls),
+        (Capability::CAP_NET_RAW, has_ring),
+        (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
+        // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.
+        (Capability::CAP_IPC_LOCK, realtime.lock_memory || has_uring),
+        // A namespace to try the CRC8 in.
+        (Capability::CAP_SYS_ADMIN, tries_crc8 || (has_uring && is_uring_restricted)),
+    ];
+    wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
+}
+
+/// Whether io_uring is for CAP_SYS_ADMIN only (`kernel.io_uring_disabled` 1).
+fn is_uring_restricted() -> bool {
+    fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|text| text.trim() == "1")
+}
+
+/// Whether a file, which is to be read again one day, can only be read by those who may read all.
+fn is_out_of_reach(file: &Path) -> bool {
+    // A pipe would be waited for.
+    let opened = match fs::metadata(file) {
+        Ok(found) if found.is_file() => File::open(file).map(drop),
+        found => found.map(drop),
+    };
+    opened.is_err_and(|error| error.kind() == ErrorKind::PermissionDenied)
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::config;
+
+    use super::*;
+
+    #[test]
+    fn each_engine_keeps_what_it_asks_for() {
+        let kept = |engine: &str, realtime: &str, keys: &str| {
+            let text = format!(
+                "engine = \"{engine}\"\n[realtime]\n{realtime}\n[bus.a]\ninterface = \"a\"\n[bus.b]\ninterface = \"b\"\n\
+                 [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{keys}"
+            );
+            let mut names: Vec<_> = needed(&config::load(text.as_bytes()).unwrap().plan, true)
+                .into_iter()
+                .map(|capability| capability.to_string())
+                .collect();
+            names.sort();
+            names.join(" ")
+        };
+        assert_eq!(kept("read-write", "", ""), "");
+        assert_eq!(kept("kernel", "", ""), "CAP_NET_ADMIN");
+        assert_eq!(kept("readbusy-write", "", ""), "CAP_NET_ADMIN");
+        assert_eq!(kept("auto", "", ""), "CAP_NET_ADMIN CAP_NET_RAW");
+        assert_eq!(kept("read-mmap", "", ""), "CAP_NET_ADMIN CAP_NET_RAW");
+        assert_eq!(kept("mmsg-mmsg", "sched = \"fifo:1\"\nlock-memory = true", ""), "CAP_IPC_LOCK CAP_SYS_NICE");
+        assert_eq!(kept("uring-uring", "", ""), "CAP_IPC_LOCK CAP_SYS_ADMIN");
+        let crc8 = "frames = \"classic\"\nchecksum-crc8 = { preset = \"autosar\", from = 0, to = -2, result = -1 }";
+        assert_eq!(kept("kernel", "", crc8), "CAP_NET_ADMIN CAP_SYS_ADMIN");
+        assert_eq!(kept("read-write", "", crc8), "");
+    }
+}
