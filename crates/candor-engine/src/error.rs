@@ -417,6 +417,13 @@ impl From<RunDirError> for GatewayError {
     }
 }
 
+/// An error with all that is behind it, in one line.
+#[must_use]
+pub fn in_full(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,7 +5,6 @@ mod reload;
 
 pub use reload::{GoneRoute, Reload, Reloaded};
 
-use std::error::Error;
 use std::time::{Duration, Instant};
 
 use candor_core::engine::UserEngine;
@@ -17,7 +16,7 @@ use candor_netlink::client::Client;
 
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
-use crate::error::GatewayError;
+use crate::error::{GatewayError, in_full};
 use crate::kernel::{self, KernelGateway};
 use crate::machine::Machine;
 use crate::notice::Notice;
@@ -302,12 +301,6 @@ impl Gateway {
         }
         by_route
     }
-}
-
-/// An error with all that is behind it, in one line.
-fn in_full(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// The jobs of one side, in the order of the plan.

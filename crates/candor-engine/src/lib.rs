@@ -36,7 +36,7 @@ pub use counters::{BusCounters, Drops, RouteCounters};
 pub use desk::{Desk, NoAnswer, Running};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
-pub use error::{GatewayError, InUserSpace, RunDirError};
+pub use error::{GatewayError, InUserSpace, RunDirError, in_full};
 pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use notice::Notice;

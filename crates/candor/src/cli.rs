@@ -175,7 +175,7 @@ pub(crate) struct EnginesArgs {
 /// Look whether this machine lets a gateway run, and run in time: ok, weak or missing, each with what to do.
 ///
 /// Kernel, modules, privileges, clock and sleep of the processors, interrupts, and for each CAN interface its state, queue
-/// and driver. With a file its interfaces are looked at, and its engine and [realtime] decide what is needed; without one
+/// and driver. With a file its interfaces are looked at, and its engine and `[realtime]` decide what is needed; without one
 /// all CAN interfaces. Nothing is changed.
 ///
 /// Exit status: 0 nothing is missing, 1 something is, or the file is not valid, 2 the machine could not be looked at.

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use candor_core::config::Loaded;
 use candor_core::plan::Engine;
-use candor_engine::{Desk, Gateway, Reload};
+use candor_engine::{Desk, Gateway, Reload, in_full};
 use serde_json::{Value, json};
 
 use super::report::Report;
@@ -102,12 +102,6 @@ impl<'a> Reloader<'a> {
 
 fn can_be_read_again(file: &Path) -> bool {
     file.as_os_str() != "-"
-}
-
-/// An error with all that caused it, in one line.
-fn in_full(error: &dyn Error) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// What `candor reload` is told.
