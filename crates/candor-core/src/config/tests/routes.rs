@@ -11,6 +11,7 @@ use crate::filter::Filter;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, Frame, FrameFormat, RawId};
 use crate::ids::IdRange;
 use crate::job::{self, Job};
+use crate::placement::MAX_WALKED_FILTERS;
 use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, Plan, SendAs};
 use crate::rule::Verdict;
 
@@ -339,10 +340,12 @@ fn many_masks_are_a_warning_and_too_many_jobs_an_error() {
         format!("match = [\n{entries}]")
     };
     let masked = |count: u32| list(count, ":9FFFFF0F");
-    assert_eq!(findings(&with_route(&masked(500))), []);
-    assert_eq!(findings(&with_route(&masked(501)))[0].code, "W0509");
-    let other = format!("[[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nframes = \"fd\"\n{}", masked(1));
-    let found = findings(&format!("{}{other}", with_route(&masked(500))));
+    // Each is a filter for classic frames and one for FD frames.
+    let most = u32::try_from(MAX_WALKED_FILTERS / 2).unwrap();
+    assert_eq!(findings(&with_route(&masked(most))), []);
+    assert_eq!(findings(&with_route(&masked(most + 1)))[0].code, "W0509");
+    let other = format!("[[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nframes = \"fd\"\n{}", masked(2));
+    let found = findings(&format!("{}{other}", with_route(&masked(most))));
     assert!(found.iter().any(|found| found.code == "W0509"), "the filters of all routes of a bus");
     assert_eq!(findings(&with_route(&list(16_384, ""))), [], "single identifiers are looked up");
     assert_eq!(only_route(&list(16_384, "")).selections.len(), 16_384);
