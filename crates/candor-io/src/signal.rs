@@ -295,8 +295,15 @@ mod tests {
 
     #[test]
     fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
-        // SAFETY: ignoring a signal installs no code; no other test of this process waits for SIGHUP.
-        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        // Whoever started the test may have had it ignore some of them, as a script does by `&`.
+        for (signal, what) in [
+            (Signal::Hangup, libc::SIG_IGN),
+            (Signal::Interrupt, libc::SIG_DFL),
+            (Signal::Terminate, libc::SIG_DFL),
+        ] {
+            // SAFETY: neither disposition installs code; no other test of this process waits for these signals.
+            unsafe { libc::signal(signal.number(), what) };
+        }
         let mut signals = EndingSignals::block().unwrap();
         let of_set = Signal::ALL.map(|signal| is_member(&signals.set, signal.number()));
         assert_eq!(of_set, [false, true, true]);
