@@ -296,11 +296,9 @@ mod tests {
     #[test]
     fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
         // Whoever started the test may have had it ignore some of them, as a script does by `&`.
-        for (signal, what) in [
-            (Signal::Hangup, libc::SIG_IGN),
-            (Signal::Interrupt, libc::SIG_DFL),
-            (Signal::Terminate, libc::SIG_DFL),
-        ] {
+        for (signal, what) in
+            [(Signal::Hangup, libc::SIG_IGN), (Signal::Interrupt, libc::SIG_DFL), (Signal::Terminate, libc::SIG_DFL)]
+        {
             // SAFETY: neither disposition installs code; no other test of this process waits for these signals.
             unsafe { libc::signal(signal.number(), what) };
         }
