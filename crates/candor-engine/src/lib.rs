@@ -12,8 +12,6 @@
 //! Ending it, dropping it, or a panic takes everything out of the kernel again.
 //!
 //! [`Gateway::reload`] goes over to another plan while frames flow.
-//!
-//! Not here yet: metrics.
 #![forbid(unsafe_code)]
 
 mod counters;

@@ -27,6 +27,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
+use crate::cmd::run::metrics::Address;
 
 /// A CAN gateway for Linux whose timing can be believed.
 ///
@@ -135,6 +136,9 @@ pub(crate) struct RunArgs {
     /// Print the counters at this interval, for example 1s or 500ms.
     #[arg(long, value_name = "INTERVAL", value_parser = parse_duration)]
     pub(crate) stats: Option<Duration>,
+    /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<Address>,
     /// Run this engine instead of the one that the file names; candor engines lists them.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,

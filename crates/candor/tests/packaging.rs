@@ -12,6 +12,10 @@ fn the_unit_starts_commands_that_there_are() {
     for command in commands {
         let words: Vec<_> = command.split(' ').collect();
         assert_eq!((words[0], words[2]), ("/usr/bin/candor", "/etc/candor/%i.toml"));
+        // With a file that is not there, a word that candor does not know would be a complaint about the words.
+        let told = Command::new(env!("CARGO_BIN_EXE_candor")).args(&words[1..]).output().unwrap();
+        let says = String::from_utf8_lossy(&told.stderr);
+        assert!(!says.contains("Usage:"), "{says}");
         let told = Command::new(env!("CARGO_BIN_EXE_candor")).args([words[1], "--help"]).output().unwrap();
         assert!(told.status.success() && String::from_utf8_lossy(&told.stdout).contains(words[1]), "{told:?}");
     }

@@ -1,5 +1,6 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
+pub(crate) mod metrics;
 mod output;
 mod privileges;
 mod reload;
@@ -20,6 +21,7 @@ use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
+use metrics::Metrics;
 use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
@@ -47,7 +49,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let mut signals = EndingSignals::block()?;
     let hangup = Hangup::new(signals.take_hangups()?);
     let report = Report::new(args.json, Output::start()?);
-    let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report);
+    let metrics = args.metrics.as_ref().map(Metrics::listen).transpose()?;
+    let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
@@ -65,6 +68,7 @@ fn forward(
     signals: &EndingSignals,
     hangup: Hangup,
     report: &Report,
+    metrics: Option<Metrics>,
 ) -> Outcome {
     let mut gateway = Gateway::start_and_tell(plan, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
@@ -73,7 +77,8 @@ fn forward(
     let service = Service::new(report, started);
     service.ready(&report::what_runs(&gateway));
     let stats = args.stats;
-    let signal = Running { signals, hangup, stats, started, report, reloader, service }.follow(&mut gateway)?;
+    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics };
+    let signal = running.follow(&mut gateway)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
     report.counters(&plan, &ended.counters, &ended.buses, started.elapsed(), Moment::End);
@@ -90,6 +95,7 @@ struct Running<'a> {
     report: &'a Report,
     reloader: Reloader<'a>,
     service: Service<'a>,
+    metrics: Option<Metrics>,
 }
 
 impl Running<'_> {
@@ -109,6 +115,9 @@ impl Running<'_> {
             }
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.service.is_alive(Instant::now());
+            if let Some(metrics) = &self.metrics {
+                metrics.answer(|| metrics::text(gateway, self.started.elapsed()));
+            }
             if signal == Some(Signal::Hangup) {
                 self.service.reloading();
                 self.reloader.reload(gateway, self.report)?;

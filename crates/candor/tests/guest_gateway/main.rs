@@ -29,6 +29,7 @@ mod lateness;
 mod ledger;
 mod leftovers;
 mod many_buses;
+mod metrics;
 mod moments;
 mod pair;
 mod privileges;

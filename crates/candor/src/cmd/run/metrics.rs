@@ -1,0 +1,193 @@
+//! `--metrics`: what was counted, in OpenMetrics text, over HTTP on a Unix socket or a loopback address.
+//!
+//! A thread of its own waits for whoever asks. The supervising thread reads the counters, between two looks at the gateway,
+//! and the threads that forward notice nothing.
+
+mod address;
+mod http;
+mod text;
+
+pub(crate) use address::Address;
+pub(super) use text::text;
+
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+
+use http::Listener;
+
+/// Somebody who has asked; the text goes here.
+type Asker = Sender<String>;
+
+/// The place where metrics can be had, until this value is gone.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    askers: Receiver<Asker>,
+    /// The socket in the file system.
+    socket: Option<PathBuf>,
+}
+
+/// There is no place for metrics.
+#[derive(Debug)]
+pub(super) struct MetricsError {
+    address: Address,
+    source: io::Error,
+}
+
+impl Metrics {
+    /// Opens the place.
+    ///
+    /// # Errors
+    /// [`MetricsError`] if the address cannot be had.
+    pub(super) fn listen(address: &Address) -> Result<Self, MetricsError> {
+        let refused = |source| MetricsError { address: address.clone(), source };
+        let (listener, socket) = match address {
+            Address::Unix(path) => (Listener::Unix(bind(path).map_err(refused)?), Some(path.clone())),
+            Address::Tcp(address) => (Listener::Tcp(TcpListener::bind(address).map_err(refused)?), None),
+        };
+        let (asks, askers) = mpsc::channel();
+        let serve = move || http::serve(&listener, &asks);
+        std::thread::Builder::new().name("metrics".into()).spawn(serve).map_err(refused)?;
+        Ok(Self { askers, socket })
+    }
+
+    /// Answers all who have asked.
+    pub(super) fn answer(&self, text: impl FnOnce() -> String) {
+        let askers: Vec<Asker> = self.askers.try_iter().collect();
+        if askers.is_empty() {
+            return;
+        }
+        let text = text();
+        for asker in askers {
+            // Who has waited too long is gone.
+            let _ = asker.send(text.clone());
+        }
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        if let Some(path) = &self.socket {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Binds a socket; one that a killed candor left behind is replaced.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            // A file refuses connections, too.
+            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
+            let refuses =
+                || UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+            if !is_socket || !refuses() {
+                return Err(error);
+            }
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    }
+}
+
+impl std::fmt::Display for MetricsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { address, source } = self;
+        write!(f, "There is no serving metrics at {address}")?;
+        match (source.kind(), address) {
+            (io::ErrorKind::AddrInUse, _) => f.write_str(": somebody else is there; take another address"),
+            (io::ErrorKind::NotFound, Address::Unix(path)) => {
+                let folder = path.parent().unwrap_or(path).display();
+                write!(f, ": there is no folder {folder}; make it first: sudo mkdir -p {folder}")
+            }
+            (io::ErrorKind::PermissionDenied, Address::Unix(path)) => {
+                let folder = path.parent().unwrap_or(path).display();
+                write!(f, ": this user may not write {folder}; take another folder, or run candor as root")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for MetricsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Asks once, while somebody answers with this text.
+    fn ask(metrics: &Metrics, request: &str, answer: &str) -> String {
+        let mut stream = UnixStream::connect(metrics.socket.as_ref().unwrap()).unwrap();
+        stream.write_all(request.as_bytes()).unwrap();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(move || {
+                let mut got = String::new();
+                stream.read_to_string(&mut got).unwrap();
+                got
+            });
+            while !reader.is_finished() {
+                metrics.answer(|| answer.to_owned());
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            reader.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn whoever_asks_gets_the_present_text() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.sock");
+        let metrics = Metrics::listen(&Address::Unix(path.clone())).unwrap();
+        for text in ["one 1\n# EOF\n", "one 2\n# EOF\n"] {
+            let got = ask(&metrics, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", text);
+            let (head, body) = got.split_once("\r\n\r\n").unwrap();
+            assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+            assert!(
+                head.contains("Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8"),
+                "{head}"
+            );
+            assert!(head.contains(&format!("Content-Length: {}", text.len())), "{head}");
+            assert_eq!(body, text);
+        }
+        let head = ask(&metrics, "HEAD /metrics HTTP/1.0\r\n\r\n", "text");
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        for (request, status) in [
+            ("GET / HTTP/1.1\r\n\r\n", "404"),
+            ("POST /metrics HTTP/1.1\r\n\r\n", "405"),
+            ("nonsense\r\n\r\n", "400"),
+            ("\u{0}\r\n\r\n", "400"),
+        ] {
+            let got = ask(&metrics, request, "text");
+            assert!(got.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {got}");
+        }
+        drop(metrics);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_was_left_behind_is_replaced_and_one_in_use_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metrics.sock");
+        drop(UnixListener::bind(&path).unwrap());
+        let metrics = Metrics::listen(&Address::Unix(path.clone())).unwrap();
+        let refused = Metrics::listen(&Address::Unix(path.clone())).unwrap_err().to_string();
+        assert!(refused.ends_with("somebody else is there; take another address"), "{refused}");
+        drop(metrics);
+        std::fs::write(&path, "a file of somebody").unwrap();
+        assert!(Metrics::listen(&Address::Unix(path.clone())).is_err());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody");
+        let nowhere = Metrics::listen(&Address::Unix(folder.path().join("no/metrics.sock"))).unwrap_err().to_string();
+        assert!(nowhere.contains("sudo mkdir -p"), "{nowhere}");
+    }
+}
