@@ -108,16 +108,32 @@ struct Search<'p> {
     /// What is taken, by both ends.
     taken: Table<(BusIndex, BusIndex), Index>,
     /// What is sent, by the bus where it goes.
-    sent: Table<BusIndex, Index>,
+    sent: Table<BusIndex, Sent>,
+}
+
+/// What is sent to one bus.
+#[derive(Debug)]
+enum Sent {
+    /// All pieces so far, by number: passed on from this bus. None of them meets another one of that kind, so there is
+    /// nothing to look up.
+    PassedOnFrom(BusIndex, Vec<usize>),
+    /// By identifiers that are sent.
+    Any(Index),
 }
 
 impl Search<'_> {
     fn insert(&mut self, piece: Piece, budget: &mut Budget) {
         let (number, edge) = (self.pieces.len(), &self.edges.all()[piece.edge]);
-        let (ends, to, image) = ((edge.from, edge.to), edge.to, edge.change.image(piece.cube));
         self.pieces.push(piece);
-        self.taken.entry(ends).or_default().insert(piece.cube, number, budget);
-        self.sent.entry(to).or_default().insert(image, number, budget);
+        self.taken.entry((edge.from, edge.to)).or_default().insert(piece.cube, number, budget);
+        let sent = self.sent.entry(edge.to).or_insert_with(|| Sent::PassedOnFrom(edge.from, Vec::new()));
+        match sent {
+            Sent::PassedOnFrom(from, numbers) if piece.is_passed_on_from(*from, self.edges) => numbers.push(number),
+            sent => {
+                let image = edge.change.image(piece.cube);
+                sent.index(&self.pieces, self.edges, budget).insert(image, number, budget);
+            }
+        }
     }
 
     /// An earlier route of which some frames leave with the same identifier for the same bus.
@@ -154,8 +170,11 @@ impl Search<'_> {
     /// One that is meant, if there is one; `first` is then the first of all.
     fn meeting_of(&mut self, piece: Piece, first: &mut Option<Meeting>, budget: &mut Budget) -> Option<Meeting> {
         let edge = &self.edges.all()[piece.edge];
-        let index = self.sent.get_mut(&edge.to)?;
         let (edges, pieces) = (self.edges, &self.pieces);
+        let index = match self.sent.get_mut(&edge.to)? {
+            Sent::PassedOnFrom(from, _) if piece.is_passed_on_from(*from, edges) => return None,
+            sent => sent.index(pieces, edges, budget),
+        };
         let image = edge.change.image(piece.cube);
         index.find(image, budget, |other_image, number| {
             let other_piece = pieces[number];
@@ -177,6 +196,31 @@ impl Search<'_> {
             first.get_or_insert(meeting);
             is_meant.then_some(meeting)
         })
+    }
+}
+
+impl Piece {
+    /// Whether its frames come from this bus and keep their identifiers.
+    fn is_passed_on_from(&self, bus: BusIndex, edges: &Edges) -> bool {
+        edges.all()[self.edge].from == bus && self.origin != Origin::Made
+    }
+}
+
+impl Sent {
+    /// The index, which is made when it is wanted first.
+    fn index(&mut self, pieces: &[Piece], edges: &Edges, budget: &mut Budget) -> &mut Index {
+        if let Self::PassedOnFrom(_, numbers) = self {
+            let mut index = Index::default();
+            for &number in &*numbers {
+                let piece = &pieces[number];
+                index.insert(edges.all()[piece.edge].change.image(piece.cube), number, budget);
+            }
+            *self = Self::Any(index);
+        }
+        match self {
+            Self::Any(index) => index,
+            Self::PassedOnFrom(..) => unreachable!("it was made above"),
+        }
     }
 }
 
