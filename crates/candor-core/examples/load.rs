@@ -22,7 +22,7 @@ fn main() {
     let runs = arguments.next().and_then(|runs| runs.parse().ok()).unwrap_or(RUNS);
     let identifier = |index: u32| index.wrapping_mul(0x9E37_79B1) & 0x1FFF_FFFF | 1;
     let masks = ["DFFFFFFF", "DFFFFF00", "DFFF00FF", "DF00FFFF", "C00007FF", "DFFFF0FF", "DFF0FFFF", "DFFFFFF0"];
-    let inverted = |index: u32| format!("{:08X}~{}", 0x1FFF_F000 | index % 8, masks[index as usize % masks.len()]);
+    let inverted = |index: u32| format!("{:08X}~{}", 0x1FFF_F000 | (index % 8), masks[index as usize % masks.len()]);
     let files = [
         ("16 384 routes, one identifier each", routes(|index| format!("match = \"{:08X}\"\n", identifier(index)))),
         (
