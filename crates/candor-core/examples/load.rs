@@ -31,6 +31,10 @@ fn main() {
         ),
         ("16 384 routes, one of 8 inverted filters each", routes(|index| format!("match = \"{}\"\n", inverted(index)))),
         (
+            "16 384 routes, an inverted filter of its own each",
+            routes(|index| format!("match = \"{:08X}~DFFFFFFF\"\n", identifier(index))),
+        ),
+        (
             "16 384 routes, mixed: exact of 11 and of 29 bits, masked, inverted",
             routes(|index| match index % 4 {
                 0 => format!("match = \"{:03X}\"\n", index / 4 % 2048),

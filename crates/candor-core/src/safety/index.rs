@@ -164,6 +164,10 @@ impl Hasher for Mixer {
         self.write_u64(number as u64);
     }
 
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
     fn write_u64(&mut self, number: u64) {
         // Tables take the bits at both ends, so both have to depend on all of the number.
         let product = u128::from(self.0 ^ number ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93_u128;

@@ -1,12 +1,13 @@
 //! Two routes and one frame, or one identifier: what reaches a bus twice because there is no first match.
 
 use std::collections::BTreeMap;
+use std::hash::{Hash as _, Hasher as _};
 use std::ops::Range;
 
 use super::cube::{Cube, IDENTIFIER};
 use super::edges::{Edge, Edges};
 use super::effect::Effect;
-use super::index::{Budget, Index, Table, Values};
+use super::index::{Budget, Index, Mixer, Table, Values};
 use super::{Hazard, Kind, Share};
 use crate::payload::PayloadPattern;
 use crate::plan::{BusIndex, Plan, Route, RouteIndex};
@@ -39,7 +40,15 @@ enum Origin {
 pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
     let mut search = Search { plan, edges, pieces: Vec::new(), taken: Table::default(), sent: Table::default() };
     let mut meetings: Vec<Meeting> = Vec::new();
-    for range in edges.by_route() {
+    let mut firsts: Table<u64, RouteIndex> = Table::default();
+    for (index, range) in edges.by_route().enumerate() {
+        let route = RouteIndex(index);
+        let first = *firsts.entry(hash_of(plan.route(route))).or_insert(route);
+        if first != route && say_the_same(plan.route(route), plan.route(first)) {
+            hazards.push(Hazard::Repeated { route, first });
+            // What meets this one meets the first.
+            continue;
+        }
         let pieces = pieces(edges, range);
         if let Some(hazard) = pieces.iter().find_map(|piece| search.twice(*piece, budget)) {
             hazards.push(hazard);
@@ -54,6 +63,21 @@ pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mu
     report(plan, meetings, hazards);
 }
 
+/// By what is compared first: the buses and the selections of a route.
+fn hash_of(route: &Route) -> u64 {
+    let mut hasher = Mixer::default();
+    (route.from, route.to, &route.selections).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether two routes send the same frames changed alike because the same is written there. Others may do so, too.
+fn say_the_same(one: &Route, other: &Route) -> bool {
+    (one.from, one.to, one.formats, one.send_as) == (other.from, other.to, other.formats, other.send_as)
+        && one.selections == other.selections
+        && one.payload == other.payload
+        && (one.modifications, one.checksums) == (other.modifications, other.checksums)
+}
+
 /// The pieces of a route. An identifier is named if those next to it are not taken as well: then it is part of a range.
 fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
     let in_edge = |edge: usize| edges.all()[edge].well_formed().map(move |cube| (edge, cube));
@@ -62,10 +86,14 @@ fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
         let free = IDENTIFIER & !cube.mask();
         (free & (free + 1) == 0).then(|| (cube.lowest(), cube.lowest() | free))
     };
-    let (first, last): (Values, Values) = pieces.iter().filter_map(|(_, cube)| ends(*cube)).unzip();
+    let is_one = |cube: Cube| cube.mask() & IDENTIFIER == IDENTIFIER;
+    // Neighbours are looked for only where there is somebody who may have one.
+    let has_neighbours = pieces.len() > 1 && pieces.iter().any(|(_, cube)| is_one(*cube));
+    let ends = pieces.iter().filter(|_| has_neighbours).filter_map(|(_, cube)| ends(*cube));
+    let (first, last): (Values, Values) = ends.unzip();
     let is_alone = |cube: Cube| {
         let id = cube.lowest();
-        cube.mask() & IDENTIFIER == IDENTIFIER && !first.contains(&(id + 1)) && !last.contains(&id.wrapping_sub(1))
+        is_one(cube) && !first.contains(&(id + 1)) && !last.contains(&id.wrapping_sub(1))
     };
     let origin = |edge: usize, cube| match edges.all()[edge].change.keeps_identifiers(cube) {
         false => Origin::Made,

@@ -57,6 +57,25 @@ fn frames_of_two_routes() {
 }
 
 #[test]
+fn what_meets_a_repetition_meets_the_first() {
+    let all = || route("all", 0, 1, Filter { id: 0x123 | CAN_INV_FILTER, mask: 0xC000_07FF });
+    let (second, third) = (RouteIndex(1), RouteIndex(2));
+    let repeated = Hazard::Repeated { route: second, first: FIRST };
+    let found = |third| hazards(&plan(3, vec![all(), all(), third]));
+    assert_eq!(found(all()), [repeated.clone(), Hazard::Repeated { route: third, first: FIRST }]);
+    let one = Hazard::SentTwice { route: third, first: FIRST, share: Share::AllOfThis, example: kind(0x124) };
+    assert_eq!(found(route("one", 0, 1, exact(0x124))), [repeated.clone(), one]);
+    // The same selections say nothing of what becomes of the frames.
+    let mut changed = all();
+    changed.modifications.set.flags = Some(1);
+    assert_eq!(
+        found(changed),
+        [repeated.clone(), Hazard::SentInTwoForms { route: third, first: FIRST, example: kind(0) }]
+    );
+    assert_eq!(found(Route { formats: Formats::Only(FrameFormat::Fd), ..route("r", 1, 0, exact(0x125)) }), [repeated]);
+}
+
+#[test]
 fn formats_and_buses_keep_routes_apart() {
     let of = |format, from, to| Route { formats: Formats::Only(format), ..route("r", from, to, exact(0x123)) };
     assert_eq!(found(of(FrameFormat::Classic, 0, 1), of(FrameFormat::Fd, 0, 1)), []);
