@@ -1,7 +1,8 @@
 //! Running commands and saying what runs.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, bail};
@@ -36,6 +37,41 @@ pub(crate) fn step(name: &str, work: impl FnOnce() -> anyhow::Result<()>) -> any
     work().with_context(|| format!("step \"{name}\" failed"))?;
     println!("<== {name}: {:.1} s", start.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// A command that runs beside others and is shown when it has ended, so that what they say is not mixed.
+#[derive(Debug)]
+pub(crate) struct Beside {
+    name: String,
+    shown: String,
+    start: Instant,
+    child: Child,
+    said: PathBuf,
+}
+
+impl Beside {
+    pub(crate) fn start(name: &str, command: &mut Command) -> anyhow::Result<Self> {
+        let said = metadata()?.target_directory.join("beside.log").into_std_path_buf();
+        let file = File::create(&said).with_context(|| format!("cannot make {}", said.display()))?;
+        let shown = show(command);
+        command.stdin(Stdio::null()).stderr(file.try_clone().context("cannot share a file")?).stdout(file);
+        let child = command.spawn().with_context(|| format!("cannot start {shown}"))?;
+        println!("==> {name}: beside what follows; what it says is in {}", said.display());
+        Ok(Self { name: name.to_owned(), shown, start: Instant::now(), child, said })
+    }
+
+    /// Waits for the end and shows what was said.
+    pub(crate) fn finish(mut self) -> anyhow::Result<()> {
+        println!("==> {}", self.name);
+        let status = self.child.wait().with_context(|| format!("cannot wait for {}", self.shown))?;
+        let mut said = File::open(&self.said).with_context(|| format!("cannot read {}", self.said.display()))?;
+        std::io::copy(&mut said, &mut std::io::stdout()).context("cannot show what was said")?;
+        if !status.success() {
+            bail!("step \"{}\" failed: {}: {status}", self.name, self.shown);
+        }
+        println!("<== {}: {:.1} s", self.name, self.start.elapsed().as_secs_f64());
+        Ok(())
+    }
 }
 
 /// The workspace as cargo sees it.

@@ -11,10 +11,13 @@ const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils"
 /// Programs that guest tests start: cangw, and unshare for the test of root in a user namespace.
 const PROGRAMS: [&str; 2] = ["cangw", "unshare"];
 
-/// The kernels on which the guest tests run: testbed, kernel (the testbed's usual one if none is named), and the names
-/// of the tests (all if there are none). On a further kernel, those run that compare kernels with the oracle.
-const GUESTS: [(&str, Option<&str>, &[&str]); 3] =
-    [("uml", None, &[]), ("icount", None, &[]), ("icount", Some("backports-6.12"), &["differential", "verified"])];
+/// The kernels on which the guest tests run. The first takes as long as the others together.
+const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };
+/// On a further kernel, those tests run that compare kernels with the oracle.
+const COUNTING: [Guest; 2] = [
+    Guest { testbed: "icount", kernel: None, tests: &[] },
+    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &["differential", "verified"] },
+];
 
 /// A guest that hangs ends after this. On machines where a process is slow to trace, user-mode Linux takes four times as long
 /// as on others.
@@ -22,6 +25,16 @@ const GUEST_TIMEOUT: &str = "40min";
 
 /// Variables that choose what the differential tests compare.
 const CHOICES: [&str; 3] = ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES"];
+
+/// Where guest tests run.
+#[derive(Clone, Copy, Debug)]
+struct Guest {
+    testbed: &'static str,
+    /// The testbed's usual one if none is named.
+    kernel: Option<&'static str>,
+    /// The names of the tests; all if there are none.
+    tests: &'static [&'static str],
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -48,35 +61,48 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     }
     let candor = static_build::candor()?;
     let gateway = static_build::guest_test("guest_gateway")?;
-    for (testbed, kernel, tests) in GUESTS {
-        let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
-        step::step(&format!("gateway tests in the {testbed} laboratory{on} (T1 to T3)"), || {
-            in_guest(&candor, testbed, kernel, &gateway, tests)
-        })?;
+    // A guest has one processor, so there is room for two.
+    let beside = step::Beside::start(&USER_MODE.title(), &mut USER_MODE.command(&candor, &gateway))?;
+    let before = COUNTING
+        .into_iter()
+        .try_for_each(|guest| step::step(&guest.title(), || step::run(&mut guest.command(&candor, &gateway))));
+    let before = before.and_then(|()| {
+        step::step("laboratory tests (T3)", || {
+            let arguments = ["test", "--package", "candor", "--test", "laboratory"];
+            step::run(step::cargo().args(arguments).env("CANDOR_STATIC", &candor).env("CANDOR_REQUIRE", "laboratory"))
+        })
+    });
+    // Two mistakes are told together.
+    match (before, beside.finish()) {
+        (Ok(()), end) | (end, Ok(())) => end,
+        (Err(one), Err(other)) => Err(one.context(format!("{other:#}"))),
     }
-    step::step("laboratory tests (T3)", || {
-        let arguments = ["test", "--package", "candor", "--test", "laboratory"];
-        step::run(step::cargo().args(arguments).env("CANDOR_STATIC", &candor).env("CANDOR_REQUIRE", "laboratory"))
-    })
 }
 
-/// Runs a test binary as root in a guest. Tests share the guest's interfaces and modules, so they run one at a time.
-fn in_guest(candor: &Path, testbed: &str, kernel: Option<&str>, test: &Path, tests: &[&str]) -> anyhow::Result<()> {
-    let name = test.file_name().unwrap_or_default().to_string_lossy();
-    let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-    let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}")].into_iter().chain(chosen);
-    step::run(
-        Command::new(candor)
+impl Guest {
+    fn title(self) -> String {
+        let on = self.kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
+        format!("gateway tests in the {} laboratory{on} (T1 to T3)", self.testbed)
+    }
+
+    /// Runs a test binary as root in the guest. Tests share the guest's interfaces and modules, so they run one at a time.
+    fn command(self, candor: &Path, test: &Path) -> Command {
+        let name = test.file_name().unwrap_or_default().to_string_lossy();
+        let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
+        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}")].into_iter().chain(chosen);
+        let mut command = Command::new(candor);
+        command
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", testbed, "--timeout", GUEST_TIMEOUT])
+            .args(["lab", "run", "--testbed", self.testbed, "--timeout", GUEST_TIMEOUT])
             .args(PROGRAMS.iter().flat_map(|program| ["--program", *program]))
-            .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
+            .args(self.kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")
             .arg(test)
             .args(variables.flat_map(|variable| ["--env".to_owned(), variable]))
             .arg("--")
             .arg(format!("./{name}"))
             .arg("--test-threads=1")
-            .args(tests),
-    )
+            .args(self.tests);
+        command
+    }
 }
