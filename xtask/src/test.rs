@@ -6,10 +6,10 @@ use std::process::Command;
 use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
-const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils";
+const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan";
 
-/// Programs that guest tests start: cangw, and unshare for the test of root in a user namespace.
-const PROGRAMS: [&str; 2] = ["cangw", "unshare"];
+/// Programs that guest tests start: those of can-utils, and unshare for the test of root in a user namespace.
+const PROGRAMS: [&str; 3] = ["cangw", "slcan_attach", "unshare"];
 
 /// The kernels on which the guest tests run. The first takes as long as the others together.
 const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };

@@ -36,6 +36,8 @@ pub struct Bus {
     pub data_bitrate: Option<BitRate>,
     /// The bus at the other end of the vxcan pair whose one end is this interface. The other bus names this one.
     pub vxcan_peer: Option<BusIndex>,
+    /// How long after bus-off candor starts the controller again; `None` leaves that to the driver and to people.
+    pub restart_after: Option<Duration>,
 }
 
 impl Bus {
@@ -43,7 +45,7 @@ impl Bus {
     #[must_use]
     pub fn on(interface: &str) -> Self {
         let (name, interface) = (interface.to_owned(), interface.to_owned());
-        Self { name, interface, bitrate: None, data_bitrate: None, vxcan_peer: None }
+        Self { name, interface, bitrate: None, data_bitrate: None, vxcan_peer: None, restart_after: None }
     }
 }
 

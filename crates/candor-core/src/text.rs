@@ -68,6 +68,7 @@ fn bus(plan: &Plan, bus: &Bus) -> Lines {
     let mut lines = vec![("interface", string(&bus.interface))];
     lines.extend(bus.bitrate.map(|rate| ("bitrate", string(&rate.to_string()))));
     lines.extend(bus.data_bitrate.map(|rate| ("data-bitrate", string(&rate.to_string()))));
+    lines.extend(bus.restart_after.map(|wait| ("restart-after", string(&duration(wait)))));
     lines.extend(bus.vxcan_peer.map(|peer| ("vxcan-peer", string(&plan.bus(peer).name))));
     lines
 }

@@ -140,6 +140,16 @@ pub enum GatewayError {
     /// The links or jobs of the kernel cannot be read.
     #[error("The kernel does not say which interfaces it has")]
     Links(#[source] NetlinkError),
+    /// An interface is to be set down and up, which this process may not do.
+    #[error(
+        "Bus {bus:?} has restart-after, and to set an interface down and up again wants the capability CAP_NET_ADMIN; run \
+         it as root (sudo candor run …), or remove restart-after and let the driver do it: sudo ip link set NAME type can \
+         restart-ms 100"
+    )]
+    RestartNotPermitted {
+        /// The bus.
+        bus: String,
+    },
     /// A list of the run directory is of another version or broken, and what is nobody's was to be taken or removed.
     #[error(
         "{path} cannot be understood, so the jobs that it lists seem to be nobody's: --adopt and --prune would take them \

@@ -1,5 +1,6 @@
 //! One front for both engines, which run side by side if a plan leaves that to candor.
 
+mod bus_off;
 pub(crate) mod place;
 mod reload;
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use candor_core::engine::UserEngine;
 use candor_core::job::{self, Job};
 use candor_core::placement::{Placement, Side};
-use candor_core::plan::Plan;
+use candor_core::plan::{BusIndex, Plan};
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
@@ -24,6 +25,7 @@ use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
 use crate::user::{Ready, UserGateway};
+use bus_off::BusOff;
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
 const SOON: Duration = Duration::from_secs(1);
@@ -37,6 +39,7 @@ pub struct Gateway {
     /// By route: what it had counted under earlier plans.
     earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
+    bus_off: BusOff,
     client: Client,
     watch: LinkWatch,
     /// Whether others know of this process.
@@ -87,6 +90,7 @@ impl Gateway {
         let watch = LinkWatch::start()
             .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
         preflight::can_is_there()?;
+        preflight::may_restart(&plan)?;
         let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
         notices.into_iter().for_each(&mut *tell);
         let mut jobs = job::lower(&plan);
@@ -141,6 +145,7 @@ impl Gateway {
             jobs,
             placement,
             interfaces,
+            bus_off: BusOff::default(),
             client,
             watch,
             announced,
@@ -205,6 +210,12 @@ impl Gateway {
         let is_there = self.kernel.as_mut().map(KernelGateway::look).transpose()?;
         let (news, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
         notices.extend(news);
+        if self.bus_off.has_work(&self.interfaces) {
+            let counters = self.counters();
+            let Self { plan, interfaces, bus_off, client, .. } = self;
+            let handed_over = |bus| handed_over(plan, &counters, bus);
+            bus_off.look((plan, interfaces), handed_over, client, Instant::now(), notices);
+        }
         self.keep_announced(moved)?;
         if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
             // Others know of the jobs before the first is added, as at the start.
@@ -251,7 +262,7 @@ impl Gateway {
         let waits = self.is_blind
             || self.announced == Announced::Once
             || self.kernel.as_ref().is_some_and(KernelGateway::waits);
-        waits.then_some(SOON)
+        waits.then_some(SOON).into_iter().chain(self.bus_off.due_within(Instant::now())).min()
     }
 
     /// What every route had counted at the last [`check`](Self::check) since the start, in the order of the plan. The
@@ -301,6 +312,11 @@ impl Gateway {
         }
         by_route
     }
+}
+
+/// How many frames all routes to a bus have handed over.
+fn handed_over(plan: &Plan, counters: &[RouteCounters], bus: BusIndex) -> u64 {
+    plan.routes().iter().zip(counters).filter(|(route, _)| route.to == bus).map(|(_, counted)| counted.handled).sum()
 }
 
 /// The jobs of one side, in the order of the plan.

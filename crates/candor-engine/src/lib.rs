@@ -37,6 +37,6 @@ pub use engines::{Lack, UserAbilities};
 pub use error::{GatewayError, InUserSpace, RunDirError, in_full};
 pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
-pub use notice::Notice;
+pub use notice::{Notice, Restart};
 pub use refusal::{Cause, Refusal};
 pub use run_dir::{Owner, Since};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use candor_core::placement::Missing;
 use candor_core::realtime::Sched;
@@ -30,6 +31,20 @@ pub enum Notice {
         expected: BitRate,
         /// What the interface has.
         found: BitRate,
+    },
+    /// A controller is on its bus again.
+    BusBack {
+        /// The interface.
+        interface: String,
+        /// Frames that were handed over while it was not, and that nobody counted as lost.
+        meanwhile: u64,
+    },
+    /// A controller has left its bus after too many errors.
+    BusOff {
+        /// The interface.
+        interface: String,
+        /// Who brings it back.
+        restart: Restart,
     },
     /// The module can-gw is loaded again, and the jobs are put back.
     CangwBack,
@@ -140,6 +155,13 @@ pub enum Notice {
         /// The process that left them.
         pid: u32,
     },
+    /// An interface could not be set down or up after its controller had left the bus.
+    RestartFailed {
+        /// The interface.
+        interface: String,
+        /// Why.
+        why: String,
+    },
     /// Frames could not be sent; said once for each errno and interface.
     SendFailed {
         /// The interface.
@@ -180,6 +202,23 @@ pub enum Notice {
     },
 }
 
+/// Who starts a controller again that has left its bus.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Restart {
+    /// candor (`restart-after`).
+    Candor {
+        /// How long after it left.
+        after: Duration,
+    },
+    /// Its driver (`restart-ms`).
+    Driver {
+        /// How long after it left.
+        after: Duration,
+    },
+    /// Nobody but people.
+    Nobody,
+}
+
 impl Notice {
     /// Whether it is about something that is not as it should be.
     #[must_use]
@@ -187,6 +226,7 @@ impl Notice {
         !matches!(
             self,
             Self::Adopted { .. }
+                | Self::BusBack { .. }
                 | Self::CangwBack
                 | Self::InterfaceBack { .. }
                 | Self::InterfaceUp { .. }
@@ -203,6 +243,36 @@ impl fmt::Display for Notice {
             }
             Self::BitRateDiffers { interface, which, expected, found } => {
                 write!(f, "Interface {interface} has the {which} {found}, but the file says {expected}")
+            }
+            Self::BusBack { interface, meanwhile } => {
+                write!(f, "Interface {interface} is on its bus again")?;
+                match meanwhile {
+                    0 => Ok(()),
+                    frames => write!(
+                        f,
+                        "; {frames} frames that were handed over meanwhile may be lost, though they count as handled"
+                    ),
+                }
+            }
+            Self::BusOff { interface, restart } => {
+                write!(
+                    f,
+                    "Interface {interface} is bus-off: its controller left the bus after too many errors (look at wires, \
+                     termination and bit rate); "
+                )?;
+                match restart {
+                    Restart::Candor { after } => {
+                        write!(f, "frames to it are dropped, and candor starts it again in {after:?}")
+                    }
+                    Restart::Driver { after } => {
+                        write!(f, "frames to it are lost, and its driver starts it again in {after:?} (restart-ms)")
+                    }
+                    Restart::Nobody => write!(
+                        f,
+                        "frames to it are lost until you type: sudo ip link set {interface} down && sudo ip link set \
+                         {interface} up; to have candor do that write restart-after = \"1s\" for this bus"
+                    ),
+                }
             }
             Self::CangwBack => f.write_str("The kernel module can-gw is loaded again, and its jobs are put back"),
             Self::CangwGone => f.write_str(
@@ -288,6 +358,9 @@ impl fmt::Display for Notice {
             }
             Self::RemovedLeftovers { jobs, pid } => {
                 write!(f, "Removed {} of candor process {pid}, which died", count(*jobs))
+            }
+            Self::RestartFailed { interface, why } => {
+                write!(f, "Interface {interface} is off its bus and cannot be set down and up again: {why}")
             }
             Self::SendFailed { interface, errno } => {
                 let error = std::io::Error::from_raw_os_error(*errno);

@@ -12,6 +12,7 @@ use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanLink, Link};
 
 use crate::error::GatewayError;
+use crate::machine::{Capability, Machine};
 use crate::notice::Notice;
 
 /// Names that differ more than this are not offered as what was meant.
@@ -125,6 +126,12 @@ impl Interfaces {
         Some(self.seen(bus)).filter(|seen| seen.is_there).map(|seen| seen.link.index)
     }
 
+    /// The interfaces that are there, each with its bus.
+    pub(crate) fn there(&self) -> impl Iterator<Item = (BusIndex, &Link)> {
+        let used = self.seen.iter().enumerate().filter_map(|(bus, seen)| Some((BusIndex(bus), seen.as_ref()?)));
+        used.filter(|(_bus, seen)| seen.is_there).map(|(bus, seen)| (bus, &seen.link))
+    }
+
     /// The jobs as the kernel knows them, whichever engine runs them.
     pub(crate) fn kernel_jobs(&self, jobs: &[&Job]) -> Vec<CangwJob> {
         jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
@@ -178,6 +185,16 @@ impl Interfaces {
 
 pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> GatewayError {
     GatewayError::InterfaceGone { bus: bus.name.clone(), interface: interface.into() }
+}
+
+/// Whether this process may set interfaces down and up, if a bus asks for it.
+pub(crate) fn may_restart(plan: &Plan) -> Result<(), GatewayError> {
+    match plan.buses().iter().find(|bus| bus.restart_after.is_some()) {
+        Some(bus) if Machine::here().own().has(Capability::NetAdmin) == Some(false) => {
+            Err(GatewayError::RestartNotPermitted { bus: bus.name.clone() })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether the kernel has CAN at all.

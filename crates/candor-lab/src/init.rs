@@ -121,10 +121,17 @@ pub fn modprobe() -> Result<(), InitError> {
 }
 
 fn prepare() -> Result<(Job, Outlet), InitError> {
-    for (kind, target) in
-        [("devtmpfs", "/dev"), ("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/tmp"), ("tmpfs", "/run")]
-    {
-        guest::mount(kind, target).map_err(kernel(&format!("Cannot mount {target}")))?;
+    for (kind, target) in [
+        ("devtmpfs", "/dev"),
+        ("devpts", "/dev/pts"),
+        ("proc", "/proc"),
+        ("sysfs", "/sys"),
+        ("tmpfs", "/tmp"),
+        ("tmpfs", "/run"),
+    ] {
+        let failed = || kernel(&format!("Cannot mount {target}"));
+        fs::create_dir_all(target).map_err(failed())?;
+        guest::mount(kind, target).map_err(failed())?;
     }
     let job: Job = read_json(JOB_PATH)?;
     let outlet = Outlet::open(job.testbed)?;

@@ -70,8 +70,8 @@ const PACKAGE: &str = "can-utils";
 const FOLDER: &str = "can-utils";
 
 /// Programs of the package that need nothing but the C library.
-const PROGRAMS: [&str; 8] =
-    ["candump", "canfdtest", "cangen", "cangw", "canplayer", "cansend", "cansequence", "cansniffer"];
+const PROGRAMS: [&str; 9] =
+    ["candump", "canfdtest", "cangen", "cangw", "canplayer", "cansend", "cansequence", "cansniffer", "slcan_attach"];
 
 #[cfg(test)]
 mod tests {

@@ -106,6 +106,8 @@ pub struct BusSpec {
     pub deny: Option<ListSpec>,
     /// `vxcan-peer`.
     pub vxcan_peer: Option<Spanned<String>>,
+    /// `restart-after`.
+    pub restart_after: Option<Spanned<String>>,
     /// Whether `allow` or `deny` is there, but is no list.
     pub is_torn: bool,
 }

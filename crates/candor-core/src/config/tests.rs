@@ -375,7 +375,7 @@ fn buses_and_routes_keep_the_order_of_the_file() {
 }
 
 /// Pieces that gateway files are made of, right and wrong.
-const PIECES: [&str; 72] = [
+const PIECES: [&str; 73] = [
     "[bus.a]\n",
     "[bus.b]\n",
     "[bus]\n",
@@ -398,6 +398,7 @@ const PIECES: [&str; 72] = [
     "send-as = ",
     "to-id = ",
     "uid = ",
+    "restart-after = ",
     "vxcan-peer = ",
     "raw-id = ",
     "raw-len = ",

@@ -96,6 +96,9 @@ impl Gateway {
         if plan.realtime() != self.plan.realtime() {
             return Err(GatewayError::NeedsRestart { what: "[realtime], which differs from what runs".into() });
         }
+        preflight::may_restart(&plan).map_err(|_error| GatewayError::NeedsRestart {
+            what: "`restart-after`, because candor gave up at its start what the file did not need then".into(),
+        })?;
         let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
         let mut jobs = job::lower(&plan);
         let placement = place::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;

@@ -12,6 +12,7 @@ use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+mod bus_off;
 mod candor;
 mod cangw_tool;
 mod conformant;

@@ -22,6 +22,8 @@ pub(crate) enum Feature {
     Modules,
     /// A process of the user root.
     Root,
+    /// The module slcan, and the program slcan_attach of can-utils.
+    Slcan,
     /// The program unshare and user namespaces.
     UserNamespaces,
     /// Virtual CAN buses.
@@ -35,6 +37,7 @@ impl Feature {
             Self::Cangw => "cangw",
             Self::Modules => "modules",
             Self::Root => "root",
+            Self::Slcan => "slcan",
             Self::UserNamespaces => "user-namespaces",
             Self::Vcan => "vcan",
         }
@@ -58,6 +61,18 @@ impl Feature {
             Self::Root => {
                 let uid = std::fs::metadata("/proc/self").unwrap().uid();
                 (uid != 0).then(|| format!("the user has the number {uid}"))
+            }
+            Self::Slcan => {
+                let asked = Command::new("slcan_attach").arg("-?").stdin(Stdio::null()).output();
+                let loaded = Command::new("modprobe").arg("slcan").stdin(Stdio::null()).output();
+                match (asked, loaded) {
+                    (Err(error), _) => Some(format!("slcan_attach does not start: {error}")),
+                    (_, Err(error)) => Some(format!("modprobe does not start: {error}")),
+                    (_, Ok(output)) if !output.status.success() => {
+                        Some(format!("modprobe slcan says {}", String::from_utf8_lossy(&output.stderr).trim()))
+                    }
+                    _ => None,
+                }
             }
             Self::UserNamespaces => {
                 let arguments = ["--user", "--map-root-user", "--", "candor", "--version"];

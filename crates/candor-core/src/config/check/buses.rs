@@ -1,7 +1,10 @@
 //! Buses: names, interfaces, bit rates.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::RangeInclusive;
+use std::time::Duration;
 
+use crate::config::check::lateness::duration;
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::quote;
@@ -9,6 +12,8 @@ use crate::config::spec::{BusSpec, Spanned, Spec};
 use crate::plan::{Bus, BusIndex};
 use crate::units::BitRate;
 
+/// A controller that is off the bus has to wait for 128 times 11 recessive bits anyway, which is 11 ms at 125 kbit/s.
+const RESTART_AFTER: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 /// `IFNAMSIZ` less the final zero byte.
 pub(in crate::config) const MAX_INTERFACE_BYTES: usize = 15;
 
@@ -94,7 +99,23 @@ fn bus(spec: &BusSpec, findings: &mut Findings) -> Option<Bus> {
         bitrate: bitrate.map_or(Some(None), |rate| rate.map(Some))?,
         data_bitrate: data_bitrate.map_or(Some(None), |rate| rate.map(Some))?,
         vxcan_peer: None,
+        restart_after: spec
+            .restart_after
+            .as_ref()
+            .map_or(Some(None), |written| restart_after(written, findings).map(Some))?,
     })
+}
+
+fn restart_after(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
+    let wait = duration(written, findings)?;
+    if RESTART_AFTER.contains(&wait) {
+        return Some(wait);
+    }
+    findings.report(
+        Diagnostic::error(code::DURATION, written.span.clone(), "A bus is restarted after 10 ms to 1 hour")
+            .help("what took it off the bus needs some time to end; \"1s\" is a good beginning"),
+    );
+    None
 }
 
 /// # Source

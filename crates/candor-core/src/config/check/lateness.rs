@@ -62,7 +62,7 @@ fn block_limit(written: &Spanned<String>, findings: &mut Findings) -> Option<Dur
     None
 }
 
-fn duration(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
+pub(super) fn duration(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
     match parse_duration(&written.value) {
         Ok(duration) => Some(duration),
         Err(error) => {

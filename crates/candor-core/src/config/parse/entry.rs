@@ -53,6 +53,7 @@ const ALIASES: &[(&str, &str)] = &[
     ("priority", "sched"),
     ("reject", "deny"),
     ("remap", "to-id"),
+    ("restart-ms", "restart-after"),
     ("rule", "route"),
     ("rules", "route"),
     ("scheduler", "sched"),

@@ -11,9 +11,10 @@ use crate::config::parse::{ids, realtime, route};
 use crate::config::spec::{BusSpec, IdsSpec, RouteSpec, Spanned, Spec};
 
 const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route"];
-const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer"];
+const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer", "restart-after"];
 
 const BIT_RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
+const WAIT: &str = "a time with its unit, such as \"1s\"";
 pub(super) const BUS_NAME: &str = "the name of a bus, such as \"body\"";
 
 /// `has_strays` says that some routes stand apart under [`STRAY_ROUTE`].
@@ -119,6 +120,7 @@ fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BusSpe
         allow: None,
         deny: None,
         vxcan_peer: None,
+        restart_after: None,
         is_torn: false,
     };
     let mut suggested = Vec::new();
@@ -130,6 +132,7 @@ fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BusSpe
             "allow" => bus.is_torn |= !put(&mut bus.allow, ids::list(&entry, findings)),
             "deny" => bus.is_torn |= !put(&mut bus.deny, ids::list(&entry, findings)),
             "vxcan-peer" => bus.vxcan_peer = entry.string(BUS_NAME, findings),
+            "restart-after" => bus.restart_after = entry.string(WAIT, findings),
             _ => suggested.extend(entry.unknown("A bus", BUS_KEYS, findings)),
         }
     }

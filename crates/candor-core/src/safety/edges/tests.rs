@@ -10,7 +10,7 @@ use crate::plan::{Bus, Echo, Engine, Incoming, Selection, Timestamp};
 use crate::rule::{Checksums, Modifications, Verdict};
 
 pub(in crate::safety) fn bus(name: &str) -> Bus {
-    Bus { name: name.into(), interface: name.into(), bitrate: None, data_bitrate: None, vxcan_peer: None }
+    Bus::on(name)
 }
 
 /// A route that carries what the filter takes, as it is.

@@ -80,7 +80,7 @@ pub(super) fn of_link(
     if link.kind.as_deref() == Some("can") {
         checks.extend(state(link, wanted));
         checks.push(bit_rate(link, wanted));
-        checks.push(restart(link));
+        checks.push(restart(link, wanted));
     }
     checks.push(fd(link, wanted));
     let sends = wanted.is_none_or(|wanted| wanted.is_destination);
@@ -168,8 +168,11 @@ fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
     Check::ok(check::BIT_RATE, found)
 }
 
-fn restart(link: &Link) -> Check {
+fn restart(link: &Link, wanted: Option<&Wanted>) -> Check {
     let name = &link.name;
+    if let Some(after) = wanted.and_then(|wanted| wanted.bus.restart_after) {
+        return Check::ok(check::RESTART, format!("by candor run, {after:?} after bus-off"));
+    }
     match link.can.and_then(|can| can.restart_ms) {
         Some(after) => Check::ok(check::RESTART, format!("{after} ms after bus-off")),
         None => Check::weak(

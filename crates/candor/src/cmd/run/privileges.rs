@@ -78,10 +78,11 @@ fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
                 .as_ref()
                 .is_some_and(|crc8| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0))
         });
+    let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
     let realtime = plan.realtime();
     let wants = [
         // Rings mark what they send (`SO_MARK`), which wants the first of these before Linux 5.17.
-        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls),
+        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls || restarts),
         (Capability::CAP_NET_RAW, has_ring),
         (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
         // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.

@@ -25,6 +25,7 @@ pub(super) fn plan(plan: &Plan) -> Value {
                 "interface": bus.interface,
                 "bitrate_bit_per_s": bus.bitrate.map(|rate| rate.bits_per_second()),
                 "data_bitrate_bit_per_s": bus.data_bitrate.map(|rate| rate.bits_per_second()),
+                "restart_after_s": bus.restart_after.map(|wait| wait.as_secs_f64()),
                 "vxcan_peer": bus.vxcan_peer.map(|peer| plan.bus(peer).name.as_str()),
             })
         })

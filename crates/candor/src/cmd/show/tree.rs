@@ -37,6 +37,9 @@ fn describe(plan: &Plan, bus: &Bus) -> String {
     if let Some(rate) = bus.data_bitrate {
         text.push_str(&format!(", data phase {rate}"));
     }
+    if let Some(wait) = bus.restart_after {
+        text.push_str(&format!(", started again {wait:?} after bus-off"));
+    }
     if let Some(peer) = bus.vxcan_peer {
         text.push_str(&format!(", a vxcan pair with {}", plan.bus(peer).interface));
     }

@@ -1,0 +1,219 @@
+//! Controllers that have left their bus: told, and started again where the file says so (`restart-after`).
+//!
+//! An interface whose controller is bus-off still takes frames, and the kernel drops them without an error (its queueing
+//! discipline is `noop` as long as there is no carrier). So candor sets an interface that it is to start again down at
+//! once: then every frame has an end that can be counted. Going down and up is what every driver can do; a restart by
+//! netlink is not (`do_set_mode` is missing in slcan, and kernels before 2025 call it nevertheless).
+//!
+//! # Source
+//! `can_bus_off()` and `can_restart()` in `drivers/net/can/dev/dev.c`, `dev_deactivate()` in `net/sched/sch_generic.c`.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use candor_core::plan::{BusIndex, Plan};
+use candor_io::can::InterfaceIndex;
+use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::link::{self, CanState, Link};
+
+use crate::notice::{Notice, Restart};
+use crate::preflight::Interfaces;
+
+/// The interfaces that are off their bus.
+#[derive(Debug, Default)]
+pub(super) struct BusOff {
+    by_interface: BTreeMap<u32, Off>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Off {
+    /// The driver or a person brings it back; until `came` so many frames had been handed over.
+    Left { came: u64 },
+    /// candor has set it down and sets it up then.
+    Held { index: InterfaceIndex, until: Instant },
+}
+
+/// What is to be done for an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Nothing has changed.
+    Wait,
+    /// It has left the bus.
+    Leave,
+    /// It is on the bus again.
+    Return,
+    /// Its time has come.
+    Start,
+}
+
+impl BusOff {
+    /// Whether some interface is off its bus, or was.
+    pub(super) fn has_work(&self, interfaces: &Interfaces) -> bool {
+        !self.by_interface.is_empty() || interfaces.there().any(|(_bus, link)| is_off(link))
+    }
+
+    /// Looks at all interfaces after [`Interfaces::look`], whose `notices` lose what candor itself caused. `handed_over` is
+    /// how many frames all routes have handed over to a bus.
+    pub(super) fn look(
+        &mut self,
+        (plan, interfaces): (&Plan, &Interfaces),
+        handed_over: impl Fn(BusIndex) -> u64,
+        client: &mut Client,
+        now: Instant,
+        notices: &mut Vec<Notice>,
+    ) {
+        let there = |index: u32| interfaces.there().any(|(_bus, link)| link.index.number() == index);
+        self.by_interface.retain(|index, _off| there(*index));
+        for (bus, link) in interfaces.there() {
+            let interface = || link.name.clone();
+            let key = link.index.number();
+            let off = self.by_interface.get(&key).copied();
+            if matches!(off, Some(Off::Held { .. })) {
+                let own =
+                    [Notice::InterfaceDown { interface: interface() }, Notice::InterfaceUp { interface: interface() }];
+                notices.retain(|notice| !own.contains(notice));
+            }
+            match step(off, link, now) {
+                Step::Wait => {}
+                Step::Leave => {
+                    let restart = Restart::of(plan.bus(bus).restart_after, link);
+                    let off = match restart {
+                        Restart::Candor { after } => Off::Held { index: link.index, until: now + after },
+                        Restart::Driver { .. } | Restart::Nobody => Off::Left { came: handed_over(bus) },
+                    };
+                    self.by_interface.insert(key, off);
+                    notices.push(Notice::BusOff { interface: interface(), restart });
+                    if let Restart::Candor { .. } = restart {
+                        notices.extend(failure(link, link::set_down(client, link.index)));
+                    }
+                }
+                Step::Return => {
+                    self.by_interface.remove(&key);
+                    let meanwhile = match off {
+                        Some(Off::Left { came }) => handed_over(bus).saturating_sub(came),
+                        _ => 0,
+                    };
+                    notices.push(Notice::BusBack { interface: interface(), meanwhile });
+                }
+                Step::Start => {
+                    // It has left the bus again at worst, which takes as long as before.
+                    let again = plan.bus(bus).restart_after.unwrap_or(DEFAULT_AGAIN);
+                    self.by_interface.insert(key, Off::Held { index: link.index, until: now + again });
+                    notices.extend(failure(link, link::set_up(client, link.index)));
+                }
+            }
+        }
+    }
+
+    /// How soon an interface is to be started again.
+    pub(super) fn due_within(&self, now: Instant) -> Option<Duration> {
+        let due = self.by_interface.values().filter_map(|off| match off {
+            Off::Held { until, .. } => Some(until.saturating_duration_since(now)),
+            Off::Left { .. } => None,
+        });
+        due.min()
+    }
+}
+
+/// A reload may have taken `restart-after` out of the file while an interface was held.
+const DEFAULT_AGAIN: Duration = Duration::from_secs(1);
+
+fn is_off(link: &Link) -> bool {
+    link.up && link.can.and_then(|can| can.state) == Some(CanState::BusOff)
+}
+
+fn step(off: Option<Off>, link: &Link, now: Instant) -> Step {
+    let is_off = is_off(link);
+    match off {
+        None if is_off => Step::Leave,
+        None => Step::Wait,
+        Some(Off::Left { .. }) if is_off => Step::Wait,
+        Some(Off::Left { .. }) => Step::Return,
+        // A look that came before it went down, or it went off the bus again as soon as it was up.
+        Some(Off::Held { until, .. }) if is_off => {
+            if now < until {
+                Step::Wait
+            } else {
+                Step::Leave
+            }
+        }
+        Some(Off::Held { .. }) if link.up => Step::Return,
+        Some(Off::Held { until, .. }) => {
+            if now < until {
+                Step::Wait
+            } else {
+                Step::Start
+            }
+        }
+    }
+}
+
+fn failure(link: &Link, result: Result<(), NetlinkError>) -> Option<Notice> {
+    let error = result.err()?;
+    Some(Notice::RestartFailed { interface: link.name.clone(), why: error.to_string() })
+}
+
+impl Restart {
+    fn of(restart_after: Option<Duration>, link: &Link) -> Self {
+        match (restart_after, link.can.and_then(|can| can.restart_ms)) {
+            (Some(after), _) => Self::Candor { after },
+            (None, Some(ms)) => Self::Driver { after: Duration::from_millis(u64::from(ms.get())) },
+            (None, None) => Self::Nobody,
+        }
+    }
+}
+
+/// What candor has set down it does not leave down.
+impl Drop for BusOff {
+    fn drop(&mut self) {
+        let held = self.by_interface.values().filter_map(|off| match off {
+            Off::Held { index, .. } => Some(*index),
+            Off::Left { .. } => None,
+        });
+        let held: Vec<_> = held.collect();
+        if let (false, Ok(mut client)) = (held.is_empty(), Client::open()) {
+            for index in held {
+                // Nobody is left to tell.
+                let _ = link::set_up(&mut client, index);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_netlink::link::CanLink;
+
+    use super::*;
+
+    fn link(up: bool, state: CanState) -> Link {
+        let index = InterfaceIndex::new(7).unwrap();
+        let can = Some(CanLink { state: Some(state), ..CanLink::default() });
+        Link { index, name: "can0".into(), kind: None, up, echoes: true, mtu: 16, tx_queue_len: 10, can }
+    }
+
+    #[test]
+    fn every_state_has_its_step() {
+        let now = Instant::now();
+        let held = |until| Some(Off::Held { index: InterfaceIndex::new(7).unwrap(), until });
+        let (early, late) = (held(now + Duration::from_secs(1)), held(now));
+        let left = Some(Off::Left { came: 3 });
+        let (active, off, down) =
+            (link(true, CanState::ErrorActive), link(true, CanState::BusOff), link(false, CanState::Stopped));
+        for (before, link, expected) in [
+            (None, &active, Step::Wait),
+            (None, &down, Step::Wait),
+            (None, &off, Step::Leave),
+            (left, &off, Step::Wait),
+            (left, &active, Step::Return),
+            (left, &down, Step::Return),
+            (early, &down, Step::Wait),
+            (early, &off, Step::Wait),
+            (early, &active, Step::Return),
+            (late, &down, Step::Start),
+            (late, &off, Step::Leave),
+        ] {
+            assert_eq!(step(before, link, now), expected, "{before:?} {link:?}");
+        }
+    }
+}
