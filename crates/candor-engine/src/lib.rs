@@ -39,4 +39,4 @@ pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use notice::{Notice, Restart};
 pub use refusal::{Cause, Refusal};
-pub use run_dir::{Owner, Since};
+pub use run_dir::{Owner, Since, give_run_dir};

@@ -27,7 +27,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
+use crate::cmd::run::log::LogForm;
 use crate::cmd::run::metrics::Address;
+use crate::cmd::run::user::Identity;
 
 /// A CAN gateway for Linux whose timing can be believed.
 ///
@@ -142,8 +144,18 @@ pub(crate) struct RunArgs {
     /// Run this engine instead of the one that the file names; candor engines lists them.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,
+    /// Run as this user and group, by name or number, with the capabilities that the file needs: NAME, or NAME:GROUP. Only
+    /// root can.
+    #[arg(long, value_name = "USER[:GROUP]")]
+    pub(crate) user: Option<Identity>,
+    /// Have the kernel refuse every system call that a gateway does not make: programs, namespaces, tracing, modules.
+    #[arg(long)]
+    pub(crate) seccomp: bool,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
+    /// Log what happens instead of printing it for somebody who looks on.
+    #[arg(long, value_name = "FORM", conflicts_with = "json")]
+    pub(crate) log: Option<LogForm>,
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,

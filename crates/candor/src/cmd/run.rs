@@ -1,11 +1,14 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
+pub(crate) mod log;
 pub(crate) mod metrics;
 mod output;
 mod privileges;
 mod reload;
 mod report;
+mod seccomp;
 mod service;
+pub(crate) mod user;
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +24,8 @@ use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
-use metrics::Metrics;
+use log::Log;
+use metrics::{Address, Metrics};
 use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
@@ -42,13 +46,26 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         Some(engine) => loaded.plan.clone().with_engine(engine),
         None => loaded.plan.clone(),
     };
-    privileges::give_up(&plan, &args.file)?;
+    if let Some(user) = args.user {
+        candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?;
+    }
+    privileges::give_up(&plan, &args.file, args.user)?;
+    if args.seccomp {
+        let internet = matches!(args.metrics, Some(Address::Tcp(_)));
+        seccomp::confine(seccomp::Needs { internet, namespaces: privileges::tries_crc8(&plan) })?;
+    }
 
     // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
     // installed waits until they can be removed.
     let mut signals = EndingSignals::block()?;
     let hangup = Hangup::new(signals.take_hangups()?);
-    let report = Report::new(args.json, Output::start()?);
+    let log = args.log.map(Log::open).transpose()?;
+    let form = match (args.json, &log) {
+        (true, _) => report::Form::Json,
+        (false, Some(_)) => report::Form::Log,
+        (false, None) => report::Form::Text,
+    };
+    let report = Report::new(form, Output::start(log)?);
     let metrics = args.metrics.as_ref().map(Metrics::listen).transpose()?;
     let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report, metrics);
     report.finish();

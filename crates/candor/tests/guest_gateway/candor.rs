@@ -11,6 +11,8 @@ use std::time::Duration;
 use candor_io::signal::{self, Signal};
 use serde_json::Value;
 
+use crate::require::Bus;
+
 /// Longer than anything takes, also in a guest whose every instruction is counted.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -23,6 +25,27 @@ pub(crate) struct Run<'a> {
     /// Run as this user instead of root.
     pub(crate) uid: Option<u32>,
 }
+
+/// Two buses and a folder for the lists of jobs.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) left: Bus,
+    pub(crate) right: Bus,
+    pub(crate) run_dir: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn run<'a>(&self, gateway: &'a str, engine: &'a str, uid: Option<u32>) -> Run<'a> {
+        Run { gateway, engine, run_dir: self.run_dir.path().to_owned(), uid }
+    }
+}
+
+/// Every gateway is confined, so that all tests find calls that it needs and may not make.
+const CONFINED: &str = "--seccomp";
 
 /// A `candor run --json` whose output is read as it comes.
 #[derive(Debug)]
@@ -61,7 +84,11 @@ impl Run<'_> {
 
     fn spawn(&self, file: &Path) -> Candor {
         let mut command = Command::new(program());
-        command.arg("run").arg(file).args(["--json", "--engine", self.engine]).env("CANDOR_RUN_DIR", &self.run_dir);
+        command
+            .arg("run")
+            .arg(file)
+            .args(["--json", CONFINED, "--engine", self.engine])
+            .env("CANDOR_RUN_DIR", &self.run_dir);
         // Where it comes through standard input: another user could not read it from a folder of root's.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(uid) = self.uid {

@@ -13,29 +13,18 @@ use candor_io::signal::{self, Signal};
 use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
 
-use crate::candor::{Candor, Run, notices, program};
-use crate::require::{Bus, Feature, jobs_between, require};
+use crate::candor::{Candor, Place, Run, notices, program};
+use crate::require::{Feature, jobs_between, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
 
-/// Two buses and a folder for the lists of jobs.
-struct Place {
-    left: Bus,
-    right: Bus,
-    run_dir: tempfile::TempDir,
-}
-
 impl Place {
-    fn new() -> Self {
-        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
-    }
-
     fn start(&self, gateway: &str) -> Candor {
-        self.run(gateway).start()
+        self.in_kernel(gateway).start()
     }
 
-    fn run<'a>(&self, gateway: &'a str) -> Run<'a> {
-        Run { gateway, engine: "kernel", run_dir: self.run_dir.path().to_owned(), uid: None }
+    fn in_kernel<'a>(&self, gateway: &'a str) -> Run<'a> {
+        self.run(gateway, "kernel", None)
     }
 
     fn jobs(&self) -> Vec<CangwJob> {
@@ -162,7 +151,7 @@ fn two_gateways_with_the_same_route_are_refused_and_with_different_ones_are_not(
     let place = Place::new();
     let first = place.start(&gateway(&["100"]));
     let other = place.start(&gateway(&["200"]));
-    let ended = place.run(&gateway(&["300", "100"])).fails();
+    let ended = place.in_kernel(&gateway(&["300", "100"])).fails();
     assert_eq!(ended.status.code(), Some(2));
     assert!(ended.errors.contains(&format!("kill {}", first.pid())), "{}", ended.errors);
     assert_eq!(filters(&place.jobs()), [0x200, 0x100]);
@@ -177,10 +166,10 @@ fn two_read_write_gateways_with_the_same_routes_are_refused() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
     let text = gateway(&["100"]) + "[[route]]\nname = \"back\"\nfrom = \"right\"\nto = \"left\"\nmatch = \"100\"\n";
-    let read_write = Run { engine: "read-write", ..place.run(&text) };
+    let read_write = Run { engine: "read-write", ..place.in_kernel(&text) };
     let first = read_write.start();
     assert_eq!(place.lists(), 1);
-    for second in [read_write.clone(), place.run(&text)] {
+    for second in [read_write.clone(), place.in_kernel(&text)] {
         let ended = second.fails();
         assert_eq!(ended.status.code(), Some(2));
         assert!(ended.errors.contains(&format!("kill {}", first.pid())), "{}", ended.errors);

@@ -1,17 +1,27 @@
 //! What a running gateway may still do, read back from the kernel thread by thread.
 
+use std::io::{BufRead as _, BufReader, Lines, Read as _, Write as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_engine::machine::Machine;
+use candor_io::can::{self, CanSocket, Options};
+use candor_io::process;
 use candor_io::signal::Signal;
 
-use crate::candor::{Candor, Run};
-use crate::require::{Bus, Feature, require};
+use crate::candor::{Candor, Run, program};
+use crate::require::{Bus, Feature, jobs_between, require};
 
 const IPC_LOCK: u64 = 1 << 14;
 const NET_ADMIN: u64 = 1 << 12;
 const NET_RAW: u64 = 1 << 13;
 const SYS_NICE: u64 = 1 << 23;
 const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
-                     [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\n";
+                     [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\n";
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A set of capabilities of every thread, which has to be the same for all.
 fn capabilities(candor: &Candor, set: &str) -> u64 {
@@ -47,8 +57,108 @@ fn a_gateway_keeps_what_its_file_needs_and_cannot_get_more() {
         assert_eq!((capabilities(&candor, "CapInh"), capabilities(&candor, "CapAmb")), (0, 0), "{engine}");
         // What this kernel calls a capability is known to candor by name, so nothing else may be left.
         assert_eq!(capabilities(&candor, "CapBnd"), expected, "{engine}");
-        assert_eq!(Machine::here().process(candor.pid()).status("NoNewPrivs").unwrap(), "1", "{engine}");
+        let process = |key| Machine::here().process(candor.pid()).status(key).unwrap();
+        assert_eq!((process("NoNewPrivs").as_str(), process("Seccomp").as_str()), ("1", "2"), "{engine}");
         let ended = candor.end(Signal::Terminate);
         assert!(ended.status.success(), "{engine}: {ended:?}");
     }
+}
+
+/// A gateway in the run directory that everybody has, as `candor run` with these arguments.
+struct Ours {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Ours {
+    fn start(engine: &str, user: Option<&str>) -> Self {
+        let mut command = Command::new(program());
+        command.args(["run", "-", "--json", "--seccomp", "--engine", engine]).env_remove("CANDOR_RUN_DIR");
+        command.args(user.into_iter().flat_map(|user| ["--user", user]));
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(BUSES.as_bytes()).unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// Waits until it is ready, and gives its process.
+    fn ready(&mut self) -> u32 {
+        let is_ready = |line: String| line.contains("\"ready\"");
+        assert!(self.lines.by_ref().map(Result::unwrap).any(is_ready), "{:?}", self.ended());
+        self.child.id()
+    }
+
+    /// How it ended, and what it said on standard error.
+    fn ended(&mut self) -> (Option<i32>, String) {
+        let mut errors = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        (self.child.wait().unwrap().code(), errors)
+    }
+
+    fn end(mut self) {
+        process::terminate(self.child.id()).unwrap();
+        let (code, errors) = self.ended();
+        assert_eq!(code, Some(0), "{errors}");
+    }
+}
+
+#[test]
+fn another_user_runs_a_gateway_that_root_started() {
+    let Some(_machine) = require(&[Feature::Cangw, Feature::Root, Feature::Vcan]) else { return };
+    let (left, right) = (Bus::new("left"), Bus::new("right"));
+    let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+    // Who listed something there earlier has ended.
+    let _ = std::fs::remove_dir_all("/run/candor");
+    for (engine, expected) in [("kernel", NET_ADMIN), ("mmap-write", NET_ADMIN | NET_RAW), ("read-write", 0)] {
+        let mut candor = Ours::start(engine, Some("1234:2345"));
+        let pid = candor.ready();
+        let machine = Machine::here();
+        let status = |key| machine.process(pid).status(key).unwrap();
+        let words = |key| status(key).split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!((words("Uid"), words("Gid")), (vec!["1234".to_owned(); 4], vec!["2345".to_owned(); 4]), "{engine}");
+        assert_eq!(words("Groups"), ["2345"], "{engine}");
+        for set in ["CapEff", "CapPrm"] {
+            assert_eq!(u64::from_str_radix(&status(set), 16).unwrap(), expected, "{engine}: {set}");
+        }
+        assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 1234, "{engine}");
+        let mut bytes = [0; CANFD_MTU];
+        let len = Frame::classic(RawId(0x123), &[1]).unwrap().to_kernel(&mut bytes);
+        sender.write(&bytes[..len]).unwrap();
+        assert!(!can::poll(&[&listener], Some(PATIENCE)).unwrap().is_empty(), "{engine}: a frame is missing");
+        listener.read(&mut bytes).unwrap();
+        // Root knows of it.
+        let seen = Command::new(program()).args(["status", "--json"]).env_remove("CANDOR_RUN_DIR").output().unwrap();
+        let text = String::from_utf8(seen.stdout).unwrap();
+        assert!(text.contains("\"over\"") || engine != "kernel", "{engine}: {text}");
+        // A second user would not.
+        let mut other = Ours::start(engine, Some("4321:4321"));
+        let (code, errors) = other.ended();
+        assert!(code == Some(2) && errors.contains("gateways of another user"), "{engine}: {code:?} {errors}");
+        candor.end();
+        assert_eq!(jobs_between(&[&left, &right]), [], "{engine}");
+    }
+    // The folder is still the other user's; root may use it, and takes nothing away.
+    let mut candor = Ours::start("read-write", None);
+    candor.ready();
+    candor.end();
+    assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 1234);
+}
+
+#[test]
+fn only_root_becomes_another_user() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
+    let _buses = (Bus::new("left"), Bus::new("right"));
+    let mut command = Command::new(program());
+    command.args(["run", "-", "--user", "1234:1234", "--engine", "read-write"]).uid(999).gid(999);
+    command.stdin(Stdio::piped()).stderr(Stdio::piped()).env("CANDOR_RUN_DIR", "/tmp/999");
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(BUSES.as_bytes()).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let errors = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        ended.status.code() == Some(2) && errors.contains("Only root can run a gateway as another user"),
+        "{errors}"
+    );
 }

@@ -11,8 +11,8 @@ use candor_io::can::{self, CanSocket, Options};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::candor::{Candor, Run, program};
-use crate::require::{Bus, Feature, require};
+use crate::candor::{Candor, Place, program};
+use crate::require::{Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const LATENCY: &str = "/dev/cpu_dma_latency";
@@ -23,22 +23,6 @@ const FRAMES: u32 = 500;
 /// As many as a receive ring has room for.
 const FRAMES_OF_A_RING: u32 = 512;
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
-
-struct Place {
-    left: Bus,
-    right: Bus,
-    run_dir: tempfile::TempDir,
-}
-
-impl Place {
-    fn new() -> Self {
-        Self { left: Bus::new("left"), right: Bus::new("right"), run_dir: tempfile::tempdir().unwrap() }
-    }
-
-    fn run<'a>(&self, gateway: &'a str, engine: &'a str, uid: Option<u32>) -> Run<'a> {
-        Run { gateway, engine, run_dir: self.run_dir.path().to_owned(), uid }
-    }
-}
 
 fn gateway(keys: &str) -> String {
     format!("[realtime]\n{keys}\n{BUSES}")

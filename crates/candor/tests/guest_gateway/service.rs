@@ -63,3 +63,51 @@ fn systemd_hears_of_the_beginning_the_middle_and_the_end() {
     systemd.set_nonblocking(true).unwrap();
     assert_eq!(systemd.recv(&mut [0; 64]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
+
+#[test]
+fn the_journal_gets_a_field_for_each_fact() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
+    let (_left, right) = (Bus::new("left"), Bus::new("right"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("gateway.toml");
+    std::fs::write(&file, GATEWAY).unwrap();
+    let start = || {
+        let mut command = Command::new(program());
+        command.arg("run").arg(&file).args(["--seccomp", "--log", "journald"]).env("CANDOR_RUN_DIR", folder.path());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let without = start().wait_with_output().unwrap();
+    let said = String::from_utf8(without.stderr).unwrap();
+    assert!(without.status.code() == Some(2) && said.contains("The journal of systemd cannot be reached"), "{said}");
+
+    std::fs::create_dir_all("/run/systemd/journal").unwrap();
+    let journal = UnixDatagram::bind("/run/systemd/journal/socket").unwrap();
+    journal.set_read_timeout(Some(PATIENCE)).unwrap();
+    let heard = || {
+        let mut bytes = [0; 4096];
+        loop {
+            let len = journal.recv(&mut bytes).unwrap();
+            // The library asks at the start whether somebody is there.
+            if len > 0 {
+                return String::from_utf8_lossy(&bytes[..len]).into_owned();
+            }
+        }
+    };
+    let mut candor = start();
+    let ready = heard();
+    let has = |text: &str, words: &[&str]| assert!(words.iter().all(|word| text.contains(word)), "{words:?}: {text:?}");
+    has(
+        &ready,
+        &["PRIORITY\n\u{1}\0\0\0\0\0\0\x005", "ready: 1 route of ", "CANDOR_EVENT", "ready", "SYSLOG_IDENTIFIER"],
+    );
+    right.set_down();
+    has(&heard(), &["PRIORITY\n\u{1}\0\0\0\0\0\0\x004", "Interface t-right is down", "notice"]);
+    signal::send(candor.id(), Signal::Terminate).unwrap();
+    has(&heard(), &["CANDOR_ROUTE", "over", "CANDOR_HANDLED", "final-counters"]);
+    has(&heard(), &["CANDOR_BUS", "left"]);
+    has(&heard(), &["CANDOR_BUS", "right"]);
+    has(&heard(), &["ended by SIGTERM"]);
+    assert!(candor.wait().unwrap().success());
+    drop(journal);
+    std::fs::remove_file("/run/systemd/journal/socket").unwrap();
+}

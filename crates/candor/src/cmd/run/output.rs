@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
+use super::log::{Log, LogLine};
 use crate::render;
 
 /// Texts that may wait for a slow reader.
@@ -23,10 +24,18 @@ pub(super) enum Stream {
     Output,
 }
 
-/// A queue to standard output and standard error.
+/// One piece of output.
+#[derive(Debug)]
+enum Piece {
+    Text(Stream, String),
+    /// Together, so that many routes do not fill the queue.
+    Lines(Vec<LogLine>),
+}
+
+/// A queue to standard output, standard error and the log.
 #[derive(Debug)]
 pub(super) struct Output {
-    queue: SyncSender<(Stream, String)>,
+    queue: SyncSender<Piece>,
     /// Disconnected when everything has been written.
     done: Receiver<()>,
     lost: Arc<AtomicU64>,
@@ -34,25 +43,27 @@ pub(super) struct Output {
 
 impl Output {
     /// Starts the writing thread.
-    pub(super) fn start() -> io::Result<Self> {
-        Self::start_with(|stream, text| match stream {
-            Stream::Error => {
+    pub(super) fn start(log: Option<Log>) -> io::Result<Self> {
+        Self::start_with(move |piece| match (piece, &log) {
+            (Piece::Text(Stream::Error, text), _) => {
                 render::err(text);
                 Ok(())
             }
-            Stream::Output => render::out(text),
+            (Piece::Text(Stream::Output, text), _) => render::out(text),
+            (Piece::Lines(lines), Some(log)) => lines.iter().try_for_each(|line| log.write(line)),
+            (Piece::Lines(_), None) => Ok(()),
         })
     }
 
-    fn start_with(mut write: impl FnMut(Stream, &str) -> io::Result<()> + Send + 'static) -> io::Result<Self> {
-        let (queue, texts) = mpsc::sync_channel::<(Stream, String)>(ROOM);
+    fn start_with(mut write: impl FnMut(&Piece) -> io::Result<()> + Send + 'static) -> io::Result<Self> {
+        let (queue, pieces) = mpsc::sync_channel(ROOM);
         let (writing, done) = mpsc::sync_channel(0);
         let lost = Arc::new(AtomicU64::new(0));
         let counter = Arc::clone(&lost);
         std::thread::Builder::new().name("output".into()).spawn(move || {
             let _until_the_end: SyncSender<()> = writing;
-            for (stream, text) in texts {
-                if write(stream, &text).is_err() {
+            for piece in pieces {
+                if write(&piece).is_err() {
                     counter.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -62,7 +73,16 @@ impl Output {
 
     /// Has a text written as soon as possible. Never waits.
     pub(super) fn say(&self, stream: Stream, text: String) {
-        if self.queue.try_send((stream, text)).is_err() {
+        self.put(Piece::Text(stream, text));
+    }
+
+    /// The same for lines of the log.
+    pub(super) fn log(&self, lines: Vec<LogLine>) {
+        self.put(Piece::Lines(lines));
+    }
+
+    fn put(&self, piece: Piece) {
+        if self.queue.try_send(piece).is_err() {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -71,7 +91,7 @@ impl Output {
     pub(super) fn finish(self) {
         let Some(text) = self.finish_within(LAST_PATIENCE) else { return };
         // Standard error may be the stream that blocks.
-        if let Ok(last) = Self::start() {
+        if let Ok(last) = Self::start(None) {
             last.say(Stream::Error, text);
             let Self { queue, done, .. } = last;
             drop(queue);
@@ -100,7 +120,7 @@ mod tests {
     #[test]
     fn a_stalled_reader_holds_up_nobody() {
         let (go_on, stalled) = mpsc::channel::<()>();
-        let output = Output::start_with(move |_stream, _text| {
+        let output = Output::start_with(move |_piece| {
             let _ = stalled.recv();
             Ok(())
         })
@@ -116,7 +136,7 @@ mod tests {
 
     #[test]
     fn refused_output_is_told_at_the_end() {
-        let output = Output::start_with(|_stream, _text| Err(io::ErrorKind::StorageFull.into())).unwrap();
+        let output = Output::start_with(|_piece| Err(io::ErrorKind::StorageFull.into())).unwrap();
         output.say(Stream::Output, "one".into());
         output.say(Stream::Error, "two".into());
         let said = output.finish_within(Duration::from_secs(20)).unwrap();
@@ -127,12 +147,11 @@ mod tests {
     fn what_is_written_is_not_lost() {
         let (sender, written) = mpsc::channel();
         let output =
-            Output::start_with(move |stream, text| sender.send((stream, text.to_owned())).map_err(io::Error::other))
-                .unwrap();
+            Output::start_with(move |piece| sender.send(format!("{piece:?}")).map_err(io::Error::other)).unwrap();
         output.say(Stream::Output, "one".into());
         output.say(Stream::Error, "two".into());
         assert_eq!(output.finish_within(Duration::from_secs(20)), None);
         let written: Vec<_> = written.iter().collect();
-        assert_eq!(written, [(Stream::Output, "one".to_owned()), (Stream::Error, "two".to_owned())]);
+        assert_eq!(written, ["Text(Output, \"one\")", "Text(Error, \"two\")"]);
     }
 }

@@ -10,36 +10,56 @@ use std::path::Path;
 
 use candor_core::engine::{Receiver, Sender, UserEngine};
 use candor_core::plan::{Engine, Plan};
+use candor_core::rule::Crc8Checksum;
 use candor_io::process;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability};
+use nix::errno::Errno;
+
+use super::user::Identity;
 
 /// Privileges that could not be given up.
 #[derive(Debug)]
-pub(super) struct PrivilegesError(CapsError);
+pub(super) enum PrivilegesError {
+    Capabilities(CapsError),
+    User(Errno),
+}
 
 impl std::fmt::Display for PrivilegesError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Privileges that the gateway does not need could not be given up")
+        match self {
+            Self::Capabilities(_) => f.write_str("Privileges that the gateway does not need could not be given up"),
+            Self::User(Errno::EPERM) => {
+                f.write_str("Only root can run a gateway as another user; type: sudo candor run …")
+            }
+            Self::User(_) => f.write_str("The gateway cannot be run as that user"),
+        }
     }
 }
 
 impl std::error::Error for PrivilegesError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.0)
+        match self {
+            Self::Capabilities(error) => Some(error),
+            Self::User(errno) => Some(errno),
+        }
     }
 }
 
 impl From<CapsError> for PrivilegesError {
     fn from(error: CapsError) -> Self {
-        Self(error)
+        Self::Capabilities(error)
     }
 }
 
-/// Gives up, for good, what the gateway of this file does not need. To be called before another thread is started.
-pub(super) fn give_up(plan: &Plan, file: &Path) -> Result<(), PrivilegesError> {
+/// Gives up, for good, what the gateway of this file does not need, and root if somebody else is to run it. To be called
+/// before another thread is started.
+pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Result<(), PrivilegesError> {
     // Programs that are not started cannot give privileges back.
     process::forgo_new_privileges().map_err(|error| CapsError::from(error.to_string()))?;
+    if let Some(user) = user {
+        user.assume().map_err(PrivilegesError::User)?;
+    }
     let held = caps::read(None, CapSet::Permitted)?;
     let mut kept: HashSet<_> = needed(plan, is_uring_restricted()).intersection(&held).copied().collect();
     caps::set(None, CapSet::Effective, &kept)?;
@@ -70,14 +90,6 @@ fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
     let has_ring = user.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
     let has_uring = user.is_some_and(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring);
     let polls = user.is_some_and(|engine| engine.receiver() == Receiver::ReadBusy);
-    let tries_crc8 = kernel
-        && plan.routes().iter().any(|route| {
-            route
-                .checksums
-                .crc8
-                .as_ref()
-                .is_some_and(|crc8| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0))
-        });
     let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
     let realtime = plan.realtime();
     let wants = [
@@ -88,9 +100,17 @@ fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
         // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.
         (Capability::CAP_IPC_LOCK, realtime.lock_memory || has_uring),
         // A namespace to try the CRC8 in.
-        (Capability::CAP_SYS_ADMIN, tries_crc8 || (has_uring && is_uring_restricted)),
+        (Capability::CAP_SYS_ADMIN, tries_crc8(plan) || (has_uring && is_uring_restricted)),
     ];
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
+}
+
+/// Whether the kernel's CRC8 is tried in a network namespace, because the file counts positions from the end.
+pub(super) fn tries_crc8(plan: &Plan) -> bool {
+    let counts_from_the_end =
+        |crc8: &Crc8Checksum| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0);
+    !matches!(plan.engine(), Engine::User(_))
+        && plan.routes().iter().any(|route| route.checksums.crc8.as_ref().is_some_and(counts_from_the_end))
 }
 
 /// Whether io_uring is for CAP_SYS_ADMIN only (`kernel.io_uring_disabled` 1).

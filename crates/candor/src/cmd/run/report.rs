@@ -2,6 +2,8 @@
 //!
 //! Text: one line for each job or route, then a line that begins with `ready`; whoever starts candor waits for it.
 
+mod tables;
+
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -16,10 +18,12 @@ use candor_engine::{BusCounters, Ended, Gateway, Notice, Reloaded, RouteCounters
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
+use super::log::{LogLine, Weight};
 use super::output::{Output, Stream};
 use super::reload;
 use crate::cmd::show;
 use crate::gateway_file::plural;
+use tables::{bus_table, table};
 
 /// When counters are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +32,27 @@ pub(super) enum Moment {
     End,
 }
 
+/// For whom the output is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Somebody who looks now.
+    Text,
+    /// A program.
+    Json,
+    /// Those who look later.
+    Log,
+}
+
 /// The form of the output, and the way there.
 #[derive(Debug)]
 pub(super) struct Report {
-    json: bool,
+    form: Form,
     output: Output,
 }
 
 impl Report {
-    pub(super) const fn new(json: bool, output: Output) -> Self {
-        Self { json, output }
+    pub(super) const fn new(form: Form, output: Output) -> Self {
+        Self { form, output }
     }
 
     pub(super) fn started(&self, gateway: &Gateway, file: &str) {
@@ -46,7 +61,7 @@ impl Report {
         let (jobs, kernel_jobs) = (gateway.jobs().len(), gateway.jobs().iter().filter(in_kernel).count());
         let engine = plan.engine().name();
         // One text, so that many jobs do not fill the queue.
-        if self.json {
+        if self.form == Form::Json {
             let event = json!({
                 "event": "ready", "file": file, "engine": engine, "jobs": jobs, "kernel_jobs": kernel_jobs, "pid": pid
             });
@@ -58,8 +73,16 @@ impl Report {
             }
             return self.out(text + &line(&event));
         }
-        let mut text: String = gateway.jobs().iter().map(|job| job_text(gateway, job)).collect();
         let what = what_runs(gateway);
+        if self.form == Form::Log {
+            if let Some(obtained) = obtained(gateway) {
+                let text = format!("real time: {}", show::obtained_text(plan.realtime(), &obtained));
+                self.log(LogLine::new(Weight::Information, "realtime", &text));
+            }
+            let text = format!("ready: {what} of {file}, {engine} engine, process {pid}");
+            return self.log(LogLine::new(Weight::Information, "ready", &text));
+        }
+        let mut text: String = gateway.jobs().iter().map(|job| job_text(gateway, job)).collect();
         if let Some(obtained) = obtained(gateway) {
             let _ = writeln!(text, "real time: {}", show::obtained_text(plan.realtime(), &obtained));
         }
@@ -101,7 +124,7 @@ impl Report {
         self.answer("not-reloaded", String::new(), &mut event, text)
     }
 
-    fn answer(&self, name: &str, before: String, event: &mut Value, text: String) -> Value {
+    fn answer(&self, name: &'static str, before: String, event: &mut Value, text: String) -> Value {
         let taken = event["taken"] == true;
         let mut said = event.clone();
         if let Some(said) = said.as_object_mut() {
@@ -109,10 +132,12 @@ impl Report {
             said.remove("taken");
             said.insert("event".into(), name.into());
         }
-        match (self.json, taken) {
-            (true, _) => self.out(before + &line(&said)),
-            (false, true) => self.out(text.clone()),
-            (false, false) => self.output.say(Stream::Error, text.clone()),
+        match (self.form, taken) {
+            (Form::Json, _) => self.out(before + &line(&said)),
+            (Form::Text, true) => self.out(text.clone()),
+            (Form::Text, false) => self.output.say(Stream::Error, text.clone()),
+            (Form::Log, true) => self.log(LogLine::new(Weight::Information, name, &text)),
+            (Form::Log, false) => self.log(LogLine::new(Weight::Error, name, &text)),
         }
         event["text"] = text.into();
         event.take()
@@ -120,18 +145,22 @@ impl Report {
 
     /// A text for people who look at errors.
     pub(super) fn warn(&self, text: String) {
-        if !text.is_empty() {
-            self.output.say(Stream::Error, text);
+        match self.form {
+            _ if text.is_empty() => {}
+            Form::Log => self.log(LogLine::new(Weight::Warning, "finding", &text)),
+            Form::Text | Form::Json => self.output.say(Stream::Error, text),
         }
     }
 
     /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
     pub(super) fn notice(&self, notice: &Notice) {
         let text = notice.to_string();
-        match (self.json, notice.is_warning()) {
-            (true, warning) => self.out(line(&json!({"event": "notice", "warning": warning, "text": text}))),
-            (false, true) => self.output.say(Stream::Error, format!("warning: {text}\n")),
-            (false, false) => self.out(format!("{text}\n")),
+        match (self.form, notice.is_warning()) {
+            (Form::Json, warning) => self.out(line(&json!({"event": "notice", "warning": warning, "text": text}))),
+            (Form::Text, true) => self.output.say(Stream::Error, format!("warning: {text}\n")),
+            (Form::Text, false) => self.out(format!("{text}\n")),
+            (Form::Log, true) => self.log(LogLine::new(Weight::Warning, "notice", &text)),
+            (Form::Log, false) => self.log(LogLine::new(Weight::Information, "notice", &text)),
         }
     }
 
@@ -143,14 +172,20 @@ impl Report {
         elapsed: Duration,
         moment: Moment,
     ) {
-        if self.json {
+        let event = match moment {
+            Moment::Running => "counters",
+            Moment::End => "final-counters",
+        };
+        if self.form == Form::Log {
+            let routes = plan.routes().iter().zip(counters);
+            let routes = routes.map(|(route, counted)| LogLine::of_route(event, &route.name, counted));
+            let buses = buses.iter().map(|counted| LogLine::of_bus(event, counted));
+            return self.output.log(routes.chain(buses).collect());
+        }
+        if self.form == Form::Json {
             let named = plan.routes().iter().zip(counters);
             let routes: Vec<_> = named.map(|(route, counters)| route_json(&route.name, counters)).collect();
             let buses: Vec<_> = buses.iter().map(bus_json).collect();
-            let event = match moment {
-                Moment::Running => "counters",
-                Moment::End => "final-counters",
-            };
             let elapsed_s = elapsed.as_secs_f64();
             return self.out(line(&json!({"event": event, "elapsed_s": elapsed_s, "routes": routes, "buses": buses})));
         }
@@ -161,7 +196,7 @@ impl Report {
     pub(super) fn ended(&self, signal: Signal, ended: &Ended) {
         ended.notices.iter().for_each(|notice| self.notice(notice));
         let (signal, removed, missing) = (signal.name(), ended.removed_jobs, ended.missing_jobs);
-        if self.json {
+        if self.form == Form::Json {
             let event = json!({"event": "ended", "signal": signal, "removed_jobs": removed, "missing_jobs": missing});
             return self.out(line(&event));
         }
@@ -170,12 +205,20 @@ impl Report {
             (_, 0) => format!("; removed {}", plural(removed, "can-gw job")),
             (_, _) => format!("; removed {}, {missing} were gone already", plural(removed, "can-gw job")),
         };
-        self.out(format!("ended by {signal}{jobs}\n"));
+        let text = format!("ended by {signal}{jobs}\n");
+        match self.form {
+            Form::Log => self.log(LogLine::new(Weight::Information, "ended", &text)),
+            Form::Text | Form::Json => self.out(text),
+        }
     }
 
     /// Waits a moment until all is written.
     pub(super) fn finish(self) {
         self.output.finish();
+    }
+
+    fn log(&self, line: LogLine) {
+        self.output.log(vec![line]);
     }
 
     fn out(&self, text: String) {
@@ -291,85 +334,5 @@ const fn format_name(format: FrameFormat) -> &'static str {
     match format {
         FrameFormat::Classic => "classic",
         FrameFormat::Fd => "fd",
-    }
-}
-
-fn table<'a>(rows: impl Iterator<Item = (&'a str, &'a RouteCounters)>, elapsed: Duration, moment: Moment) -> String {
-    let title = match moment {
-        Moment::Running => format!("after {:.1} s", elapsed.as_secs_f64()),
-        Moment::End => format!("at the end, after {:.1} s", elapsed.as_secs_f64()),
-    };
-    let rows: Vec<_> = rows.collect();
-    let width = rows.iter().map(|(name, _)| name.chars().count()).chain([title.len()]).max().unwrap_or_default();
-    let mut text = format!("{title:width$}  {:>12}  {:>12}  {:>12}\n", "handled", "dropped", "deleted");
-    for (name, RouteCounters { handled, dropped, deleted, drops, .. }) in rows {
-        let _ = write!(text, "{name:width$}  {handled:>12}  {dropped:>12}  {deleted:>12}");
-        let reasons = drops.by_reason().into_iter().filter(|(_, frames)| *frames > 0);
-        let reasons: Vec<_> = reasons.map(|(reason, frames)| format!("{reason} {frames}")).collect();
-        let _ = writeln!(text, "{}{}", if reasons.is_empty() { "" } else { "  dropped: " }, reasons.join(", "));
-    }
-    text
-}
-
-/// What came to and went from the buses that user space uses; nothing if there are none.
-fn bus_table(buses: &[BusCounters]) -> String {
-    if buses.is_empty() {
-        return String::new();
-    }
-    let width = buses.iter().map(|bus| bus.bus.chars().count()).chain([3]).max().unwrap_or_default();
-    let mut text = String::new();
-    let columns = ["received", "taken", "unwanted", "lost", "sent", "refused"];
-    let _ = write!(text, "{:width$}", "bus");
-    for column in columns {
-        let _ = write!(text, "  {column:>12}");
-    }
-    text.push('\n');
-    for BusCounters { bus, received, taken, unwanted, lost_in_socket, lost_in_ring, sent, refused, .. } in buses {
-        let lost = lost_in_socket + lost_in_ring;
-        let _ = write!(text, "{bus:width$}");
-        for number in [*received, *taken, *unwanted, lost, *sent, *refused] {
-            let _ = write!(text, "  {number:>12}");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use candor_engine::Drops;
-
-    use super::*;
-
-    #[test]
-    fn the_table_of_buses_lines_up() {
-        let left = BusCounters {
-            bus: "left".into(),
-            received: 120_000,
-            taken: 100_000,
-            unwanted: 20_000,
-            lost_in_socket: 1,
-            lost_in_ring: 2,
-            ..BusCounters::default()
-        };
-        let right = BusCounters { bus: "r".into(), sent: 99_990, refused: 10, ..BusCounters::default() };
-        insta::assert_snapshot!(bus_table(&[left, right]), @r"
-        bus       received         taken      unwanted          lost          sent       refused
-        left        120000        100000         20000             3             0             0
-        r                0             0             0             0         99990            10
-        ");
-        assert_eq!(bus_table(&[]), "");
-    }
-
-    #[test]
-    fn the_table_lines_up() {
-        let drops = Drops { full: 4, expired: 2, ..Drops::default() };
-        let speed = RouteCounters { handled: 12_345, dropped: 6, drops, ..RouteCounters::default() };
-        let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];
-        insta::assert_snapshot!(table(rows.into_iter(), Duration::from_millis(1500), Moment::End), @r"
-        at the end, after 1.5 s                          handled       dropped       deleted
-        speed                                              12345             6             0  dropped: full 4, expired 2
-        a route with a long name for the dashboard             0             0             0
-        ");
     }
 }
