@@ -8,6 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use candor_core::frame::Frame;
 use candor_core::plan::{BusIndex, WhenFull};
 
 use super::age::Ages;
@@ -126,20 +127,28 @@ impl<S: Transmit> Outlets<S> {
         }
     }
 
-    /// Sends a frame of a job, or keeps it until [`flush`](Self::flush).
-    pub(super) fn take(&mut self, program: &Program, queued: Queued, to: BusIndex, arrived: &Arrived<'_>) {
+    /// Sends what a job made of the frame that arrived, or keeps it until [`flush`](Self::flush).
+    pub(super) fn take(
+        &mut self,
+        program: &Program,
+        (job, frame): (usize, &Frame),
+        to: BusIndex,
+        arrived: &Arrived<'_>,
+    ) {
         let Self { outlets, holds, ages } = self;
         let outlet = outlets[to.0].as_mut().expect("every bus that a job of this thread sends to was opened");
         // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
         if !*holds && !S::collects(arrived.more) {
-            *holds = outlet.send_one(program, ages, queued) == Next::Later;
+            outlet.queue.next().write(job, frame, arrived.at);
+            *holds = outlet.send_next(program, ages) == Next::Later;
             return;
         }
         if outlet.queue.is_full() && outlet.flush(program, ages) == Next::Later {
             // The policy of the oldest is to go when others come.
             outlet.drop_oldest(program);
         }
-        outlet.queue.push(queued);
+        outlet.queue.next().write(job, frame, arrived.at);
+        outlet.queue.push_next();
         *holds = true;
     }
 
@@ -182,23 +191,24 @@ impl<S: Transmit> Outlet<S> {
         Ok(Self { port, sender, queue: Queue::new(MAX_AT_ONCE), full_since: None, has_max_age })
     }
 
-    /// The short way of a frame that nothing waits in front of.
-    fn send_one(&mut self, program: &Program, ages: &mut Ages, queued: Queued) -> Next {
+    /// The short way of the next frame of an empty queue.
+    fn send_next(&mut self, program: &Program, ages: &mut Ages) -> Next {
         if !self.has_max_age {
-            let handed = self.sender.hand_over(std::slice::from_ref(&queued));
+            let queued = self.queue.next();
+            let handed = self.sender.hand_over(std::slice::from_ref(queued));
             if handed.taken == 1 {
                 self.full_since = None;
-                program.count(&queued, Fate::Sent);
+                program.count(queued, Fate::Sent);
                 return Next::Now;
             }
-            self.queue.push(queued);
+            self.queue.push_next();
             if let Some(error) = handed.refused
                 && self.refuse(program, &error) == Next::Later
             {
                 return Next::Later;
             }
         } else {
-            self.queue.push(queued);
+            self.queue.push_next();
         }
         self.flush(program, ages)
     }

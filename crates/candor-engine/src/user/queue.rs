@@ -24,15 +24,19 @@ impl Queue {
         self.len == self.places.len()
     }
 
-    /// Adds the youngest frame.
+    /// The place of the next frame, which is not in the queue before [`push_next`](Self::push_next).
     ///
     /// # Panics
     /// If there is no room.
-    pub(super) fn push(&mut self, queued: Queued) {
+    pub(super) fn next(&mut self) -> &mut Queued {
         assert!(!self.is_full(), "whoever pushes has made room");
         let end = self.place(self.len);
-        self.places[end] = queued;
-        self.len += 1;
+        &mut self.places[end]
+    }
+
+    /// Adds what was written into [`next`](Self::next) as the youngest frame.
+    pub(super) fn push_next(&mut self) {
+        self.len = self.places.len().min(self.len + 1);
     }
 
     /// The oldest frames: all that follow each other in memory.
@@ -44,8 +48,9 @@ impl Queue {
     /// Forgets the oldest frames.
     pub(super) fn forget(&mut self, count: usize) {
         let count = count.min(self.len);
-        self.start = self.place(count);
         self.len -= count;
+        // From the beginning again if it is empty: then the next ones follow each other in memory, and leave with one call.
+        self.start = if self.len == 0 { 0 } else { self.place(count) };
     }
 
     /// Changes all frames, and forgets those for which the answer is no.
@@ -54,13 +59,16 @@ impl Queue {
             let mut queued = self.places[self.start];
             self.forget(1);
             if keep(&mut queued) {
-                self.push(queued);
+                *self.next() = queued;
+                self.push_next();
             }
         }
     }
 
     fn place(&self, position: usize) -> usize {
-        (self.start + position) % self.places.len()
+        let place = self.start + position;
+        // At most one round: a division would be slower.
+        if place < self.places.len() { place } else { place - self.places.len() }
     }
 }
 
@@ -72,10 +80,9 @@ mod tests {
 
     use super::*;
 
-    fn numbered(job: usize) -> Queued {
-        let mut queued = Queued::EMPTY;
-        queued.job = job;
-        queued
+    fn push(queue: &mut Queue, job: usize) {
+        queue.next().job = job;
+        queue.push_next();
     }
 
     proptest! {
@@ -83,10 +90,10 @@ mod tests {
         fn who_goes_leaves_the_rest_in_order(room in 1_usize..9, skip in 0_usize..9, keep in 1_usize..4) {
             let mut queue = Queue::new(room);
             (0..skip).for_each(|_| {
-                queue.push(numbered(0));
+                push(&mut queue, 0);
                 queue.forget(1);
             });
-            (0..room).for_each(|number| queue.push(numbered(number)));
+            (0..room).for_each(|number| push(&mut queue, number));
             queue.retain(|queued| {
                 queued.job += 100;
                 queued.job % keep == 0
@@ -100,12 +107,21 @@ mod tests {
         }
 
         #[test]
+        fn frames_in_an_empty_queue_follow_each_other(room in 1_usize..9, before in 0_usize..9) {
+            let mut queue = Queue::new(room);
+            (0..before.min(room)).for_each(|number| push(&mut queue, number));
+            queue.forget(before);
+            (0..room).for_each(|number| push(&mut queue, number));
+            prop_assert_eq!(queue.oldest().len(), room);
+        }
+
+        #[test]
         fn it_is_a_queue(room in 1_usize..9, steps in prop::collection::vec(prop::option::of(0_usize..5), 0..60)) {
             let (mut queue, mut model, mut next) = (Queue::new(room), VecDeque::new(), 0);
             for step in steps {
                 match step {
                     None if !queue.is_full() => {
-                        queue.push(numbered(next));
+                        push(&mut queue, next);
                         model.push_back(next);
                         next += 1;
                     }

@@ -15,7 +15,7 @@ use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
 use super::receive::Receive;
-use super::send::{Queued, Transmit};
+use super::send::Transmit;
 use crate::error::GatewayError;
 
 /// The thread ended because it was asked to.
@@ -154,7 +154,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                     Routed::Delete => program.counters[job].deleted.bump(),
                     Routed::Send { to, frame } => {
                         program.count_matched(job);
-                        outlets.take(program, Queued::new(job, frame, arrived.at), to, &arrived);
+                        outlets.take(program, (job, frame), to, &arrived);
                     }
                 }
             });

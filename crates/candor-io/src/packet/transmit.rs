@@ -10,8 +10,6 @@ use super::mapping::Mapping;
 use crate::can::InterfaceIndex;
 use crate::socket;
 
-const _: () = assert!(SEND_OFFSET + CANFD_MTU <= SLOT_BYTES);
-
 /// A PF_PACKET socket that sends through a ring. Controllers echo its frames to local sockets, those of this process
 /// too, whatever CAN_RAW sockets ask for; plain vcan does not.
 #[derive(Debug)]
@@ -89,14 +87,26 @@ impl TransmitRing {
 
     /// Writes a frame into the next slot, which is free.
     fn put(&mut self, frame: &[u8]) {
-        let len = frame.len().min(CANFD_MTU);
+        // Arrays, because copies of a size that is known need no call.
+        if let Ok(frame) = <&[u8; CAN_MTU]>::try_from(frame) {
+            self.put_array(frame);
+        } else if let Ok(frame) = <&[u8; CANFD_MTU]>::try_from(frame) {
+            self.put_array(frame);
+        }
+    }
+
+    fn put_array<const LEN: usize>(&mut self, frame: &[u8; LEN]) {
+        const { assert!(SEND_OFFSET + LEN <= SLOT_BYTES && LEN <= u32::MAX as usize) };
         let header = self.mapping.header(self.next);
+        #[expect(clippy::cast_possible_truncation, reason = "asserted above")]
+        let len = LEN as u32;
         // SAFETY: the slot's status is free, so the kernel does not look at the rest of it until the status is set below. The
         // header is inside the slot and aligned, and `self` is borrowed exclusively.
-        unsafe { (*header).tp_len = u32::try_from(len).unwrap_or_default() };
-        // SAFETY: as above; the payload (32 bytes behind the start, at most 72 bytes) is inside the slot and does not overlap
-        // the borrowed frame.
-        unsafe { std::ptr::copy_nonoverlapping(frame.as_ptr(), self.mapping.at(self.next, SEND_OFFSET), len) };
+        unsafe { (*header).tp_len = len };
+        let place = self.mapping.at(self.next, SEND_OFFSET).cast::<[u8; LEN]>();
+        // SAFETY: as above; the payload (32 bytes behind the start, as long as asserted) is inside the slot, and an array of
+        // bytes has no alignment.
+        unsafe { place.write(*frame) };
         self.mapping.set_status(self.next, SEND_REQUEST);
         self.next = self.mapping.after(self.next);
     }
