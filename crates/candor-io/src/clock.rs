@@ -26,6 +26,32 @@ pub fn boottime() -> io::Result<BoottimeNs> {
     read(libc::CLOCK_BOOTTIME).map(BoottimeNs)
 }
 
+/// Nanoseconds of `CLOCK_MONOTONIC`, which nobody sets and which stands still while the machine sleeps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MonotonicNs(pub i64);
+
+/// Reads `CLOCK_MONOTONIC`.
+///
+/// # Errors
+/// Only if the kernel has no such clock, which no Linux lacks.
+pub fn monotonic() -> io::Result<MonotonicNs> {
+    read(libc::CLOCK_MONOTONIC).map(MonotonicNs)
+}
+
+/// Sleeps until a moment, or not at all if it has passed: what follows a plan of moments does not fall behind by what it does
+/// between them. A signal makes it come back early.
+///
+/// # Errors
+/// Only for a moment before the clock began.
+pub fn sleep_until(MonotonicNs(moment): MonotonicNs) -> io::Result<()> {
+    let time = libc::timespec { tv_sec: moment.div_euclid(1_000_000_000), tv_nsec: moment.rem_euclid(1_000_000_000) };
+    // SAFETY: `time` is a live timespec that the call reads; with TIMER_ABSTIME the last pointer is not used and may be null.
+    let errno = unsafe {
+        libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &raw const time, std::ptr::null_mut())
+    };
+    if errno == 0 || errno == libc::EINTR { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
 /// Sets `CLOCK_REALTIME`, as a person or a time service may at any moment.
 ///
 /// # Errors
@@ -46,4 +72,19 @@ fn read(clock: libc::clockid_t) -> io::Result<i64> {
         return Err(io::Error::last_os_error());
     }
     Ok(time.tv_sec * 1_000_000_000 + time.tv_nsec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_not_earlier_than_slept_for() {
+        let later = MonotonicNs(monotonic().unwrap().0 + 2_000_000);
+        sleep_until(later).unwrap();
+        assert!(monotonic().unwrap() >= later);
+        // A moment that has passed is none to wait for.
+        sleep_until(MonotonicNs(0)).unwrap();
+        assert!(sleep_until(MonotonicNs(-1)).is_err());
+    }
 }

@@ -15,7 +15,7 @@ mod transmit;
 
 pub(crate) use filter::attach;
 pub use filter::{Instruction, MAX_INSTRUCTIONS};
-pub use receive::{ReceiveRing, Received, Takes};
+pub use receive::{Hears, ReceiveRing, Received, Takes};
 pub use transmit::{Batch, TransmitRing};
 
 use std::io;

@@ -36,6 +36,24 @@ impl From<Sched> for Policy {
 /// `EPERM` for a real-time policy without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and in a control group without
 /// real-time budget (`CONFIG_RT_GROUP_SCHED`), whatever the privileges.
 pub fn set_policy(policy: Policy) -> io::Result<()> {
+    let this_thread = 0;
+    set_policy_of(this_thread, policy)
+}
+
+/// Gives all threads that a process has by now a policy.
+///
+/// # Errors
+/// As [`set_policy`], and what reading `/proc` reports if the process is gone.
+pub fn set_policy_of_process(pid: u32, policy: Policy) -> io::Result<()> {
+    for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
+        let name = thread?.file_name();
+        let number = name.to_str().and_then(|name| name.parse().ok());
+        set_policy_of(number.ok_or(io::ErrorKind::InvalidData)?, policy)?;
+    }
+    Ok(())
+}
+
+fn set_policy_of(thread: libc::pid_t, policy: Policy) -> io::Result<()> {
     let (policy, priority) = match policy {
         Policy::Fifo(priority) => (libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority.number()),
         Policy::Idle => (libc::SCHED_IDLE, 0),
@@ -46,7 +64,7 @@ pub fn set_policy(policy: Policy) -> io::Result<()> {
     // than the one we set, and leaves them unused.
     let mut param: libc::sched_param = unsafe { std::mem::zeroed() };
     param.sched_priority = priority.into();
-    set_scheduler(policy, &param)
+    set_scheduler(thread, policy, &param)
 }
 
 /// Has the calling thread run on these processors only. Those that do not exist are left out without a word: see
@@ -95,12 +113,11 @@ pub fn lock_memory() -> io::Result<()> {
 }
 
 /// musl's own `sched_setscheduler()` is a stub that fails with ENOSYS, so the system call is made directly.
-fn set_scheduler(policy: libc::c_int, param: &libc::sched_param) -> io::Result<()> {
-    let this_thread: libc::pid_t = 0;
+fn set_scheduler(thread: libc::pid_t, policy: libc::c_int, param: &libc::sched_param) -> io::Result<()> {
     let param: *const libc::sched_param = param;
     // SAFETY: `param` points to a live sched_param, whose first field is the only one that the kernel reads; the
     // other arguments are integers.
-    let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, this_thread, policy, param) };
+    let status = unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread, policy, param) };
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 

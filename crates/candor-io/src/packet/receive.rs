@@ -35,6 +35,15 @@ impl Takes {
     }
 }
 
+/// Which frames of an interface a tap hears ([`ReceiveRing::tap`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Hears {
+    /// Those that come in, stamped as the driver gave them to the kernel.
+    Incoming,
+    /// Those that leave, from whomever, stamped as the driver gets them.
+    Outgoing,
+}
+
 /// A PF_PACKET socket that receives through a ring. It hears everything on its interface that comes in, also what this
 /// process sent with echo, unless the filter knows it by its mark; it does not hear what goes out.
 #[derive(Debug)]
@@ -89,6 +98,26 @@ impl ReceiveRing {
         };
         socket::with_address(&fd, libc::bind, &super::address(interface, protocol)?)?;
         Ok(Self { mapping, next: 0, lost: 0, takes, fd })
+    }
+
+    /// Opens a ring for somebody who measures: everything that comes in on an interface, or everything that leaves there,
+    /// also from can-gw and from rings, which no other socket hears where the driver does not echo.
+    ///
+    /// # Kernel
+    /// As [`open`](Self::open). Each frame costs the machine the way into the ring.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn tap(interface: InterfaceIndex, hears: Hears, slots: usize) -> io::Result<Self> {
+        let fd = super::open()?;
+        socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
+        match hears {
+            Hears::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
+            Hears::Outgoing => filter::attach(&fd, &ONLY_OUTGOING)?,
+        }
+        let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
+        socket::with_address(&fd, libc::bind, &super::address(interface, libc::ETH_P_ALL)?)?;
+        Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, fd })
     }
 
     /// Which formats come into the ring.
@@ -230,6 +259,14 @@ impl ReceiveRing {
         }
     }
 }
+
+/// `ld [type]; jeq #PACKET_OUTGOING; ret #all; ret #0`: the type is `SKF_AD_PKTTYPE` of the ancillary data.
+const ONLY_OUTGOING: [Instruction; 4] = [
+    Instruction { code: 0x20, if_true: 0, if_false: 0, operand: 0xFFFF_F000 + 4 },
+    Instruction { code: 0x15, if_true: 0, if_false: 1, operand: 4 },
+    Instruction { code: 0x06, if_true: 0, if_false: 0, operand: u32::MAX },
+    Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 },
+];
 
 /// So many frames at the beginning of a ring are those at the end of an older one, or stand between such. Of the formats
 /// that both know so many are possible.
