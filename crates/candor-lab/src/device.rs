@@ -113,6 +113,12 @@ impl Device {
         }
     }
 
+    /// Its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Ends the gateway as a user would, and gives back what it said at the end.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! The laboratories: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+pub mod bursts;
 pub mod cache;
 pub mod channel;
 pub mod conformance;
@@ -12,11 +13,14 @@ pub mod image;
 pub mod init;
 pub mod job;
 pub mod kernel;
+pub mod memory;
 pub mod observer;
 pub mod packages;
 mod processes;
 pub mod qemu;
 pub mod record;
 pub mod report;
+pub mod stream;
+pub mod tap;
 pub mod tester;
 pub mod tools;

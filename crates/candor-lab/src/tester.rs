@@ -19,7 +19,7 @@
 //! the tester sleeps.
 
 pub(crate) mod interfaces;
-mod pause;
+pub(crate) mod pause;
 
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
 

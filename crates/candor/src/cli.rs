@@ -6,6 +6,7 @@ mod lab;
 mod measure;
 mod reload;
 mod state;
+mod traffic;
 
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
@@ -16,6 +17,7 @@ pub(crate) use lab::{
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
+pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 use std::path::PathBuf;
 use std::time::Duration;

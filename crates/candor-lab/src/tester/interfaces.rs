@@ -109,12 +109,12 @@ impl Interfaces {
     }
 }
 
-fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
+pub(crate) fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Result<CanSocket, InterfacesError> {
     let link = find(client, name)?;
     CanSocket::open(link.index, options).map_err(|source| InterfacesError::Open { name: name.to_owned(), source })
 }
 
-fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
+pub(crate) fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
     let link = find(client, name)?;
     TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
         Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },

@@ -4,19 +4,19 @@ use std::time::Duration;
 
 /// SplitMix64, which is enough to spread the frames over the period of a timer tick.
 #[derive(Clone, Debug)]
-pub(super) struct Pauses {
+pub(crate) struct Pauses {
     state: u64,
     shortest: Duration,
     spread_ns: u64,
 }
 
 impl Pauses {
-    pub(super) fn new(seed: u64, (shortest, longest): (Duration, Duration)) -> Self {
+    pub(crate) fn new(seed: u64, (shortest, longest): (Duration, Duration)) -> Self {
         let spread = longest.saturating_sub(shortest);
         Self { state: seed, shortest, spread_ns: u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX) }
     }
 
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -9,6 +9,7 @@ use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::measure::{ConditionArgs, TrafficArgs};
+use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
 #[derive(Debug, Subcommand)]
@@ -18,6 +19,9 @@ pub(crate) enum LabCommand {
     Kernels(LabKernelsArgs),
     Measure(LabMeasureArgs),
     Floor(LabFloorArgs),
+    Bursts(LabBurstsArgs),
+    Stream(LabStreamArgs),
+    Soak(LabSoakArgs),
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

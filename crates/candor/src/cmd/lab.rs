@@ -1,11 +1,15 @@
 //! `candor lab …`: one file per subcommand.
 
+mod bursts;
 mod floor;
 mod kernels;
+mod load;
 mod measure;
 mod progress;
 mod run;
 mod shell;
+mod soak;
+mod stream;
 
 use candor_lab::guest::{ClockShift, GuestSpec, LabError, static_candor};
 use candor_lab::job::Topology;
@@ -22,6 +26,9 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Kernels(args) => kernels::run(args),
         LabCommand::Measure(args) => measure::run(args),
         LabCommand::Floor(args) => floor::run(args),
+        LabCommand::Bursts(args) => bursts::run(args),
+        LabCommand::Stream(args) => stream::run(args),
+        LabCommand::Soak(args) => soak::run(args),
     }
 }
 

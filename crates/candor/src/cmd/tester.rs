@@ -33,7 +33,8 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
     let mut devices = under_test(&files, args.conditions.floors)?;
     if devices.is_empty() {
-        devices.push(UnderTest { name: "external".to_owned(), engine: "external".to_owned(), gateway: None });
+        let external = || "external".to_owned();
+        devices.push(UnderTest { name: external(), engine: external(), spins: false, gateway: None });
     }
     let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let Conditions { policy, origin, because } = Conditions::of(args.conditions, processors, &engines(&files))?;
@@ -48,7 +49,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
     let mut exit = Exit::Fine;
-    for UnderTest { name: device, engine, gateway } in devices {
+    for UnderTest { name: device, engine, gateway, .. } in devices {
         let say = Say { device: &device, json: args.json };
         say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
         let running = gateway.map(|gateway| Device::start(&candor, &gateway)).transpose()?;

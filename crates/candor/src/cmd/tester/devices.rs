@@ -14,6 +14,8 @@ pub(crate) struct UnderTest {
     pub(crate) name: String,
     /// What runs it, as records tell it.
     pub(crate) engine: String,
+    /// Whether it takes a whole processor.
+    pub(crate) spins: bool,
     /// `None` if it is there without candor.
     pub(crate) gateway: Option<Gateway>,
 }
@@ -27,9 +29,11 @@ pub(crate) fn under_test(files: &[(PathBuf, Plan)], floors: bool) -> Result<Vec<
     for (file, plan) in files {
         let name = name_of(file);
         let engine = plan.engine().name().to_owned();
-        all.push(UnderTest { name: name.clone(), engine: engine.clone(), gateway: Some(Gateway::of_file(file)) });
+        let spins = matches!(plan.engine(), Engine::User(engine) if engine.receiver().spins());
+        let one = |name, engine, gateway| UnderTest { name, engine, spins, gateway: Some(gateway) };
+        all.push(one(name.clone(), engine.clone(), Gateway::of_file(file)));
         if floors && let Some(gateway) = floor(&name, plan)? {
-            all.push(UnderTest { name: format!("{name}-floor"), engine: floor_of(&engine), gateway: Some(gateway) });
+            all.push(one(format!("{name}-floor"), floor_of(&engine), gateway));
         }
     }
     for (index, one) in all.iter().enumerate() {

@@ -1,0 +1,73 @@
+//! What commands have in common that send without waiting for what comes back: who comes first on the processor, and
+//! which interfaces there are.
+
+use std::error::Error;
+use std::thread;
+
+use candor_io::schedule;
+use candor_lab::device::Device;
+use candor_netlink::client::Client;
+use candor_netlink::link;
+
+use crate::cli::TesterPolicy;
+use crate::cmd::tester::UnderTest;
+
+/// What ends a measurement early.
+pub(super) type Failed = Box<dyn Error + Send + Sync>;
+
+/// Bytes of an FD frame.
+const FD_FRAME_BYTES: u32 = 72;
+
+/// Works on a thread that comes before every gateway. Its policy ends with it.
+pub(super) fn as_tester<T: Send>(work: impl FnOnce() -> Result<T, Failed> + Send) -> Result<T, Box<dyn Error>> {
+    let prepare_and_work = || {
+        schedule::set_policy(TesterPolicy::FIFO)
+            .map_err(|error| format!("The tester needs SCHED_FIFO (CAP_SYS_NICE): {error}"))?;
+        schedule::lock_memory().map_err(|error| format!("The tester locks its memory (CAP_IPC_LOCK): {error}"))?;
+        work()
+    };
+    let result = thread::scope(|scope| {
+        scope.spawn(prepare_and_work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    result.map_err(|error| -> Box<dyn Error> { error })
+}
+
+/// Works while a gateway runs, which is stopped afterwards; `work` is told its process.
+pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, Failed>) -> Result<T, Failed> {
+    let gateway = device.gateway.as_ref().ok_or("there is nothing to start")?;
+    let running = Device::start(&std::env::current_exe()?, gateway)?;
+    let result = work(running.id())?;
+    running.stop()?;
+    Ok(result)
+}
+
+/// Makes those of the interfaces that are missing, as virtual ones.
+pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), Box<dyn Error>> {
+    let mut client = Client::open()?;
+    for name in names {
+        if link::by_name(&mut client, name)?.is_some() {
+            continue;
+        }
+        link::create_vcan(&mut client, name)?;
+        if let Some(made) = link::by_name(&mut client, name)? {
+            link::set_mtu(&mut client, made.index, FD_FRAME_BYTES)?;
+            link::set_up(&mut client, made.index)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes interfaces down, so that nothing runs for them.
+pub(super) fn take_down(names: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut client = Client::open()?;
+    for name in names {
+        let link = link::by_name(&mut client, name)?.ok_or_else(|| format!("There is no interface {name} (--down)"))?;
+        link::set_down(&mut client, link.index)?;
+    }
+    Ok(())
+}
+
+/// `uname -r`.
+pub(super) fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
