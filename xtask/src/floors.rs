@@ -76,9 +76,7 @@ fn measure(
     let folder = lab::folder("floors")?;
     let mut files = Vec::new();
     for engine in std::iter::once(&"kernel").chain(engines).filter(|engine| topology.has(engine)) {
-        let file = folder.join(format!("{engine}.toml"));
-        std::fs::write(&file, topology.gateway(engine)).with_context(|| format!("cannot write {file}"))?;
-        files.push(file);
+        files.push(lab::write(&folder, engine, &topology.gateway(engine))?);
     }
     let arguments = ["--topology", topology.name, "--floors"];
     let all = laboratory.measure(from, folder.join("records").as_str(), &files, &arguments)?;
@@ -121,11 +119,7 @@ impl Topology {
     /// One rule.
     fn gateway(&self, engine: &str) -> String {
         let echo = self.is_virtual || sends_by_ring(engine);
-        let Self { from, to, .. } = self;
-        format!(
-            "engine = \"{engine}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n\
-             [[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"123\"\necho = {echo}\n"
-        )
+        lab::one_rule(engine, self.from, self.to, echo)
     }
 }
 

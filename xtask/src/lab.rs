@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail};
-use cargo_metadata::camino::Utf8PathBuf;
+use cargo_metadata::camino::{Utf8Path, Utf8PathBuf};
 
 use crate::step;
 
@@ -57,6 +57,59 @@ impl Laboratory<'_> {
         let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).context("candor prints other JSON")?;
         all.iter().map(series).collect()
     }
+}
+
+/// A guest of the instruction-counted laboratory, for one command that prints one JSON value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Guest<'a> {
+    pub(crate) candor: &'a Path,
+    pub(crate) kernel: Option<&'a str>,
+    pub(crate) topology: &'a str,
+    /// An instruction lasts 2 to the power of this, in ns.
+    pub(crate) shift: u8,
+    /// On the host's clock.
+    pub(crate) timeout: &'a str,
+}
+
+impl Guest<'_> {
+    /// What the command printed, and whether its answer was yes: exit status 1 is an answer, too.
+    pub(crate) fn json(self, files: &[Utf8PathBuf], arguments: &[String]) -> anyhow::Result<(serde_json::Value, bool)> {
+        let mut command = Command::new(self.candor);
+        command.args(["lab", "run", "--testbed", "icount", "--topology", self.topology, "--timeout", self.timeout]);
+        command.args(["--shift", &self.shift.to_string()]);
+        if let Some(kernel) = self.kernel {
+            command.args(["--kernel", kernel]);
+        }
+        command.args(files.iter().flat_map(|file| ["--copy", file.as_str()])).args(["--", "candor", "lab"]);
+        command.args(arguments).arg("--json").args(files.iter().filter_map(|file| file.file_name()));
+        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor")?;
+        let is_yes = match output.status.code() {
+            Some(0) => true,
+            Some(1) if !output.stdout.is_empty() => false,
+            _ => bail!("candor lab run: {}", output.status),
+        };
+        Ok((serde_json::from_slice(&output.stdout).context("candor prints other JSON")?, is_yes))
+    }
+}
+
+/// A gateway with one rule, from one interface to another.
+pub(crate) fn one_rule(engine: &str, from: &str, to: &str, echo: bool) -> String {
+    format!(
+        "engine = \"{engine}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n\
+         [[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"123\"\necho = {echo}\n"
+    )
+}
+
+/// Whether an engine sends by a ring, always or where that echoes as its routes ask for: controllers echo whatever one asks.
+pub(crate) fn may_send_by_ring(engine: &str) -> bool {
+    engine.ends_with("-mmap") || engine.ends_with("-adaptive")
+}
+
+/// Writes a gateway file.
+pub(crate) fn write(folder: &Utf8Path, name: &str, text: &str) -> anyhow::Result<Utf8PathBuf> {
+    let file = folder.join(format!("{name}.toml"));
+    std::fs::write(&file, text).with_context(|| format!("cannot write {file}"))?;
+    Ok(file)
 }
 
 /// A folder of this name below the target folder.

@@ -3,12 +3,15 @@
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 mod arrows;
+mod bursts;
 mod demo;
 mod floors;
 mod lab;
 mod pure;
 mod rules_curve;
+mod saturation;
 mod sizes;
+mod soak;
 mod static_build;
 mod step;
 mod test;
@@ -42,6 +45,12 @@ enum Command {
     RulesCurve(rules_curve::Args),
     /// Measure engines beside the same system calls without rules, and print the table of docs/engines.md.
     Floors(floors::Args),
+    /// Measure what a frame costs when several come at once, on one bus and on 16, and print the tables of docs/engines.md.
+    Bursts(bursts::Args),
+    /// Measure at which period gateways begin to lose frames, and draw Figure 4.4 of the 2014 report.
+    Saturation(saturation::Args),
+    /// Load a gateway for ten virtual minutes: no frame may be lost, and its memory may not grow.
+    Soak(soak::Args),
     /// Build the static candor that laboratories use, and print where it is.
     Static,
 }
@@ -64,6 +73,9 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
         Command::Floors(args) => floors::run(&args),
+        Command::Bursts(args) => bursts::run(&args),
+        Command::Saturation(args) => saturation::run(&args),
+        Command::Soak(args) => soak::run(&args),
         Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
             println!("{}", static_build::candor()?.display());

@@ -1,0 +1,224 @@
+//! What a frame costs when several come at once, and when they come from 16 buses: tables of `docs/engines.md`.
+
+use std::fmt::Write as _;
+
+use anyhow::Context as _;
+use cargo_metadata::camino::Utf8PathBuf;
+use serde_json::Value;
+
+use crate::lab::{self, Guest};
+use crate::static_build;
+
+/// can-gw, then the engines of the 2014 report and those that came since.
+const ENGINES: [&str; 16] = [
+    "kernel",
+    "mmap-adaptive",
+    "mmap-mmap",
+    "mmap-mmsg",
+    "mmap-write",
+    "read-write",
+    "readbusy-write",
+    "mmsg-mmsg",
+    "mmsg-write",
+    "uring-uring",
+    "uring-write",
+    "mmapbusy-adaptive",
+    "mmapbusy-mmap",
+    "mmapbusy-write",
+    "readnb-mmap",
+    "readnb-write",
+];
+
+/// Frames of a burst.
+const SIZES: [u16; 4] = [1, 4, 16, 64];
+
+/// Frames on each of many buses at once: all together stay below the 1000 that the kernel keeps for a processor
+/// (`net.core.netdev_max_backlog`).
+const SIZES_OF_MANY: [u16; 3] = [1, 4, 16];
+
+/// Buses of the large gateway, in a ring: each leads to the next. So many routes lead from each.
+const BUSES: usize = 16;
+const ROUTES_PER_BUS: usize = 2;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Bursts of each size for each gateway.
+    #[arg(long, default_value_t = 400)]
+    bursts: u32,
+    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    #[arg(long)]
+    kernel: Option<String>,
+    /// Which tables to make.
+    #[arg(long, value_delimiter = ',', value_enum, default_value = "vcan,kvaser,buses")]
+    tables: Vec<Table>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Table {
+    /// All engines between two virtual interfaces.
+    Vcan,
+    /// All engines between two buses of emulated cards.
+    Kvaser,
+    /// One bus and 16.
+    Buses,
+}
+
+/// Interfaces between which all engines are measured.
+struct Place {
+    topology: &'static str,
+    way: &'static str,
+    from: &'static str,
+    to: &'static str,
+    /// Controllers echo what a ring sends, virtual interfaces do not.
+    ring_echoes: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let candor = static_build::candor()?;
+    let guest =
+        |topology| Guest { candor: &candor, kernel: args.kernel.as_deref(), topology, shift: 0, timeout: "60min" };
+    for table in &args.tables {
+        let place = match table {
+            Table::Vcan => {
+                Place { topology: "vcan", way: "vcan0:vcan1", from: "vcan0", to: "vcan1", ring_echoes: false }
+            }
+            Table::Kvaser => {
+                Place { topology: "kvaser", way: "can0:can2:can3", from: "can2", to: "can3", ring_echoes: true }
+            }
+            Table::Buses => {
+                one_and_many(guest("vcan"), args.bursts)?;
+                continue;
+            }
+        };
+        all_engines(guest(place.topology), &place, args.bursts)?;
+    }
+    Ok(())
+}
+
+fn all_engines(guest: Guest<'_>, place: &Place, bursts: u32) -> anyhow::Result<()> {
+    let folder = lab::folder("bursts")?;
+    let echo = |engine: &str| place.ring_echoes && lab::may_send_by_ring(engine);
+    let file = |engine: &&str| lab::write(&folder, engine, &lab::one_rule(engine, place.from, place.to, echo(engine)));
+    let files = ENGINES.iter().map(file).collect::<anyhow::Result<Vec<_>>>()?;
+    let ways = [place.way.to_owned()];
+    let measured = measure(guest, &files, (bursts, &SIZES), &ways, &["--single", "--floors"])?;
+    let release = measured["kernel_release"].as_str().unwrap_or_default();
+    println!("{}, Linux {release}\n\n{}", place.topology, table(&measured)?);
+    Ok(())
+}
+
+fn one_and_many(guest: Guest<'_>, bursts: u32) -> anyhow::Result<()> {
+    let folder = lab::folder("bursts")?;
+    for engine in ["mmap-adaptive", "read-write"] {
+        let of = |buses: usize| {
+            let file = lab::write(&folder, &format!("ring-{engine}-{buses}"), &ring(engine, buses))?;
+            measure(guest, &[file], (bursts, &SIZES_OF_MANY), &ways(buses), &["--create"])
+        };
+        println!("{engine}\n\n{}", beside(&of(1)?, &of(BUSES)?)?);
+    }
+    Ok(())
+}
+
+fn measure(
+    guest: Guest<'_>,
+    files: &[Utf8PathBuf],
+    (bursts, sizes): (u32, &[u16]),
+    ways: &[String],
+    further: &[&str],
+) -> anyhow::Result<Value> {
+    let sizes: Vec<_> = sizes.iter().map(u16::to_string).collect();
+    let mut arguments: Vec<String> = ["bursts", "--bursts"].map(str::to_owned).into();
+    arguments.extend([bursts.to_string(), "--sizes".to_owned(), sizes.join(",")]);
+    arguments.extend(ways.iter().flat_map(|way| ["--way".to_owned(), way.clone()]));
+    arguments.extend(further.iter().map(|word| (*word).to_owned()));
+    let (measured, is_whole) = guest.json(files, &arguments)?;
+    anyhow::ensure!(is_whole, "frames were lost or out of order: {measured}");
+    Ok(measured)
+}
+
+/// Each bus to the next, and the last to the first, by routes of which the last one takes the frame.
+fn ring(engine: &str, buses: usize) -> String {
+    let mut file = format!("engine = \"{engine}\"\n");
+    let mut add = |text: String| file += &text;
+    // A ring of one bus would be none: it leads to a second one.
+    (0..buses.max(2)).for_each(|bus| add(format!("[bus.b{bus}]\ninterface = \"vcan{bus}\"\n")));
+    for bus in 0..buses {
+        for route in 0..ROUTES_PER_BUS {
+            let (next, id) = (next(bus, buses), 0x123 + ROUTES_PER_BUS - 1 - route);
+            add(format!(
+                "[[route]]\nname = \"r{bus}-{route}\"\nfrom = \"b{bus}\"\nto = \"b{next}\"\nmatch = \"{id:03X}\"\n"
+            ));
+        }
+    }
+    file
+}
+
+fn ways(buses: usize) -> Vec<String> {
+    (0..buses).map(|bus| format!("vcan{bus}:vcan{}", next(bus, buses))).collect()
+}
+
+const fn next(bus: usize, buses: usize) -> usize {
+    if buses == 1 { 1 } else { (bus + 1) % buses }
+}
+
+/// The figures of one gateway.
+struct Gateway {
+    engine: String,
+    single: Option<(i64, i64)>,
+    bursts: Vec<(i64, i64)>,
+}
+
+fn gateways(measured: &Value) -> anyhow::Result<Vec<Gateway>> {
+    let quantiles = |of: &Value| Some((of["p50_ns"].as_i64()?, of["p99_ns"].as_i64()?));
+    let all = measured["gateways"].as_array().context("no gateways")?.iter();
+    all.map(|one| {
+        let engine = one["engine"].as_str().context("a gateway without an engine")?.to_owned();
+        let bursts = one["bursts"].as_array().context("no bursts")?.iter().map(quantiles).collect::<Option<Vec<_>>>();
+        Ok(Gateway { engine, single: quantiles(&one["single"]), bursts: bursts.context("a figure is missing")? })
+    })
+    .collect()
+}
+
+fn table(measured: &Value) -> anyhow::Result<String> {
+    let all = gateways(measured)?;
+    let find = |engine: &str| all.iter().find(|one| one.engine == engine);
+    let kernel = find("kernel").context("can-gw was not measured")?;
+    let read_write = find("read-write").context("read-write was not measured")?;
+    let at_16 = SIZES.iter().position(|size| *size == 16).context("no bursts of 16")?;
+    let mut text = String::from("| engine | alone |");
+    SIZES.iter().try_for_each(|size| write!(text, " {size} |"))?;
+    text += " bare: alone | bare: 16 | ÷ bare: alone | ÷ bare: 16 | ÷ can-gw: 16 | ÷ read-write: 16 |\n|---|--:|";
+    text += &"--:|".repeat(SIZES.len() + 6);
+    for one in all.iter().filter(|one| !one.engine.starts_with("floor of")) {
+        let cell = |(p50, p99): (i64, i64)| format!(" {p50} / {p99} |");
+        let ratio = |one: i64, base: i64| format!(" {:.3} |", one as f64 / base as f64);
+        write!(text, "\n| `{}` |{}", one.engine, one.single.map_or_else(|| " |".to_owned(), cell))?;
+        one.bursts.iter().try_for_each(|burst| write!(text, "{}", cell(*burst)))?;
+        match find(&format!("floor of {}", one.engine)) {
+            Some(bare) => {
+                let single = one.single.zip(bare.single);
+                write!(text, " {} | {} |", bare.single.map_or(0, |(p50, _)| p50), bare.bursts[at_16].0)?;
+                text += &single.map_or_else(|| " |".to_owned(), |(one, bare)| ratio(one.0, bare.0));
+                text += &ratio(one.bursts[at_16].0, bare.bursts[at_16].0);
+            }
+            None => text += " | | | |",
+        }
+        text += &ratio(one.bursts[at_16].0, kernel.bursts[at_16].0);
+        text += &ratio(one.bursts[at_16].0, read_write.bursts[at_16].0);
+    }
+    write!(text, "\n\nTaken off: {}\n", measured["tester"])?;
+    Ok(text)
+}
+
+/// One bus and many, for each size of a burst on each bus.
+fn beside(one: &Value, many: &Value) -> anyhow::Result<String> {
+    let first = |measured: &Value| gateways(measured)?.into_iter().next().context("no gateway was measured");
+    let (one, many) = (first(one)?, first(many)?);
+    let mut text = format!("| frames on each bus | 1 bus | {BUSES} buses | ratio |\n|--:|--:|--:|--:|");
+    for ((size, one), many) in SIZES_OF_MANY.iter().zip(&one.bursts).zip(&many.bursts) {
+        let ratio = many.0 as f64 / one.0 as f64;
+        write!(text, "\n| {size} | {} / {} | {} / {} | {ratio:.2} |", one.0, one.1, many.0, many.1)?;
+    }
+    text.push('\n');
+    Ok(text)
+}
