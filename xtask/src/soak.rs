@@ -7,9 +7,12 @@ use crate::static_build;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Virtual minutes. Ten take about half an hour on the clock of a machine that does nothing else.
+    /// Virtual minutes. Ten take about half an hour of a processor that does nothing else.
     #[arg(long, default_value_t = 10.0)]
     minutes: f64,
+    /// Bit rate of the bus of which the frames take half. Emulated buses have none of their own.
+    #[arg(long, default_value = "1Mbit/s")]
+    bitrate: String,
     /// Engine of the gateway.
     #[arg(long, default_value = "mmap-adaptive")]
     engine: String,
@@ -25,7 +28,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let file = lab::write(&folder, &args.engine, &lab::one_rule(&args.engine, "can2", "can3", echo))?;
     let guest = Guest { candor: &candor, kernel: args.kernel.as_deref(), topology: "kvaser", shift: 0, timeout: "24h" };
     let time = format!("{}ms", (args.minutes * 60_000.0).round());
-    let arguments = ["soak", "--way", "can0:can2:can3", "--down", "can1,can4", "--time", &time].map(str::to_owned);
+    let arguments =
+        ["soak", "--way", "can0:can2:can3", "--down", "can1,can4", "--time", &time, "--bitrate", &args.bitrate];
+    let arguments = arguments.map(str::to_owned);
     let (soak, is_fine) = guest.json(&[file], &arguments)?;
     let number = |key: &str| soak[key].as_u64().with_context(|| format!("no {key} in {soak}"));
     let memory = soak["memory_bytes"].as_array().context("no memory_bytes")?;
