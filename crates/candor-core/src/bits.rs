@@ -3,7 +3,10 @@
 //! # Source
 //! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
 
+mod occupancy;
 mod stuffing;
+
+pub use occupancy::Occupancy;
 
 use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, FrameFormat};
 use crate::units::BitRate;
@@ -67,11 +70,7 @@ impl FrameBits {
     /// Without a data bit rate the whole frame is at the nominal one.
     #[must_use]
     pub fn wire_time_ns(self, nominal: BitRate, data: Option<BitRate>) -> u64 {
-        let f_nominal = u128::from(nominal.bits_per_second());
-        let f_data = u128::from(data.unwrap_or(nominal).bits_per_second());
-        let numerator = 1_000_000_000 * (u128::from(self.nominal) * f_data + u128::from(self.data) * f_nominal);
-        let denominator = f_nominal * f_data;
-        u64::try_from((2 * numerator + denominator) / (2 * denominator)).unwrap_or(u64::MAX)
+        wire_time_ns(self.nominal.into(), self.data.into(), nominal, data.unwrap_or(nominal))
     }
 
     fn of_classic(frame: &Frame) -> Self {
@@ -119,6 +118,14 @@ impl FrameBits {
         let data = if switched { up_to_crc - bits_before_switch } else { 0 };
         Self { nominal: up_to_crc - data + FD_TAIL_BITS + INTERMISSION_BITS, data, stuff: stuffing.stuff() }
     }
+}
+
+fn wire_time_ns(bits_nominal: u128, bits_data: u128, nominal: BitRate, data: BitRate) -> u64 {
+    let (f_nominal, f_data) = (u128::from(nominal.bits_per_second()), u128::from(data.bits_per_second()));
+    let numerator = 1_000_000_000_u128.saturating_mul(bits_nominal * f_data + bits_data * f_nominal);
+    let denominator = f_nominal * f_data;
+    // A half is rounded up.
+    u64::try_from(numerator.saturating_add(denominator / 2) / denominator).unwrap_or(u64::MAX)
 }
 
 /// The CRC-15 of a classic frame as it is sent; `None` for FD frames.

@@ -167,3 +167,49 @@ proptest! {
         prop_assert!(FrameBits::of(&frame).total() <= 736);
     }
 }
+
+fn rate(bits_per_second: u32) -> BitRate {
+    BitRate::from_bits_per_second(bits_per_second).unwrap()
+}
+
+proptest! {
+    /// Whatever the frames are, the time that they take is between the bounds of those who only counted them.
+    #[test]
+    fn frames_that_were_counted_last_between_the_bounds(
+        frames in prop::collection::vec(arbitrary::wire_frame(), 0..20),
+        data in prop::option::of(1_000_000_u32..8_000_000),
+    ) {
+        let (nominal, data) = (rate(500_000), data.map(rate));
+        let payload = |frame: &Frame| if frame.id.is_rtr() { 0 } else { fd_or_classic_len(frame) };
+        let count = |format: FrameFormat| {
+            let frames = || frames.iter().filter(move |frame| format == FrameFormat::Fd || frame.format == format);
+            let bytes: usize = frames().map(payload).sum();
+            let bits = frames().map(FrameBits::of);
+            let time: u64 = bits.map(|bits| bits.wire_time_ns(nominal, data)).sum();
+            (Occupancy::of(frames().count() as u64, bytes as u64, format, nominal, data), time)
+        };
+        for (bounds, time) in [count(FrameFormat::Classic), count(FrameFormat::Fd)] {
+            // Each time was rounded to a nanosecond.
+            prop_assert!(bounds.least_ns <= time + 20 && time <= bounds.most_ns + 20, "{bounds:?} {time}");
+        }
+    }
+}
+
+fn fd_or_classic_len(frame: &Frame) -> usize {
+    match frame.format {
+        FrameFormat::Classic => frame.payload().len(),
+        FrameFormat::Fd => fd_wire_len(frame.payload().len()),
+    }
+}
+
+#[test]
+fn the_bounds_are_those_of_the_shortest_and_the_longest_frame() {
+    let nominal = rate(1_000_000);
+    let classic = Occupancy::of(1, 8, FrameFormat::Classic, nominal, None);
+    assert_eq!(classic, Occupancy { least_ns: 111_000, most_ns: 160_000 });
+    let fd = Occupancy::of(2, 128, FrameFormat::Fd, nominal, Some(rate(4_000_000)));
+    // 47 bits and 64 bytes at the faster rate, and 96 bits and 640.
+    assert_eq!(fd, Occupancy { least_ns: 2 * (29 + 128) * 1000 + 2 * 33 * 250, most_ns: 2 * (96 + 640) * 1000 });
+    // Numbers that no interface has do not overflow.
+    assert_eq!(Occupancy::of(u64::MAX, u64::MAX, FrameFormat::Fd, rate(1), None).most_ns, u64::MAX);
+}
