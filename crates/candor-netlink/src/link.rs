@@ -28,6 +28,7 @@ const IFLA_IFNAME: u16 = 3;
 const IFLA_MTU: u16 = 4;
 const IFLA_TXQLEN: u16 = 13;
 const IFLA_LINKINFO: u16 = 18;
+const IFLA_STATS64: u16 = 23;
 const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_CAN_BITTIMING: u16 = 1;
@@ -53,8 +54,25 @@ pub struct Link {
     pub mtu: u32,
     /// How many frames its queue holds (`txqueuelen`), if it has one.
     pub tx_queue_len: u32,
+    /// What it has received since it is there, as its driver counts.
+    pub received: Traffic,
+    /// What it has sent.
+    pub sent: Traffic,
     /// What only CAN interfaces have (`ARPHRD_CAN`).
     pub can: Option<CanLink>,
+}
+
+/// What an interface counts for one direction, of all programs (`struct rtnl_link_stats64`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Frames. Drivers before Linux 5.17 count messages about errors among those that were received.
+    pub frames: u64,
+    /// Payload bytes. Drivers before Linux 5.17 count the length of remote frames, which have no payload.
+    pub bytes: u64,
+    /// Errors of the bus or the controller.
+    pub errors: u64,
+    /// Frames that were dropped.
+    pub dropped: u64,
 }
 
 /// The CAN side of an interface. Virtual interfaces have no bit rates and no state.

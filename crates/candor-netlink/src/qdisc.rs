@@ -1,4 +1,4 @@
-//! Queueing disciplines of interfaces, as far as a gateway has to know them: which ones there are.
+//! Queueing disciplines of interfaces, as far as a gateway has to know them: which ones there are, and how full.
 //!
 //! # Kernel
 //! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace.
@@ -10,7 +10,7 @@ use candor_io::can::InterfaceIndex;
 
 use crate::client::{Client, Errno, NetlinkError};
 use crate::codec::{
-    DecodeError, Message, MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST,
+    Attributes, DecodeError, Message, MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_REPLACE, NLM_F_REQUEST,
 };
 
 const RTM_NEWQDISC: u16 = 36;
@@ -18,6 +18,8 @@ const RTM_DELQDISC: u16 = 37;
 const RTM_GETQDISC: u16 = 38;
 const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+const TCA_STATS_QUEUE: u16 = 3;
 /// `TC_H_ROOT`.
 const ROOT: u32 = 0xFFFF_FFFF;
 /// Bytes of `struct tcmsg`.
@@ -32,6 +34,17 @@ pub struct Qdisc {
     pub kind: String,
     /// Whether frames come to it first (`TC_H_ROOT`); otherwise it hangs below another one.
     pub is_root: bool,
+    /// What waits in it and in those that hang below it.
+    pub queue: Queue,
+}
+
+/// How full a discipline is (`struct gnet_stats_queue`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
+    /// Frames that wait.
+    pub frames: u32,
+    /// Frames that it had no room for since it is there; wraps at 2³².
+    pub dropped: u32,
 }
 
 /// The disciplines of all interfaces, a root before what hangs below it. That of interfaces without a
@@ -96,14 +109,30 @@ fn decode(message: &Message<'_>) -> Result<Option<Qdisc>, DecodeError> {
     let (header, attributes) = message.split::<HEADER_BYTES>()?;
     let number = |at: usize| u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
     let Some(interface) = InterfaceIndex::new(number(4)) else { return Ok(None) };
-    let mut qdisc = Qdisc { interface, kind: String::new(), is_root: number(12) == ROOT };
+    let mut qdisc = Qdisc { interface, kind: String::new(), is_root: number(12) == ROOT, queue: Queue::default() };
     for attribute in attributes {
         let attribute = attribute?;
-        if attribute.kind == TCA_KIND {
-            qdisc.kind = attribute.text();
+        match attribute.kind {
+            TCA_KIND => qdisc.kind = attribute.text(),
+            TCA_STATS2 => qdisc.queue = queue(attribute.nested())?,
+            _ => {}
         }
     }
     Ok(Some(qdisc))
+}
+
+fn queue(statistics: Attributes<'_>) -> Result<Queue, DecodeError> {
+    let mut queue = Queue::default();
+    for attribute in statistics {
+        let attribute = attribute?;
+        if attribute.kind == TCA_STATS_QUEUE {
+            // Frames, bytes, drops.
+            let (numbers, _) = attribute.array::<12>()?.as_chunks::<4>();
+            let [frames, _, dropped] = [0, 1, 2].map(|at| u32::from_ne_bytes(numbers[at]));
+            queue = Queue { frames, dropped };
+        }
+    }
+    Ok(queue)
 }
 
 #[cfg(test)]
@@ -123,11 +152,19 @@ mod tests {
             tcmsg[12..16].copy_from_slice(&parent.to_ne_bytes());
             let mut writer = MessageWriter::new(RTM_NEWQDISC, 0);
             writer.header(&tcmsg).text(TCA_KIND, kind).attribute(TCA_OPTIONS, &[0; 20]);
+            writer.nested(TCA_STATS2, |statistics| {
+                let counted: Vec<u8> = [3_u32, 48, 2, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
+                statistics.attribute(TCA_STATS_QUEUE, &counted);
+            });
             bytes.extend(writer.finish(1));
         }
         let read: Vec<_> = Messages::new(&bytes).map(|message| decode(&message.unwrap()).unwrap().unwrap()).collect();
-        let qdisc =
-            |kind: &str, is_root| Qdisc { interface: InterfaceIndex::new(7).unwrap(), kind: kind.into(), is_root };
+        let qdisc = |kind: &str, is_root| Qdisc {
+            interface: InterfaceIndex::new(7).unwrap(),
+            kind: kind.into(),
+            is_root,
+            queue: Queue { frames: 3, dropped: 2 },
+        };
         assert_eq!(read, [qdisc("prio", true), qdisc("fq", false)]);
     }
 

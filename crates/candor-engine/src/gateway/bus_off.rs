@@ -182,14 +182,25 @@ impl Drop for BusOff {
 
 #[cfg(test)]
 mod tests {
-    use candor_netlink::link::CanLink;
+    use candor_netlink::link::{CanLink, Traffic};
 
     use super::*;
 
     fn link(up: bool, state: CanState) -> Link {
         let index = InterfaceIndex::new(7).unwrap();
         let can = Some(CanLink { state: Some(state), ..CanLink::default() });
-        Link { index, name: "can0".into(), kind: None, up, echoes: true, mtu: 16, tx_queue_len: 10, can }
+        Link {
+            index,
+            name: "can0".into(),
+            kind: None,
+            up,
+            echoes: true,
+            mtu: 16,
+            tx_queue_len: 10,
+            received: Traffic::default(),
+            sent: Traffic::default(),
+            can,
+        }
     }
 
     #[test]

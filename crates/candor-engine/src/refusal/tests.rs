@@ -3,7 +3,7 @@ use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modi
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::JobCounters;
 use candor_netlink::client::{Errno, NetlinkError};
-use candor_netlink::link::{CanLink, Link};
+use candor_netlink::link::{CanLink, Link, Traffic};
 
 use super::*;
 
@@ -13,7 +13,18 @@ fn index(number: u32) -> InterfaceIndex {
 
 fn link(number: u32, name: &str, is_can: bool) -> Link {
     let can = is_can.then(CanLink::default);
-    Link { index: index(number), name: name.into(), kind: None, up: true, echoes: false, mtu: 72, tx_queue_len: 0, can }
+    Link {
+        index: index(number),
+        name: name.into(),
+        kind: None,
+        up: true,
+        echoes: false,
+        mtu: 72,
+        tx_queue_len: 0,
+        received: Traffic::default(),
+        sent: Traffic::default(),
+        can,
+    }
 }
 
 /// A machine with two CAN interfaces and an Ethernet one on which all is well.

@@ -7,7 +7,7 @@ use candor_io::can::InterfaceIndex;
 
 use super::{
     CanLink, CanState, HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO,
-    IFLA_MTU, IFLA_TXQLEN, Link,
+    IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, Link, Traffic,
 };
 use crate::codec::{Attributes, DecodeError, Message};
 
@@ -35,6 +35,8 @@ pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
         echoes: flags & IFF_ECHO != 0,
         mtu: 0,
         tx_queue_len: 0,
+        received: Traffic::default(),
+        sent: Traffic::default(),
         can: (device_type == ARPHRD_CAN).then(CanLink::default),
     };
     for attribute in attributes {
@@ -44,10 +46,21 @@ pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
             IFLA_MTU => link.mtu = attribute.u32()?,
             IFLA_TXQLEN => link.tx_queue_len = attribute.u32()?,
             IFLA_LINKINFO => info(&mut link, attribute.nested())?,
+            IFLA_STATS64 => (link.received, link.sent) = traffic(attribute.array()?),
             _ => {}
         }
     }
     Ok(Some(link))
+}
+
+/// The beginning of `struct rtnl_link_stats64`: frames, bytes, errors and drops, each received and sent.
+fn traffic(bytes: &[u8; 64]) -> (Traffic, Traffic) {
+    let (numbers, _) = bytes.as_chunks::<8>();
+    let of = |direction: usize| {
+        let [frames, bytes, errors, dropped] = [0, 2, 4, 6].map(|at| u64::from_ne_bytes(numbers[at + direction]));
+        Traffic { frames, bytes, errors, dropped }
+    };
+    (of(0), of(1))
 }
 
 fn info(link: &mut Link, attributes: Attributes<'_>) -> Result<(), DecodeError> {
@@ -112,6 +125,8 @@ mod tests {
         let mut writer = MessageWriter::new(super::super::RTM_NEWLINK, 0);
         writer.header(&header).text(IFLA_IFNAME, "can0").attribute(IFLA_MTU, &16_u32.to_ne_bytes());
         writer.attribute(IFLA_TXQLEN, &10_u32.to_ne_bytes());
+        let counted: Vec<u8> = (1..=24_u64).flat_map(u64::to_ne_bytes).collect();
+        writer.attribute(IFLA_STATS64, &counted);
         writer.nested(IFLA_LINKINFO, |info| {
             info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |data| {
                 data.attribute(IFLA_CAN_BITTIMING, &bit_timing).attribute(IFLA_CAN_STATE, &0_u32.to_ne_bytes());
@@ -128,6 +143,8 @@ mod tests {
             echoes: false,
             mtu: 16,
             tx_queue_len: 10,
+            received: Traffic { frames: 1, bytes: 3, errors: 5, dropped: 7 },
+            sent: Traffic { frames: 2, bytes: 4, errors: 6, dropped: 8 },
             can: Some(CanLink {
                 bitrate: BitRate::from_bits_per_second(500_000),
                 data_bitrate: None,

@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 
 use candor_io::can::InterfaceIndex;
-use candor_netlink::link::CanLink;
+use candor_netlink::link::{CanLink, Traffic};
 
 use super::super::check::{Topic, Verdict};
 use super::super::machines::{machine, needs, needs_of};
@@ -17,6 +17,8 @@ fn controller(name: &str) -> Link {
         echoes: true,
         mtu: 72,
         tx_queue_len: 100,
+        received: Traffic::default(),
+        sent: Traffic::default(),
         can: Some(CanLink {
             bitrate: BitRate::from_bits_per_second(500_000),
             data_bitrate: BitRate::from_bits_per_second(2_000_000),

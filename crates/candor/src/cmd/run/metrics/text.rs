@@ -243,7 +243,7 @@ mod tests {
     use candor_core::units::BitRate;
     use candor_engine::Drops;
     use candor_io::can::InterfaceIndex;
-    use candor_netlink::link::CanLink;
+    use candor_netlink::link::{CanLink, Traffic};
 
     use super::*;
 
@@ -269,6 +269,8 @@ mod tests {
             echoes: true,
             mtu: 16,
             tx_queue_len: 10,
+            received: Traffic::default(),
+            sent: Traffic::default(),
             can: Some(can),
         };
         let bus = |name: &str, interface: &str, link| Bus {
