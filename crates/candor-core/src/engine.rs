@@ -200,6 +200,12 @@ impl Receiver {
         matches!(self, Self::Mmap | Self::MmapBusy)
     }
 
+    /// Whether the kernel says when frames came in.
+    #[must_use]
+    pub const fn has_stamps(self) -> bool {
+        !matches!(self, Self::Uring)
+    }
+
     /// Whether it uses a whole processor while it waits.
     #[must_use]
     pub const fn spins(self) -> bool {

@@ -4,6 +4,8 @@ use std::ops::AddAssign;
 
 use candor_netlink::cangw::JobCounters;
 
+use crate::latency::Latencies;
+
 /// What the jobs of a route have counted since the gateway started, or since it took them over from one that died.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteCounters {
@@ -17,6 +19,10 @@ pub struct RouteCounters {
     pub drops: Drops,
     /// Frames that the rules let through, counted before they were sent; in user space only.
     pub matched: Option<u64>,
+    /// Payload bytes of handled frames; in user space only.
+    pub handled_bytes: Option<u64>,
+    /// How long handled frames were under way; in user space only, and only if it is measured.
+    pub latencies: Option<Latencies>,
 }
 
 /// Dropped frames by reason.
@@ -112,10 +118,18 @@ impl AddAssign for RouteCounters {
         self.dropped += other.dropped;
         self.deleted += other.deleted;
         self.drops += other.drops;
-        self.matched = match (self.matched, other.matched) {
-            (None, None) => None,
-            (one, another) => Some(one.unwrap_or_default() + another.unwrap_or_default()),
-        };
+        add(&mut self.matched, other.matched);
+        add(&mut self.handled_bytes, other.handled_bytes);
+        add(&mut self.latencies, other.latencies);
+    }
+}
+
+/// What nobody counted is no zero.
+fn add<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
+    match (sum.as_mut(), more) {
+        (_, None) => {}
+        (None, more) => *sum = more,
+        (Some(sum), Some(more)) => *sum += more,
     }
 }
 

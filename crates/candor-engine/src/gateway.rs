@@ -19,12 +19,13 @@ use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::{GatewayError, in_full};
 use crate::kernel::{self, KernelGateway};
+use crate::latency::MeasureLatency;
 use crate::machine::Machine;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
-use crate::user::{Ready, UserGateway};
+use crate::user::{Manner, Ready, UserGateway};
 use bus_off::BusOff;
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
@@ -48,6 +49,7 @@ pub struct Gateway {
     is_blind: bool,
     /// What runs the routes of user space, if there are any.
     user_engine: Option<UserEngine>,
+    latency: MeasureLatency,
     /// In front of the kernel's part, so that it ends first.
     user: Option<UserGateway>,
     kernel: Option<KernelGateway>,
@@ -73,7 +75,7 @@ impl Gateway {
     /// [`GatewayError`] with the reason and what to type.
     pub fn start(plan: Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
         let mut notices = Vec::new();
-        let gateway = Self::start_and_tell(plan, &mut |notice| notices.push(notice))?;
+        let gateway = Self::start_and_tell(plan, MeasureLatency::No, &mut |notice| notices.push(notice))?;
         Ok((gateway, notices))
     }
 
@@ -85,7 +87,11 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
-    pub fn start_and_tell(plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
+    pub fn start_and_tell(
+        plan: Plan,
+        latency: MeasureLatency,
+        tell: &mut dyn FnMut(Notice),
+    ) -> Result<Self, GatewayError> {
         let mut client = Client::open().map_err(GatewayError::Links)?;
         let watch = LinkWatch::start()
             .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
@@ -103,6 +109,10 @@ impl Gateway {
             preflight::can_raw_is_there()?;
             Some(place::user_engine(&plan)?)
         };
+
+        if latency == MeasureLatency::Yes && !user_engine.is_some_and(|engine| engine.receiver().has_stamps()) {
+            tell(Notice::NoLatency { engine: user_engine });
+        }
 
         // What the machine refuses is known before anything is changed.
         let held = Held::take(plan.realtime(), user_engine.is_some())?;
@@ -136,7 +146,8 @@ impl Gateway {
             }
             (_, entry) => (None, entry),
         };
-        let user = user_engine.map(|engine| UserGateway::open(&plan, engine, &for_user, &interfaces, entry));
+        let user = user_engine
+            .map(|engine| UserGateway::open(&plan, Manner::new(engine, latency), &for_user, &interfaces, entry));
         let user = user.transpose()?.map(Ready::begin);
         drop(run_dir);
         Ok(Self {
@@ -151,6 +162,7 @@ impl Gateway {
             announced,
             is_blind: false,
             user_engine,
+            latency,
             user,
             kernel,
             held,

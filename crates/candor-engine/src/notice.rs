@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candor_core::engine::UserEngine;
 use candor_core::placement::Missing;
 use candor_core::realtime::Sched;
 use candor_core::units::BitRate;
@@ -123,6 +124,11 @@ pub enum Notice {
         route: String,
         /// Who carries them back.
         other: Owner,
+    },
+    /// Latencies were to be measured, but nothing says when frames came in.
+    NoLatency {
+        /// What runs in user space; `None` if nothing does.
+        engine: Option<UserEngine>,
     },
     /// The run directory cannot be used, so that other candors do not know of this one.
     NotAnnounced {
@@ -333,6 +339,15 @@ impl fmt::Display for Notice {
                 f,
                 "Route {route:?} and a route of {other} the other way pass the same frames to and fro \
                  without end; put both directions into one file, or give them filters that exclude each other"
+            ),
+            Self::NoLatency { engine: None } => f.write_str(
+                "No latency can be measured: all routes are in the kernel, which does not say how long frames take there",
+            ),
+            Self::NoLatency { engine: Some(engine) } => write!(
+                f,
+                "No latency can be measured: with {} the kernel does not say when frames came in; take another engine \
+                 (candor engines lists them)",
+                engine.name()
             ),
             Self::NotAnnounced { path } => write!(
                 f,

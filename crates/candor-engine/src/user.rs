@@ -44,21 +44,36 @@ use candor_io::signal;
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
+use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
 use ledger::OfJobs;
 use port::Port;
-use program::{JobCounts, Program};
+use program::Program;
 use start::Crew;
 use thread::{Gated, Thread};
 use worker::Orders;
 
+/// How frames come in and leave, and what is measured of them; chosen at the start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    engine: UserEngine,
+    latency: MeasureLatency,
+}
+
+impl Manner {
+    pub(crate) fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
+        // Without stamps there is nothing to measure.
+        Self { engine, latency: if engine.receiver().has_stamps() { latency } else { MeasureLatency::No } }
+    }
+}
+
 /// Threads that forward frames until this value is gone.
 #[derive(Debug)]
 pub(crate) struct UserGateway {
-    engine: UserEngine,
+    manner: Manner,
     program: Arc<Program>,
     /// What the program was made of.
     jobs: Vec<Job>,
@@ -89,18 +104,18 @@ impl UserGateway {
     /// Opens and starts what is needed for jobs that nobody else runs: that has been looked at, and `entry` tells others.
     pub(crate) fn open(
         plan: &Plan,
-        engine: UserEngine,
+        manner: Manner,
         jobs: &[&Job],
         interfaces: &Interfaces,
         entry: Option<Entry>,
     ) -> Result<Ready, GatewayError> {
         let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
-        let program = Self::first_program(plan, engine, &jobs, interfaces);
+        let program = Self::first_program(plan, manner, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
         // From here on dropping the value forgets the entry.
         let for_threads = ForThreads::of(plan.realtime());
-        let gateway = Self { engine, program, jobs, orders, threads: Vec::new(), for_threads, entry };
+        let gateway = Self { manner, program, jobs, orders, threads: Vec::new(), for_threads, entry };
         let sources: Vec<BusIndex> = gateway.program.sources().collect();
         let gated = gateway.start(&gateway.program, &sources)?;
         Ok(Ready { gated, gateway })
@@ -108,20 +123,23 @@ impl UserGateway {
 
     fn first_program(
         plan: &Plan,
-        engine: UserEngine,
+        manner: Manner,
         jobs: &[Job],
         interfaces: &Interfaces,
     ) -> Result<Program, GatewayError> {
         signal::allow_wake_ups()
             .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
-        let open = |bus| Port::open(plan, engine, bus, jobs, interfaces).map(Arc::new);
+        let open = |bus| Port::open(plan, manner, bus, jobs, interfaces).map(Arc::new);
         let ports = used_buses(plan, jobs).map(|bus| bus.map(open).transpose());
-        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?))
+        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, manner.latency))
     }
 
     /// Starts threads for these buses of a program, which wait for their beginning.
     fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, GatewayError> {
-        start::start(self.engine, &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources })
+        start::start(
+            self.manner.engine,
+            &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources },
+        )
     }
 
     /// Has others know of this process by a new entry of the run directory.
@@ -159,7 +177,7 @@ impl UserGateway {
 
     /// By job, in the order of the plan.
     pub(crate) fn counters(&self) -> Vec<RouteCounters> {
-        self.program.counters.iter().map(JobCounts::read).collect()
+        self.program.read()
     }
 
     /// By bus that a job uses, in the order of the plan.

@@ -143,6 +143,10 @@ pub(crate) struct RunArgs {
     /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<Address>,
+    /// Measure how long each frame is under way, for --metrics; only routes in user space. Costs two readings of a clock
+    /// for each frame.
+    #[arg(long)]
+    pub(crate) latency: bool,
     /// Run this engine instead of the one that the file names; candor engines lists them.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,

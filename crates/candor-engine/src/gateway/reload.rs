@@ -15,7 +15,7 @@ use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::Held;
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
-use crate::user::{Prepared, Ready, UserGateway};
+use crate::user::{Manner, Prepared, Ready, UserGateway};
 
 /// What has become of another plan.
 #[derive(Debug)]
@@ -148,7 +148,10 @@ impl Gateway {
         let next = match (&self.user, user_engine) {
             (_, None) => Ok(Next::None),
             (Some(user), Some(_)) => user.prepare(&plan, &for_user, &interfaces).map(Next::Exchanged),
-            (None, Some(engine)) => UserGateway::open(&plan, engine, &for_user, &interfaces, None).map(Next::New),
+            (None, Some(engine)) => {
+                let manner = Manner::new(engine, self.latency);
+                UserGateway::open(&plan, manner, &for_user, &interfaces, None).map(Next::New)
+            }
         };
         let next = match next {
             Ok(next) => next,
@@ -249,12 +252,14 @@ impl Gateway {
                 kept.push(RouteCounters::default());
                 continue;
             };
-            // What the kernel forwards it has let through, but from here on nobody counts that.
-            let matched = match placement.side(RouteIndex(at)) {
-                Side::Kernel => None,
-                Side::User => Some(counters.matched.unwrap_or(counters.handled + counters.dropped)),
-            };
-            kept.push(RouteCounters { matched, ..counters });
+            kept.push(match placement.side(RouteIndex(at)) {
+                // What the kernel forwards it has let through, but from here on nobody counts that, nor the rest.
+                Side::Kernel => RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters },
+                Side::User => {
+                    let matched = Some(counters.matched.unwrap_or(counters.handled + counters.dropped));
+                    RouteCounters { matched, ..counters }
+                }
+            });
         }
         // In the order of the old file.
         let gone = self.plan.routes().iter().filter_map(|route| {

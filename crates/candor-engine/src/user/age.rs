@@ -44,6 +44,12 @@ impl Ages {
 
     /// Reads the clocks. Where that fails the last reading stays.
     pub(super) fn look(&mut self) {
+        // As long as nobody has set the clock, nothing is gained by a closer look.
+        if let (Ok(BoottimeNs(boottime)), Ok(RealtimeNs(realtime))) = (clock::boottime(), clock::realtime())
+            && (realtime - boottime - self.now.difference).abs() <= STEP_NS
+        {
+            return self.set(boottime, realtime);
+        }
         if let Ok((boottime, realtime)) = read() {
             self.set(boottime, realtime);
         }

@@ -16,7 +16,7 @@ use super::port::Port;
 use super::program::{Fate, Program};
 use super::queue::Queue;
 use super::receive::{Arrived, MAX_AT_ONCE};
-use super::send::{Queued, Transmit};
+use super::send::{Handed, Queued, Transmit};
 
 /// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
 /// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.
@@ -40,8 +40,17 @@ struct Outlet<S> {
     queue: Queue,
     /// When there was no room for the oldest; `None` while there is.
     full_since: Option<Instant>,
-    /// Whether frames of some job must not be old.
+    /// Whether it matters when its frames leave; decided at the start, so that where it does not nothing is asked.
+    timed: Option<Timed>,
+}
+
+/// Why it matters when frames leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Timed {
+    /// Frames of some job must not be old.
     has_max_age: bool,
+    /// It is counted how long they were under way.
+    measures_latency: bool,
 }
 
 /// What to do after a frame was not taken.
@@ -59,7 +68,7 @@ impl<S: Transmit> Outlets<S> {
         let open = |(bus, port): (usize, &Option<Arc<Port>>)| {
             let to = BusIndex(bus);
             let wanted = port.as_ref().filter(|_port| program.leads(from, to));
-            wanted.map(|port| Outlet::open(port, program.has_max_age(from, to))).transpose()
+            wanted.map(|port| Outlet::open(port, Timed::of(program, from, to))).transpose()
         };
         let outlets = program.ports.iter().enumerate().map(open).collect::<io::Result<_>>()?;
         Ok(Self { outlets, holds: false, ages: Ages::new()? })
@@ -81,7 +90,7 @@ impl<S: Transmit> Outlets<S> {
         let open = |(bus, port): (usize, &Option<Arc<Port>>)| {
             let to = BusIndex(bus);
             let missing = port.as_ref().filter(|port| next.leads(from, to) && !has(port));
-            missing.map(|port| Outlet::open(port, next.has_max_age(from, to))).transpose()
+            missing.map(|port| Outlet::open(port, Timed::of(next, from, to))).transpose()
         };
         let outlets = next.ports.iter().enumerate().map(open).collect::<io::Result<_>>()?;
         Ok(Self { outlets, holds: false, ages: Ages::new()? })
@@ -117,7 +126,7 @@ impl<S: Transmit> Outlets<S> {
                 *place = Some(had);
                 continue;
             };
-            had.has_max_age = next.has_max_age(from, to);
+            had.timed = Timed::of(next, from, to);
             self.holds |= !had.queue.is_empty();
             if let Some(renewed) = &mut self.outlets[to.0] {
                 std::mem::swap(&mut renewed.sender, &mut had.sender);
@@ -185,20 +194,28 @@ impl<S: Transmit> Outlets<S> {
     }
 }
 
+impl Timed {
+    /// `None` if it does not matter on the way from here to there.
+    fn of(program: &Program, from: BusIndex, to: BusIndex) -> Option<Self> {
+        let timed = Self { has_max_age: program.has_max_age(from, to), measures_latency: program.measures_latency() };
+        (timed.has_max_age || timed.measures_latency).then_some(timed)
+    }
+}
+
 impl<S: Transmit> Outlet<S> {
-    fn open(port: &Arc<Port>, has_max_age: bool) -> io::Result<Self> {
+    fn open(port: &Arc<Port>, timed: Option<Timed>) -> io::Result<Self> {
         let (port, sender) = (Arc::clone(port), S::open(port)?);
-        Ok(Self { port, sender, queue: Queue::new(MAX_AT_ONCE), full_since: None, has_max_age })
+        Ok(Self { port, sender, queue: Queue::new(MAX_AT_ONCE), full_since: None, timed })
     }
 
     /// The short way of the next frame of an empty queue.
     fn send_next(&mut self, program: &Program, ages: &mut Ages) -> Next {
-        if !self.has_max_age {
+        if self.timed.is_none() {
             let queued = self.queue.next();
             let handed = self.sender.hand_over(std::slice::from_ref(queued));
             if handed.taken == 1 {
                 self.full_since = None;
-                program.count(queued, Fate::Sent);
+                program.count_sent(queued);
                 return Next::Now;
             }
             self.queue.push_next();
@@ -216,12 +233,11 @@ impl<S: Transmit> Outlet<S> {
     /// Hands over the queue, as far as there is room; the policy decides what becomes of the rest.
     fn flush(&mut self, program: &Program, ages: &mut Ages) -> Next {
         while !self.queue.is_empty() {
-            let fresh = self.drop_old(program, ages);
-            if fresh == 0 {
-                continue;
-            }
-            let handed = self.sender.hand_over(&self.queue.oldest()[..fresh]);
-            self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count(queued, Fate::Sent));
+            let handed = match self.timed {
+                None => self.sender.hand_over(self.queue.oldest()),
+                Some(timed) => self.hand_over_in_time(timed, program, ages),
+            };
+            self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count_sent(queued));
             self.queue.forget(handed.taken);
             if handed.taken > 0 {
                 self.full_since = None;
@@ -235,11 +251,23 @@ impl<S: Transmit> Outlet<S> {
         Next::Now
     }
 
+    /// Hands over frames that are not old, after dropping those in front of them that are.
+    fn hand_over_in_time(&mut self, timed: Timed, program: &Program, ages: &mut Ages) -> Handed {
+        let fresh = if timed.has_max_age { self.drop_old(program, ages) } else { self.queue.oldest().len() };
+        if fresh == 0 {
+            return Handed { taken: 0, refused: None };
+        }
+        let handed = self.sender.hand_over(&self.queue.oldest()[..fresh]);
+        if timed.measures_latency && handed.taken > 0 {
+            // Behind the call, so that the reading delays nobody's frame but the next.
+            ages.look();
+            self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count_latency(queued, ages));
+        }
+        handed
+    }
+
     /// Drops old frames in front of the queue, and says how many that are not old follow each other there.
     fn drop_old(&mut self, program: &Program, ages: &mut Ages) -> usize {
-        if !self.has_max_age {
-            return self.queue.oldest().len();
-        }
         ages.look();
         let is_old = |queued: &&Queued| program.is_too_old(queued, ages);
         let old = self.queue.oldest().iter().take_while(is_old).inspect(|queued| program.count(queued, Fate::Expired));

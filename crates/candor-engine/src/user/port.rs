@@ -10,10 +10,12 @@ use candor_core::plan::{BusIndex, Echo, Plan};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_netlink::link::Link;
 
+use super::Manner;
 use super::ledger::Ledger;
 use super::program::Fate;
 use super::wanted::{self, Wanted};
 use crate::error::GatewayError;
+use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 
@@ -71,7 +73,8 @@ pub(super) struct Transition {
 }
 
 impl Demand {
-    fn of(plan: &Plan, engine: UserEngine, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
+    fn of(plan: &Plan, manner: Manner, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
+        let Manner { engine, latency } = manner;
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
         let is_source = jobs.iter().any(|job| job.from == bus);
         // Sockets of their own hear what other sockets of this process echo.
@@ -81,7 +84,7 @@ impl Demand {
         Self {
             wanted: Wanted::of(jobs, bus, mark),
             loopback: if echo { Loopback::On } else { Loopback::Off },
-            stamps: if has_max_age { Stamps::On } else { Stamps::Off },
+            stamps: if has_max_age || (is_source && latency == MeasureLatency::Yes) { Stamps::On } else { Stamps::Off },
             mark,
         }
     }
@@ -91,16 +94,16 @@ impl Port {
     /// Opens the port of a bus.
     pub(super) fn open(
         plan: &Plan,
-        engine: UserEngine,
+        manner: Manner,
         bus: BusIndex,
         jobs: &[Job],
         interfaces: &Interfaces,
     ) -> Result<Self, GatewayError> {
         let link = interfaces.link(bus);
         let interface = link.name.clone();
-        let demand = Demand::of(plan, engine, bus, jobs, None);
-        let ring_echoes_right = ring_echoes_right(engine, bus, jobs, &demand, link)?;
-        let receives = !engine.receiver().has_ring();
+        let demand = Demand::of(plan, manner, bus, jobs, None);
+        let ring_echoes_right = ring_echoes_right(manner.engine, bus, jobs, &demand, link)?;
+        let receives = !manner.engine.receiver().has_ring();
         match demand.open_socket(receives, link.index) {
             Ok(socket) => Ok(Self {
                 interface,
@@ -123,16 +126,16 @@ impl Port {
     pub(super) fn begin(
         &self,
         plan: &Plan,
-        engine: UserEngine,
+        manner: Manner,
         bus: BusIndex,
         jobs: &[Job],
         earlier: &[Job],
         interfaces: &Interfaces,
     ) -> Result<Transition, GatewayError> {
         let before = self.demand().clone();
-        let after = Demand::of(plan, engine, bus, jobs, before.mark);
+        let after = Demand::of(plan, manner, bus, jobs, before.mark);
         let echoes_right_before = self.ring_echoes_right();
-        let echoes_right = ring_echoes_right(engine, bus, jobs, &after, interfaces.link(bus))?;
+        let echoes_right = ring_echoes_right(manner.engine, bus, jobs, &after, interfaces.link(bus))?;
         let all: Vec<Job> = earlier.iter().chain(jobs).cloned().collect();
         let stamps = if before.stamps == Stamps::On { Stamps::On } else { after.stamps };
         let wanted = Wanted::of(&all, bus, after.mark);

@@ -13,6 +13,7 @@ use super::age::Ages;
 use super::port::Port;
 use super::send::Queued;
 use crate::counters::{Drops, RouteCounters};
+use crate::latency::{self, Latencies, MeasureLatency};
 
 /// The rules, what they count, and the buses they mean.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(super) struct Program {
     pub(super) ports: Box<[Option<Arc<Port>>]>,
     /// By job.
     pub(super) counters: Box<[JobCounts]>,
+    /// By job, if they are measured; otherwise empty.
+    latencies: Box<[JobLatencies]>,
     /// By job: how old its frames may be when they leave.
     max_ages: Box<[Option<Duration>]>,
     /// By job: what becomes of frames for which there is no room.
@@ -42,6 +45,16 @@ pub(super) struct JobCounts {
     pub(super) deleted: Count,
     /// Where those that were let through have ended, by [`Fate`].
     fates: [Count; Fate::ALL.len()],
+    /// Payload bytes of those that were sent.
+    sent_bytes: Count,
+}
+
+/// The latencies of one job's frames.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct JobLatencies {
+    classes: [Count; latency::CLASSES],
+    sum_ns: Count,
 }
 
 /// Where a frame ends that the rules let through.
@@ -90,7 +103,7 @@ impl Fate {
 pub(super) struct Count(AtomicU64);
 
 impl Program {
-    pub(super) fn new(plan: &Plan, jobs: &[Job], ports: Box<[Option<Arc<Port>>]>) -> Self {
+    pub(super) fn new(plan: &Plan, jobs: &[Job], ports: Box<[Option<Arc<Port>>]>, latency: MeasureLatency) -> Self {
         let max_ages: Box<[_]> = jobs.iter().map(|job| plan.route(job.route).max_age).collect();
         let mut ways = BTreeMap::new();
         for (job, max_age) in jobs.iter().zip(&max_ages) {
@@ -100,6 +113,10 @@ impl Program {
             rules: RuleSet::compile(jobs, ports.len()),
             ports,
             counters: jobs.iter().map(|_job| JobCounts::default()).collect(),
+            latencies: match latency {
+                MeasureLatency::No => Box::default(),
+                MeasureLatency::Yes => jobs.iter().map(|_job| JobLatencies::default()).collect(),
+            },
             max_ages,
             policies: jobs.iter().map(|job| plan.route(job.route).when_full).collect(),
             accounts: jobs.iter().map(|job| (plan.route(job.route).name.clone(), job.from)).collect(),
@@ -157,6 +174,36 @@ impl Program {
         self.counters[job].matched.bump();
     }
 
+    /// Whether latencies are measured.
+    pub(super) fn measures_latency(&self) -> bool {
+        !self.latencies.is_empty()
+    }
+
+    /// Counts how long a frame was under way that was sent at the last look of the ages.
+    pub(super) fn count_latency(&self, queued: &Queued, ages: &Ages) {
+        if let (Some(latencies), Some(stamp)) = (self.latencies.get(queued.job), queued.at) {
+            let latency = ages.of(stamp);
+            latencies.classes[latency::class(latency)].bump();
+            latencies.sum_ns.add(u64::try_from(latency.as_nanos()).unwrap_or_default());
+        }
+    }
+
+    /// What every job has counted, in their order.
+    pub(super) fn read(&self) -> Vec<RouteCounters> {
+        let of_job = |(job, counts): (usize, &JobCounts)| RouteCounters {
+            latencies: self.latencies.get(job).map(JobLatencies::read),
+            ..counts.read()
+        };
+        self.counters.iter().enumerate().map(of_job).collect()
+    }
+
+    /// Counts a frame that was sent.
+    pub(super) fn count_sent(&self, queued: &Queued) {
+        let counters = &self.counters[queued.job];
+        counters.fates[Fate::Sent as usize].bump();
+        counters.sent_bytes.add(queued.payload_bytes());
+    }
+
     /// Counts the end of a frame.
     pub(super) fn count(&self, queued: &Queued, fate: Fate) {
         self.counters[queued.job].fates[fate as usize].bump();
@@ -174,7 +221,7 @@ impl Program {
 }
 
 impl JobCounts {
-    pub(super) fn read(&self) -> RouteCounters {
+    fn read(&self) -> RouteCounters {
         let of = |fate: Fate| self.fates[fate as usize].value();
         let drops = Drops {
             full: of(Fate::Full),
@@ -189,7 +236,16 @@ impl JobCounts {
             deleted: self.deleted.value(),
             drops,
             matched: Some(self.matched.value()),
+            handled_bytes: Some(self.sent_bytes.value()),
+            latencies: None,
         }
+    }
+}
+
+impl JobLatencies {
+    fn read(&self) -> Latencies {
+        let classes = self.classes.each_ref().map(Count::value);
+        Latencies { classes, sum: Duration::from_nanos(self.sum_ns.value()) }
     }
 }
 

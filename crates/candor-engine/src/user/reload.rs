@@ -75,7 +75,7 @@ impl UserGateway {
             };
             ports.push(port);
         }
-        let program = Arc::new(Program::new(plan, &jobs, ports.into()));
+        let program = Arc::new(Program::new(plan, &jobs, ports.into(), self.manner.latency));
         if staying.iter().any(|(_, transition)| transition.widens()) {
             self.have_look()?;
             staying.iter().try_for_each(|(port, _)| port.has_followed())?;
@@ -112,12 +112,12 @@ impl UserGateway {
     ) -> Result<Arc<Port>, GatewayError> {
         let same = self.program.used_ports().find(|(_, port)| port.index() == interfaces.index(bus));
         let Some((old, port)) = same else {
-            return Port::open(plan, self.engine, bus, jobs, interfaces).map(Arc::new);
+            return Port::open(plan, self.manner, bus, jobs, interfaces).map(Arc::new);
         };
         // Where they lead makes no difference here.
         let earlier = self.jobs.iter().filter(|job| job.from == old);
         let earlier: Vec<Job> = earlier.map(|job| Job { from: bus, ..job.clone() }).collect();
-        let transition = port.begin(plan, self.engine, bus, jobs, &earlier, interfaces)?;
+        let transition = port.begin(plan, self.manner, bus, jobs, &earlier, interfaces)?;
         staying.push((Arc::clone(port), transition));
         Ok(Arc::clone(port))
     }

@@ -9,7 +9,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::frame::{CAN_RTR_FLAG, CANFD_MTU, Frame};
 use candor_io::clock::RealtimeNs;
 
 use super::port::Port;
@@ -44,6 +44,12 @@ impl Queued {
     /// `struct can_frame` or `struct canfd_frame`.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
+    }
+
+    /// How many bytes of payload it has; a remote frame has none, whatever its length says.
+    pub(super) fn payload_bytes(&self) -> u64 {
+        let [a, b, c, d, len, ..] = self.bytes;
+        if u32::from_ne_bytes([a, b, c, d]) & CAN_RTR_FLAG == 0 { len.into() } else { 0 }
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
-use candor_engine::Gateway;
+use candor_engine::{Gateway, MeasureLatency};
 use candor_io::signal::{EndingSignals, Signal};
 
 use crate::cli::RunArgs;
@@ -25,7 +25,7 @@ use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
 use log::Log;
-use metrics::{Address, Metrics};
+use metrics::{Address, Metrics, Observer};
 use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
@@ -87,14 +87,15 @@ fn forward(
     report: &Report,
     metrics: Option<Metrics>,
 ) -> Outcome {
-    let mut gateway = Gateway::start_and_tell(plan, &mut |notice| report.notice(&notice))?;
+    let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
+    let mut gateway = Gateway::start_and_tell(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
     let reloader = Reloader::new(args);
     report.started(&gateway, file);
     let service = Service::new(report, started);
     service.ready(&report::what_runs(&gateway));
-    let stats = args.stats;
-    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics };
+    let (stats, observer) = (args.stats, Observer::start(&gateway));
+    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics, observer };
     let signal = running.follow(&mut gateway)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
@@ -113,6 +114,7 @@ struct Running<'a> {
     reloader: Reloader<'a>,
     service: Service<'a>,
     metrics: Option<Metrics>,
+    observer: Observer,
 }
 
 impl Running<'_> {
@@ -133,7 +135,7 @@ impl Running<'_> {
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.service.is_alive(Instant::now());
             if let Some(metrics) = &self.metrics {
-                metrics.answer(|| metrics::text(gateway, self.started.elapsed()));
+                metrics.answer(|| self.observer.text(gateway, self.started.elapsed()));
             }
             if signal == Some(Signal::Hangup) {
                 self.service.reloading();

@@ -15,7 +15,7 @@ use crate::candor::program;
 use crate::require::{Bus, Feature, require};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-const GATEWAY: &str = "engine = \"auto\"\n[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
+const GATEWAY: &str = "engine = \"auto\"\n[bus.left]\ninterface = \"t-left\"\nbitrate = \"500kbit/s\"\n[bus.right]\ninterface = \"t-right\"\n\
                        [[route]]\nname = \"kernel\"\nfrom = \"left\"\nto = \"right\"\nmatch = \"123\"\n\
                        [[route]]\nname = \"user\"\nfrom = \"left\"\nto = \"right\"\nmatch = \"456\"\npayload = \"01\"\n";
 
@@ -25,15 +25,16 @@ fn both_sides_are_counted_for_whoever_asks() {
     let (left, right) = (Bus::new("left"), Bus::new("right"));
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("metrics.sock");
-    let candor = run(folder.path(), &format!("unix:{}", place.display()));
+    let mut candor = command(folder.path(), &format!("unix:{}", place.display()));
+    let candor = candor.arg("--latency").spawn().unwrap();
     wait_until("the socket is there", || place.exists());
     let ask = || talk(UnixStream::connect(&place).unwrap());
     wait_until("the gateway runs", || ask().contains("candor_uptime_seconds"));
 
     let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-    for id in [0x123, 0x123, 0x456] {
+    for (id, payload) in [(0x123, &[1][..]), (0x123, &[1]), (0x456, &[1, 2, 3])] {
         let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(id), &[1]).unwrap().to_kernel(&mut bytes);
+        let len = Frame::classic(RawId(id), payload).unwrap().to_kernel(&mut bytes);
         sender.write(&bytes[..len]).unwrap();
     }
     let handled = |route: &str, side: &str, frames: u32| {
@@ -49,6 +50,25 @@ fn both_sides_are_counted_for_whoever_asks() {
     assert!(text.ends_with("# EOF\n"), "{text}");
     assert!(text.contains("candor_bus_received_frames_total{bus=\"left\",interface=\"t-left\"} 1\n"), "{text}");
     assert!(text.contains("candor_bus_up{bus=\"right\",interface=\"t-right\"} 1\n"), "{text}");
+    let of_user = "route=\"user\",from=\"left\",to=\"right\",side=\"user\"";
+    for line in [
+        format!("candor_route_handled_bytes_total{{{of_user}}} 3\n"),
+        format!("candor_route_latency_seconds_count{{{of_user}}} 1\n"),
+        format!("candor_route_latency_seconds_bucket{{le=\"+Inf\",{of_user}}} 1\n"),
+        // As Linux counts: a virtual interface receives what it sends.
+        "candor_interface_frames_total{bus=\"left\",interface=\"t-left\",direction=\"sent\"} 3\n".into(),
+        "candor_interface_bytes_total{bus=\"left\",interface=\"t-left\",direction=\"sent\"} 5\n".into(),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    assert!(!text.contains("bytes_total{route=\"kernel\""), "can-gw counts no bytes: {text}");
+    // Of the bus whose bit rate the file says: 3 frames with 5 bytes, 47 to 96 bits and 8 to 10.
+    let busy = |bound: &str, seconds: &str| {
+        format!("candor_bus_busy_seconds_total{{bus=\"left\",interface=\"t-left\",bound=\"{bound}\"}} {seconds}\n")
+    };
+    assert!(text.contains(&busy("least", "0.000362")) && text.contains(&busy("most", "0.000676")), "{text}");
+    assert!(!text.contains("candor_bus_busy_seconds_total{bus=\"right\""), "{text}");
+    assert!(!text.contains("candor_bus_queue_frames{"), "virtual interfaces have no queue: {text}");
     right.set_down();
     assert!(ask().contains("candor_bus_up{bus=\"right\",interface=\"t-right\"} 0\n"));
     end(candor);

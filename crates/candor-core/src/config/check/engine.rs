@@ -7,7 +7,6 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
 use crate::config::spec::{RouteSpec, Spec};
-use crate::engine::Receiver;
 use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
 use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 
@@ -29,7 +28,7 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
         }
         Engine::User(engine) => {
             spec.routes.iter().for_each(|route| kernel_only_keys(route, findings));
-            if engine.receiver() == Receiver::Uring {
+            if !engine.receiver().has_stamps() {
                 spec.routes.iter().for_each(|route| without_stamps(route, findings));
             }
             one_echo_for_each_bus(&spec.routes, findings);

@@ -5,10 +5,11 @@
 
 mod address;
 mod http;
+mod load;
 mod text;
 
 pub(crate) use address::Address;
-pub(super) use text::text;
+pub(super) use text::Observer;
 
 use std::io;
 use std::net::TcpListener;

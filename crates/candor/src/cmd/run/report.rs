@@ -233,12 +233,13 @@ fn obtained(gateway: &Gateway) -> Option<Obtained> {
 }
 
 fn route_json(name: &str, counters: &RouteCounters) -> Value {
-    let RouteCounters { handled, dropped, deleted, drops, matched } = counters;
+    let RouteCounters { handled, dropped, deleted, drops, matched, handled_bytes, .. } = counters;
     let mut counted = json!({"route": name, "handled": handled, "dropped": dropped, "deleted": deleted});
     // The kernel's own gateway knows neither.
     if let Some(matched) = matched {
         counted["matched"] = json!(matched);
         counted["drops"] = drops.by_reason().into_iter().collect();
+        counted["handled_bytes"] = json!(handled_bytes);
     }
     counted
 }

@@ -3,16 +3,20 @@
 use std::fmt;
 use std::time::Duration;
 
+use candor_core::bits::Occupancy;
 use candor_core::placement::Side;
-use candor_core::plan::{Plan, RouteIndex};
-use candor_engine::{BusCounters, Gateway, RouteCounters};
+use candor_core::plan::RouteIndex;
+use candor_engine::{BusCounters, Gateway, LATENCY_BOUNDS, RouteCounters};
 use candor_netlink::client::Client;
-use candor_netlink::link::{self, CanState, Link};
+use candor_netlink::link::{self, CanState, Link, Traffic};
+use candor_netlink::qdisc::{self, Queue};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+
+use super::load::Loads;
 
 /// One moment of a gateway.
 #[derive(Debug)]
@@ -36,20 +40,61 @@ struct Bus {
     labels: [(&'static str, String); 2],
     /// `None` while its interface is away.
     link: Option<Link>,
+    /// What waits at it; `None` where there is no queue.
+    queue: Option<Queue>,
+    /// How long it was occupied; `None` if its bit rate is not known.
+    busy: Option<Occupancy>,
 }
 
-/// What is to be said of a gateway that runs for so long.
-pub(in crate::cmd::run) fn text(gateway: &Gateway, uptime: Duration) -> String {
-    let plan = gateway.plan();
-    let snapshot = Snapshot {
-        engine: plan.engine().name(),
-        uptime,
-        routes: routes(gateway),
-        ledgers: gateway.buses(),
-        buses: buses(plan),
-    };
-    of(snapshot)
+/// Who looks at a gateway, and remembers what the kernel does not.
+#[derive(Debug, Default)]
+pub(in crate::cmd::run) struct Observer {
+    loads: Loads,
 }
+
+impl Observer {
+    /// Looks for the first time.
+    pub(in crate::cmd::run) fn start(gateway: &Gateway) -> Self {
+        let mut observer = Self::default();
+        observer.buses(gateway);
+        observer
+    }
+
+    /// What is to be said of a gateway that runs for so long.
+    pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration) -> String {
+        of(Snapshot {
+            engine: gateway.plan().engine().name(),
+            uptime,
+            routes: routes(gateway),
+            ledgers: gateway.buses(),
+            buses: self.buses(gateway),
+        })
+    }
+
+    fn buses(&mut self, gateway: &Gateway) -> Vec<Bus> {
+        // Where the kernel does not answer, nothing is known of the buses, and the counters are said all the same.
+        let mut client = Client::open();
+        let links = client.as_mut().ok().and_then(|client| link::list(client).ok()).unwrap_or_default();
+        let qdiscs = client.as_mut().ok().and_then(|client| qdisc::list(client).ok()).unwrap_or_default();
+        let queue = |link: &Link| {
+            let qdisc = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root)?;
+            (qdisc.kind != NO_QUEUE).then_some(qdisc.queue)
+        };
+        let of_bus = |bus: &candor_core::plan::Bus| {
+            let link = links.iter().find(|link| link.name == bus.interface);
+            Bus {
+                labels: [("bus", bus.name.clone()), ("interface", bus.interface.clone())],
+                link: link.cloned(),
+                queue: link.and_then(queue),
+                busy: link.and_then(|link| self.loads.follow(bus, link)),
+            }
+        };
+        gateway.plan().buses().iter().map(of_bus).collect()
+    }
+}
+
+/// The discipline of interfaces that have none, such as virtual ones.
+const NO_QUEUE: &str = "noqueue";
 
 fn of(snapshot: Snapshot) -> String {
     let mut registry = Registry::with_prefix("candor");
@@ -76,16 +121,6 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
         Route { labels, counters }
     };
     gateway.counters().into_iter().enumerate().map(of_route).collect()
-}
-
-fn buses(plan: &Plan) -> Vec<Bus> {
-    // Where the kernel does not answer, nothing is known of the buses, and the counters are said all the same.
-    let links = Client::open().and_then(|mut client| link::list(&mut client)).unwrap_or_default();
-    let of_bus = |bus: &candor_core::plan::Bus| Bus {
-        labels: [("bus", bus.name.clone()), ("interface", bus.interface.clone())],
-        link: links.iter().find(|link| link.name == bus.interface).cloned(),
-    };
-    plan.buses().iter().map(of_bus).collect()
 }
 
 /// Name and meaning of a metric, and where its value is.
@@ -133,12 +168,17 @@ impl Snapshot {
     }
 
     fn routes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let counters: [Column<RouteCounters, Option<u64>>; 3] = [
+        let counters: [Column<RouteCounters, Option<u64>>; 4] = [
             ("route_handled_frames", "Frames that the outgoing interface took", |counted| Some(counted.handled)),
             ("route_deleted_frames", "Frames of an impossible length, or with too many hops", |counted| {
                 Some(counted.deleted)
             }),
             ("route_matched_frames", "Frames that the rules let through, in user space", |counted| counted.matched),
+            (
+                "route_handled_bytes",
+                "Payload of the frames that the outgoing interface took, in user space",
+                |counted| counted.handled_bytes,
+            ),
         ];
         for (name, help, value) in counters {
             let values = self.routes.iter().filter_map(|route| Some((route.labels(), value(&route.counters)?)));
@@ -149,7 +189,23 @@ impl Snapshot {
             route.dropped().map(move |(reason, frames)| ([name, from, to, side, ("reason", reason)], frames))
         });
         let help = "Frames that did not leave, by reason; can-gw does not say why";
-        Metric { name: "route_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)
+        Metric { name: "route_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)?;
+        self.latencies(encoder)
+    }
+
+    fn latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "From the kernel's receive stamp until the outgoing interface had the frame";
+        let mut family =
+            encoder.encode_descriptor("route_latency", help, Some(&Unit::Seconds), MetricType::Histogram)?;
+        self.routes.iter().try_for_each(|route| {
+            let Some(latencies) = route.counters.latencies else { return Ok(()) };
+            let bounds = LATENCY_BOUNDS.iter().map(Duration::as_secs_f64).chain([f64::INFINITY]);
+            let classes: Vec<_> = bounds.zip(latencies.classes).collect();
+            let frames = latencies.classes.iter().sum();
+            let labels = route.labels();
+            let mut histogram = family.encode_family(&labels)?;
+            histogram.encode_histogram::<NoLabelSet>(latencies.sum.as_secs_f64(), frames, &classes, None)
+        })
     }
 
     fn ledgers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
@@ -191,7 +247,53 @@ impl Snapshot {
             Some((bus.labels(), u64::from(rate.bits_per_second())))
         });
         let help = "Nominal bit rate of the controller in bit/s";
-        Metric { name: "bus_bitrate", help, values: rates.collect() }.encode_gauge(encoder)
+        Metric { name: "bus_bitrate", help, values: rates.collect() }.encode_gauge(encoder)?;
+        self.queues(encoder)?;
+        self.interfaces(encoder)?;
+        self.loads(encoder)
+    }
+
+    fn queues(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let queues = || self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.queue?)));
+        let waiting = queues().map(|(labels, queue)| (labels, u64::from(queue.frames)));
+        let help = "Frames of all programs that wait in the queue of the interface";
+        Metric { name: "bus_queue_frames", help, values: waiting.collect() }.encode_gauge(encoder)?;
+        let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.dropped)));
+        let help = "Frames of all programs for which the queue of the interface had no room";
+        Metric { name: "bus_queue_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)
+    }
+
+    /// What interfaces count of all programs.
+    fn interfaces(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let counters: [Column<Traffic, u64>; 4] = [
+            ("interface_frames", "Frames of all programs, as the driver counts them", |counted| counted.frames),
+            ("interface_bytes", "Their payload", |counted| counted.bytes),
+            ("interface_errors", "Errors of the bus or the controller", |counted| counted.errors),
+            ("interface_dropped_frames", "Frames that the driver dropped", |counted| counted.dropped),
+        ];
+        for (name, help, value) in counters {
+            let links = self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.link.as_ref()?)));
+            let both = links.flat_map(|([bus, interface], link)| {
+                let directions = [("received", link.received), ("sent", link.sent)];
+                directions.map(|(direction, counted)| ([bus, interface, ("direction", direction)], value(&counted)))
+            });
+            Metric { name, help, values: both.collect() }.encode_counter(encoder)?;
+        }
+        Ok(())
+    }
+
+    fn loads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "How long frames occupied the bus, as far as it can be known by what the interface counted";
+        let mut family = encoder.encode_descriptor("bus_busy", help, Some(&Unit::Seconds), MetricType::Counter)?;
+        for (labels, busy) in self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.busy?))) {
+            for (bound, ns) in [("least", busy.least_ns), ("most", busy.most_ns)] {
+                let [bus, interface] = labels;
+                let seconds = Duration::from_nanos(ns).as_secs_f64();
+                let labels = [bus, interface, ("bound", bound)];
+                family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&seconds, None)?;
+            }
+        }
+        Ok(())
     }
 }
 
@@ -241,9 +343,9 @@ const fn state_name(state: CanState) -> &'static str {
 #[cfg(test)]
 mod tests {
     use candor_core::units::BitRate;
-    use candor_engine::Drops;
+    use candor_engine::{Drops, Latencies};
     use candor_io::can::InterfaceIndex;
-    use candor_netlink::link::{CanLink, Traffic};
+    use candor_netlink::link::CanLink;
 
     use super::*;
 
@@ -254,7 +356,11 @@ mod tests {
             let words = [("route", route), ("from", "car"), ("to", "body \"2\""), ("side", side)];
             words.map(|(key, value)| (key, value.to_owned()))
         };
-        let user = RouteCounters { handled: 96, dropped: 4, deleted: 2, drops, matched: Some(100) };
+        let mut latencies = Latencies { sum: Duration::from_micros(7_000), ..Latencies::default() };
+        (latencies.classes[3], latencies.classes[16]) = (95, 1);
+        let (handled_bytes, latencies) = (Some(768), Some(latencies));
+        let user =
+            RouteCounters { handled: 96, dropped: 4, deleted: 2, drops, matched: Some(100), handled_bytes, latencies };
         let kernel = RouteCounters { handled: 7, dropped: 1, ..RouteCounters::default() };
         let can = CanLink {
             bitrate: BitRate::from_bits_per_second(500_000),
@@ -269,12 +375,14 @@ mod tests {
             echoes: true,
             mtu: 16,
             tx_queue_len: 10,
-            received: Traffic::default(),
-            sent: Traffic::default(),
+            received: Traffic { frames: 1000, bytes: 8000, errors: 2, dropped: 1 },
+            sent: Traffic { frames: 500, bytes: 4000, errors: 0, dropped: 0 },
             can: Some(can),
         };
         let bus = |name: &str, interface: &str, link| Bus {
             labels: [("bus", name.to_owned()), ("interface", interface.to_owned())],
+            queue: Some(Queue { frames: 3, dropped: 4 }).filter(|_| Option::is_some(&link)),
+            busy: link.as_ref().map(|_| Occupancy { least_ns: 333_000_000, most_ns: 480_000_000 }),
             link,
         };
         let snapshot = Snapshot {
