@@ -3,7 +3,7 @@
 //! A file of the run directory, `NETNS-PID.reload`, says which gateway file the process runs, how many times it has begun to
 //! read it again, how many times it has finished, and what came of the last time. Who asks looks at the number, sends
 //! `SIGHUP`, and waits until a reading has finished that began after that; so nobody takes the answer to an earlier question
-//! for his own, however many ask at once.
+//! for his own, however many ask at once. Beside it, `NETNS-PID.metrics` is the socket at which `candor top` finds the process.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -45,6 +45,8 @@ pub struct Running {
     pub pid: u32,
     /// Its gateway file by its full path; `None` if that cannot be read again.
     pub file: Option<String>,
+    /// Where it serves its metrics, in a socket that only its user can open.
+    pub metrics: PathBuf,
     desk: PathBuf,
 }
 
@@ -84,6 +86,12 @@ impl Desk {
         let desk = Self { path: run_dir.desk(std::process::id()), sheet: Sheet { file, ..Sheet::default() } };
         desk.write().ok()?;
         Some(desk)
+    }
+
+    /// Where this process may serve its metrics: in a socket that only its user can open.
+    #[must_use]
+    pub fn metrics(&self) -> PathBuf {
+        metrics_beside(&self.path)
     }
 
     /// The file is about to be read.
@@ -153,11 +161,16 @@ impl Running {
     }
 }
 
+fn metrics_beside(desk: &Path) -> PathBuf {
+    desk.with_extension("metrics")
+}
+
 fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
     run_dir.alive().iter().filter_map(|instance| {
         let pid = instance.pid()?;
         let desk = run_dir.desk(pid);
-        Some(Running { pid, file: read(&desk).and_then(|sheet| sheet.file), desk })
+        let file = read(&desk).and_then(|sheet| sheet.file);
+        Some(Running { pid, file, metrics: metrics_beside(&desk), desk })
     })
 }
 

@@ -252,7 +252,8 @@ impl RunDir {
     /// Removes what processes left that were killed.
     fn clear_desks(&self) {
         let Ok(files) = fs::read_dir(&self.path) else { return };
-        let is_desk = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "reload");
+        let is_desk =
+            |path: &PathBuf| path.extension().is_some_and(|extension| extension == "reload" || extension == "metrics");
         let of_dead = |path: &PathBuf| {
             let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
             let pid = name.strip_prefix(&format!("{}-", self.here.netns)).and_then(|pid| pid.parse().ok());

@@ -6,6 +6,7 @@ mod lab;
 mod measure;
 mod reload;
 mod state;
+mod top;
 mod traffic;
 
 pub(crate) use conformance::ConformanceArgs;
@@ -17,6 +18,7 @@ pub(crate) use lab::{
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
+pub(crate) use top::TopArgs;
 pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 use std::path::PathBuf;
@@ -51,6 +53,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Import(ImportCommand),
     Run(RunArgs),
+    Top(TopArgs),
     Reload(ReloadArgs),
     Plan(PlanArgs),
     Apply(ApplyArgs),
@@ -143,7 +146,7 @@ pub(crate) struct RunArgs {
     /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<Address>,
-    /// Measure how long each frame is under way, for --metrics; only routes in user space. Costs two readings of a clock
+    /// Measure how long each frame is under way, for --metrics and candor top; only routes in user space. Costs two readings of a clock
     /// for each frame.
     #[arg(long)]
     pub(crate) latency: bool,

@@ -15,9 +15,11 @@ pub(crate) mod plan;
 pub(crate) mod reload;
 pub(crate) mod report;
 pub(crate) mod run;
+mod running;
 pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod tester;
+pub(crate) mod top;
 
 use crate::exit::Exit;
 

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Explain(args) => cmd::explain::run(&args),
         Command::Import(command) => cmd::import::run(&command),
         Command::Run(args) => cmd::run::run(&args),
+        Command::Top(args) => cmd::top::run(&args),
         Command::Reload(args) => cmd::reload::run(&args),
         Command::Plan(args) => cmd::plan::run(&args),
         Command::Apply(args) => cmd::apply::run(&args),

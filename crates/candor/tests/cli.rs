@@ -43,6 +43,8 @@ fn help_tells_the_exit_status() {
         "explain",
         "import cangw",
         "run",
+        "top",
+        "reload",
         "plan",
         "apply",
         "status",

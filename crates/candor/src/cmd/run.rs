@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
-use candor_engine::{Gateway, MeasureLatency};
+use candor_engine::{Gateway, MeasureLatency, in_full};
 use candor_io::signal::{EndingSignals, Signal};
 
 use crate::cli::RunArgs;
@@ -66,7 +66,8 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         (false, None) => report::Form::Text,
     };
     let report = Report::new(form, Output::start(log)?);
-    let metrics = args.metrics.as_ref().map(Metrics::listen).transpose()?;
+    let mut metrics = Metrics::new();
+    args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
     let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
@@ -85,12 +86,17 @@ fn forward(
     signals: &EndingSignals,
     hangup: Hangup,
     report: &Report,
-    metrics: Option<Metrics>,
+    mut metrics: Metrics,
 ) -> Outcome {
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
     let mut gateway = Gateway::start_and_tell(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
     let reloader = Reloader::new(args);
+    if let Some(path) = reloader.metrics()
+        && let Err(error) = metrics.listen(&Address::Unix(path))
+    {
+        report.warn(format!("warning: candor top will not find this gateway: {}\n", in_full(&error)));
+    }
     report.started(&gateway, file);
     let service = Service::new(report, started);
     service.ready(&report::what_runs(&gateway));
@@ -113,7 +119,7 @@ struct Running<'a> {
     report: &'a Report,
     reloader: Reloader<'a>,
     service: Service<'a>,
-    metrics: Option<Metrics>,
+    metrics: Metrics,
     observer: Observer,
 }
 
@@ -134,9 +140,7 @@ impl Running<'_> {
             }
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
             self.service.is_alive(Instant::now());
-            if let Some(metrics) = &self.metrics {
-                metrics.answer(|| self.observer.text(gateway, self.started.elapsed()));
-            }
+            self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed()));
             if signal == Some(Signal::Hangup) {
                 self.service.reloading();
                 self.reloader.reload(gateway, self.report)?;

@@ -42,6 +42,7 @@ mod replug;
 mod require;
 mod service;
 mod split;
+mod top;
 mod traffic;
 mod verified;
 

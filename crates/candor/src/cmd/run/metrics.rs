@@ -1,6 +1,7 @@
-//! `--metrics`: what was counted, in OpenMetrics text, over HTTP on a Unix socket or a loopback address.
+//! What was counted, in OpenMetrics text, over HTTP: on a Unix socket of the run directory, where `candor top` finds it, and
+//! with `--metrics` on a Unix socket or a loopback address.
 //!
-//! A thread of its own waits for whoever asks. The supervising thread reads the counters, between two looks at the gateway,
+//! Threads of their own wait for whoever asks. The supervising thread reads the counters, between two looks at the gateway,
 //! and the threads that forward notice nothing.
 
 mod address;
@@ -23,13 +24,17 @@ use http::Listener;
 /// Somebody who has asked; the text goes here.
 type Asker = Sender<String>;
 
-/// The place where metrics can be had, until this value is gone.
+/// The places where metrics can be had, until this value is gone.
 #[derive(Debug)]
 pub(super) struct Metrics {
+    asks: Sender<Asker>,
     askers: Receiver<Asker>,
-    /// The socket in the file system.
-    socket: Option<PathBuf>,
+    /// The sockets in the file system.
+    sockets: Vec<PathBuf>,
 }
+
+/// Enough for one request at a time; a gateway may have its memory locked.
+const STACK_BYTES: usize = 256 << 10;
 
 /// There is no place for metrics.
 #[derive(Debug)]
@@ -39,20 +44,31 @@ pub(super) struct MetricsError {
 }
 
 impl Metrics {
-    /// Opens the place.
+    /// No place yet.
+    pub(super) fn new() -> Self {
+        let (asks, askers) = mpsc::channel();
+        Self { asks, askers, sockets: Vec::new() }
+    }
+
+    /// Opens a place.
     ///
     /// # Errors
     /// [`MetricsError`] if the address cannot be had.
-    pub(super) fn listen(address: &Address) -> Result<Self, MetricsError> {
+    pub(super) fn listen(&mut self, address: &Address) -> Result<(), MetricsError> {
         let refused = |source| MetricsError { address: address.clone(), source };
-        let (listener, socket) = match address {
-            Address::Unix(path) => (Listener::Unix(bind(path).map_err(refused)?), Some(path.clone())),
-            Address::Tcp(address) => (Listener::Tcp(TcpListener::bind(address).map_err(refused)?), None),
+        let listener = match address {
+            Address::Unix(path) => {
+                let listener = bind(path).map_err(refused)?;
+                self.sockets.push(path.clone());
+                Listener::Unix(listener)
+            }
+            Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address).map_err(refused)?),
         };
-        let (asks, askers) = mpsc::channel();
+        let asks = self.asks.clone();
         let serve = move || http::serve(&listener, &asks);
-        std::thread::Builder::new().name("metrics".into()).spawn(serve).map_err(refused)?;
-        Ok(Self { askers, socket })
+        let thread = std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES);
+        thread.spawn(serve).map_err(refused)?;
+        Ok(())
     }
 
     /// Answers all who have asked.
@@ -71,7 +87,7 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
-        if let Some(path) = &self.socket {
+        for path in &self.sockets {
             let _ = std::fs::remove_file(path);
         }
     }
@@ -127,9 +143,14 @@ mod tests {
 
     use super::*;
 
+    fn listen(address: &Address) -> Result<Metrics, MetricsError> {
+        let mut metrics = Metrics::new();
+        metrics.listen(address).map(|()| metrics)
+    }
+
     /// Asks once, while somebody answers with this text.
     fn ask(metrics: &Metrics, request: &str, answer: &str) -> String {
-        let mut stream = UnixStream::connect(metrics.socket.as_ref().unwrap()).unwrap();
+        let mut stream = UnixStream::connect(&metrics.sockets[0]).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
         std::thread::scope(|scope| {
             let reader = scope.spawn(move || {
@@ -149,7 +170,7 @@ mod tests {
     fn whoever_asks_gets_the_present_text() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.sock");
-        let metrics = Metrics::listen(&Address::Unix(path.clone())).unwrap();
+        let metrics = listen(&Address::Unix(path.clone())).unwrap();
         for text in ["one 1\n# EOF\n", "one 2\n# EOF\n"] {
             let got = ask(&metrics, "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", text);
             let (head, body) = got.split_once("\r\n\r\n").unwrap();
@@ -181,14 +202,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.sock");
         drop(UnixListener::bind(&path).unwrap());
-        let metrics = Metrics::listen(&Address::Unix(path.clone())).unwrap();
-        let refused = Metrics::listen(&Address::Unix(path.clone())).unwrap_err().to_string();
+        let metrics = listen(&Address::Unix(path.clone())).unwrap();
+        let refused = listen(&Address::Unix(path.clone())).unwrap_err().to_string();
         assert!(refused.ends_with("somebody else is there; take another address"), "{refused}");
         drop(metrics);
         std::fs::write(&path, "a file of somebody").unwrap();
-        assert!(Metrics::listen(&Address::Unix(path.clone())).is_err());
+        assert!(listen(&Address::Unix(path.clone())).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody");
-        let nowhere = Metrics::listen(&Address::Unix(folder.path().join("no/metrics.sock"))).unwrap_err().to_string();
+        let nowhere = listen(&Address::Unix(folder.path().join("no/metrics.sock"))).unwrap_err().to_string();
         assert!(nowhere.contains("sudo mkdir -p"), "{nowhere}");
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use candor_core::config::Loaded;
 use candor_core::plan::Engine;
@@ -52,6 +52,11 @@ impl<'a> Reloader<'a> {
     pub(super) fn new(args: &'a RunArgs) -> Self {
         let file = Some(args.file.as_path()).filter(|file| can_be_read_again(file));
         Self { file: &args.file, engine: args.engine, desk: Desk::open(file.map(identity)) }
+    }
+
+    /// Where `candor top` looks for the metrics of this process.
+    pub(super) fn metrics(&self) -> Option<PathBuf> {
+        self.desk.as_ref().map(Desk::metrics)
     }
 
     /// Reads the file and goes over to it, or says why not.

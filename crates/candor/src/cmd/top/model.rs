@@ -1,0 +1,262 @@
+//! What samples one after the other mean: rates, what was dropped since a moment, how latencies went.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::sample::{Bus, Route, Sample};
+
+/// So many samples are remembered for the small curves.
+pub(super) const HISTORY: usize = 60;
+/// Parts of all frames.
+const HALF: f64 = 0.5;
+const NEARLY_ALL: f64 = 0.99;
+
+/// What is known of a gateway that is looked at again and again.
+#[derive(Debug, Default)]
+pub(super) struct Model {
+    now: Option<Sample>,
+    /// The sample before it of the same run of the gateway.
+    before: Option<Sample>,
+    /// From where drops and losses are counted; `None` for the start of the gateway.
+    since: Option<Sample>,
+    /// By route.
+    histories: HashMap<String, VecDeque<Moment>>,
+}
+
+/// What is remembered of a route.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Moment {
+    pub(super) frames_per_s: Option<f64>,
+    /// The class of the latency that 99 of 100 frames kept, from 0 to 1; `None` if there were none.
+    pub(super) latency: Option<f64>,
+}
+
+/// A route as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct RouteRow {
+    pub(super) name: String,
+    pub(super) from: String,
+    pub(super) to: String,
+    pub(super) side: String,
+    pub(super) handled: u64,
+    /// Rates are `None` until there are two samples.
+    pub(super) frames_per_s: Option<f64>,
+    pub(super) bytes_per_s: Option<f64>,
+    pub(super) drops_per_s: Option<f64>,
+    /// Since the counting began.
+    pub(super) dropped: u64,
+    pub(super) drops: Vec<(String, u64)>,
+    /// Of half and of 99 in 100 of the frames between the last two samples.
+    pub(super) p50: Option<Latency>,
+    pub(super) p99: Option<Latency>,
+    pub(super) is_measured: bool,
+    /// The oldest first.
+    pub(super) history: Vec<Moment>,
+}
+
+/// A bus as it is shown.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct BusRow {
+    pub(super) name: String,
+    pub(super) interface: String,
+    pub(super) state: String,
+    pub(super) bitrate: Option<u64>,
+    /// Parts of the time, at least and at most.
+    pub(super) load: Option<(f64, f64)>,
+    pub(super) received_per_s: Option<f64>,
+    pub(super) sent_per_s: Option<f64>,
+    pub(super) queue: Option<u64>,
+    /// Since the counting began.
+    pub(super) lost: u64,
+    pub(super) errors: u64,
+}
+
+/// A latency that is known by its class: this bound was kept, and the one below was not.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Latency {
+    AtMost {
+        seconds: f64,
+    },
+    /// Above all bounds, of which this is the last.
+    Above {
+        seconds: f64,
+    },
+}
+
+impl Model {
+    /// Takes what the gateway says now. One that was started again begins from its start.
+    pub(super) fn take(&mut self, sample: Sample) {
+        let before = self.now.take();
+        let is_new_run = before.as_ref().is_none_or(|before| sample.uptime_s < before.uptime_s);
+        // Two that asked at the same moment learn nothing from each other.
+        let is_same_moment = before.as_ref().is_some_and(|before| sample.uptime_s <= before.uptime_s);
+        if is_new_run {
+            (self.before, self.since) = (None, None);
+        } else if !is_same_moment {
+            self.before = before;
+        }
+        self.now = Some(sample);
+        if !is_new_run && !is_same_moment {
+            self.remember();
+        }
+    }
+
+    /// Counts drops and losses from now on.
+    pub(super) fn reset(&mut self) {
+        self.since.clone_from(&self.now);
+        self.histories.clear();
+    }
+
+    pub(super) const fn now(&self) -> Option<&Sample> {
+        self.now.as_ref()
+    }
+
+    pub(super) const fn counts_from_start(&self) -> bool {
+        self.since.is_none()
+    }
+
+    /// The routes in the order of the file.
+    pub(super) fn routes(&self) -> Vec<RouteRow> {
+        self.now.iter().flat_map(|now| &now.routes).map(|route| self.route(route)).collect()
+    }
+
+    /// The buses in the order of the file.
+    pub(super) fn buses(&self) -> Vec<BusRow> {
+        self.now.iter().flat_map(|now| &now.buses).map(|bus| self.bus(bus)).collect()
+    }
+
+    /// Seconds between the last two samples.
+    fn elapsed_s(&self) -> Option<f64> {
+        Some(self.now.as_ref()?.uptime_s - self.before.as_ref()?.uptime_s)
+    }
+
+    fn per_second(&self, now: u64, before: Option<u64>) -> Option<f64> {
+        Some(grown(now, before?)? as f64 / self.elapsed_s()?)
+    }
+
+    fn route(&self, route: &Route) -> RouteRow {
+        let before = self.before.as_ref().and_then(|before| same_route(before, route));
+        let since = self.since.as_ref().and_then(|since| same_route(since, route));
+        let rate = |value: &dyn Fn(&Route) -> Option<u64>| self.per_second(value(route)?, before.and_then(value));
+        let classes = self.classes(route);
+        let drops_since = |(reason, frames): &(String, u64)| {
+            let earlier = since.iter().flat_map(|since| &since.drops).find(|(other, _)| other == reason);
+            let earlier = earlier.map_or(0, |(_, frames)| *frames);
+            (reason.clone(), grown(*frames, earlier).unwrap_or(*frames))
+        };
+        let drops: Vec<_> = route.drops.iter().map(drops_since).collect();
+        RouteRow {
+            name: route.name.clone(),
+            from: route.from.clone(),
+            to: route.to.clone(),
+            side: route.side.clone(),
+            handled: route.handled,
+            frames_per_s: rate(&|route| Some(route.handled)),
+            bytes_per_s: rate(&|route| route.bytes),
+            drops_per_s: rate(&|route| Some(route.dropped())),
+            dropped: drops.iter().map(|(_, frames)| frames).sum(),
+            drops,
+            p50: quantile(&classes, HALF).map(|at| latency(&classes, at)),
+            p99: quantile(&classes, NEARLY_ALL).map(|at| latency(&classes, at)),
+            is_measured: !route.latencies.is_empty(),
+            history: self.histories.get(&route.name).into_iter().flatten().copied().collect(),
+        }
+    }
+
+    fn bus(&self, bus: &Bus) -> BusRow {
+        let before = self.before.as_ref().and_then(|before| same_bus(before, bus));
+        let since = self.since.as_ref().and_then(|since| same_bus(since, bus));
+        let rate = |value: &dyn Fn(&Bus) -> Option<u64>| self.per_second(value(bus)?, before.and_then(value));
+        let counted =
+            |value: &dyn Fn(&Bus) -> u64| grown(value(bus), since.map_or(0, value)).unwrap_or_else(|| value(bus));
+        let load = || {
+            let ((least, most), (least_before, most_before)) = (bus.busy_s?, before?.busy_s?);
+            let elapsed_s = self.elapsed_s()?;
+            let part = |now: f64, before: f64| ((now - before) / elapsed_s).clamp(0.0, 1.0);
+            Some((part(least, least_before), part(most, most_before)))
+        };
+        BusRow {
+            name: bus.name.clone(),
+            interface: bus.interface.clone(),
+            state: bus.state().to_owned(),
+            bitrate: bus.bitrate,
+            load: load(),
+            received_per_s: rate(&|bus| bus.received),
+            sent_per_s: rate(&|bus| bus.sent),
+            queue: bus.queue,
+            lost: counted(&|bus| bus.lost),
+            errors: counted(&|bus| bus.errors),
+        }
+    }
+
+    fn remember(&mut self) {
+        let of_route = |route: &Route| {
+            let row = self.route(route);
+            let classes = self.classes(route);
+            let at = quantile(&classes, NEARLY_ALL).map(|at| at as f64 / (classes.len() - 1) as f64);
+            (row.name, Moment { frames_per_s: row.frames_per_s, latency: at })
+        };
+        let moments: Vec<_> = self.now.iter().flat_map(|now| &now.routes).map(of_route).collect();
+        for (name, moment) in moments {
+            let history = self.histories.entry(name).or_default();
+            if history.len() == HISTORY {
+                history.pop_front();
+            }
+            history.push_back(moment);
+        }
+    }
+
+    /// The frames of each class of latency between the last two samples.
+    fn classes(&self, route: &Route) -> Vec<(f64, u64)> {
+        let before = self.before.as_ref().and_then(|before| same_route(before, route));
+        before.map(|before| between(&route.latencies, &before.latencies)).unwrap_or_default()
+    }
+}
+
+fn same_route<'a>(sample: &'a Sample, route: &Route) -> Option<&'a Route> {
+    sample.routes.iter().find(|other| other.name == route.name)
+}
+
+fn same_bus<'a>(sample: &'a Sample, bus: &Bus) -> Option<&'a Bus> {
+    sample.buses.iter().find(|other| other.name == bus.name)
+}
+
+/// How much a counter has grown; `None` if it began anew, such as that of a route that was removed and came back.
+const fn grown(now: u64, before: u64) -> Option<u64> {
+    now.checked_sub(before)
+}
+
+/// The frames of each class between two samples; empty if they cannot be compared.
+fn between(now: &[(f64, u64)], before: &[(f64, u64)]) -> Vec<(f64, u64)> {
+    let mut below = 0;
+    let of_class = |((bound, now), (_, before)): (&(f64, u64), &(f64, u64))| {
+        let up_to_here = now.checked_sub(*before)?;
+        let frames = up_to_here.checked_sub(std::mem::replace(&mut below, up_to_here))?;
+        Some((*bound, frames))
+    };
+    let is_same = now.len() == before.len();
+    is_same.then(|| now.iter().zip(before).map(of_class).collect::<Option<_>>()).flatten().unwrap_or_default()
+}
+
+/// The class in which this part of all frames ends; `None` if there are none.
+fn quantile(classes: &[(f64, u64)], part: f64) -> Option<usize> {
+    let all: u64 = classes.iter().map(|(_, frames)| frames).sum();
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the frames of one interval")]
+    let rank = (all as f64 * part).ceil() as u64;
+    let mut sum = 0;
+    (all > 0).then(|| {
+        classes.iter().position(|(_, frames)| {
+            sum += frames;
+            sum >= rank
+        })
+    })?
+}
+
+fn latency(classes: &[(f64, u64)], at: usize) -> Latency {
+    match classes[at].0 {
+        seconds if seconds.is_finite() => Latency::AtMost { seconds },
+        _ => Latency::Above { seconds: classes[..at].last().map_or(0.0, |(bound, _)| *bound) },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::*;
+use crate::cmd::top::sample::{Bus, Route, Sample};
+
+const BOUNDS: [f64; 4] = [0.000_1, 0.000_2, 0.001, f64::INFINITY];
+
+/// A gateway with these routes, at a second of its life.
+fn sample(second: u64, routes: usize, buses: usize, is_measured: bool) -> Sample {
+    let route = |number: usize| {
+        let frames = second * (1203 + 10 * number as u64);
+        // One second is slow.
+        let slow = if second >= 7 { 40 } else { 0 };
+        let latencies = BOUNDS.into_iter().zip([frames - frames / 5 - slow, frames - slow, frames - slow, frames]);
+        let is_user = number != 1;
+        Route {
+            name: if number == 2 {
+                "a name that is longer than there is room for it".into()
+            } else {
+                format!("route {number}")
+            },
+            from: "powertrain".into(),
+            to: "body".into(),
+            side: if is_user { "user" } else { "kernel" }.into(),
+            handled: frames,
+            deleted: 0,
+            bytes: is_user.then_some(8 * frames),
+            drops: ["full", "expired", "down", "too-large", "other", "unknown"]
+                .into_iter()
+                .map(|reason| (reason.to_owned(), if reason == "full" && number == 0 { 3 * second } else { 0 }))
+                .collect(),
+            latencies: if is_user && is_measured { latencies.collect() } else { Vec::new() },
+        }
+    };
+    let bus = |number: usize| Bus {
+        name: ["powertrain", "body", "diagnosis"]
+            .get(number)
+            .map_or_else(|| format!("bus {number}"), |name| (*name).into()),
+        interface: format!("can{number}"),
+        is_up: number != 2,
+        state: Some(if number == 1 { "bus-off" } else { "error-active" }.into()),
+        bitrate: Some(500_000),
+        busy_s: (number != 2).then_some((0.34 * second as f64, 0.55 * second as f64)),
+        queue: Some(if number == 1 { 10 } else { 0 }),
+        received: Some(3000 * second),
+        sent: Some(12 * second),
+        errors: if number == 1 { 128 } else { 0 },
+        lost: if number == 0 { 17 } else { 0 },
+    };
+    Sample {
+        version: "0.1.0".into(),
+        engine: "auto".into(),
+        uptime_s: 3720.0 + second as f64,
+        routes: (0..routes).map(route).collect(),
+        buses: (0..buses).map(bus).collect(),
+    }
+}
+
+fn model(routes: usize, buses: usize, is_measured: bool) -> Model {
+    let mut model = Model::default();
+    (0..10).for_each(|second| model.take(sample(second, routes, buses, is_measured)));
+    model
+}
+
+fn answers() -> Contact {
+    Contact::Answers { title: "/etc/candor/car.toml, process 812".into() }
+}
+
+fn screen(width: u16, height: u16, model: &Model, view: &View, contact: &Contact) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| _ = draw(frame, model, view, contact)).unwrap();
+    let lines = terminal.backend().to_string();
+    // The quotes keep blanks at the ends, which say nothing here.
+    lines.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n").collect()
+}
+
+#[test]
+fn all_of_a_gateway_on_80_columns() {
+    insta::assert_snapshot!(screen(80, 24, &model(3, 3, true), &View::default(), &answers()));
+}
+
+#[test]
+fn more_columns_on_a_wide_screen() {
+    let view = View { sort: Sort::Frames, is_paused: true, ..View::default() };
+    insta::assert_snapshot!(screen(120, 40, &model(30, 16, true), &view, &answers()));
+}
+
+#[test]
+fn without_latencies_the_curve_is_of_frames() {
+    insta::assert_snapshot!(screen(80, 12, &model(2, 2, false), &View::default(), &answers()));
+}
+
+#[test]
+fn lists_are_moved_to_their_ends_and_no_further() {
+    let model = model(30, 16, false);
+    let view = View { above: [99, 99], ..View::default() };
+    let text = screen(80, 24, &model, &view, &answers());
+    assert!(text.contains("route 29") && text.contains("bus 15") && !text.contains("route 3 "), "{text}");
+    assert!(text.contains("▸ROUTE") && text.contains("30/30") && text.contains("16/16"), "{text}");
+    let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    let mut most = [0; 2];
+    terminal.draw(|frame| most = draw(frame, &model, &View::default(), &answers())).unwrap();
+    assert!(most[0] > 0 && most[1] > 0 && most[1] < 30, "{most:?}");
+}
+
+#[test]
+fn a_small_terminal_gets_a_message() {
+    for (width, height) in [(79, 24), (80, 11), (40, 5), (10, 1), (1, 1)] {
+        let text = screen(width, height, &model(3, 3, true), &View::default(), &answers());
+        assert!(!text.contains("ROUTE"), "{text}");
+        if width > 40 {
+            assert!(text.contains("needs 80 columns and 12 lines"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_told() {
+    let nobody =
+        Contact::Lost { why: "No candor runs in this network namespace; to start one: candor run FILE".into() };
+    insta::assert_snapshot!(screen(80, 12, &Model::default(), &View::default(), &nobody));
+    let text = screen(80, 24, &model(2, 2, false), &View::default(), &nobody);
+    assert!(
+        text.contains("GONE, waiting: No candor runs") && text.contains("route 1"),
+        "what was last known stays: {text}"
+    );
+    let text = screen(80, 12, &Model::default(), &View::default(), &Contact::NotYet);
+    assert!(text.contains("Looking for the gateway"), "{text}");
+}
+
+#[test]
+fn the_help_is_above_everything() {
+    let view = View { shows_help: true, ..View::default() };
+    insta::assert_snapshot!(screen(80, 24, &model(3, 3, true), &view, &answers()));
+}
+
+#[test]
+fn routes_come_in_the_order_that_was_chosen() {
+    let model = model(4, 1, true);
+    let order = |sort: Sort| {
+        let mut routes = model.routes();
+        sort.sort(&mut routes);
+        routes.into_iter().map(|route| route.name.chars().last().unwrap_or_default()).collect::<String>()
+    };
+    let all = [Sort::File, Sort::Name, Sort::Frames, Sort::Drops, Sort::Latency].map(order);
+    assert_eq!(all, ["01t3", "t013", "3t10", "01t3", "0t31"]);
+}
+
+/// Whatever the size, nothing is drawn where there is no place.
+#[test]
+fn every_size_can_be_drawn() {
+    let model = model(5, 5, true);
+    for width in (1..140).step_by(23).chain([80]) {
+        for height in [1, 2, 5, 11, 12, 13, 24, 50] {
+            let view = View { shows_help: height % 2 == 0, has_colour: true, ..View::default() };
+            screen(width, height, &model, &view, &answers());
+        }
+    }
+}
