@@ -7,7 +7,7 @@ use candor_netlink::cangw::JobCounters;
 use crate::latency::Latencies;
 
 /// What the jobs of a route have counted since the gateway started, or since it took them over from one that died.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteCounters {
     /// Frames that the outgoing interface's queue accepted.
     pub handled: u64,
@@ -22,7 +22,7 @@ pub struct RouteCounters {
     /// Payload bytes of handled frames; in user space only.
     pub handled_bytes: Option<u64>,
     /// How long handled frames were under way; in user space only, and only if it is measured.
-    pub latencies: Option<Latencies>,
+    pub latencies: Option<Box<Latencies>>,
 }
 
 /// Dropped frames by reason.
@@ -120,7 +120,11 @@ impl AddAssign for RouteCounters {
         self.drops += other.drops;
         add(&mut self.matched, other.matched);
         add(&mut self.handled_bytes, other.handled_bytes);
-        add(&mut self.latencies, other.latencies);
+        match (&mut self.latencies, other.latencies) {
+            (_, None) => {}
+            (None, more) => self.latencies = more,
+            (Some(sum), Some(more)) => **sum += *more,
+        }
     }
 }
 
@@ -144,7 +148,7 @@ impl AddAssign for Drops {
 }
 
 /// A job's counters made as wide as a person expects: the kernel's wrap at 2³².
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Followed {
     last: JobCounters,
     total: RouteCounters,
@@ -178,8 +182,8 @@ impl Followed {
         pairs.map(|(last, now)| if is_step_back(last, now) { 0 } else { now.wrapping_sub(last).into() }).iter().sum()
     }
 
-    pub(crate) const fn total(&self) -> RouteCounters {
-        self.total
+    pub(crate) fn total(&self) -> RouteCounters {
+        self.total.clone()
     }
 }
 

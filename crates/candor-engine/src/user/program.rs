@@ -22,7 +22,9 @@ pub(super) struct Program {
     /// By bus of the plan; `None` for those that no job uses.
     pub(super) ports: Box<[Option<Arc<Port>>]>,
     /// By job.
-    pub(super) counters: Box<[JobCounts]>,
+    counters: Box<[JobCounts]>,
+    /// By job: frames that the rules deleted.
+    deleted: Box<[Count]>,
     /// By job, if they are measured; otherwise empty.
     latencies: Box<[JobLatencies]>,
     /// By job: how old its frames may be when they leave.
@@ -35,16 +37,14 @@ pub(super) struct Program {
     ways: BTreeMap<(BusIndex, BusIndex), bool>,
 }
 
-/// The counters of one job on cache lines of their own.
+/// The counters of one job for every frame, on a cache line of their own, and no more than that: there may be many jobs.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-pub(super) struct JobCounts {
+struct JobCounts {
     /// Frames that the rules let through, counted before anything is done with them.
     matched: Count,
-    /// Frames that the rules deleted.
-    pub(super) deleted: Count,
-    /// Where those that were let through have ended, by [`Fate`].
-    fates: [Count; Fate::ALL.len()],
+    /// Where those that were let through have ended, by [`Fate::place`].
+    fates: [Count; Fate::PLACES],
     /// Payload bytes of those that were sent.
     sent_bytes: Count,
 }
@@ -77,7 +77,20 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    const ALL: [Self; 7] = [Self::Sent, Self::Full, Self::Expired, Self::Down, Self::Gone, Self::TooLarge, Self::Other];
+    /// How many of them are counted apart.
+    const PLACES: usize = 6;
+
+    /// Where it is counted. Gone is as good as down.
+    const fn place(self) -> usize {
+        match self {
+            Self::Sent => 0,
+            Self::Full => 1,
+            Self::Expired => 2,
+            Self::Down | Self::Gone => 3,
+            Self::TooLarge => 4,
+            Self::Other => 5,
+        }
+    }
 
     /// What an errno of sending means.
     pub(super) const fn of_errno(errno: i32) -> Self {
@@ -113,6 +126,7 @@ impl Program {
             rules: RuleSet::compile(jobs, ports.len()),
             ports,
             counters: jobs.iter().map(|_job| JobCounts::default()).collect(),
+            deleted: jobs.iter().map(|_job| Count::default()).collect(),
             latencies: match latency {
                 MeasureLatency::No => Box::default(),
                 MeasureLatency::Yes => jobs.iter().map(|_job| JobLatencies::default()).collect(),
@@ -191,7 +205,8 @@ impl Program {
     /// What every job has counted, in their order.
     pub(super) fn read(&self) -> Vec<RouteCounters> {
         let of_job = |(job, counts): (usize, &JobCounts)| RouteCounters {
-            latencies: self.latencies.get(job).map(JobLatencies::read),
+            deleted: self.deleted[job].value(),
+            latencies: self.latencies.get(job).map(|latencies| Box::new(latencies.read())),
             ..counts.read()
         };
         self.counters.iter().enumerate().map(of_job).collect()
@@ -200,13 +215,18 @@ impl Program {
     /// Counts a frame that was sent.
     pub(super) fn count_sent(&self, queued: &Queued) {
         let counters = &self.counters[queued.job];
-        counters.fates[Fate::Sent as usize].bump();
+        counters.fates[Fate::Sent.place()].bump();
         counters.sent_bytes.add(queued.payload_bytes());
+    }
+
+    /// Counts a frame that the rules deleted.
+    pub(super) fn count_deleted(&self, job: usize) {
+        self.deleted[job].bump();
     }
 
     /// Counts the end of a frame.
     pub(super) fn count(&self, queued: &Queued, fate: Fate) {
-        self.counters[queued.job].fates[fate as usize].bump();
+        self.counters[queued.job].fates[fate.place()].bump();
     }
 
     /// The port of a bus that a job uses.
@@ -222,18 +242,18 @@ impl Program {
 
 impl JobCounts {
     fn read(&self) -> RouteCounters {
-        let of = |fate: Fate| self.fates[fate as usize].value();
+        let of = |fate: Fate| self.fates[fate.place()].value();
         let drops = Drops {
             full: of(Fate::Full),
             expired: of(Fate::Expired),
-            down: of(Fate::Down) + of(Fate::Gone),
+            down: of(Fate::Down),
             too_large: of(Fate::TooLarge),
             other: of(Fate::Other),
         };
         RouteCounters {
             handled: of(Fate::Sent),
             dropped: drops.total(),
-            deleted: self.deleted.value(),
+            deleted: 0,
             drops,
             matched: Some(self.matched.value()),
             handled_bytes: Some(self.sent_bytes.value()),

@@ -151,7 +151,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
             program.rules.route(*from, arrived.frame, |job, routed| {
                 tally.take();
                 match routed {
-                    Routed::Delete => program.counters[job].deleted.bump(),
+                    Routed::Delete => program.count_deleted(job),
                     Routed::Send { to, frame } => {
                         program.count_matched(job);
                         outlets.take(program, (job, frame), to, &arrived);

@@ -59,7 +59,7 @@ impl LogLine {
     pub(super) fn of_route(event: &'static str, name: &str, counted: &RouteCounters) -> Self {
         let RouteCounters { handled, dropped, deleted, .. } = counted;
         let text = format!("route {name:?}: handled {handled}, dropped {dropped}, deleted {deleted}");
-        let about = About::Route { name: name.to_owned(), counted: *counted };
+        let about = About::Route { name: name.to_owned(), counted: counted.clone() };
         Self { weight: Weight::Information, event, text, about }
     }
 

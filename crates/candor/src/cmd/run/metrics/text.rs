@@ -198,7 +198,7 @@ impl Snapshot {
         let mut family =
             encoder.encode_descriptor("route_latency", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         self.routes.iter().try_for_each(|route| {
-            let Some(latencies) = route.counters.latencies else { return Ok(()) };
+            let Some(latencies) = &route.counters.latencies else { return Ok(()) };
             let bounds = LATENCY_BOUNDS.iter().map(Duration::as_secs_f64).chain([f64::INFINITY]);
             let classes: Vec<_> = bounds.zip(latencies.classes).collect();
             let frames = latencies.classes.iter().sum();
@@ -359,8 +359,15 @@ mod tests {
         let mut latencies = Latencies { sum: Duration::from_micros(7_000), ..Latencies::default() };
         (latencies.classes[3], latencies.classes[16]) = (95, 1);
         let (handled_bytes, latencies) = (Some(768), Some(latencies));
-        let user =
-            RouteCounters { handled: 96, dropped: 4, deleted: 2, drops, matched: Some(100), handled_bytes, latencies };
+        let user = RouteCounters {
+            handled: 96,
+            dropped: 4,
+            deleted: 2,
+            drops,
+            matched: Some(100),
+            handled_bytes,
+            latencies: latencies.map(Box::new),
+        };
         let kernel = RouteCounters { handled: 7, dropped: 1, ..RouteCounters::default() };
         let can = CanLink {
             bitrate: BitRate::from_bits_per_second(500_000),
