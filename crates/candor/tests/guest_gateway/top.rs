@@ -1,15 +1,25 @@
-//! `candor top --once` looks at gateways that forward.
+//! `candor top` looks at gateways that forward.
 
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_io::can::{CanSocket, Options};
+use candor_io::process;
 use candor_io::signal::Signal;
+use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::sys::termios::{InputFlags, LocalFlags, OutputFlags, tcgetattr};
 use serde_json::Value;
 
 use crate::candor::{Run, program};
 use crate::require::{Bus, Feature, require};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A route on each side, and one that the other file takes.
 const CAR: &str = "[bus.left]\ninterface = \"t-left\"\nbitrate = \"500kbit/s\"\n[bus.right]\ninterface = \"t-right\"\n\
@@ -39,7 +49,7 @@ fn gateways_are_found_and_looked_at() {
             let len = Frame::classic(RawId(id), &[1, 2]).unwrap().to_kernel(&mut bytes);
             sender.write(&bytes[..len]).unwrap();
         }
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(Duration::from_millis(1));
     }
     let (status, text) = said(looks);
     assert_eq!(status, Some(0), "{text}");
@@ -81,6 +91,63 @@ fn gateways_are_found_and_looked_at() {
     assert_eq!(places(), 1, "that of the one that runs");
     again.end(Signal::Terminate);
     assert_eq!(places(), 0);
+}
+
+/// On a terminal that this test plays: it ends by either key and by a signal, and leaves the terminal as it was.
+#[test]
+fn the_live_view_gives_the_terminal_back() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
+    let (_left, _right) = (Bus::new("left"), Bus::new("right"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("doors.toml");
+    let doors = Run { gateway: DOORS, engine: "read-write", run_dir: folder.path().to_owned(), uid: None };
+    let doors = doors.start_from(&file);
+    for key in [Some("q"), Some("\x03"), None] {
+        let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        let OpenptyResult { master, slave } = openpty(Some(&size), None).unwrap();
+        let before = modes(&slave);
+        let mut command = Command::new(program());
+        command.args(["top", "doors", "--interval", "100ms"]).env("CANDOR_RUN_DIR", folder.path()).env("TERM", "xterm");
+        let copy = || Stdio::from(slave.try_clone().unwrap());
+        command.stdin(copy()).stdout(copy()).stderr(copy());
+        let mut top = process::lead_terminal(&mut command).spawn().unwrap();
+        let mut terminal = File::from(master);
+        let (pieces, shown) = mpsc::channel();
+        let mut reader = terminal.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(len @ 1..) = reader.read(&mut bytes) {
+                if pieces.send(String::from_utf8_lossy(&bytes[..len]).into_owned()).is_err() {
+                    break;
+                }
+            }
+        });
+        let mut screen = String::new();
+        let mut see = |words: &str| {
+            while !screen.contains(words) {
+                screen +=
+                    &shown.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{key:?}: no {words:?} in {screen:?}"));
+            }
+        };
+        see("t-right");
+        // Rates need a second look.
+        see("FRAMES/s");
+        match key {
+            Some(key) => terminal.write_all(key.as_bytes()).unwrap(),
+            None => process::terminate(top.id()).unwrap(),
+        }
+        assert!(top.wait().unwrap().success(), "{key:?}");
+        // The screen of before.
+        see("\u{1b}[?1049l");
+        assert_eq!(modes(&slave), before, "{key:?}");
+    }
+    doors.end(Signal::Terminate);
+}
+
+/// What a terminal does with what is typed and shown; the kernel leaves some of the rest undefined.
+fn modes(terminal: &OwnedFd) -> (InputFlags, OutputFlags, LocalFlags) {
+    let settings = tcgetattr(terminal).unwrap();
+    (settings.input_flags, settings.output_flags, settings.local_flags)
 }
 
 fn top(run_dir: &Path, args: &[&str]) -> Child {
