@@ -6,6 +6,7 @@ mod reload;
 
 pub use reload::{GoneRoute, Reload, Reloaded};
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use candor_core::engine::UserEngine;
@@ -35,9 +36,9 @@ const SOON: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Gateway {
     plan: Plan,
-    jobs: Vec<Job>,
+    jobs: Arc<[Job]>,
     placement: Placement,
-    /// By route: what it had counted under earlier plans.
+    /// By route: what it had counted under earlier plans; empty if there was none.
     earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
     bus_off: BusOff,
@@ -101,6 +102,7 @@ impl Gateway {
         notices.into_iter().for_each(&mut *tell);
         let mut jobs = job::lower(&plan);
         let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
+        let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let for_user = of_side(&jobs, &placement, Side::User);
         let user_engine = if for_user.is_empty() {
@@ -146,12 +148,14 @@ impl Gateway {
             }
             (_, entry) => (None, entry),
         };
-        let user = user_engine
-            .map(|engine| UserGateway::open(&plan, Manner::new(engine, latency), &for_user, &interfaces, entry));
+        let user = user_engine.map(|engine| {
+            let for_user = shared(&jobs, &for_user);
+            UserGateway::open(&plan, Manner::new(engine, latency), for_user, &interfaces, entry)
+        });
         let user = user.transpose()?.map(Ready::begin);
         drop(run_dir);
         Ok(Self {
-            earlier: vec![RouteCounters::default(); plan.routes().len()],
+            earlier: Vec::new(),
             plan,
             jobs,
             placement,
@@ -314,8 +318,9 @@ impl Gateway {
     /// Adds up what the jobs of each route have counted; each side counts in the order of the plan.
     fn by_route(&self, kernel: Option<Vec<RouteCounters>>, user: Option<Vec<RouteCounters>>) -> Vec<RouteCounters> {
         let mut by_route = self.earlier.clone();
+        by_route.resize(self.plan.routes().len(), RouteCounters::default());
         let (mut kernel, mut user) = (kernel.unwrap_or_default().into_iter(), user.unwrap_or_default().into_iter());
-        for job in &self.jobs {
+        for job in self.jobs.iter() {
             let counted = match self.placement.side(job.route) {
                 Side::Kernel => kernel.next(),
                 Side::User => user.next(),
@@ -334,6 +339,11 @@ fn handed_over(plan: &Plan, counters: &[RouteCounters], bus: BusIndex) -> u64 {
 /// The jobs of one side, in the order of the plan.
 fn of_side<'a>(jobs: &'a [Job], placement: &Placement, side: Side) -> Vec<&'a Job> {
     jobs.iter().filter(|job| placement.side(job.route) == side).collect()
+}
+
+/// Some of the jobs, for a part that keeps them. All of them are kept once: a rule has half a kilobyte.
+fn shared(all: &Arc<[Job]>, some: &[&Job]) -> Arc<[Job]> {
+    if some.len() == all.len() { Arc::clone(all) } else { some.iter().copied().cloned().collect() }
 }
 
 /// The jobs as others are told of them.

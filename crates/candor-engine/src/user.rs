@@ -76,7 +76,7 @@ pub(crate) struct UserGateway {
     manner: Manner,
     program: Arc<Program>,
     /// What the program was made of.
-    jobs: Vec<Job>,
+    jobs: Arc<[Job]>,
     orders: Arc<Orders>,
     threads: Vec<Thread>,
     for_threads: ForThreads,
@@ -105,11 +105,10 @@ impl UserGateway {
     pub(crate) fn open(
         plan: &Plan,
         manner: Manner,
-        jobs: &[&Job],
+        jobs: Arc<[Job]>,
         interfaces: &Interfaces,
         entry: Option<Entry>,
     ) -> Result<Ready, GatewayError> {
-        let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
         let program = Self::first_program(plan, manner, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());

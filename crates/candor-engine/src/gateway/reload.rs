@@ -1,13 +1,14 @@
 //! Another plan for a gateway that runs.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use candor_core::engine::UserEngine;
 use candor_core::job::{self, Job};
 use candor_core::placement::{Placement, Side};
 use candor_core::plan::{Plan, RouteIndex};
 
-use super::{Announced, Gateway, of_side, owned, place};
+use super::{Announced, Gateway, of_side, owned, place, shared};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
@@ -50,7 +51,7 @@ pub struct GoneRoute {
 /// Another plan that has been looked at, with nothing changed yet.
 struct Draft {
     plan: Plan,
-    jobs: Vec<Job>,
+    jobs: Arc<[Job]>,
     placement: Placement,
     interfaces: Interfaces,
     user_engine: Option<UserEngine>,
@@ -127,6 +128,7 @@ impl Gateway {
             }
         }
         notices.into_iter().for_each(tell);
+        let jobs = jobs.into();
         Ok(Draft { plan, jobs, placement, interfaces, user_engine, run_dir, owned })
     }
 
@@ -147,10 +149,10 @@ impl Gateway {
         let for_user = of_side(&jobs, &placement, Side::User);
         let next = match (&self.user, user_engine) {
             (_, None) => Ok(Next::None),
-            (Some(user), Some(_)) => user.prepare(&plan, &for_user, &interfaces).map(Next::Exchanged),
+            (Some(user), Some(_)) => user.prepare(&plan, shared(&jobs, &for_user), &interfaces).map(Next::Exchanged),
             (None, Some(engine)) => {
                 let manner = Manner::new(engine, self.latency);
-                UserGateway::open(&plan, manner, &for_user, &interfaces, None).map(Next::New)
+                UserGateway::open(&plan, manner, shared(&jobs, &for_user), &interfaces, None).map(Next::New)
             }
         };
         let next = match next {

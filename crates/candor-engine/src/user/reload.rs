@@ -24,7 +24,7 @@ use crate::preflight::Interfaces;
 #[derive(Debug)]
 pub(crate) struct Prepared {
     program: Arc<Program>,
-    jobs: Vec<Job>,
+    jobs: Arc<[Job]>,
     /// Ports that stay, and what becomes of them.
     staying: Vec<(Arc<Port>, Transition)>,
     new_threads: Gated,
@@ -45,10 +45,9 @@ impl UserGateway {
     pub(crate) fn prepare(
         &self,
         plan: &Plan,
-        jobs: &[&Job],
+        jobs: Arc<[Job]>,
         interfaces: &Interfaces,
     ) -> Result<Prepared, GatewayError> {
-        let jobs: Vec<Job> = jobs.iter().copied().cloned().collect();
         let mut staying = Vec::new();
         let outcome = self.prepare_with(plan, jobs, interfaces, &mut staying);
         match outcome {
@@ -63,10 +62,10 @@ impl UserGateway {
     fn prepare_with(
         &self,
         plan: &Plan,
-        jobs: Vec<Job>,
+        jobs: Arc<[Job]>,
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<(Arc<Program>, Vec<Job>, Gated), GatewayError> {
+    ) -> Result<(Arc<Program>, Arc<[Job]>, Gated), GatewayError> {
         let mut ports: Vec<Option<Arc<Port>>> = Vec::new();
         for bus in used_buses(plan, &jobs) {
             let port = match bus {
