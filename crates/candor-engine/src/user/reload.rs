@@ -49,9 +49,9 @@ impl UserGateway {
         interfaces: &Interfaces,
     ) -> Result<Prepared, GatewayError> {
         let mut staying = Vec::new();
-        let outcome = self.prepare_with(plan, jobs, interfaces, &mut staying);
+        let outcome = self.prepare_with(plan, &jobs, interfaces, &mut staying);
         match outcome {
-            Ok((program, jobs, new_threads)) => Ok(Prepared { program, jobs, staying, new_threads }),
+            Ok((program, new_threads)) => Ok(Prepared { program, jobs, staying, new_threads }),
             Err(error) => {
                 self.take_back(&staying)?;
                 Err(error)
@@ -62,19 +62,19 @@ impl UserGateway {
     fn prepare_with(
         &self,
         plan: &Plan,
-        jobs: Arc<[Job]>,
+        jobs: &[Job],
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<(Arc<Program>, Arc<[Job]>, Gated), GatewayError> {
+    ) -> Result<(Arc<Program>, Gated), GatewayError> {
         let mut ports: Vec<Option<Arc<Port>>> = Vec::new();
-        for bus in used_buses(plan, &jobs) {
+        for bus in used_buses(plan, jobs) {
             let port = match bus {
                 None => None,
-                Some(bus) => Some(self.port_for(plan, bus, &jobs, interfaces, staying)?),
+                Some(bus) => Some(self.port_for(plan, bus, jobs, interfaces, staying)?),
             };
             ports.push(port);
         }
-        let program = Arc::new(Program::new(plan, &jobs, ports.into(), self.manner.latency));
+        let program = Arc::new(Program::new(plan, jobs, ports.into(), self.manner.latency));
         if staying.iter().any(|(_, transition)| transition.widens()) {
             self.have_look()?;
             staying.iter().try_for_each(|(port, _)| port.has_followed())?;
@@ -97,7 +97,7 @@ impl UserGateway {
             |bus: &BusIndex| self.threads.iter().any(|thread| Arc::ptr_eq(&thread.port, program.port(*bus)));
         let new_sources: Vec<_> = program.sources().filter(|bus| !has_thread(bus)).collect();
         let new_threads = self.start(&program, &new_sources)?;
-        Ok((program, jobs, new_threads))
+        Ok((program, new_threads))
     }
 
     /// The port of a bus of another plan: the one on its interface, if there is one.
