@@ -241,6 +241,7 @@ impl Program {
 }
 
 impl JobCounts {
+    /// What stands here; the rest is counted elsewhere.
     fn read(&self) -> RouteCounters {
         let of = |fate: Fate| self.fates[fate.place()].value();
         let drops = Drops {
@@ -253,11 +254,10 @@ impl JobCounts {
         RouteCounters {
             handled: of(Fate::Sent),
             dropped: drops.total(),
-            deleted: 0,
             drops,
             matched: Some(self.matched.value()),
             handled_bytes: Some(self.sent_bytes.value()),
-            latencies: None,
+            ..RouteCounters::default()
         }
     }
 }

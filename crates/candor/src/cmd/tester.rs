@@ -155,10 +155,14 @@ fn name_of_policy(policy: Policy) -> String {
     }
 }
 
+/// `uname -r`.
+pub(super) fn kernel_release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
 /// A header without what only the measurement will tell.
 fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let variable = |name: &str| std::env::var(name).ok();
     Header {
         device: device.to_owned(),
@@ -166,7 +170,7 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
         testbed: variable("CANDOR_TESTBED").unwrap_or_else(|| "host".to_owned()),
         instruction_ns: variable("CANDOR_INSTRUCTION_NS").and_then(|text| text.parse().ok()),
         topology: variable("CANDOR_TOPOLOGY"),
-        kernel_release: kernel.trim().to_owned(),
+        kernel_release: kernel_release(),
         platform: variable("CANDOR_PLATFORM").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
         candor_version: env!("CARGO_PKG_VERSION").to_owned(),
         frame: law.template.to_string(),

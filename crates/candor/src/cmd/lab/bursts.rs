@@ -127,7 +127,7 @@ fn to_json(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> Val
         })
         .collect();
     json!({
-        "kernel_release": load::kernel_release(), "ways": args.ways.len(), "bursts": args.bursts, "tester": tester,
+        "kernel_release": tester::kernel_release(), "ways": args.ways.len(), "bursts": args.bursts, "tester": tester,
         "gateways": gateways,
     })
 }

@@ -4,6 +4,7 @@
 use std::error::Error;
 use std::thread;
 
+use candor_core::frame::CANFD_MTU;
 use candor_io::schedule;
 use candor_lab::device::Device;
 use candor_netlink::client::Client;
@@ -14,9 +15,6 @@ use crate::cmd::tester::UnderTest;
 
 /// What ends a measurement early.
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
-
-/// Bytes of an FD frame.
-const FD_FRAME_BYTES: u32 = 72;
 
 /// Works on a thread that comes before every gateway. Its policy ends with it.
 pub(super) fn as_tester<T: Send>(work: impl FnOnce() -> Result<T, Failed> + Send) -> Result<T, Box<dyn Error>> {
@@ -50,7 +48,7 @@ pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), 
         }
         link::create_vcan(&mut client, name)?;
         if let Some(made) = link::by_name(&mut client, name)? {
-            link::set_mtu(&mut client, made.index, FD_FRAME_BYTES)?;
+            link::set_mtu(&mut client, made.index, u32::try_from(CANFD_MTU)?)?;
             link::set_up(&mut client, made.index)?;
         }
     }
@@ -65,9 +63,4 @@ pub(super) fn take_down(names: &[String]) -> Result<(), Box<dyn Error>> {
         link::set_down(&mut client, link.index)?;
     }
     Ok(())
-}
-
-/// `uname -r`.
-pub(super) fn kernel_release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }

@@ -98,7 +98,7 @@ impl Soak {
     fn to_json(&self, law: &Law, engine: &str) -> serde_json::Value {
         json!({
             "engine": engine,
-            "kernel_release": load::kernel_release(),
+            "kernel_release": tester::kernel_release(),
             "period_ns": u64::try_from(law.period.as_nanos()).unwrap_or(u64::MAX),
             "real_period_ns": self.matcher.period_ns(),
             "frames": law.frames,

@@ -71,7 +71,7 @@ fn to_json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value
         })
         .collect();
     json!({
-        "kernel_release": load::kernel_release(), "frames": args.frames, "tester_ns": tester_ns, "gateways": gateways,
+        "kernel_release": tester::kernel_release(), "frames": args.frames, "tester_ns": tester_ns, "gateways": gateways,
     })
 }
 
