@@ -3,9 +3,11 @@
 //! # Source
 //! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
 
+mod levels;
 mod occupancy;
 mod stuffing;
 
+pub use levels::{BitRule, WireBits};
 pub use occupancy::Occupancy;
 
 use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, FrameFormat};

@@ -107,6 +107,36 @@ fn fd_lengths_are_rounded_up_to_a_dlc() {
 }
 
 #[test]
+fn every_bit_has_its_rule() {
+    let rules = |frame: &Frame| {
+        let bits = WireBits::of(frame);
+        let letter = |bit| match bits.rule(bit) {
+            BitRule::Acknowledge => 'k',
+            BitRule::Arbitration => 'a',
+            BitRule::FixedStuff => 'f',
+            BitRule::Free => 'c',
+            BitRule::Recessive => 'r',
+            BitRule::Stuffed => 's',
+        };
+        (0..bits.len()).map(letter).collect::<String>()
+    };
+    let tail = "rkrrrrrrrr";
+    // SOF, 11 bits, RTR; IDE, r0, DLC, CRC with their stuff bits.
+    assert_eq!(rules(&classic("555#")), format!("{}{}{tail}", "a".repeat(13), "s".repeat(6 + 15 + 1)));
+    assert_eq!(rules(&classic("12345678#R4")), format!("{}{}{tail}", "a".repeat(33), "s".repeat(6 + 15)));
+    let crc17 = "fcccc".repeat(5) + "fc";
+    // A stuff bit in the identifier; IDE, FDF, res, BRS, ESI, DLC.
+    let frame = fd(0x7FF, BRS, &[]);
+    assert_eq!(rules(&frame), format!("{}{}{crc17}{tail}", "a".repeat(13 + 2), "s".repeat(9)));
+    assert_eq!(WireBits::of(&frame).fd_format(), Some(16));
+    assert_eq!(WireBits::of(&frame).switch(), Some(19));
+    assert_eq!(WireBits::of(&frame).before(25), (19, 6));
+    assert_eq!(WireBits::of(&classic("555#")).switch(), None);
+    // One stuff bit before the last bit of the identifier.
+    assert_eq!(WireBits::of(&classic("100#00")).first_difference(&WireBits::of(&classic("101#00"))), Some(12));
+}
+
+#[test]
 fn times() {
     let rate = |bits_per_second| BitRate::from_bits_per_second(bits_per_second).unwrap();
     let bits = FrameBits::of(&fd(0x123, BRS, &[0x55; 64]));
@@ -137,8 +167,12 @@ proptest! {
 
     #[test]
     fn agrees_with_the_bit_model(frame in arbitrary::wire_frame()) {
-        let (bits, crc) = model::count(&frame);
+        let (bits, crc, written) = model::count(&frame);
         prop_assert_eq!(FrameBits::of(&frame), bits, "{}", frame);
+        let levels = WireBits::of(&frame);
+        let text: String = (0..levels.len()).map(|bit| if levels.is_recessive(bit) { '1' } else { '0' }).collect();
+        prop_assert_eq!(text, written, "{}", frame);
+        prop_assert_eq!(levels.before(levels.len()), (bits.without_intermission().nominal, bits.data));
         if let Some(crc) = crc {
             prop_assert_eq!(crc15(&frame), Some(crc));
         }

@@ -4,14 +4,15 @@
 use crate::bits::FrameBits;
 use crate::frame::{Frame, FrameFormat};
 
-pub(super) fn count(frame: &Frame) -> (FrameBits, Option<u16>) {
+/// What was counted, the CRC of a classic frame, and the frame written down without its intermission.
+pub(super) fn count(frame: &Frame) -> (FrameBits, Option<u16>, String) {
     match frame.format {
         FrameFormat::Classic => classic(frame),
-        FrameFormat::Fd => (fd(frame), None),
+        FrameFormat::Fd => fd(frame),
     }
 }
 
-fn classic(frame: &Frame) -> (FrameBits, Option<u16>) {
+fn classic(frame: &Frame) -> (FrameBits, Option<u16>, String) {
     let rtr = if frame.id.is_rtr() { "1" } else { "0" };
     let id = frame.id.bits();
     let dlc = if frame.len8_dlc > 8 { frame.len8_dlc } else { frame.len };
@@ -30,12 +31,12 @@ fn classic(frame: &Frame) -> (FrameBits, Option<u16>) {
     let unstuffed = format!("{bits}{crc}");
     let stuffed = stuff(&unstuffed);
     let stuff_bits = stuffed.len() - unstuffed.len();
-    let whole = format!("{stuffed}1 01 1111111 111").replace(' ', "");
+    let whole = format!("{stuffed}1 11 1111111 111").replace(' ', "");
     let counted = FrameBits { nominal: number(whole.len()), data: 0, stuff: number(stuff_bits) };
-    (counted, Some(u16::from_str_radix(&crc, 2).unwrap()))
+    (counted, Some(u16::from_str_radix(&crc, 2).unwrap()), without_intermission(&whole))
 }
 
-fn fd(frame: &Frame) -> FrameBits {
+fn fd(frame: &Frame) -> (FrameBits, Option<u16>, String) {
     let id = frame.id.bits();
     let brs = frame.flags & 1;
     let esi = frame.flags >> 1 & 1;
@@ -67,18 +68,27 @@ fn fd(frame: &Frame) -> FrameBits {
     let stuff_bits = stuffed.len() - unstuffed.len();
     let switch_at = stuff(&arbitration).len();
 
-    let crc_len = if frame.len > 16 { 21 } else { 17 };
-    let mut crc_field = String::new();
-    for position in 0..4 + crc_len {
-        if position % 4 == 0 {
-            crc_field.push('f');
-        }
-        crc_field.push('c');
+    let gray = ["000", "001", "011", "010", "110", "111", "101", "100"][stuff_bits % 8];
+    let parity = if gray.matches('1').count() % 2 == 1 { "1" } else { "0" };
+    let divisor = if frame.len > 16 { "1100000010100010011001" } else { "110110100001011011" };
+    // The CRC register begins with a one and zeros, which is as if the first bit, dominant in every frame, were recessive.
+    let crc = remainder(&format!("1{}{gray}{parity}", &stuffed[1..]), divisor);
+    let mut whole = stuffed.clone();
+    for four in format!("{gray}{parity}{crc}").as_bytes().chunks(4) {
+        whole.push(if whole.ends_with('0') { '1' } else { '0' });
+        whole += std::str::from_utf8(four).unwrap();
     }
-    crc_field.push('1');
-    let data = if brs == 1 { stuffed.len() - switch_at + crc_field.len() } else { 0 };
-    let whole = format!("{stuffed}{crc_field}01 1111111 111").replace(' ', "");
-    FrameBits { nominal: number(whole.len() - data), data: number(data), stuff: number(stuff_bits) }
+    whole.push('1');
+    let data = if brs == 1 { whole.len() - switch_at } else { 0 };
+    whole += "11";
+    whole += "1111111";
+    whole += "111";
+    let counted = FrameBits { nominal: number(whole.len() - data), data: number(data), stuff: number(stuff_bits) };
+    (counted, None, without_intermission(&whole))
+}
+
+fn without_intermission(whole: &str) -> String {
+    whole[..whole.len() - 3].to_owned()
 }
 
 fn stuff(bits: &str) -> String {
