@@ -9,6 +9,7 @@ use crate::step;
 /// Who may use whom. Any other edge between crates of the workspace is a mistake; docs/architecture.md says why.
 const ARROWS: &[(&str, &[&str])] = &[
     ("candor-core", &[]),
+    ("candor-bus", &["candor-core"]),
     ("candor-io", &["candor-core"]),
     ("candor-netlink", &["candor-core", "candor-io"]),
     ("candor-engine", &["candor-core", "candor-io", "candor-netlink"]),

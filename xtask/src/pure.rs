@@ -1,12 +1,17 @@
-//! Proof that candor-core needs no operating system: it builds for bare WebAssembly.
+//! Proof that the pure crates need no operating system: they build for bare WebAssembly.
 
 use crate::{static_build, step};
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
+/// No clock, file, socket or environment.
+const PURE: [&str; 2] = ["candor-core", "candor-bus"];
+
 pub(crate) fn run() -> anyhow::Result<()> {
     static_build::ensure_target(TARGET)?;
-    step::run(step::cargo().args(["check", "--quiet", "--package", "candor-core", "--target", TARGET]))?;
-    println!("pure: candor-core builds for {TARGET}");
+    for package in PURE {
+        step::run(step::cargo().args(["check", "--quiet", "--package", package, "--target", TARGET]))?;
+    }
+    println!("pure: {} build for {TARGET}", PURE.join(" and "));
     Ok(())
 }

@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Ack,
     /// A sender saw another level than the one it sent.
     Bit,
+    /// The check sum does not fit what was read.
+    Crc,
     /// A bit of fixed form had the wrong level.
     Form,
     /// Six equal bits where stuffing forbids them.

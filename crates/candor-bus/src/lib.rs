@@ -6,9 +6,9 @@
 //!                          mailboxes)     wins)         times)           (flags, counters, states)
 //! ```
 //!
-//! There is no clock here and no thread: whoever holds the `Bus` asks it when the next thing happens
-//! (`Bus::next_event`) and lets time pass up to there or less (`Bus::advance`). Everything is a function of what was
-//! submitted when and of the seed of the `Faults`; CI builds this crate for `wasm32-unknown-unknown` to keep it so.
+//! There is no clock here and no thread: whoever holds the [`Bus`] asks it when the next thing happens
+//! ([`Bus::next_event`]) and lets time pass up to there or less ([`Bus::advance`]). Everything is a function of what was
+//! submitted when and of the seed of the [`Faults`]; CI builds this crate for `wasm32-unknown-unknown` to keep it so.
 //!
 //! # Source
 //! ISO 11898-1:2015, clauses 10 (frames, arbitration, error signalling) and 12 (fault confinement), as read in their
@@ -19,17 +19,21 @@
 //! * Bits of an error flag last a nominal bit, also where the flag cuts into the fast part of an FD frame.
 //! * No overload frames: no node is ever too slow.
 #![forbid(unsafe_code)]
-#![allow(dead_code, reason = "types only for now")]
 
 mod arbitration;
+mod bus;
 mod confinement;
 mod controller;
+mod episode;
 mod event;
+mod fault;
 mod node;
 mod time;
 
+pub use bus::{Bus, SubmitError};
 pub use confinement::{Counters, ErrorState};
 pub use controller::{Order, Tag};
 pub use event::{ErrorKind, Event};
+pub use fault::{Disturbance, Faults, Target};
 pub use node::{NodeConfig, NodeId, NodeSet, Timing};
 pub use time::BusNs;

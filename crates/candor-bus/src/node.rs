@@ -4,7 +4,7 @@ use candor_core::units::BitRate;
 
 use crate::controller::Order;
 
-/// A node of one bus, numbered in the order of [`Bus::attach`](crate::Bus::attach).
+/// A node of one bus, numbered in the order of [`Bus::attach`](crate::Bus::add_node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u8);
 

@@ -72,7 +72,7 @@ impl WireBits {
         } else if bit < self.stuffed_end {
             BitRule::Stuffed
         } else if bit < self.crc_delimiter {
-            if (bit - self.stuffed_end) % 5 == 0 { BitRule::FixedStuff } else { BitRule::Free }
+            if (bit - self.stuffed_end).is_multiple_of(5) { BitRule::FixedStuff } else { BitRule::Free }
         } else if bit == self.acknowledge_slot() {
             BitRule::Acknowledge
         } else {
@@ -157,11 +157,12 @@ impl WireBits {
 
         let stuffed_end = writer.len;
         let count = writer.stuff % 8;
-        let gray = count ^ count >> 1;
+        let gray = count ^ (count >> 1);
+        let counted = (gray << 1) | (gray.count_ones() % 2); // and even parity
         let mut field = FixedStuffing { writer, position: 0 };
-        field.push(gray << 1 | gray.count_ones() % 2, 4);
+        field.push(counted, 4);
         let checksum = if len <= FD_CRC17_MAX_LEN { (CRC17, 17) } else { (CRC21, 21) };
-        let value = field.writer.crc(stuffed_end, gray << 1 | gray.count_ones() % 2, checksum);
+        let value = field.writer.crc(stuffed_end, counted, checksum);
         field.push(value, checksum.1);
         let mut writer = field.writer;
         let crc_delimiter = writer.end_of_frame();
@@ -249,7 +250,7 @@ struct FixedStuffing {
 impl FixedStuffing {
     fn push(&mut self, value: u32, count: u32) {
         for shift in (0..count).rev() {
-            if self.position % 4 == 0 {
+            if self.position.is_multiple_of(4) {
                 let bit = self.writer.len - 1;
                 let before = self.writer.levels[bit as usize / 64] >> (bit % 64) & 1 == 1;
                 self.writer.plain(!before);

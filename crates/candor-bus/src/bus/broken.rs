@@ -1,0 +1,245 @@
+//! A frame that is played bit by bit, because something is wrong with it; and a wire that somebody holds dominant.
+
+use super::clean::{Clean, Sending};
+use super::{Bus, Counters, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
+use crate::episode::{Episode, Player};
+use crate::event::{ErrorKind, Event};
+use crate::time::BusNs;
+use candor_core::units::BitRate;
+
+/// How far ahead the next thing to tell is looked for, in bits.
+const LOOK_AHEAD_BITS: u32 = 64;
+
+/// Nodes and wire, bit by bit.
+#[derive(Clone, Debug)]
+pub(super) struct Broken {
+    /// The frame that was being sent. None if there was only a dominant wire.
+    clean: Option<Clean>,
+    start: BusNs,
+    episode: Episode,
+    /// The first bit that is played, and when it begins.
+    from: u32,
+    from_time: BusNs,
+    rate: BitRate,
+    next: BusNs,
+}
+
+impl Broken {
+    fn new(clean: Option<Clean>, start: BusNs, episode: Episode, from_time: BusNs, rate: BitRate) -> Self {
+        let from = episode.bit();
+        let mut broken = Self { clean, start, episode, from, from_time, rate, next: from_time };
+        broken.look_ahead();
+        broken
+    }
+
+    pub(super) const fn next_event(&self) -> BusNs {
+        self.next
+    }
+
+    /// Plays what is over by now.
+    pub(super) fn catch_up(&mut self, to: BusNs, mut changed: impl FnMut(BusNs, NodeId, Counters)) {
+        while !self.episode.is_over() && self.time_of(self.episode.bit() + 1) <= to {
+            let end_of_bit = self.time_of(self.episode.bit() + 1);
+            self.episode.step(|node, counters| changed(end_of_bit, node, counters));
+        }
+    }
+
+    /// The counters of a node as they are now.
+    pub(super) fn counters(&self, node: NodeId) -> Option<Counters> {
+        self.episode.players().iter().find(|player| player.node == node).map(|player| player.counters)
+    }
+
+    pub(super) fn leave(&mut self, node: NodeId) {
+        if let Some(player) = self.episode.player_mut(node) {
+            player.leave();
+        }
+        self.look_ahead();
+    }
+
+    pub(super) fn sends(&self, node: NodeId) -> Option<Tag> {
+        self.clean.as_ref().and_then(|clean| clean.sends(node))
+    }
+
+    /// When a bit begins.
+    fn time_of(&self, bit: u32) -> BusNs {
+        match &self.clean {
+            Some(clean) if bit < self.from => clean.time_of(bit),
+            _ => self.from_time + bits_ns(u64::from(bit - self.from), self.rate),
+        }
+    }
+
+    /// Plays ahead in a copy to find out when there is something to tell.
+    fn look_ahead(&mut self) {
+        let mut ahead = self.episode.clone();
+        let mut told = false;
+        for _ in 0..LOOK_AHEAD_BITS {
+            if told || ahead.is_over() {
+                break;
+            }
+            ahead.step(|_, _| told = true);
+        }
+        self.next = self.time_of(ahead.bit());
+    }
+}
+
+impl Bus {
+    /// From this bit on, the frame on the wire is played.
+    pub(super) fn break_at(&mut self, bit: u32) {
+        let Wire::Clean(mut clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
+        let (_, wrong) = clean.wrong.take().unwrap_or_default();
+        let frames = clean.senders.iter().map(|sending| WireBits::of(&sending.frame)).collect();
+        let mut players: Vec<Player> = wrong.stragglers;
+        for (frame, sending) in clean.senders.iter().enumerate() {
+            players.push(Player::sender(sending.node, self.counters(sending.node), frame));
+        }
+        for node in clean.receivers.iter() {
+            if !players.iter().any(|player| player.node == node) {
+                players.push(self.receiver(node));
+            }
+        }
+        let mut episode = Episode::new(frames, players, bit);
+        if let Some(bit) = wrong.flip {
+            episode.flip(bit);
+        }
+        if wrong.unacknowledged {
+            episode.do_not_acknowledge();
+        }
+        for (node, bit, flag_bits) in wrong.misread {
+            if let Some(player) = episode.player_mut(node) {
+                player.misreads = Some(player.misreads.map_or(bit, |other| other.min(bit)));
+                player.flag_bits = flag_bits;
+            }
+        }
+        let (start, from_time, rate) = (clean.start, clean.time_of(bit), clean.timing.nominal);
+        self.wire = Wire::Broken(Broken::new(Some(clean), start, episode, from_time, rate));
+    }
+
+    /// Plays up to this time.
+    pub(super) fn play(&mut self, to: BusNs, events: &mut Vec<Event>) {
+        let Wire::Broken(mut broken) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
+        broken.catch_up(to, |at, node, counters| self.count(at, node, counters, events));
+        if broken.episode.is_over() {
+            self.settle(&broken, events);
+        } else {
+            broken.look_ahead();
+            self.wire = Wire::Broken(broken);
+        }
+    }
+
+    pub(super) fn set_stuck(&mut self, now: BusNs, stuck: bool) {
+        match &mut self.wire {
+            Wire::Idle if stuck => {
+                self.end_silence(now);
+                let on = |node: &NodeId| self.node(*node).is_some_and(|node| matches!(node.presence, Presence::On));
+                let nodes: Vec<NodeId> = self.node_ids().filter(on).collect();
+                let players = nodes.into_iter().map(|node| self.receiver(node).waiting()).collect();
+                let episode = Episode::new(Vec::new(), players, 0);
+                self.wire = Wire::Broken(Broken::new(None, now, episode, now, self.bit_rate));
+            }
+            Wire::Clean(clean) if stuck => {
+                let bit = clean.bit_at(now);
+                self.break_at(bit);
+            }
+            _ => {}
+        }
+        if let Wire::Broken(broken) = &mut self.wire {
+            broken.episode.stuck = stuck;
+            broken.look_ahead();
+        }
+    }
+
+    pub(super) fn tag_on_wire(&self, node: NodeId) -> Option<Tag> {
+        match &self.wire {
+            Wire::Idle => None,
+            Wire::Clean(clean) => clean.sends(node),
+            Wire::Broken(broken) => broken.sends(node),
+        }
+    }
+
+    fn receiver(&self, node: NodeId) -> Player {
+        let listen_only = self.node(node).is_some_and(|node| node.config.listen_only);
+        Player::receiver(node, self.counters(node), listen_only)
+    }
+
+    /// Everybody is ready for the next frame: what has become of this one?
+    fn settle(&mut self, broken: &Broken, events: &mut Vec<Event>) {
+        let episode = &broken.episode;
+        let end = broken.time_of(episode.bit());
+        let free = self.after_intermission(end);
+        self.quiet_since = broken.time_of(episode.quiet_since());
+        self.busy_ns += free.since(broken.start);
+        for player in episode.players() {
+            self.count(end, player.node, player.counters, events);
+            self.set_free(player, end, free, broken.rate);
+        }
+        let Some(clean) = &broken.clean else { return };
+        self.tell_losers(clean, events);
+        let mut receivers: NodeSet = named(episode, |player| player.report().accepted);
+        for sending in &clean.senders {
+            self.end_of_sending_of(sending, free, clean);
+            let report = episode.players().iter().find(|player| player.node == sending.node).map(Player::report);
+            let report = report.unwrap_or_default();
+            let &Sending { node, tag, frame, retries, lost } = sending;
+            let start = clean.start;
+            if report.sent {
+                if let Some(node) = self.node_mut(node) {
+                    node.controller.remove(tag);
+                }
+                let receivers = std::mem::take(&mut receivers);
+                events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
+            } else {
+                let given_up = self.try_again(node, tag);
+                events.push(self.error(broken, sending, end, given_up));
+            }
+        }
+    }
+
+    /// What everybody else saw of a frame that broke.
+    fn error(&self, broken: &Broken, sending: &Sending, end: BusNs, given_up: Option<Tag>) -> Event {
+        let players = broken.episode.players();
+        let first = players.iter().filter_map(|player| player.report().error).min_by_key(|(bit, _)| *bit);
+        let own = players.iter().find(|player| player.node == sending.node).and_then(|player| player.report().error);
+        let (bit, kind) = match (own, first) {
+            (Some(own), Some(first)) if own.0 == first.0 => own,
+            // Nobody noticed that a sender left: it ends where it was left.
+            (_, first) => first.unwrap_or((broken.from, ErrorKind::Form)),
+        };
+        let detected = named(&broken.episode, |player| player.report().error.is_some());
+        let (at, start) = (broken.time_of(bit + 1), broken.start);
+        Event::Error { at, start, end, sender: sending.node, frame: sending.frame, bit, kind, detected, given_up }
+    }
+
+    /// The sender's controller keeps the frame, unless it is to try once only.
+    fn try_again(&mut self, node: NodeId, tag: Tag) -> Option<Tag> {
+        let node = self.node_mut(node)?;
+        let one_shot = node.config.one_shot;
+        let pending = node.controller.pending_mut(tag)?;
+        pending.retries += 1;
+        one_shot.then(|| {
+            node.controller.remove(tag);
+            tag
+        })
+    }
+
+    fn set_free(&mut self, player: &Player, end: BusNs, free: BusNs, rate: BitRate) {
+        let Some(node) = self.node_mut(player.node) else { return };
+        if !matches!(node.presence, Presence::On) {
+            return;
+        }
+        node.free_at = free;
+        if !player.is_ready() {
+            let bits = player.bits_until_ready() + INTERMISSION_BITS;
+            node.free_at = end + bits_ns(bits, rate);
+            node.straggler = Some((player.clone(), end));
+        }
+    }
+
+    fn end_of_sending_of(&mut self, sending: &Sending, free: BusNs, clean: &Clean) {
+        let free_at = self.node(sending.node).map_or(free, |node| node.free_at.max(free));
+        self.end_of_sending(sending.node, free_at, clean.timing);
+    }
+}
+
+fn named(episode: &Episode, which: impl Fn(&Player) -> bool) -> NodeSet {
+    episode.players().iter().filter(|player| which(player)).map(|player| player.node).collect()
+}

@@ -1,0 +1,293 @@
+//! A frame that goes over the wire as it should: its end is known from its length.
+
+use super::{
+    Bus, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Priority, SUSPEND_BITS, Tag, Wire, WireBits, bits_ns,
+};
+use crate::episode::Player;
+use crate::event::Event;
+use crate::fault::Disturbance;
+use crate::node::Timing;
+use crate::time::BusNs;
+use candor_core::frame::Frame;
+
+/// Equal bits that a receiver with another bit rate sees for an error, at the slower of both rates.
+const MISTIMED_BITS: u64 = 6;
+
+/// A frame on the wire.
+#[derive(Clone, Debug)]
+pub(super) struct Clean {
+    pub(super) start: BusNs,
+    end: BusNs,
+    /// End of the intermission.
+    free: BusNs,
+    pub(super) timing: Timing,
+    /// Nearly always one; more if several nodes send the same identifier at the same time.
+    pub(super) senders: Vec<Sending>,
+    pub(super) losers: Vec<Loser>,
+    pub(super) receivers: NodeSet,
+    /// What is wrong from which bit on.
+    pub(super) wrong: Option<(u32, Wrong)>,
+}
+
+/// A node and the frame that it sends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sending {
+    pub(super) node: NodeId,
+    pub(super) tag: Tag,
+    pub(super) frame: Frame,
+    pub(super) retries: u32,
+    pub(super) lost: u32,
+}
+
+/// A node that lost arbitration at this bit.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loser {
+    node: NodeId,
+    bit: u32,
+    given_up: Option<Tag>,
+}
+
+/// Why a frame is played bit by bit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Wrong {
+    pub(super) flip: Option<u32>,
+    pub(super) unacknowledged: bool,
+    /// Receivers that take a bit for wrong; how long their flags are.
+    pub(super) misread: Vec<(NodeId, u32, u32)>,
+    /// Nodes that are still busy with the frame before.
+    pub(super) stragglers: Vec<Player>,
+}
+
+impl Clean {
+    /// When the frame is over, or disturbed.
+    pub(super) fn next_event(&self) -> BusNs {
+        match self.breaks_at() {
+            Some(bit) => self.time_of(bit),
+            None => self.end,
+        }
+    }
+
+    /// The bit from which on it is to be played one by one.
+    pub(super) fn breaks_at(&self) -> Option<u32> {
+        self.wrong.as_ref().map(|(bit, _)| *bit)
+    }
+
+    /// When a bit begins.
+    pub(super) fn time_of(&self, bit: u32) -> BusNs {
+        let (nominal, data) = WireBits::of(&self.senders[0].frame).before(bit);
+        let bits = FrameBits { nominal, data, stuff: 0 };
+        self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
+    }
+
+    /// The first bit that has not begun before this time.
+    pub(super) fn bit_at(&self, time: BusNs) -> u32 {
+        let len = WireBits::of(&self.senders[0].frame).len();
+        let bit = (0..len).find(|&bit| self.time_of(bit) >= time).unwrap_or(len);
+        self.breaks_at().map_or(bit, |breaks| bit.min(breaks))
+    }
+
+    pub(super) fn involves(&self, node: NodeId) -> bool {
+        self.receivers.contains(node) || self.sends(node).is_some()
+    }
+
+    pub(super) fn sends(&self, node: NodeId) -> Option<Tag> {
+        self.senders.iter().find(|sending| sending.node == node).map(|sending| sending.tag)
+    }
+}
+
+impl Bus {
+    /// The nodes that have something to send, and may, begin.
+    pub(super) fn start(&mut self, at: BusNs) {
+        let mut contenders: Vec<(Priority, Sending)> = self.contenders(at);
+        contenders.sort_by_key(|(priority, sending)| (*priority, sending.node));
+        let Some(&(priority, first)) = contenders.first() else { return };
+        self.end_silence(at);
+        let timing = self.nodes[usize::from(first.node.0)].config.timing;
+        self.bit_rate = timing.nominal;
+
+        let timing_of = |node: NodeId| self.nodes[usize::from(node.0)].config.timing;
+        let wins = |(other, sending): &(Priority, Sending)| *other == priority && timing_of(sending.node) == timing;
+        let senders: Vec<Sending> = contenders.iter().filter(|one| wins(one)).map(|(_, sending)| *sending).collect();
+        let others: Vec<Sending> = contenders.iter().filter(|one| !wins(one)).map(|(_, sending)| *sending).collect();
+        let losers = self.lose(&first, &others);
+
+        for sending in &senders {
+            self.nodes[usize::from(sending.node.0)].straggler = None;
+        }
+        let length = FrameBits::of(&first.frame);
+        let time = |bits: FrameBits| at + bits.wire_time_ns(timing.nominal, timing.data);
+        let receiving = |node: &NodeId| {
+            let on = matches!(self.nodes[usize::from(node.0)].presence, Presence::On);
+            on && !senders.iter().any(|sending| sending.node == *node)
+        };
+        let receivers: NodeSet = self.node_ids().filter(receiving).collect();
+        let (end, free) = (time(length.without_intermission()), time(length));
+        let mut clean = Clean { start: at, end, free, timing, senders, losers, receivers, wrong: None };
+        clean.wrong = self.what_goes_wrong(&clean, length.without_intermission().total());
+        self.wire = Wire::Clean(clean);
+    }
+
+    /// The frame is over, and well.
+    pub(super) fn deliver(&mut self, events: &mut Vec<Event>) {
+        let Wire::Clean(clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
+        self.tell_losers(&clean, events);
+        let (end, start) = (clean.end, clean.start);
+        let after_acknowledgement = 1 + 7;
+        self.quiet_since = BusNs(end.0 - bits_ns(after_acknowledgement, clean.timing.nominal));
+        self.busy_ns += clean.free.since(start);
+        for node in clean.receivers.iter() {
+            if let Some(receiver) = self.node_mut(node) {
+                receiver.free_at = clean.free;
+                let mut counters = receiver.counters;
+                if !receiver.config.listen_only {
+                    counters.received();
+                }
+                self.count(end, node, counters, events);
+            }
+        }
+        let mut receivers = clean.receivers;
+        for &Sending { node, tag, frame, retries, lost } in &clean.senders {
+            let mut counters = self.counters(node);
+            counters.sent();
+            self.count(end, node, counters, events);
+            self.end_of_sending(node, clean.free, clean.timing);
+            if let Some(sender) = self.node_mut(node) {
+                sender.controller.remove(tag);
+            }
+            let receivers = std::mem::take(&mut receivers);
+            events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
+        }
+    }
+
+    /// A sender may send again after the intermission, a passive one somewhat later.
+    pub(super) fn end_of_sending(&mut self, node: NodeId, free: BusNs, timing: Timing) {
+        if let Some(sender) = self.node_mut(node) {
+            let suspended = if sender.counters.is_passive() { bits_ns(SUSPEND_BITS, timing.nominal) } else { 0 };
+            sender.free_at = free + suspended;
+        }
+    }
+
+    pub(super) fn tell_losers(&self, clean: &Clean, events: &mut Vec<Event>) {
+        for &Loser { node, bit, given_up } in &clean.losers {
+            events.push(Event::LostArbitration { at: clean.time_of(bit), node, bit, given_up });
+        }
+    }
+
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)).map(NodeId)
+    }
+
+    /// The end of an intermission that begins here.
+    pub(super) fn after_intermission(&self, end: BusNs) -> BusNs {
+        end + bits_ns(INTERMISSION_BITS, self.bit_rate)
+    }
+
+    fn contenders(&self, at: BusNs) -> Vec<(Priority, Sending)> {
+        let ready = |id: NodeId| {
+            let node = self.node(id)?;
+            self.earliest_start(node).filter(|&start| start <= at)?;
+            let pending = node.controller.next(at)?;
+            let (tag, frame, retries, lost) = (pending.tag, pending.frame, pending.retries, pending.lost);
+            Some((pending.priority, Sending { node: id, tag, frame, retries, lost }))
+        };
+        self.node_ids().filter_map(ready).collect()
+    }
+
+    /// Notes who lost, and where.
+    fn lose(&mut self, winner: &Sending, others: &[Sending]) -> Vec<Loser> {
+        if others.is_empty() {
+            return Vec::new();
+        }
+        let winning = WireBits::of(&winner.frame);
+        let lose = |loser: &Sending| {
+            let bit = winning.first_difference(&WireBits::of(&loser.frame)).unwrap_or_default();
+            let node = &mut self.nodes[usize::from(loser.node.0)];
+            let given_up = node.config.one_shot.then_some(loser.tag);
+            match node.controller.pending_mut(loser.tag) {
+                Some(_) if given_up.is_some() => node.controller.remove(loser.tag),
+                Some(pending) => pending.lost += 1,
+                None => {}
+            }
+            Loser { node: loser.node, bit, given_up }
+        };
+        others.iter().map(lose).collect()
+    }
+
+    /// From which bit on the frame must be played, and what with.
+    fn what_goes_wrong(&mut self, clean: &Clean, len: u32) -> Option<(u32, Wrong)> {
+        let first = clean.senders[0];
+        let disturbance = self.faults.next(first.node, &first.frame, len);
+        let mut wrong = Wrong { stragglers: self.stragglers(clean), ..Wrong::default() };
+        let mut bits = Vec::new();
+        if !wrong.stragglers.is_empty() {
+            bits.push(0);
+        }
+        match disturbance {
+            Some(Disturbance::ErrorFlag { node, bit }) if clean.receivers.contains(node) && bit < len => {
+                wrong.misread.push((node, bit, 6));
+            }
+            Some(Disturbance::Flip { bit }) if bit < len => {
+                wrong.flip = Some(bit);
+                bits.push(bit);
+            }
+            Some(Disturbance::NoAcknowledge) => wrong.unacknowledged = true,
+            _ => {}
+        }
+        for node in clean.receivers.iter() {
+            wrong.misread.extend(self.mistimed(clean, node, len).map(|(bit, flag_bits)| (node, bit, flag_bits)));
+        }
+        bits.extend(wrong.misread.iter().map(|(_, bit, _)| *bit));
+        let hears = |node: NodeId| self.node(node).is_some_and(|node| !node.config.listen_only);
+        if wrong.unacknowledged || !clean.receivers.iter().any(hears) {
+            let acknowledge_delimiter_and_end = 1 + 7;
+            bits.push(len - acknowledge_delimiter_and_end - 1);
+        }
+        if clean.senders.len() > 1 {
+            let levels = WireBits::of(&first.frame);
+            let differences = clean.senders.iter().map(|other| levels.first_difference(&WireBits::of(&other.frame)));
+            bits.extend(differences.flatten());
+        }
+        bits.into_iter().min().map(|bit| (bit, wrong))
+    }
+
+    /// The bit at which a receiver that is set to other rates finds the frame wrong, and the length of its flag.
+    fn mistimed(&self, clean: &Clean, node: NodeId, len: u32) -> Option<(u32, u32)> {
+        let timing = self.node(node)?.config.timing;
+        let frame = &clean.senders[0].frame;
+        if timing == clean.timing {
+            return None;
+        }
+        let (sent, heard) = (clean.timing.nominal.bits_per_second(), timing.nominal.bits_per_second());
+        if sent != heard {
+            let flag = (MISTIMED_BITS * u64::from(sent)).div_ceil(u64::from(heard)).max(1);
+            let bit = flag.max(MISTIMED_BITS).min(u64::from(len) - 1);
+            return Some((u32::try_from(bit).unwrap_or(u32::MAX), u32::try_from(flag).unwrap_or(u32::MAX)));
+        }
+        if frame.format == candor_core::frame::FrameFormat::Classic {
+            return None;
+        }
+        let levels = WireBits::of(frame);
+        match timing.data {
+            // The reserved bit that a classic controller knows comes where it expects a length.
+            None => levels.fd_format().map(|bit| (bit + 1, 6)),
+            Some(_) => levels.switch().map(|bit| (bit + 6, 6)),
+        }
+    }
+
+    /// Takes along those who are not done with the frame before.
+    fn stragglers(&mut self, clean: &Clean) -> Vec<Player> {
+        let rate = self.bit_rate;
+        let mut stragglers = Vec::new();
+        for node in clean.receivers.iter() {
+            let straggler = self.node_mut(node).and_then(|node| node.straggler.take());
+            if let Some((mut player, since)) = straggler {
+                let bit = bits_ns(1, rate).max(1);
+                player.wait((clean.start.since(since) + bit / 2) / bit);
+                if !player.is_ready() {
+                    stragglers.push(player);
+                }
+            }
+        }
+        stragglers
+    }
+}

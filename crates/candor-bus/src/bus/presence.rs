@@ -1,0 +1,173 @@
+//! Who is on the bus, who comes and who goes.
+
+use super::{Bus, Wire, bits_ns};
+use crate::confinement::{Counters, ErrorState};
+use crate::controller::{Controller, Order};
+use crate::episode::Player;
+use crate::event::Event;
+use crate::node::{NodeConfig, NodeId, Timing};
+use crate::time::BusNs;
+
+/// Recessive bits after which a node knows that no frame is under way.
+const IDLE_BITS: u64 = 11;
+/// So many times a bus-off node waits for that.
+const RECOVERY_SEQUENCES: u64 = 128;
+
+/// A node as the bus knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) config: NodeConfig,
+    pub(super) controller: Controller,
+    pub(super) counters: Counters,
+    pub(super) presence: Presence,
+    /// Told not to start frames.
+    pub(super) held: bool,
+    /// When it may send again.
+    pub(super) free_at: BusNs,
+    /// What it is still doing after a frame, and since when it is alone with it: an error-passive node may need longer
+    /// than the others, who do not notice.
+    pub(super) straggler: Option<(Player, BusNs)>,
+}
+
+/// Whether a node takes part.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Presence {
+    /// Switched off by its own error counters.
+    BusOff {
+        /// Under way, if somebody has asked for it.
+        recovery: Option<Recovery>,
+    },
+    /// Waits for 11 recessive bits.
+    Joining {
+        /// The first bit that counts.
+        since: BusNs,
+    },
+    /// Switched off.
+    Off,
+    /// Hears and may send.
+    On,
+}
+
+/// A bus-off node counts how often it has seen 11 recessive bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    /// When somebody asked for it.
+    pub(super) since: BusNs,
+    /// How often, up to the last start of frame.
+    pub(super) sequences: u64,
+}
+
+impl Node {
+    pub(super) fn new(config: NodeConfig) -> Self {
+        Self {
+            config,
+            controller: Controller::new(config.order, config.depth),
+            counters: Counters::default(),
+            presence: Presence::Off,
+            held: false,
+            free_at: BusNs(0),
+            straggler: None,
+        }
+    }
+
+    pub(super) fn off() -> Self {
+        let nominal = candor_core::units::BitRate::from_bits_per_second(1).expect("is not zero");
+        let timing = Timing { nominal, data: None };
+        Self::new(NodeConfig { timing, order: Order::Fifo, depth: 1, listen_only: false, one_shot: false })
+    }
+}
+
+impl Bus {
+    pub(super) fn node(&self, node: NodeId) -> Option<&Node> {
+        self.nodes.get(usize::from(node.0))
+    }
+
+    pub(super) fn node_mut(&mut self, node: NodeId) -> Option<&mut Node> {
+        self.nodes.get_mut(usize::from(node.0))
+    }
+
+    /// When a node may begin to send what it holds, if nobody else does before.
+    pub(super) fn earliest_start(&self, node: &Node) -> Option<BusNs> {
+        let arrival = node.controller.next_arrival().filter(|_| !node.held)?;
+        let ready = self.ready_at(node)?;
+        Some(arrival.max(ready).max(node.free_at).max(self.now))
+    }
+
+    /// Since when, or from when on, a node takes part.
+    pub(super) fn ready_at(&self, node: &Node) -> Option<BusNs> {
+        match node.presence {
+            Presence::BusOff { .. } | Presence::Off => None,
+            Presence::Joining { since } => {
+                Some(since.max(self.quiet_since) + bits_ns(IDLE_BITS, node.config.timing.nominal))
+            }
+            Presence::On => Some(BusNs(0)),
+        }
+    }
+
+    /// When a bus-off node has waited long enough, if nobody sends before.
+    pub(super) fn recovery(&self, node: &Node) -> Option<BusNs> {
+        let Presence::BusOff { recovery: Some(recovery) } = node.presence else { return None };
+        let missing = RECOVERY_SEQUENCES.saturating_sub(recovery.sequences) * IDLE_BITS;
+        Some(recovery.since.max(self.quiet_since) + bits_ns(missing, node.config.timing.nominal))
+    }
+
+    /// Takes those back who have waited long enough.
+    pub(super) fn recover(&mut self, at: BusNs, events: &mut Vec<Event>) {
+        for index in 0..self.nodes.len() {
+            if self.recovery(&self.nodes[index]).is_some_and(|time| time <= at) {
+                let id = NodeId(u8::try_from(index).expect("there are at most 64"));
+                self.nodes[index].presence = Presence::On;
+                self.nodes[index].free_at = at;
+                self.nodes[index].straggler = None;
+                self.count(at, id, Counters::default(), events);
+            }
+        }
+    }
+
+    /// The silence up to here ends: those who wait for it note how much of it there was.
+    pub(super) fn end_silence(&mut self, at: BusNs) {
+        for index in 0..self.nodes.len() {
+            let ready = self.ready_at(&self.nodes[index]);
+            let quiet_since = self.quiet_since;
+            let node = &mut self.nodes[index];
+            match &mut node.presence {
+                presence @ Presence::Joining { .. } if ready.is_some_and(|ready| ready <= at) => {
+                    *presence = Presence::On
+                }
+                Presence::BusOff { recovery: Some(recovery) } => {
+                    let silence = at.since(recovery.since.max(quiet_since));
+                    recovery.sequences += silence / bits_ns(IDLE_BITS, node.config.timing.nominal).max(1);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Gives a node its counters, and tells of the state that comes with them.
+    pub(super) fn count(&mut self, at: BusNs, id: NodeId, counters: Counters, events: &mut Vec<Event>) {
+        let Some(node) = self.node_mut(id) else { return };
+        let was = std::mem::replace(&mut node.counters, counters).state();
+        let state = counters.state();
+        if state == was {
+            return;
+        }
+        if state == ErrorState::BusOff {
+            node.presence = Presence::BusOff { recovery: None };
+            node.straggler = None;
+        }
+        events.push(Event::State { at, node: id, state, counters });
+    }
+
+    /// A node is about to be switched off: what is on the wire goes on without it.
+    pub(super) fn leave_wire(&mut self, now: BusNs, node: NodeId) {
+        if let Wire::Clean(clean) = &self.wire
+            && clean.involves(node)
+        {
+            let bit = clean.bit_at(now);
+            self.break_at(bit);
+        }
+        if let Wire::Broken(broken) = &mut self.wire {
+            broken.leave(node);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Bit by bit: what nodes do when something is wrong.
+//!
+//! A frame that nothing disturbs needs none of this; [`Bus`](crate::Bus) knows its end from its length. From the first
+//! bit that somebody finds wrong on, every node is played here one bit at a time, until all of them are ready for the
+//! next frame.
+//!
+//! ```text
+//!            wrong bit
+//!  frame ────────┤ flag 6 ├──────────┤ delimiter 8 ├ intermission
+//!                 └ flags of others 6 ┘
+//! ```
+
+mod player;
+
+use candor_core::bits::{BitRule, WireBits};
+
+use crate::confinement::Counters;
+use crate::node::NodeId;
+
+pub(crate) use player::Player;
+use player::View;
+
+/// The wire and all nodes on it, bit by bit.
+#[derive(Clone, Debug)]
+pub(crate) struct Episode {
+    players: Vec<Player>,
+    /// The frames of the senders, alike up to the first bit played here. None if nobody was sending.
+    frames: Vec<WireBits>,
+    /// The frame that receivers follow.
+    lead: usize,
+    /// The next bit to be played.
+    bit: u32,
+    /// How many equal bits there were last, and their level.
+    run: u32,
+    recessive: bool,
+    /// After the last dominant bit.
+    quiet_since: u32,
+    flip: Option<u32>,
+    acknowledged: bool,
+    /// Somebody holds the wire dominant.
+    pub(crate) stuck: bool,
+}
+
+impl Episode {
+    /// The nodes at the beginning of a bit of a frame that went well so far.
+    pub(crate) fn new(frames: Vec<WireBits>, players: Vec<Player>, bit: u32) -> Self {
+        let mut episode = Self {
+            players,
+            frames,
+            lead: 0,
+            bit,
+            run: 0,
+            recessive: true,
+            quiet_since: 0,
+            flip: None,
+            acknowledged: true,
+            stuck: false,
+        };
+        for before in 0..bit {
+            let acknowledge = episode.rule(before) == BitRule::Acknowledge;
+            let recessive = !acknowledge && episode.frames.iter().all(|frame| frame.is_recessive(before));
+            episode.count(before, recessive);
+        }
+        episode
+    }
+
+    pub(crate) fn flip(&mut self, bit: u32) {
+        self.flip = Some(bit);
+    }
+
+    pub(crate) const fn do_not_acknowledge(&mut self) {
+        self.acknowledged = false;
+    }
+
+    /// Number of the next bit, counted from the start of frame.
+    pub(crate) const fn bit(&self) -> u32 {
+        self.bit
+    }
+
+    /// The bit after the last dominant one.
+    pub(crate) const fn quiet_since(&self) -> u32 {
+        self.quiet_since
+    }
+
+    pub(crate) fn players(&self) -> &[Player] {
+        &self.players
+    }
+
+    pub(crate) fn player_mut(&mut self, node: NodeId) -> Option<&mut Player> {
+        self.players.iter_mut().find(|player| player.node == node)
+    }
+
+    /// Whether somebody may begin the next frame after an intermission. A passive node may need longer: nobody waits for it.
+    pub(crate) fn is_over(&self) -> bool {
+        let mut waiting = self.players.iter().filter(|player| !player.is_gone()).peekable();
+        let nobody = waiting.peek().is_none();
+        !self.stuck && !self.players.iter().any(Player::is_busy) && (nobody || waiting.any(Player::is_ready))
+    }
+
+    /// Plays one bit; the nodes whose state has changed at its end are named to `changed`.
+    pub(crate) fn step(&mut self, mut changed: impl FnMut(NodeId, Counters)) {
+        let (bit, rule) = (self.bit, self.rule(self.bit));
+        let driven =
+            !self.players.iter().all(|player| player.drives_recessive(bit, rule, &self.frames, self.acknowledged));
+        let recessive = (driven || self.stuck) == (self.flip == Some(bit));
+        let before = (self.run, self.recessive);
+        // What the frame says here: the level of those who send it and were not overruled.
+        let right = self.senders().any(|frame| self.frames[frame].is_recessive(bit) == recessive)
+            || self.senders().next().is_none() && self.frame().is_none_or(|frame| frame.is_recessive(bit) == recessive);
+        self.count(bit, recessive);
+        let view = View { bit, rule, recessive, before, run: self.run, last: self.last_bit(), driven };
+        for player in &mut self.players {
+            let state = player.counters.state();
+            let own = player.sends().map(|frame| self.frames[frame].is_recessive(bit));
+            player.see(view, own, right);
+            if player.counters.state() != state {
+                changed(player.node, player.counters);
+            }
+        }
+        // Of several frames, alike so far, the one that somebody goes on with says what the next bits are.
+        let lead = self.senders().next();
+        self.lead = lead.unwrap_or(self.lead);
+        self.bit += 1;
+    }
+
+    /// The frames that are being sent.
+    fn senders(&self) -> impl Iterator<Item = usize> {
+        let following = self.players.iter().filter(|player| player.is_following());
+        following.filter_map(Player::sends)
+    }
+
+    fn frame(&self) -> Option<&WireBits> {
+        self.frames.get(self.lead)
+    }
+
+    fn rule(&self, bit: u32) -> BitRule {
+        // Without a sender there is only a dominant level that nodes take for a start of frame.
+        self.frame().map_or(BitRule::Stuffed, |frame| frame.rule(bit))
+    }
+
+    fn last_bit(&self) -> Option<u32> {
+        self.frame().map(|frame| frame.len() - 1)
+    }
+
+    fn count(&mut self, bit: u32, recessive: bool) {
+        self.run = if recessive == self.recessive { self.run + 1 } else { 1 };
+        self.recessive = recessive;
+        if !recessive {
+            self.quiet_since = bit + 1;
+        }
+    }
+}

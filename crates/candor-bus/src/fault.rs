@@ -1,0 +1,149 @@
+//! What goes wrong on the wire, and when: by order or by chance.
+
+use candor_core::frame::{Frame, RawId};
+use fastrand::Rng;
+
+use crate::node::NodeId;
+
+/// Something that goes wrong with one frame. Bits are counted from 0, the start of frame, with stuff bits; one beyond the
+/// end of the frame hits nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disturbance {
+    /// A node takes this bit for wrong, and says so with an error flag from the next bit on, as after a disturbance that
+    /// only this node saw.
+    ErrorFlag {
+        /// Which node. It must be another one than the sender.
+        node: NodeId,
+        /// The bit.
+        bit: u32,
+    },
+    /// Everybody sees the opposite of this bit.
+    Flip {
+        /// The bit.
+        bit: u32,
+    },
+    /// No receiver acknowledges.
+    NoAcknowledge,
+}
+
+/// Which frames a planned disturbance is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Target {
+    /// Frames of this node only.
+    pub sender: Option<NodeId>,
+    /// Frames with this identifier and these flags only.
+    pub id: Option<RawId>,
+}
+
+impl Target {
+    fn meets(self, sender: NodeId, frame: &Frame) -> bool {
+        self.sender.is_none_or(|wanted| wanted == sender) && self.id.is_none_or(|wanted| wanted == frame.id)
+    }
+}
+
+/// The faults of one bus.
+#[derive(Clone, Debug)]
+pub struct Faults {
+    random: Rng,
+    bit_error_rate: f64,
+    planned: Vec<Planned>,
+}
+
+#[derive(Clone, Debug)]
+struct Planned {
+    target: Target,
+    disturbance: Disturbance,
+    times: u32,
+}
+
+impl Faults {
+    /// No fault yet. The seed decides which bits a bit error rate hits.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self { random: Rng::with_seed(seed), bit_error_rate: 0.0, planned: Vec::new() }
+    }
+
+    /// From now on, each bit of a frame is seen wrong by everybody with this probability (0 to 1; what lies outside counts
+    /// as the nearest of them).
+    pub fn set_bit_error_rate(&mut self, rate: f64) {
+        self.bit_error_rate = if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) };
+    }
+
+    /// The next `times` starts of frames that the target means go wrong. The plans made first are used up first.
+    pub fn plan(&mut self, target: Target, disturbance: Disturbance, times: u32) {
+        if times > 0 {
+            self.planned.push(Planned { target, disturbance, times });
+        }
+    }
+
+    /// Takes back all plans, and lets no bit fail by chance any more.
+    pub fn clear(&mut self) {
+        self.planned.clear();
+        self.bit_error_rate = 0.0;
+    }
+
+    /// What goes wrong with a frame of so many bits that starts now.
+    pub(crate) fn next(&mut self, sender: NodeId, frame: &Frame, bits: u32) -> Option<Disturbance> {
+        // Chance is asked for every frame, so that a plan does not shift what hits the frames after it.
+        let by_chance = self.wrong_bit(bits).map(|bit| Disturbance::Flip { bit });
+        let planned = self.planned.iter().position(|planned| planned.target.meets(sender, frame));
+        let Some(index) = planned else { return by_chance };
+        let Planned { disturbance, times, .. } = &mut self.planned[index];
+        let disturbance = *disturbance;
+        *times -= 1;
+        if *times == 0 {
+            self.planned.remove(index);
+        }
+        Some(disturbance)
+    }
+
+    /// The first wrong bit, if one of them is: the length of a run of good ones is distributed geometrically.
+    fn wrong_bit(&mut self, bits: u32) -> Option<u32> {
+        if self.bit_error_rate == 0.0 {
+            return None;
+        }
+        let uniform = 1.0 - self.random.f64(); // (0, 1]
+        let good_bits = uniform.ln() / (-self.bit_error_rate).ln_1p();
+        (0..bits).find(|&bit| good_bits < f64::from(bit + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(text: &str) -> Frame {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn plans_meet_their_frames_so_often() {
+        let mut faults = Faults::new(1);
+        let target = Target { sender: Some(NodeId(1)), id: Some(RawId(0x123)) };
+        faults.plan(target, Disturbance::NoAcknowledge, 2);
+        faults.plan(Target::default(), Disturbance::Flip { bit: 3 }, 1);
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), 50), Some(Disturbance::NoAcknowledge));
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), 50), Some(Disturbance::Flip { bit: 3 }));
+        assert_eq!(faults.next(NodeId(1), &frame("124#"), 50), None);
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), 50), Some(Disturbance::NoAcknowledge));
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), 50), None);
+    }
+
+    #[test]
+    fn a_bit_error_rate_is_met_and_repeats() {
+        let hits = |seed: u64| {
+            let mut faults = Faults::new(seed);
+            faults.set_bit_error_rate(0.001);
+            (0..10_000).filter_map(|_| faults.next(NodeId(0), &frame("123#"), 100)).collect::<Vec<_>>()
+        };
+        // 1 - 0.999^100 = 9.5 % of the frames; the deviation of 10 000 of them is 0.3 %.
+        assert!((800..1100).contains(&hits(1).len()), "{}", hits(1).len());
+        assert_eq!(hits(1), hits(1));
+        assert_ne!(hits(1), hits(2));
+        let mut faults = Faults::new(1);
+        faults.set_bit_error_rate(1.0);
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), 100), Some(Disturbance::Flip { bit: 0 }));
+        faults.clear();
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), 100), None);
+    }
+}
