@@ -20,6 +20,15 @@ use crate::node::NodeId;
 pub(crate) use player::Player;
 use player::View;
 
+/// A time in bits since the start of frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// Bits at the nominal bit rate.
+    pub(crate) nominal: u32,
+    /// Bits at the data bit rate.
+    pub(crate) data: u32,
+}
+
 /// The wire and all nodes on it, bit by bit.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
@@ -33,8 +42,12 @@ pub(crate) struct Episode {
     /// How many equal bits there were last, and their level.
     run: u32,
     recessive: bool,
-    /// After the last dominant bit.
-    quiet_since: u32,
+    /// When it begins.
+    moment: Moment,
+    /// The end of the last dominant bit.
+    quiet_since: Moment,
+    /// The end of the first bit that somebody found wrong.
+    noticed: Option<Moment>,
     flip: Option<u32>,
     acknowledged: bool,
     /// Somebody holds the wire dominant.
@@ -48,18 +61,20 @@ impl Episode {
             players,
             frames,
             lead: 0,
-            bit,
+            bit: 0,
             run: 0,
             recessive: true,
-            quiet_since: 0,
+            moment: Moment::default(),
+            quiet_since: Moment::default(),
+            noticed: None,
             flip: None,
             acknowledged: true,
             stuck: false,
         };
-        for before in 0..bit {
-            let acknowledge = episode.rule(before) == BitRule::Acknowledge;
-            let recessive = !acknowledge && episode.frames.iter().all(|frame| frame.is_recessive(before));
-            episode.count(before, recessive);
+        while episode.bit < bit {
+            let acknowledge = episode.rule(episode.bit) == BitRule::Acknowledge;
+            let recessive = !acknowledge && episode.frames.iter().all(|frame| frame.is_recessive(episode.bit));
+            episode.pass(recessive);
         }
         episode
     }
@@ -77,9 +92,27 @@ impl Episode {
         self.bit
     }
 
-    /// The bit after the last dominant one.
-    pub(crate) const fn quiet_since(&self) -> u32 {
+    /// When the next bit begins.
+    pub(crate) const fn moment(&self) -> Moment {
+        self.moment
+    }
+
+    /// When it ends.
+    pub(crate) fn next_moment(&self) -> Moment {
+        // Who sends flags, or waits, does so at the nominal bit rate.
+        let fast = self.senders().next().is_some() && self.frame().is_some_and(|frame| frame.is_fast(self.bit));
+        let Moment { nominal, data } = self.moment;
+        if fast { Moment { nominal, data: data + 1 } } else { Moment { nominal: nominal + 1, data } }
+    }
+
+    /// The end of the last dominant bit.
+    pub(crate) const fn quiet_since(&self) -> Moment {
         self.quiet_since
+    }
+
+    /// The end of the first bit that somebody found wrong, if somebody has.
+    pub(crate) const fn noticed(&self) -> Option<Moment> {
+        self.noticed
     }
 
     pub(crate) fn players(&self) -> &[Player] {
@@ -107,7 +140,7 @@ impl Episode {
         // What the frame says here: the level of those who send it and were not overruled.
         let right = self.senders().any(|frame| self.frames[frame].is_recessive(bit) == recessive)
             || self.senders().next().is_none() && self.frame().is_none_or(|frame| frame.is_recessive(bit) == recessive);
-        self.count(bit, recessive);
+        self.pass(recessive);
         let view = View { bit, rule, recessive, before, run: self.run, last: self.last_bit(), driven };
         for player in &mut self.players {
             let state = player.counters.state();
@@ -120,7 +153,9 @@ impl Episode {
         // Of several frames, alike so far, the one that somebody goes on with says what the next bits are.
         let lead = self.senders().next();
         self.lead = lead.unwrap_or(self.lead);
-        self.bit += 1;
+        if self.noticed.is_none() && self.players.iter().any(|player| player.report().error.is_some()) {
+            self.noticed = Some(self.moment);
+        }
     }
 
     /// The frames that are being sent.
@@ -142,11 +177,14 @@ impl Episode {
         self.frame().map(|frame| frame.len() - 1)
     }
 
-    fn count(&mut self, bit: u32, recessive: bool) {
+    /// A bit goes by.
+    fn pass(&mut self, recessive: bool) {
         self.run = if recessive == self.recessive { self.run + 1 } else { 1 };
         self.recessive = recessive;
+        self.moment = self.next_moment();
         if !recessive {
-            self.quiet_since = bit + 1;
+            self.quiet_since = self.moment;
         }
+        self.bit += 1;
     }
 }

@@ -1,9 +1,10 @@
 //! A frame that is played bit by bit, because something is wrong with it; and a wire that somebody holds dominant.
 
 use super::clean::{Clean, Sending};
-use super::{Bus, Counters, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
-use crate::episode::{Episode, Player};
+use super::{Bus, Counters, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
+use crate::episode::{Episode, Moment, Player};
 use crate::event::{ErrorKind, Event};
+use crate::node::Timing;
 use crate::time::BusNs;
 use candor_core::units::BitRate;
 
@@ -16,18 +17,14 @@ pub(super) struct Broken {
     /// The frame that was being sent. None if there was only a dominant wire.
     clean: Option<Clean>,
     start: BusNs,
+    timing: Timing,
     episode: Episode,
-    /// The first bit that is played, and when it begins.
-    from: u32,
-    from_time: BusNs,
-    rate: BitRate,
     next: BusNs,
 }
 
 impl Broken {
-    fn new(clean: Option<Clean>, start: BusNs, episode: Episode, from_time: BusNs, rate: BitRate) -> Self {
-        let from = episode.bit();
-        let mut broken = Self { clean, start, episode, from, from_time, rate, next: from_time };
+    fn new(clean: Option<Clean>, start: BusNs, timing: Timing, episode: Episode) -> Self {
+        let mut broken = Self { clean, start, timing, episode, next: start };
         broken.look_ahead();
         broken
     }
@@ -38,8 +35,11 @@ impl Broken {
 
     /// Plays what is over by now.
     pub(super) fn catch_up(&mut self, to: BusNs, mut changed: impl FnMut(BusNs, NodeId, Counters)) {
-        while !self.episode.is_over() && self.time_of(self.episode.bit() + 1) <= to {
-            let end_of_bit = self.time_of(self.episode.bit() + 1);
+        loop {
+            let end_of_bit = self.time_of(self.episode.next_moment());
+            if self.episode.is_over() || end_of_bit > to {
+                return;
+            }
             self.episode.step(|node, counters| changed(end_of_bit, node, counters));
         }
     }
@@ -60,12 +60,9 @@ impl Broken {
         self.clean.as_ref().and_then(|clean| clean.sends(node))
     }
 
-    /// When a bit begins.
-    fn time_of(&self, bit: u32) -> BusNs {
-        match &self.clean {
-            Some(clean) if bit < self.from => clean.time_of(bit),
-            _ => self.from_time + bits_ns(u64::from(bit - self.from), self.rate),
-        }
+    fn time_of(&self, Moment { nominal, data }: Moment) -> BusNs {
+        let bits = FrameBits { nominal, data, stuff: 0 };
+        self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
     }
 
     /// Plays ahead in a copy to find out when there is something to tell.
@@ -78,7 +75,7 @@ impl Broken {
             }
             ahead.step(|_, _| told = true);
         }
-        self.next = self.time_of(ahead.bit());
+        self.next = self.time_of(ahead.moment());
     }
 }
 
@@ -110,8 +107,8 @@ impl Bus {
                 player.flag_bits = flag_bits;
             }
         }
-        let (start, from_time, rate) = (clean.start, clean.time_of(bit), clean.timing.nominal);
-        self.wire = Wire::Broken(Broken::new(Some(clean), start, episode, from_time, rate));
+        let (start, timing) = (clean.start, clean.timing);
+        self.wire = Wire::Broken(Broken::new(Some(clean), start, timing, episode));
     }
 
     /// Plays up to this time.
@@ -134,7 +131,8 @@ impl Bus {
                 let nodes: Vec<NodeId> = self.node_ids().filter(on).collect();
                 let players = nodes.into_iter().map(|node| self.receiver(node).waiting()).collect();
                 let episode = Episode::new(Vec::new(), players, 0);
-                self.wire = Wire::Broken(Broken::new(None, now, episode, now, self.bit_rate));
+                let timing = Timing { nominal: self.bit_rate, data: None };
+                self.wire = Wire::Broken(Broken::new(None, now, timing, episode));
             }
             Wire::Clean(clean) if stuck => {
                 let bit = clean.bit_at(now);
@@ -164,13 +162,13 @@ impl Bus {
     /// Everybody is ready for the next frame: what has become of this one?
     fn settle(&mut self, broken: &Broken, events: &mut Vec<Event>) {
         let episode = &broken.episode;
-        let end = broken.time_of(episode.bit());
+        let end = broken.time_of(episode.moment());
         let free = self.after_intermission(end);
         self.quiet_since = broken.time_of(episode.quiet_since());
         self.busy_ns += free.since(broken.start);
         for player in episode.players() {
             self.count(end, player.node, player.counters, events);
-            self.set_free(player, end, free, broken.rate);
+            self.set_free(player, end, free, broken.timing.nominal);
         }
         let Some(clean) = &broken.clean else { return };
         self.tell_losers(clean, events);
@@ -202,10 +200,11 @@ impl Bus {
         let (bit, kind) = match (own, first) {
             (Some(own), Some(first)) if own.0 == first.0 => own,
             // Nobody noticed that a sender left: it ends where it was left.
-            (_, first) => first.unwrap_or((broken.from, ErrorKind::Form)),
+            (_, first) => first.unwrap_or((broken.episode.bit() - 1, ErrorKind::Form)),
         };
         let detected = named(&broken.episode, |player| player.report().error.is_some());
-        let (at, start) = (broken.time_of(bit + 1), broken.start);
+        let at = broken.episode.noticed().map_or(end, |moment| broken.time_of(moment));
+        let start = broken.start;
         Event::Error { at, start, end, sender: sending.node, frame: sending.frame, bit, kind, detected, given_up }
     }
 
@@ -230,7 +229,7 @@ impl Bus {
         if !player.is_ready() {
             let bits = player.bits_until_ready() + INTERMISSION_BITS;
             node.free_at = end + bits_ns(bits, rate);
-            node.straggler = Some((player.clone(), end));
+            node.straggler = Some((player.left_behind(), end));
         }
     }
 

@@ -106,6 +106,11 @@ impl Player {
         matches!(self.phase, Phase::ActiveFlag { .. } | Phase::Following { .. } | Phase::Noise)
     }
 
+    /// The same node when all others are done with the frame: it has no part in the next one yet.
+    pub(crate) fn left_behind(&self) -> Self {
+        Self { phase: self.phase, ..Self::receiver(self.node, self.counters, self.listen_only) }
+    }
+
     /// How many recessive bits it needs to be ready.
     pub(crate) fn bits_until_ready(&self) -> u64 {
         let mut ahead = self.clone();

@@ -98,6 +98,12 @@ impl WireBits {
         self.fd_format
     }
 
+    /// Whether a bit is sent at the data bit rate.
+    #[must_use]
+    pub fn is_fast(&self, bit: u32) -> bool {
+        self.switch.is_some_and(|switch| (switch..=self.crc_delimiter).contains(&bit))
+    }
+
     /// How many of the bits before `bit` are sent at the nominal and how many at the data bit rate.
     #[must_use]
     pub fn before(&self, bit: u32) -> (u32, u32) {

@@ -1,0 +1,354 @@
+//! What holds on every bus, whoever sends what when and whatever goes wrong.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use candor_bus::{
+    Bus, BusNs, Disturbance, ErrorState, Event, NodeConfig, NodeId, Order, SubmitError, Tag, Target, Timing,
+};
+use candor_core::arbitrary;
+use candor_core::bits::FrameBits;
+use candor_core::frame::Frame;
+use candor_core::units::BitRate;
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+/// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test invariants` is the long one.
+const CASES: u32 = 1000;
+const BIT_NS: u64 = 2_000;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { node: u8, frame: Frame },
+    Wait { ns: u64 },
+    SwitchOff { node: u8 },
+    SwitchOn { node: u8 },
+    Restart { node: u8 },
+    Hold { node: u8, held: bool },
+    Stick { stuck: bool },
+    Plan { disturbance: Disturbance },
+    ErrorRate { per_million_bits: u32 },
+}
+
+#[derive(Clone)]
+struct Schedule {
+    configs: Vec<NodeConfig>,
+    steps: Vec<Step>,
+    seed: u64,
+}
+
+impl fmt::Debug for Schedule {
+    /// A line for each node and step.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}", self.seed)?;
+        for (node, NodeConfig { order, depth, listen_only, one_shot, .. }) in self.configs.iter().enumerate() {
+            writeln!(f, "node {node}: {order:?} {depth}, listen only {listen_only}, one shot {one_shot}")?;
+        }
+        for step in &self.steps {
+            match step {
+                Step::Submit { node, frame } => writeln!(f, "submit {node} {frame}")?,
+                other => writeln!(f, "{other:?}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+const NODES: std::ops::Range<u8> = 0..5;
+
+fn config() -> impl Strategy<Value = NodeConfig> {
+    let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
+    (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(
+        |(order, depth, listen_only, one_shot)| {
+            let rate = |rate| BitRate::from_bits_per_second(rate).unwrap();
+            let timing = Timing { nominal: rate(500_000), data: Some(rate(2_000_000)) };
+            NodeConfig { timing, order, depth, listen_only, one_shot }
+        },
+    )
+}
+
+fn submit_or_wait() -> impl Strategy<Value = Step> {
+    // Each node has identifiers of its own, as on a bus that somebody has thought about.
+    let submit = |(node, mut frame): (u8, Frame)| {
+        frame.id.0 = frame.id.0 & !7 | u32::from(node);
+        Step::Submit { node, frame }
+    };
+    prop_oneof![
+        6 => (NODES, arbitrary::wire_frame()).prop_map(submit),
+        3 => (0_u64..400_000).prop_map(|ns| Step::Wait { ns }),
+    ]
+}
+
+fn anything() -> impl Strategy<Value = Step> {
+    let disturbance = prop_oneof![
+        (NODES, 0_u32..150).prop_map(|(node, bit)| Disturbance::ErrorFlag { node: NodeId(node), bit }),
+        (0_u32..150).prop_map(|bit| Disturbance::Flip { bit }),
+        Just(Disturbance::NoAcknowledge),
+    ];
+    prop_oneof![
+        20 => submit_or_wait(),
+        5 => (NODES, arbitrary::wire_frame()).prop_map(|(node, frame)| Step::Submit { node, frame }),
+        1 => NODES.prop_map(|node| Step::SwitchOff { node }),
+        1 => NODES.prop_map(|node| Step::SwitchOn { node }),
+        1 => NODES.prop_map(|node| Step::Restart { node }),
+        1 => (NODES, any::<bool>()).prop_map(|(node, held)| Step::Hold { node, held }),
+        1 => any::<bool>().prop_map(|stuck| Step::Stick { stuck }),
+        3 => disturbance.prop_map(|disturbance| Step::Plan { disturbance }),
+        1 => (0_u32..3000).prop_map(|per_million_bits| Step::ErrorRate { per_million_bits }),
+    ]
+}
+
+fn schedule(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Schedule> {
+    let configs = prop::collection::vec(config(), usize::from(NODES.end));
+    (configs, prop::collection::vec(step, 1..60), any::<u64>()).prop_map(|(configs, steps, seed)| Schedule {
+        configs,
+        steps,
+        seed,
+    })
+}
+
+/// A frame that was taken, and what became of it.
+#[derive(Clone, Debug)]
+struct Submitted {
+    node: NodeId,
+    arrival: BusNs,
+    frame: Frame,
+    fate: Option<Fate>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fate {
+    Delivered { start: BusNs, end: BusNs },
+    GivenUp,
+    Forgotten,
+}
+
+struct Played {
+    bus: Bus,
+    submitted: BTreeMap<Tag, Submitted>,
+    events: Vec<Event>,
+}
+
+fn play(schedule: &Schedule) -> Result<Played, TestCaseError> {
+    let mut bus = Bus::new(schedule.seed);
+    for &config in &schedule.configs {
+        let node = bus.add_node().unwrap();
+        bus.switch_on(BusNs(0), node, config);
+    }
+    let mut played = Played { bus, submitted: BTreeMap::new(), events: Vec::new() };
+    let mut now = BusNs(100_000);
+    let mut tag = 0;
+    for step in &schedule.steps {
+        played.advance(now)?;
+        match *step {
+            Step::Submit { node, frame } => {
+                tag += 1;
+                match played.bus.submit(now, NodeId(node), Tag(tag), frame) {
+                    Ok(()) => {
+                        let submitted = Submitted { node: NodeId(node), arrival: now, frame, fate: None };
+                        played.submitted.insert(Tag(tag), submitted);
+                    }
+                    Err(error) => prop_assert!(
+                        matches!(
+                            error,
+                            SubmitError::Full | SubmitError::BusOff | SubmitError::Off | SubmitError::ListenOnly
+                        ),
+                        "{error}"
+                    ),
+                }
+            }
+            Step::Wait { ns } => now = now + ns,
+            Step::SwitchOff { node } => {
+                for tag in played.bus.switch_off(now, NodeId(node)) {
+                    played.end(tag, Fate::Forgotten)?;
+                }
+            }
+            Step::SwitchOn { node } => {
+                for tag in played.bus.switch_off(now, NodeId(node)) {
+                    played.end(tag, Fate::Forgotten)?;
+                }
+                played.bus.switch_on(now, NodeId(node), schedule.configs[usize::from(node)]);
+            }
+            Step::Restart { node } => played.bus.restart(now, NodeId(node)),
+            Step::Hold { node, held } => played.bus.hold(NodeId(node), held),
+            Step::Stick { stuck } => played.bus.stick(now, stuck),
+            Step::Plan { disturbance } => played.bus.faults().plan(Target::default(), disturbance, 1),
+            Step::ErrorRate { per_million_bits } => {
+                played.bus.faults().set_bit_error_rate(f64::from(per_million_bits) / 1e6);
+            }
+        }
+    }
+    // All faults end, and everything is sent that can be.
+    played.advance(now)?;
+    played.bus.faults().clear();
+    played.bus.stick(now, false);
+    for node in NODES {
+        played.bus.hold(NodeId(node), false);
+        played.bus.restart(now, NodeId(node));
+    }
+    played.advance(now + 1_000_000_000)?;
+    Ok(played)
+}
+
+impl Played {
+    fn advance(&mut self, to: BusNs) -> Result<(), TestCaseError> {
+        let first = self.events.len();
+        self.bus.advance(to, &mut self.events);
+        for event in self.events.split_off(first) {
+            match event {
+                Event::Delivered { start, end, tag, .. } => self.end(tag, Fate::Delivered { start, end })?,
+                Event::Error { given_up: Some(tag), .. } | Event::LostArbitration { given_up: Some(tag), .. } => {
+                    self.end(tag, Fate::GivenUp)?;
+                }
+                _ => {}
+            }
+            self.events.push(event);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, tag: Tag, fate: Fate) -> Result<(), TestCaseError> {
+        let submitted = self.submitted.get_mut(&tag);
+        prop_assert!(
+            submitted.as_ref().is_some_and(|submitted| submitted.fate.is_none()),
+            "{tag:?} ends twice: {fate:?}"
+        );
+        submitted.unwrap().fate = Some(fate);
+        Ok(())
+    }
+
+    /// Deliveries by their start, with the frames that were waiting.
+    fn delivered(&self) -> Vec<(BusNs, BusNs, &Submitted)> {
+        let of = |submitted| match submitted {
+            Submitted { fate: Some(Fate::Delivered { start, end }), .. } => Some((start, end)),
+            _ => None,
+        };
+        let mut delivered: Vec<_> = self
+            .submitted
+            .values()
+            .filter_map(|submitted| of(submitted.clone()).map(|(start, end)| (start, end, submitted)))
+            .collect();
+        delivered.sort_by_key(|(start, ..)| *start);
+        delivered
+    }
+}
+
+/// The arbitration field as text, as the standard draws it: who has the lower one wins.
+fn arbitration_field(frame: &Frame) -> String {
+    let id = frame.id.bits();
+    let remote = if frame.id.is_rtr() { '1' } else { '0' };
+    if frame.id.is_eff() {
+        let bits = format!("{id:029b}");
+        format!("{}11{}{remote}", &bits[..11], &bits[11..])
+    } else {
+        format!("{id:011b}{remote}0")
+    }
+}
+
+fn check(schedule: &Schedule) -> Result<(), TestCaseError> {
+    let played = play(schedule)?;
+    // Nobody is on the wire twice, and the time it is taken is that of frames and errors.
+    let mut taken: Vec<(BusNs, BusNs)> = played
+        .events
+        .iter()
+        .filter_map(|event| match *event {
+            Event::Delivered { start, end, .. } | Event::Error { start, end, .. } => Some((start, end)),
+            _ => None,
+        })
+        .collect();
+    taken.sort_unstable();
+    taken.dedup();
+    for pair in taken.windows(2) {
+        let same_frame_twice = pair[0].0 == pair[1].0;
+        prop_assert!(same_frame_twice || pair[0].1 + 3 * BIT_NS <= pair[1].0, "{pair:?} overlap");
+    }
+    let busy: u64 = taken.iter().map(|(start, end)| end.since(*start) + 3 * BIT_NS).sum();
+    prop_assert!(busy <= played.bus.busy_ns() + taken.len() as u64, "{busy} > {}", played.bus.busy_ns());
+
+    for (tag, submitted) in &played.submitted {
+        // Nothing is lost without a word: what is left belongs to somebody who cannot send it.
+        if submitted.fate.is_none() {
+            let alone = schedule.configs.iter().filter(|config| !config.listen_only).count() < 2;
+            let silent = played.bus.counters(submitted.node).state() != ErrorState::Active;
+            let switched = schedule.steps.iter().any(|step| matches!(step, Step::SwitchOff { .. }));
+            prop_assert!(alone || silent || switched, "{tag:?} was never sent: {submitted:?}");
+        }
+        if let Some(Fate::Delivered { start, end }) = submitted.fate {
+            prop_assert!(start >= submitted.arrival);
+            let config = &schedule.configs[usize::from(submitted.node.0)];
+            let bits = FrameBits::of(&submitted.frame).without_intermission();
+            let time = bits.wire_time_ns(config.timing.nominal, config.timing.data);
+            prop_assert!(end.since(start).abs_diff(time) <= 1, "{submitted:?} took {} ns", end.since(start));
+        }
+    }
+    // Controllers keep their order.
+    let delivered = played.delivered();
+    for (index, (start, _, submitted)) in delivered.iter().enumerate() {
+        let later = delivered[index + 1..].iter().filter(|(_, _, other)| other.node == submitted.node);
+        for (_, _, other) in later.filter(|(.., other)| other.arrival < *start) {
+            let (field, other_field) = (arbitration_field(&submitted.frame), arbitration_field(&other.frame));
+            match schedule.configs[usize::from(submitted.node.0)].order {
+                Order::Fifo => prop_assert!(submitted.arrival <= other.arrival, "{other:?} waited for {submitted:?}"),
+                Order::LowestId => prop_assert!(field <= other_field, "{other:?} waited for {submitted:?}"),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Without faults there is more to say: nobody waits while the wire is free, and the lowest frame goes first.
+fn check_good(schedule: &Schedule) -> Result<(), TestCaseError> {
+    check(schedule)?;
+    let configs: Vec<NodeConfig> =
+        schedule.configs.iter().map(|config| NodeConfig { listen_only: false, one_shot: false, ..*config }).collect();
+    let played = play(&Schedule { configs: configs.clone(), ..schedule.clone() })?;
+    let delivered = played.delivered();
+    prop_assert_eq!(delivered.len(), played.submitted.len());
+    let mut free = BusNs(0);
+    for (index, &(start, end, submitted)) in delivered.iter().enumerate() {
+        let equal_twins = index > 0 && delivered[index - 1].0 == start;
+        let ready = submitted.arrival.max(free);
+        prop_assert!(equal_twins || start <= ready + 1, "idle from {ready} to {start}");
+        free = end + 3 * BIT_NS;
+        for (other_start, _, other) in &delivered[index + 1..] {
+            // A frame at the head of its controller that was there and did not go first.
+            let head = !delivered[index..]
+                .iter()
+                .any(|(at, _, before)| at < other_start && before.node == other.node && !std::ptr::eq(*before, *other));
+            let mailbox = configs[usize::from(other.node.0)].order == Order::LowestId;
+            if other.arrival < start && (head || mailbox) {
+                let (field, other_field) = (arbitration_field(&submitted.frame), arbitration_field(&other.frame));
+                prop_assert!(field <= other_field, "{other:?} lost to {submitted:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
+fn run(schedules: &impl Strategy<Value = Schedule>, check: impl Fn(&Schedule) -> Result<(), TestCaseError>) {
+    let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    if let Err(error) = runner.run(schedules, |schedule| check(&schedule)) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn frames_neither_overlap_nor_vanish_nor_change_their_order() {
+    run(&schedule(anything()), check);
+}
+
+#[test]
+fn a_good_bus_is_never_idle_and_the_lowest_frame_goes_first() {
+    run(&schedule(submit_or_wait()), check_good);
+}
+
+#[test]
+fn the_same_schedule_gives_the_same_events() {
+    run(&schedule(anything()), |schedule| {
+        prop_assert_eq!(play(schedule)?.events, play(schedule)?.events);
+        Ok(())
+    });
+}
