@@ -1,0 +1,10 @@
+//! The bit-level model of a bus stands alone: its frames against known vectors, its errors against scenarios worked
+//! out by hand.
+
+#[path = "bit_model/mod.rs"]
+mod bit_model;
+
+#[path = "bit_model_tests/vectors.rs"]
+mod vectors;
+#[path = "bit_model_tests/watch.rs"]
+mod watch;
