@@ -4,6 +4,16 @@
 #[path = "bit_model/mod.rs"]
 mod bit_model;
 
+#[path = "bit_model_tests/arbitration.rs"]
+mod arbitration;
+#[path = "bit_model_tests/confinement.rs"]
+mod confinement;
+#[path = "bit_model_tests/flips.rs"]
+mod flips;
+#[path = "bit_model_tests/invariants.rs"]
+mod invariants;
+#[path = "bit_model_tests/membership.rs"]
+mod membership;
 #[path = "bit_model_tests/vectors.rs"]
 mod vectors;
 #[path = "bit_model_tests/watch.rs"]

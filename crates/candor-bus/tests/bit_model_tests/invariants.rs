@@ -1,0 +1,139 @@
+//! What must hold whatever happens, over seeded random schedules.
+
+use std::collections::BTreeMap;
+
+use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, Frame, RawId};
+
+use crate::bit_model::{Bus, Config, Disturbance, Log, NodeState, Order, What};
+use crate::watch::{delivered, errors};
+
+const NODES: usize = 5;
+const BITS: u64 = 20_000;
+
+fn random_frame(random: &mut fastrand::Rng) -> Frame {
+    let mut bytes = [0; 64];
+    random.fill(&mut bytes);
+    let id = if random.bool() { random.u32(..1 << 29) | CAN_EFF_FLAG } else { random.u32(..1 << 11) };
+    let frame = if random.u8(..4) == 0 {
+        Frame::fd(RawId(id), random.u8(..2), &bytes[..random.usize(..=64)])
+    } else {
+        let remote = if random.u8(..8) == 0 { CAN_RTR_FLAG } else { 0 };
+        Frame::classic(RawId(id | remote), &bytes[..random.usize(..=8)])
+    };
+    frame.expect("short enough")
+}
+
+/// 200 frames and some flips on a bus of five.
+fn schedule(seed: u64, flips: usize) -> Bus {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let mut bus = Bus::new((0..NODES).map(|node| Config {
+        order: if node % 2 == 0 { Order::Fifo } else { Order::LowestFirst },
+        depth: 1 + node * 4,
+        ..Config::default()
+    }));
+    for tag in 0..200 {
+        bus.submit(random.u64(..BITS), random.usize(..NODES), tag, random_frame(&mut random));
+    }
+    for _ in 0..flips {
+        bus.disturb(Disturbance::Flip { frame: random.usize(..100), bit: random.u64(..150) });
+    }
+    bus
+}
+
+#[test]
+fn every_frame_is_delivered_once_or_refused() {
+    for seed in 0..2 {
+        for flips in [0, 20] {
+            let mut bus = schedule(seed, flips);
+            let log = bus.run_until(BITS + 20_000);
+            let mut fates: BTreeMap<u64, u32> = BTreeMap::new();
+            for entry in &log {
+                if let What::Delivered { tag, .. } | What::Refused { tag } = entry.what {
+                    *fates.entry(tag).or_default() += 1;
+                }
+            }
+            assert_eq!(fates.len(), 200, "seed {seed}, {flips} flips");
+            assert!(fates.values().all(|&times| times == 1), "seed {seed}, {flips} flips");
+        }
+    }
+}
+
+#[test]
+fn without_faults_there_are_no_errors_no_overlaps_and_all_receive() {
+    for seed in 0..2 {
+        let log = schedule(seed, 0).run_until(BITS + 20_000);
+        assert_eq!(errors(&log), []);
+        let mut free = 0;
+        for (sender, _, start, end, receivers) in delivered(&log) {
+            assert!(start >= free, "seed {seed}: {start} < {free}");
+            free = end + 3;
+            let others: Vec<usize> = (0..NODES).filter(|&node| node != sender).collect();
+            assert_eq!(receivers, others, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn counters_explain_states() {
+    for seed in 0..2 {
+        for entry in schedule(seed, 60).run_until(BITS) {
+            if let What::Counters { counters, state } = entry.what {
+                assert!(counters.tec < 264 && counters.rec < 256);
+                assert_eq!(state == NodeState::BusOff, counters.tec >= 256);
+                assert_eq!(state == NodeState::Active, counters.tec < 128 && counters.rec < 128);
+            }
+        }
+    }
+}
+
+/// Everything that can go wrong, up to bit time `BITS`; then all nodes have power and all are restarted.
+fn chaos(seed: u64) -> Bus {
+    let mut bus = schedule(seed, 60);
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x5EED);
+    for _ in 0..20 {
+        let (frame, bit, node) = (random.usize(..150), random.u64(..150), random.usize(..NODES));
+        bus.disturb(Disturbance::Misread { frame, bit, node });
+        bus.disturb(Disturbance::NoAck { frame: random.usize(..150) });
+        bus.switch_off(random.u64(..BITS), random.usize(..NODES));
+        bus.switch_on(random.u64(..BITS), random.usize(..NODES));
+        bus.restart(random.u64(..BITS), random.usize(..NODES));
+    }
+    for _ in 0..5 {
+        let from = random.u64(..BITS);
+        bus.disturb(Disturbance::Stuck { from, to: from + random.u64(1..100) });
+    }
+    for node in 0..NODES {
+        bus.switch_on(BITS, node);
+        bus.restart(BITS, node);
+    }
+    bus
+}
+
+#[test]
+fn a_bus_without_faults_heals() {
+    for seed in 0..3 {
+        let mut bus = chaos(seed);
+        let log = bus.run_until(BITS);
+        assert!(log.iter().any(|entry| matches!(entry.what, What::ErrorDetected { .. })), "seed {seed}");
+        // Flips and misreadings wait for the frames they are meant for, so they end with the last frame.
+        bus.run_until(BITS + 30_000);
+        for node in 0..NODES {
+            assert_eq!(bus.pending(node), 0, "seed {seed}, node {node}");
+            assert_ne!(bus.counters(node).state(), NodeState::BusOff, "seed {seed}, node {node}");
+        }
+        // And a frame now goes through at once, to all.
+        let now = bus.now();
+        bus.submit(now, 0, 999, Frame::classic(RawId(0), &[]).expect("empty"));
+        let sent = delivered(&bus.run_until(now + 100));
+        assert_eq!(sent, [(0, 999, now, now + 50, vec![1, 2, 3, 4])], "seed {seed}");
+    }
+}
+
+#[test]
+fn the_same_schedule_gives_the_same_log_in_one_run_or_in_many() {
+    let whole = chaos(1).run_until(BITS);
+    let mut bus = chaos(1);
+    let pieces: Vec<Log> = (0..=BITS / 7).flat_map(|piece| bus.run_until((piece * 7).min(BITS))).collect();
+    let rest = bus.run_until(BITS);
+    assert_eq!(whole, [pieces, rest].concat());
+}
