@@ -65,6 +65,10 @@ pub struct Bus {
     /// How long a bit lasts that nobody sends: that of the last frame, or of the node first switched on.
     bit_rate: BitRate,
     busy_ns: u64,
+    /// End of the intermission after the last frame.
+    intermission_until: BusNs,
+    /// Who sent it.
+    last_senders: NodeSet,
 }
 
 #[derive(Clone, Debug)]
@@ -89,6 +93,8 @@ impl Bus {
             quiet_since: BusNs(0),
             bit_rate,
             busy_ns: 0,
+            intermission_until: BusNs(0),
+            last_senders: NodeSet::default(),
         }
     }
 
@@ -234,8 +240,8 @@ impl Bus {
         }
         self.now = self.now.max(to);
         if let Wire::Broken(broken) = &mut self.wire {
-            // Nothing to tell, or it would have been an event; but who comes now must find everybody where they are.
-            broken.catch_up(to, |_, _, _| {});
+            // There is nothing to tell yet; but who comes now must find everybody where they are.
+            broken.catch_up(to);
         }
     }
 }

@@ -123,6 +123,11 @@ impl Episode {
         self.players.iter_mut().find(|player| player.node == node)
     }
 
+    /// A node is switched off: it drives nothing any more.
+    pub(crate) fn leave(&mut self, node: NodeId) {
+        self.players.retain(|player| player.node != node);
+    }
+
     /// Whether somebody may begin the next frame after an intermission. A passive node may need longer: nobody waits for it.
     pub(crate) fn is_over(&self) -> bool {
         let mut waiting = self.players.iter().filter(|player| !player.is_gone()).peekable();

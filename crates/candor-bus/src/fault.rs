@@ -12,7 +12,7 @@ pub enum Disturbance {
     /// A node takes this bit for wrong, and says so with an error flag from the next bit on, as after a disturbance that
     /// only this node saw.
     ErrorFlag {
-        /// Which node. It must be another one than the sender.
+        /// Which node.
         node: NodeId,
         /// The bit.
         bit: u32,

@@ -1,7 +1,10 @@
 //! A frame that is played bit by bit, because something is wrong with it; and a wire that somebody holds dominant.
 
 use super::clean::{Clean, Sending};
-use super::{Bus, Counters, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
+use super::{
+    Bus, Counters, FrameBits, INTERMISSION_BITS, Node, NodeId, NodeSet, Presence, SUSPEND_BITS, Tag, Wire, WireBits,
+    bits_ns,
+};
 use crate::episode::{Episode, Moment, Player};
 use crate::event::{ErrorKind, Event};
 use crate::node::Timing;
@@ -19,12 +22,14 @@ pub(super) struct Broken {
     start: BusNs,
     timing: Timing,
     episode: Episode,
+    /// Changes of state that were not told yet, and when they were.
+    changes: Vec<(BusNs, NodeId, Counters)>,
     next: BusNs,
 }
 
 impl Broken {
     fn new(clean: Option<Clean>, start: BusNs, timing: Timing, episode: Episode) -> Self {
-        let mut broken = Self { clean, start, timing, episode, next: start };
+        let mut broken = Self { clean, start, timing, episode, changes: Vec::new(), next: start };
         broken.look_ahead();
         broken
     }
@@ -33,15 +38,14 @@ impl Broken {
         self.next
     }
 
-    /// Plays what is over by now.
-    pub(super) fn catch_up(&mut self, to: BusNs, mut changed: impl FnMut(BusNs, NodeId, Counters)) {
-        loop {
+    /// Plays the bits that have begun before this time: nothing that is done now changes them any more.
+    pub(super) fn catch_up(&mut self, to: BusNs) {
+        while !self.episode.is_over() && self.time_of(self.episode.moment()) < to {
             let end_of_bit = self.time_of(self.episode.next_moment());
-            if self.episode.is_over() || end_of_bit > to {
-                return;
-            }
-            self.episode.step(|node, counters| changed(end_of_bit, node, counters));
+            let changes = &mut self.changes;
+            self.episode.step(|node, counters| changes.push((end_of_bit, node, counters)));
         }
+        self.look_ahead();
     }
 
     /// The counters of a node as they are now.
@@ -49,10 +53,10 @@ impl Broken {
         self.episode.players().iter().find(|player| player.node == node).map(|player| player.counters)
     }
 
-    pub(super) fn leave(&mut self, node: NodeId) {
-        if let Some(player) = self.episode.player_mut(node) {
-            player.leave();
-        }
+    pub(super) fn leave(&mut self, now: BusNs, node: NodeId) {
+        self.catch_up(now);
+        self.episode.leave(node);
+        self.changes.retain(|(_, other, _)| *other != node);
         self.look_ahead();
     }
 
@@ -67,6 +71,10 @@ impl Broken {
 
     /// Plays ahead in a copy to find out when there is something to tell.
     fn look_ahead(&mut self) {
+        if let Some(&(at, ..)) = self.changes.first() {
+            self.next = at;
+            return;
+        }
         let mut ahead = self.episode.clone();
         let mut told = false;
         for _ in 0..LOOK_AHEAD_BITS {
@@ -84,7 +92,10 @@ impl Bus {
     pub(super) fn break_at(&mut self, bit: u32) {
         let Wire::Clean(mut clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
         let (_, wrong) = clean.wrong.take().unwrap_or_default();
-        let frames = clean.senders.iter().map(|sending| WireBits::of(&sending.frame)).collect();
+        // Who has not lost yet is a sender as much as who would win.
+        let contending = clean.losers.extract_if(.., |loser| loser.bit >= bit).map(|loser| loser.sending);
+        clean.senders.extend(contending);
+        let frames: Vec<WireBits> = clean.senders.iter().map(|sending| WireBits::of(&sending.frame)).collect();
         let mut players: Vec<Player> = wrong.stragglers;
         for (frame, sending) in clean.senders.iter().enumerate() {
             players.push(Player::sender(sending.node, self.counters(sending.node), frame));
@@ -94,6 +105,8 @@ impl Bus {
                 players.push(self.receiver(node));
             }
         }
+        // As in a frame that is known to go wrong, credit for it is given bit by bit.
+        let bit = frames[0].acknowledge_slot().min(bit);
         let mut episode = Episode::new(frames, players, bit);
         if let Some(bit) = wrong.flip {
             episode.flip(bit);
@@ -114,8 +127,11 @@ impl Bus {
     /// Plays up to this time.
     pub(super) fn play(&mut self, to: BusNs, events: &mut Vec<Event>) {
         let Wire::Broken(mut broken) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
-        broken.catch_up(to, |at, node, counters| self.count(at, node, counters, events));
-        if broken.episode.is_over() {
+        broken.catch_up(to);
+        for (at, node, counters) in broken.changes.extract_if(.., |(at, ..)| *at <= to) {
+            self.count(at, node, counters, events);
+        }
+        if broken.episode.is_over() && broken.time_of(broken.episode.moment()) <= to {
             self.settle(&broken, events);
         } else {
             broken.look_ahead();
@@ -127,9 +143,7 @@ impl Bus {
         match &mut self.wire {
             Wire::Idle if stuck => {
                 self.end_silence(now);
-                let on = |node: &NodeId| self.node(*node).is_some_and(|node| matches!(node.presence, Presence::On));
-                let nodes: Vec<NodeId> = self.node_ids().filter(on).collect();
-                let players = nodes.into_iter().map(|node| self.receiver(node).waiting()).collect();
+                let players = self.players_at_rest(now);
                 let episode = Episode::new(Vec::new(), players, 0);
                 let timing = Timing { nominal: self.bit_rate, data: None };
                 self.wire = Wire::Broken(Broken::new(None, now, timing, episode));
@@ -141,6 +155,7 @@ impl Bus {
             _ => {}
         }
         if let Wire::Broken(broken) = &mut self.wire {
+            broken.catch_up(now);
             broken.episode.stuck = stuck;
             broken.look_ahead();
         }
@@ -154,6 +169,25 @@ impl Bus {
         }
     }
 
+    /// Everybody who hears, between two frames.
+    fn players_at_rest(&mut self, now: BusNs) -> Vec<Player> {
+        let bit = bits_ns(1, self.bit_rate).max(1);
+        let left = u32::try_from(self.intermission_until.since(now).div_ceil(bit)).unwrap_or(u32::MAX);
+        let mut players = Vec::new();
+        for node in self.node_ids() {
+            let Some(Node { presence: Presence::On, straggler, .. }) = self.node_mut(node) else { continue };
+            let straggler = straggler.take();
+            players.push(match straggler {
+                Some((mut player, since)) => {
+                    player.wait((now.since(since) + bit / 2) / bit);
+                    player
+                }
+                None => self.receiver(node).waiting(left, self.last_senders.contains(node)),
+            });
+        }
+        players
+    }
+
     fn receiver(&self, node: NodeId) -> Player {
         let listen_only = self.node(node).is_some_and(|node| node.config.listen_only);
         Player::receiver(node, self.counters(node), listen_only)
@@ -164,31 +198,42 @@ impl Bus {
         let episode = &broken.episode;
         let end = broken.time_of(episode.moment());
         let free = self.after_intermission(end);
+        self.intermission_until = free;
+        self.last_senders = named(episode, Player::is_transmitter);
         self.quiet_since = broken.time_of(episode.quiet_since());
         self.busy_ns += free.since(broken.start);
         for player in episode.players() {
             self.count(end, player.node, player.counters, events);
-            self.set_free(player, end, free, broken.timing.nominal);
+            self.set_free(player, end, broken.timing.nominal);
         }
         let Some(clean) = &broken.clean else { return };
         self.tell_losers(clean, events);
         let mut receivers: NodeSet = named(episode, |player| player.report().accepted);
+        let report = |node: NodeId| {
+            let player = episode.players().iter().find(|player| player.node == node);
+            player.map(Player::report).unwrap_or_default()
+        };
         for sending in &clean.senders {
-            self.end_of_sending_of(sending, free, clean);
-            let report = episode.players().iter().find(|player| player.node == sending.node).map(Player::report);
-            let report = report.unwrap_or_default();
+            let report = report(sending.node);
             let &Sending { node, tag, frame, retries, lost } = sending;
             let start = clean.start;
             if report.sent {
                 if let Some(node) = self.node_mut(node) {
                     node.controller.remove(tag);
                 }
-                let receivers = std::mem::take(&mut receivers);
+                let (end, receivers) = (clean.end, std::mem::take(&mut receivers));
                 events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
+            } else if let Some(bit) = report.lost {
+                // The arbitration field is sent at the nominal bit rate.
+                self.lose(*sending, bit, broken.time_of(Moment { nominal: bit, data: 0 }), events);
             } else {
                 let given_up = self.try_again(node, tag);
                 events.push(self.error(broken, sending, end, given_up));
             }
+        }
+        if clean.senders.iter().all(|sending| report(sending.node).lost.is_some()) {
+            // A dominant bit that nobody sent: they lost to nobody, and the frame broke.
+            events.push(self.error(broken, &clean.senders[0], end, None));
         }
     }
 
@@ -200,7 +245,7 @@ impl Bus {
         let (bit, kind) = match (own, first) {
             (Some(own), Some(first)) if own.0 == first.0 => own,
             // Nobody noticed that a sender left: it ends where it was left.
-            (_, first) => first.unwrap_or((broken.episode.bit() - 1, ErrorKind::Form)),
+            (_, first) => first.unwrap_or_else(|| (broken.episode.bit() - 1, ErrorKind::Form)),
         };
         let detected = named(&broken.episode, |player| player.report().error.is_some());
         let at = broken.episode.noticed().map_or(end, |moment| broken.time_of(moment));
@@ -220,22 +265,17 @@ impl Bus {
         })
     }
 
-    fn set_free(&mut self, player: &Player, end: BusNs, free: BusNs, rate: BitRate) {
+    fn set_free(&mut self, player: &Player, end: BusNs, rate: BitRate) {
         let Some(node) = self.node_mut(player.node) else { return };
         if !matches!(node.presence, Presence::On) {
             return;
         }
-        node.free_at = free;
+        let suspended = if player.is_transmitter() && player.counters.is_passive() { SUSPEND_BITS } else { 0 };
+        let bits = player.bits_until_ready() + INTERMISSION_BITS + suspended;
+        node.free_at = end + bits_ns(bits, rate);
         if !player.is_ready() {
-            let bits = player.bits_until_ready() + INTERMISSION_BITS;
-            node.free_at = end + bits_ns(bits, rate);
             node.straggler = Some((player.left_behind(), end));
         }
-    }
-
-    fn end_of_sending_of(&mut self, sending: &Sending, free: BusNs, clean: &Clean) {
-        let free_at = self.node(sending.node).map_or(free, |node| node.free_at.max(free));
-        self.end_of_sending(sending.node, free_at, clean.timing);
     }
 }
 

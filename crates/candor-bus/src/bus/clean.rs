@@ -8,16 +8,19 @@ use crate::event::Event;
 use crate::fault::Disturbance;
 use crate::node::Timing;
 use crate::time::BusNs;
-use candor_core::frame::Frame;
+use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
 
 /// Equal bits that a receiver with another bit rate sees for an error, at the slower of both rates.
 const MISTIMED_BITS: u64 = 6;
+
+/// Acknowledge delimiter and end of frame.
+const AFTER_ACKNOWLEDGEMENT: u32 = 1 + 7;
 
 /// A frame on the wire.
 #[derive(Clone, Debug)]
 pub(super) struct Clean {
     pub(super) start: BusNs,
-    end: BusNs,
+    pub(super) end: BusNs,
     /// End of the intermission.
     free: BusNs,
     pub(super) timing: Timing,
@@ -39,12 +42,11 @@ pub(super) struct Sending {
     pub(super) lost: u32,
 }
 
-/// A node that lost arbitration at this bit.
+/// A node that loses arbitration at this bit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Loser {
-    node: NodeId,
-    bit: u32,
-    given_up: Option<Tag>,
+    pub(super) sending: Sending,
+    pub(super) bit: u32,
 }
 
 /// Why a frame is played bit by bit.
@@ -109,7 +111,7 @@ impl Bus {
         let wins = |(other, sending): &(Priority, Sending)| *other == priority && timing_of(sending.node) == timing;
         let senders: Vec<Sending> = contenders.iter().filter(|one| wins(one)).map(|(_, sending)| *sending).collect();
         let others: Vec<Sending> = contenders.iter().filter(|one| !wins(one)).map(|(_, sending)| *sending).collect();
-        let losers = self.lose(&first, &others);
+        let losers = losers(&first, &others);
 
         for sending in &senders {
             self.nodes[usize::from(sending.node.0)].straggler = None;
@@ -131,9 +133,10 @@ impl Bus {
     pub(super) fn deliver(&mut self, events: &mut Vec<Event>) {
         let Wire::Clean(clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
         self.tell_losers(&clean, events);
+        self.intermission_until = clean.free;
+        self.last_senders = clean.senders.iter().map(|sending| sending.node).collect();
         let (end, start) = (clean.end, clean.start);
-        let after_acknowledgement = 1 + 7;
-        self.quiet_since = BusNs(end.0 - bits_ns(after_acknowledgement, clean.timing.nominal));
+        self.quiet_since = BusNs(end.0 - bits_ns(AFTER_ACKNOWLEDGEMENT.into(), clean.timing.nominal));
         self.busy_ns += clean.free.since(start);
         for node in clean.receivers.iter() {
             if let Some(receiver) = self.node_mut(node) {
@@ -142,7 +145,7 @@ impl Bus {
                 if !receiver.config.listen_only {
                     counters.received();
                 }
-                self.count(end, node, counters, events);
+                self.count(self.quiet_since, node, counters, events);
             }
         }
         let mut receivers = clean.receivers;
@@ -167,10 +170,26 @@ impl Bus {
         }
     }
 
-    pub(super) fn tell_losers(&self, clean: &Clean, events: &mut Vec<Event>) {
-        for &Loser { node, bit, given_up } in &clean.losers {
-            events.push(Event::LostArbitration { at: clean.time_of(bit), node, bit, given_up });
+    /// Those who lost try again, but for those who try once.
+    pub(super) fn tell_losers(&mut self, clean: &Clean, events: &mut Vec<Event>) {
+        for loser in &clean.losers {
+            self.lose(loser.sending, loser.bit, clean.time_of(loser.bit), events);
         }
+    }
+
+    pub(super) fn lose(&mut self, sending: Sending, bit: u32, at: BusNs, events: &mut Vec<Event>) {
+        let Sending { node, tag, .. } = sending;
+        let Some(loser) = self.node_mut(node) else { return };
+        let mut given_up = None;
+        // It may have been switched off since.
+        if let Some(pending) = loser.controller.pending_mut(tag) {
+            pending.lost += 1;
+            given_up = loser.config.one_shot.then_some(tag);
+        }
+        if given_up.is_some() {
+            loser.controller.remove(tag);
+        }
+        events.push(Event::LostArbitration { at, node, bit, given_up });
     }
 
     pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
@@ -187,30 +206,13 @@ impl Bus {
             let node = self.node(id)?;
             self.earliest_start(node).filter(|&start| start <= at)?;
             let pending = node.controller.next(at)?;
-            let (tag, frame, retries, lost) = (pending.tag, pending.frame, pending.retries, pending.lost);
+            let (tag, mut frame, retries, lost) = (pending.tag, pending.frame, pending.retries, pending.lost);
+            if frame.format == FrameFormat::Fd && node.counters.is_passive() {
+                frame.flags |= CANFD_ESI;
+            }
             Some((pending.priority, Sending { node: id, tag, frame, retries, lost }))
         };
         self.node_ids().filter_map(ready).collect()
-    }
-
-    /// Notes who lost, and where.
-    fn lose(&mut self, winner: &Sending, others: &[Sending]) -> Vec<Loser> {
-        if others.is_empty() {
-            return Vec::new();
-        }
-        let winning = WireBits::of(&winner.frame);
-        let lose = |loser: &Sending| {
-            let bit = winning.first_difference(&WireBits::of(&loser.frame)).unwrap_or_default();
-            let node = &mut self.nodes[usize::from(loser.node.0)];
-            let given_up = node.config.one_shot.then_some(loser.tag);
-            match node.controller.pending_mut(loser.tag) {
-                Some(_) if given_up.is_some() => node.controller.remove(loser.tag),
-                Some(pending) => pending.lost += 1,
-                None => {}
-            }
-            Loser { node: loser.node, bit, given_up }
-        };
-        others.iter().map(lose).collect()
     }
 
     /// From which bit on the frame must be played, and what with.
@@ -223,7 +225,7 @@ impl Bus {
             bits.push(0);
         }
         match disturbance {
-            Some(Disturbance::ErrorFlag { node, bit }) if clean.receivers.contains(node) && bit < len => {
+            Some(Disturbance::ErrorFlag { node, bit }) if clean.involves(node) && bit < len => {
                 wrong.misread.push((node, bit, 6));
             }
             Some(Disturbance::Flip { bit }) if bit < len => {
@@ -237,17 +239,18 @@ impl Bus {
             wrong.misread.extend(self.mistimed(clean, node, len).map(|(bit, flag_bits)| (node, bit, flag_bits)));
         }
         bits.extend(wrong.misread.iter().map(|(_, bit, _)| *bit));
+        let acknowledge_slot = len - 1 - AFTER_ACKNOWLEDGEMENT;
         let hears = |node: NodeId| self.node(node).is_some_and(|node| !node.config.listen_only);
         if wrong.unacknowledged || !clean.receivers.iter().any(hears) {
-            let acknowledge_delimiter_and_end = 1 + 7;
-            bits.push(len - acknowledge_delimiter_and_end - 1);
+            bits.push(acknowledge_slot);
         }
         if clean.senders.len() > 1 {
             let levels = WireBits::of(&first.frame);
             let differences = clean.senders.iter().map(|other| levels.first_difference(&WireBits::of(&other.frame)));
             bits.extend(differences.flatten());
         }
-        bits.into_iter().min().map(|bit| (bit, wrong))
+        // Receivers are credited in the slot, whatever comes after it.
+        bits.into_iter().min().map(|bit| (bit.min(acknowledge_slot), wrong))
     }
 
     /// The bit at which a receiver that is set to other rates finds the frame wrong, and the length of its flag.
@@ -263,7 +266,7 @@ impl Bus {
             let bit = flag.max(MISTIMED_BITS).min(u64::from(len) - 1);
             return Some((u32::try_from(bit).unwrap_or(u32::MAX), u32::try_from(flag).unwrap_or(u32::MAX)));
         }
-        if frame.format == candor_core::frame::FrameFormat::Classic {
+        if frame.format == FrameFormat::Classic {
             return None;
         }
         let levels = WireBits::of(frame);
@@ -283,11 +286,21 @@ impl Bus {
             if let Some((mut player, since)) = straggler {
                 let bit = bits_ns(1, rate).max(1);
                 player.wait((clean.start.since(since) + bit / 2) / bit);
-                if !player.is_ready() {
+                if !player.is_listening() {
                     stragglers.push(player);
                 }
             }
         }
         stragglers
     }
+}
+
+/// Who loses, and where.
+fn losers(winner: &Sending, others: &[Sending]) -> Vec<Loser> {
+    if others.is_empty() {
+        return Vec::new();
+    }
+    let winning = WireBits::of(&winner.frame);
+    let bit = |loser: &Sending| winning.first_difference(&WireBits::of(&loser.frame)).unwrap_or_default();
+    others.iter().map(|loser| Loser { sending: *loser, bit: bit(loser) }).collect()
 }

@@ -167,7 +167,7 @@ impl Bus {
             self.break_at(bit);
         }
         if let Wire::Broken(broken) = &mut self.wire {
-            broken.leave(node);
+            broken.leave(now, node);
         }
     }
 }

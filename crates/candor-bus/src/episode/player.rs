@@ -30,7 +30,10 @@ pub(crate) struct Player {
     /// How long its active flags are, in bits of the sender: 6 but for a node with another bit rate.
     pub(crate) flag_bits: u32,
     phase: Phase,
+    /// The number of the frame that it sends.
     sends: Option<usize>,
+    /// It was a sender, and is until it is ready for the next frame: its errors count as those of one.
+    transmitter: bool,
     report: Report,
 }
 
@@ -78,18 +81,24 @@ impl Player {
             flag_bits: FLAG_BITS,
             phase: Phase::Following { corrupt: false },
             sends: None,
+            transmitter: false,
             report: Report::default(),
         }
     }
 
     /// A node that sends the frame with this number.
     pub(crate) fn sender(node: NodeId, counters: Counters, frame: usize) -> Self {
-        Self { sends: Some(frame), ..Self::receiver(node, counters, false) }
+        Self { sends: Some(frame), transmitter: true, ..Self::receiver(node, counters, false) }
     }
 
-    /// A node that waits for the next frame.
-    pub(crate) fn waiting(self) -> Self {
-        Self { phase: Phase::Ready { bits: INTERMISSION_BITS }, ..self }
+    /// A node that waits for the next frame, so many bits of the intermission before it may come. Up to
+    /// then the sender of the last one still is a `transmitter`.
+    pub(crate) fn waiting(self, left: u32, transmitter: bool) -> Self {
+        Self {
+            transmitter: transmitter && left > 0,
+            phase: Phase::Ready { bits: INTERMISSION_BITS.saturating_sub(left) },
+            ..self
+        }
     }
 
     pub(crate) const fn report(&self) -> Report {
@@ -101,14 +110,27 @@ impl Player {
         matches!(self.phase, Phase::Ready { .. })
     }
 
+    /// Whether it takes a dominant bit for the start of a frame: not before the last bit of the intermission.
+    pub(crate) const fn is_listening(&self) -> bool {
+        matches!(self.phase, Phase::Ready { bits: OVERLOAD_BITS.. })
+    }
+
     /// Whether it is still in the frame, or says that it is wrong.
     pub(super) const fn is_busy(&self) -> bool {
-        matches!(self.phase, Phase::ActiveFlag { .. } | Phase::Following { .. } | Phase::Noise)
+        match self.phase {
+            Phase::ActiveFlag { .. } => !self.listen_only,
+            Phase::Following { .. } | Phase::Noise => true,
+            _ => false,
+        }
     }
 
     /// The same node when all others are done with the frame: it has no part in the next one yet.
     pub(crate) fn left_behind(&self) -> Self {
-        Self { phase: self.phase, ..Self::receiver(self.node, self.counters, self.listen_only) }
+        Self {
+            phase: self.phase,
+            transmitter: self.transmitter,
+            ..Self::receiver(self.node, self.counters, self.listen_only)
+        }
     }
 
     /// How many recessive bits it needs to be ready.
@@ -127,14 +149,19 @@ impl Player {
 
     /// Lets a node that was not ready when others were hear so many recessive bits.
     pub(crate) fn wait(&mut self, bits: u64) {
-        // A flag that needs six equal bits, a delimiter, and a bit between them.
-        for bit in 0..bits.min(u64::from(FLAG_BITS + DELIMITER_BITS + 1)) {
+        // A flag that needs six equal bits, a bit after it, a delimiter and an intermission.
+        for bit in 0..bits.min(u64::from(FLAG_BITS + 1 + DELIMITER_BITS + INTERMISSION_BITS)) {
             let run = if bit == 0 { 1 } else { 2 };
             let before = (run, true);
             let idle =
                 View { bit: u32::MAX, rule: BitRule::Free, recessive: true, before, run, last: None, driven: false };
             self.see(idle, None, true);
         }
+    }
+
+    /// Whether it was the sender, or one of them.
+    pub(crate) const fn is_transmitter(&self) -> bool {
+        self.transmitter
     }
 
     /// Whether it is in the frame, as a sender or a receiver.
@@ -149,11 +176,6 @@ impl Player {
     /// The number of the frame that it sends.
     pub(super) const fn sends(&self) -> Option<usize> {
         self.sends
-    }
-
-    /// A node that is switched off drives nothing from the next bit on.
-    pub(crate) const fn leave(&mut self) {
-        self.phase = Phase::Gone;
     }
 }
 
@@ -177,7 +199,8 @@ impl Player {
     /// Whether it lets the wire be recessive.
     pub(super) fn drives_recessive(&self, bit: u32, rule: BitRule, frames: &[WireBits], acknowledged: bool) -> bool {
         match self.phase {
-            Phase::ActiveFlag { .. } => false,
+            // Who listens only keeps its flags to itself.
+            Phase::ActiveFlag { .. } => self.listen_only,
             Phase::Following { corrupt } => match self.sends {
                 Some(frame) => frames[frame].is_recessive(bit),
                 None => rule != BitRule::Acknowledge || corrupt || self.listen_only || !acknowledged,
@@ -201,6 +224,8 @@ impl Player {
                     self.receive(view, corrupt);
                 }
             }
+            // Another bit error, and another flag.
+            Phase::ActiveFlag { .. } if view.recessive && !self.listen_only => self.detect_in_flag(),
             Phase::ActiveFlag { sent, overload } => {
                 *sent += 1;
                 if *sent >= self.flag_bits {
@@ -243,7 +268,10 @@ impl Player {
                 }
             }
             Phase::Ready { bits } => match (view.recessive, *bits) {
-                (true, _) => *bits = (*bits + 1).min(INTERMISSION_BITS),
+                (true, _) => {
+                    *bits = (*bits + 1).min(INTERMISSION_BITS);
+                    self.transmitter &= *bits < INTERMISSION_BITS;
+                }
                 // Nobody may send here, so it is somebody who asks for time.
                 (false, 0..OVERLOAD_BITS) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
                 // Taken for a start of frame.
@@ -276,8 +304,10 @@ impl Player {
                 } else {
                     self.report.lost = Some(bit);
                     self.sends = None;
+                    self.transmitter = false;
                 }
             }
+            BitRule::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
             _ if own != recessive => self.detect(bit, ErrorKind::Bit),
             _ if Some(bit) == view.last => {
                 self.report.sent = true;
@@ -308,12 +338,9 @@ impl Player {
             BitRule::Recessive if corrupt && view.last.is_some_and(|last| bit + 7 == last) => {
                 self.detect(bit, ErrorKind::Crc);
             }
-            BitRule::Recessive if view.last.is_some_and(|last| bit + 1 == last) => {
-                self.report.accepted = true;
-                if !self.listen_only {
-                    self.counters.received();
-                }
-            }
+            // Whatever goes wrong after this, the frame was read and acknowledged.
+            BitRule::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
+            BitRule::Recessive if view.last.is_some_and(|last| bit + 1 == last) => self.report.accepted = true,
             _ => {}
         }
     }
@@ -324,12 +351,26 @@ impl Player {
         let forgiven = passive && kind == ErrorKind::Ack;
         if self.listen_only {
             // Says nothing and counts nothing.
-        } else if self.sends.is_none() {
+        } else if !self.transmitter {
             self.counters.receive_error();
         } else if !forgiven {
             self.counters.transmit_error();
         }
-        self.phase = if passive || self.listen_only {
+        self.flag(passive, forgiven);
+    }
+
+    fn detect_in_flag(&mut self) {
+        let passive = self.counters.is_passive();
+        if self.transmitter {
+            self.counters.transmit_error();
+        } else {
+            self.counters.receive_error_of_mine();
+        }
+        self.flag(passive, false);
+    }
+
+    fn flag(&mut self, passive: bool, forgiven: bool) {
+        self.phase = if passive {
             Phase::PassiveFlag { run: 0, level: false, forgiven }
         } else {
             Phase::ActiveFlag { sent: 0, overload: false }
@@ -337,7 +378,7 @@ impl Player {
     }
 
     fn met_dominant(&mut self, first: bool, again: bool) {
-        if self.sends.is_some() {
+        if self.transmitter {
             if again {
                 self.counters.transmit_error();
             }

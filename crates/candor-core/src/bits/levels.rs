@@ -126,7 +126,8 @@ impl WireBits {
             writer.stuffed(value, bits);
             fields += 1;
             if fields == before_control {
-                arbitration_end = writer.len;
+                // A stuff bit that RTR has caused comes after the field.
+                arbitration_end = writer.len - u32::from(writer.stuffed_last);
             }
         });
         writer.stuffed(crc15(frame).map_or(0, u32::from), 15);
@@ -142,7 +143,7 @@ impl WireBits {
         let mut writer = Writer::new();
         push_identifier(frame, |value, bits| writer.stuffed(value, bits));
         writer.stuffed(0, 1); // remote request substitution
-        let arbitration_end = writer.len;
+        let arbitration_end = writer.len - u32::from(writer.stuffed_last);
         if !frame.id.is_eff() {
             writer.stuffed(0, 1); // IDE
         }

@@ -1,0 +1,414 @@
+//! The bus in arithmetic against the bus bit by bit: the same schedule, the same story.
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+#[path = "bit_model/mod.rs"]
+mod bit_model;
+
+use std::fmt;
+
+use bit_model::{Config, What};
+use candor_bus::{
+    Bus, BusNs, Disturbance, ErrorState, Event, NodeConfig, NodeId, Order, SubmitError, Tag, Target, Timing,
+};
+use candor_core::arbitrary;
+use candor_core::frame::{CAN_EFF_FLAG, CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
+use candor_core::units::BitRate;
+use proptest::prelude::*;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+/// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test properties` is the long one.
+const CASES: u32 = 300;
+const BIT_NS: u64 = 2_000;
+const NODES: usize = 4;
+/// Everybody is on by now.
+const FIRST_BIT: u64 = 20;
+/// Frames that may be disturbed.
+const FRAMES: usize = 80;
+/// Bits of the shortest frame without its intermission.
+const BITS: u32 = 60;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Submit { node: usize, frame: Frame },
+    SwitchOff { node: usize },
+    SwitchOn { node: usize },
+    Restart { node: usize },
+    Stuck { bits: u64 },
+}
+
+#[derive(Clone)]
+struct Schedule {
+    configs: Vec<(Order, usize, bool, bool)>,
+    steps: Vec<(u64, Step)>,
+    disturbances: Vec<Option<Disturbance>>,
+}
+
+impl fmt::Debug for Schedule {
+    /// A line for each node, step and disturbance.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (node, (order, depth, listen_only, one_shot)) in self.configs.iter().enumerate() {
+            writeln!(f, "node {node}: {order:?} {depth}, listen only {listen_only}, one shot {one_shot}")?;
+        }
+        for (bit, step) in &self.steps {
+            match step {
+                Step::Submit { node, frame } => writeln!(f, "{bit}: submit {node} {frame}")?,
+                other => writeln!(f, "{bit}: {other:?}")?,
+            }
+        }
+        for (frame, disturbance) in self.disturbances.iter().enumerate() {
+            if let Some(disturbance) = disturbance {
+                writeln!(f, "frame {frame}: {disturbance:?}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What both models tell, by time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Told {
+    Delivered { sender: usize, tag: u64, start: u64, receivers: Vec<usize> },
+    Lost { node: usize, bit: u64 },
+    State { node: usize, state: ErrorState, transmit: u32, receive: u32 },
+}
+
+fn story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
+    let rate = BitRate::from_bits_per_second(500_000).unwrap();
+    let timing = Timing { nominal: rate, data: Some(rate) };
+    let mut bus = Bus::new(0);
+    for &(order, depth, listen_only, one_shot) in &schedule.configs {
+        let node = bus.add_node().unwrap();
+        bus.switch_on(BusNs(0), node, NodeConfig { timing, order, depth, listen_only, one_shot });
+    }
+    for disturbance in &schedule.disturbances {
+        let nothing = Disturbance::Flip { bit: u32::MAX };
+        bus.faults().plan(Target::default(), disturbance.unwrap_or(nothing), 1);
+    }
+    let mut events = Vec::new();
+    let mut stuck_until = None;
+    for (tag, (bit, step)) in schedule.steps.iter().enumerate() {
+        if let Some(end) = stuck_until.filter(|end| end <= bit) {
+            bus.advance(BusNs(end * BIT_NS - 1), &mut events);
+            bus.stick(BusNs(end * BIT_NS), false);
+            stuck_until = None;
+        }
+        let now = BusNs(bit * BIT_NS);
+        bus.advance(BusNs(now.0 - 1), &mut events);
+        let id = |node: usize| NodeId(u8::try_from(node).unwrap());
+        match *step {
+            Step::Submit { node, frame } => {
+                let tag = Tag(u32::try_from(tag).unwrap());
+                if bus.submit(now, id(node), tag, frame) == Err(SubmitError::Full) {
+                    // There is room from the very end of a frame on. Whom there is none for is refused by both.
+                    bus.advance(now, &mut events);
+                    let _refused = bus.submit(now, id(node), tag, frame);
+                }
+            }
+            Step::SwitchOff { node } => drop(bus.switch_off(now, id(node))),
+            Step::SwitchOn { node } => {
+                let (order, depth, listen_only, one_shot) = schedule.configs[node];
+                bus.switch_on(now, id(node), NodeConfig { timing, order, depth, listen_only, one_shot });
+            }
+            Step::Restart { node } => bus.restart(now, id(node)),
+            Step::Stuck { bits } => {
+                // Who starts with this bit does not notice.
+                bus.advance(now, &mut events);
+                bus.stick(now, true);
+                stuck_until = Some(bit + bits);
+            }
+        }
+    }
+    if let Some(end) = stuck_until {
+        bus.advance(BusNs(end * BIT_NS - 1), &mut events);
+        bus.stick(BusNs(end * BIT_NS), false);
+    }
+    bus.advance(BusNs(end_of(schedule) * BIT_NS), &mut events);
+    let mut told: Vec<(u64, Told)> = events.iter().filter_map(tell).collect();
+    told.sort();
+    let counters = (0..NODES).map(|node| {
+        let counters = bus.counters(NodeId(u8::try_from(node).unwrap()));
+        (counters.transmit.into(), counters.receive.into())
+    });
+    (told, counters.collect())
+}
+
+fn tell(event: &Event) -> Option<(u64, Told)> {
+    let bits = |at: BusNs| {
+        assert_eq!(at.0 % BIT_NS, 0, "{event:?}");
+        at.0 / BIT_NS
+    };
+    match *event {
+        Event::Delivered { start, end, sender, tag, receivers, .. } => {
+            let receivers = receivers.iter().map(|node| usize::from(node.0)).collect();
+            Some((
+                bits(end),
+                Told::Delivered { sender: sender.0.into(), tag: tag.0.into(), start: bits(start), receivers },
+            ))
+        }
+        Event::LostArbitration { at, node, bit, .. } => {
+            Some((bits(at) + 1, Told::Lost { node: node.0.into(), bit: bit.into() }))
+        }
+        Event::State { at, node, state, counters } => {
+            let (transmit, receive) = (counters.transmit.into(), counters.receive.into());
+            Some((bits(at), Told::State { node: node.0.into(), state, transmit, receive }))
+        }
+        Event::Error { .. } => None,
+    }
+}
+
+fn end_of(schedule: &Schedule) -> u64 {
+    schedule.steps.last().map_or(FIRST_BIT, |(bit, _)| *bit) + 6000
+}
+
+fn model_story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
+    let mut bus = bit_model::Bus::new(schedule.configs.iter().map(|&(order, depth, listen_only, one_shot)| Config {
+        order: match order {
+            Order::Fifo => bit_model::Order::Fifo,
+            Order::LowestId => bit_model::Order::LowestFirst,
+        },
+        depth,
+        listen_only,
+        one_shot,
+        ..Config::default()
+    }));
+    for (frame, disturbance) in schedule.disturbances.iter().enumerate() {
+        match *disturbance {
+            Some(Disturbance::Flip { bit }) => bus.disturb(bit_model::Disturbance::Flip { frame, bit: bit.into() }),
+            Some(Disturbance::NoAcknowledge) => bus.disturb(bit_model::Disturbance::NoAck { frame }),
+            Some(Disturbance::ErrorFlag { node, bit }) => {
+                bus.disturb(bit_model::Disturbance::Misread { frame, bit: bit.into(), node: node.0.into() });
+            }
+            None => {}
+        }
+    }
+    for (tag, (bit, step)) in schedule.steps.iter().enumerate() {
+        match *step {
+            Step::Submit { node, frame } => bus.submit(*bit, node, tag as u64, frame),
+            Step::SwitchOff { node } => bus.switch_off(*bit, node),
+            Step::SwitchOn { node } => bus.switch_on(*bit, node),
+            Step::Restart { node } => bus.restart(*bit, node),
+            Step::Stuck { bits } => bus.disturb(bit_model::Disturbance::Stuck { from: *bit, to: bit + bits }),
+        }
+    }
+    let mut states = [ErrorState::Active; NODES];
+    let mut told = Vec::new();
+    for entry in bus.run_until(end_of(schedule)) {
+        let node = entry.node;
+        match entry.what {
+            What::Delivered { tag, start, receivers, .. } => {
+                told.push((entry.at, Told::Delivered { sender: node, tag, start, receivers }));
+            }
+            What::ArbitrationLost { bit, .. } => told.push((entry.at, Told::Lost { node, bit })),
+            What::Counters { counters, .. } => {
+                let state = match (counters.tec, counters.tec.max(counters.rec)) {
+                    (256.., _) => ErrorState::BusOff,
+                    (_, 128..) => ErrorState::Passive,
+                    (_, 96..) => ErrorState::Warning,
+                    _ => ErrorState::Active,
+                };
+                if std::mem::replace(&mut states[node], state) != state {
+                    let (transmit, receive) = (counters.tec, counters.rec);
+                    told.push((entry.at, Told::State { node, state, transmit, receive }));
+                }
+            }
+            // Power takes the counters along.
+            What::SwitchedOff => states[node] = ErrorState::Active,
+            _ => {}
+        }
+    }
+    // Of several who send the same, the first one names the receivers.
+    let mut seen: Vec<u64> = Vec::new();
+    told.sort();
+    for (_, told) in &mut told {
+        if let Told::Delivered { start, receivers, .. } = told {
+            if seen.contains(start) {
+                receivers.clear();
+            }
+            seen.push(*start);
+        }
+    }
+    let counters = (0..NODES).map(|node| (bus.counters(node).tec, bus.counters(node).rec)).collect();
+    (told, counters)
+}
+
+fn frame() -> impl Strategy<Value = Frame> {
+    // All bits of the model last equally long, what is on the wire says whether its sender is passive, and no frame is
+    // over before the last bit that may be disturbed.
+    let slow = |mut frame: Frame| {
+        if frame.format == FrameFormat::Fd {
+            frame.flags &= !(CANFD_BRS | CANFD_ESI);
+        } else if frame.id.is_rtr() {
+            frame.id.0 |= CAN_EFF_FLAG;
+        } else {
+            frame.len = frame.len.max(2);
+        }
+        frame
+    };
+    let few =
+        ["123#0000", "123#0001", "124#FFFF", "00000123#R", "123#0000000000000000", "456#DEADBEEF", "00000123#1122"];
+    let few = prop::sample::select(few.to_vec());
+    prop_oneof![3 => arbitrary::wire_frame().prop_map(slow), 1 => few.prop_map(|text| text.parse().unwrap())]
+}
+
+/// How random schedules differ. Not everything at once: a disturbance is for a bit of a frame, which is not there if the
+/// frame broke before, and then the two models have different ideas of what the bit is.
+#[derive(Clone, Copy)]
+enum Trouble {
+    /// Nodes with equal identifiers, nodes that come and go, and a wire that is held dominant.
+    Nodes,
+    /// So many of ten frames are disturbed, among the first so many.
+    Frames(u32, usize),
+}
+
+fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
+    let (disturbed, frames, nodes) = match trouble {
+        Trouble::Nodes => (0, FRAMES, true),
+        Trouble::Frames(disturbed, frames) => (disturbed, frames, false),
+    };
+    let weight = u32::from(nodes);
+    let node = 0..NODES;
+    let submit = move |(node, mut frame): (usize, Frame)| {
+        if !nodes {
+            // Standard and classic, see below.
+            frame.id.0 = frame.id.0 & 0x7F8 | u32::try_from(node).unwrap();
+            let payload = &frame.payload()[..frame.payload().len().min(8)];
+            frame = Frame { len8_dlc: frame.len8_dlc, ..Frame::classic(frame.id, payload).unwrap() };
+            frame.len = frame.len.max(2);
+        }
+        Step::Submit { node, frame }
+    };
+    let step = prop_oneof![
+        20 => (node.clone(), frame()).prop_map(submit),
+        weight => node.clone().prop_map(|node| Step::SwitchOff { node }),
+        weight => node.clone().prop_map(|node| Step::SwitchOn { node }),
+        1 => node.prop_map(|node| Step::Restart { node }),
+        weight => (7_u64..60).prop_map(|bits| Step::Stuck { bits }),
+    ];
+    let gap = prop_oneof![3 => 1_u64..20, 2 => 20_u64..300];
+    // Elsewhere a wrong bit has receivers take the frame for one of another format, or count its last bits by one too many
+    // or too few, if the sender is passive and does not tell them. The arithmetic has them where the sender is.
+    let flipped = prop_oneof![1_u32..11, 23_u32..43];
+    let disturbance = prop_oneof![
+        (0..u8::try_from(NODES).unwrap(), 1..BITS)
+            .prop_map(|(node, bit)| Disturbance::ErrorFlag { node: NodeId(node), bit }),
+        flipped.prop_map(|bit| Disturbance::Flip { bit }),
+        Just(Disturbance::NoAcknowledge),
+    ];
+    let disturbed = prop_oneof![10 - disturbed => Just(None), disturbed => disturbance.prop_map(Some)];
+    let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
+    let config = (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1));
+    (
+        prop::collection::vec(config, NODES),
+        prop::collection::vec((gap, step), 1..40),
+        prop::collection::vec(disturbed, frames),
+    )
+        .prop_map(|(configs, steps, disturbances)| {
+            // When the slot of a frame that is given up is free again, with the error or after it, is anybody's choice.
+            let roomy = |(order, depth, listen_only, one_shot)| {
+                (order, if one_shot { 40 } else { depth }, listen_only, one_shot)
+            };
+            let configs = configs.into_iter().map(roomy).collect();
+            let mut bit = FIRST_BIT;
+            let mut free = 0;
+            let mut timed = Vec::new();
+            let mut on = [true; NODES];
+            for (gap, step) in steps {
+                bit += gap;
+                // One at a time holds the wire, and nobody is switched on twice.
+                match step {
+                    Step::Stuck { bits } if bit >= free => free = bit + bits + 1,
+                    Step::Stuck { .. } => continue,
+                    Step::SwitchOff { node } => on[node] = false,
+                    Step::SwitchOn { node } if on[node] => continue,
+                    Step::SwitchOn { node } => on[node] = true,
+                    _ => {}
+                }
+                timed.push((bit, step));
+            }
+            Schedule { configs, steps: timed, disturbances }
+        })
+}
+
+/// Who is switched off has no use for a frame that ends then.
+fn without_those_who_left(schedule: &Schedule, told: &mut [(u64, Told)]) {
+    for (end, told) in told {
+        if let Told::Delivered { start, receivers, .. } = told {
+            let during = *start..=*end;
+            receivers.retain(|receiver| {
+                let left = |step: &(u64, Step)| matches!(step, (bit, Step::SwitchOff { node }) if during.contains(bit) && node == receiver);
+                !schedule.steps.iter().any(left)
+            });
+        }
+    }
+}
+
+fn compare(schedule: &Schedule) -> Result<(), TestCaseError> {
+    let (mut told, counters) = story(schedule);
+    let (mut expected, expected_counters) = model_story(schedule);
+    without_those_who_left(schedule, &mut told);
+    without_those_who_left(schedule, &mut expected);
+    let differ =
+        told.iter().zip(&expected).position(|(one, other)| one != other).unwrap_or(told.len().min(expected.len()));
+    prop_assert_eq!(
+        told.get(differ),
+        expected.get(differ),
+        "after {:?}",
+        &told[..differ].iter().rev().take(3).collect::<Vec<_>>()
+    );
+    prop_assert_eq!(counters, expected_counters);
+    Ok(())
+}
+
+fn run(schedules: &impl Strategy<Value = Schedule>) {
+    let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
+    let config =
+        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    if let Err(error) = runner.run(schedules, |schedule| compare(&schedule)) {
+        panic!("{error}");
+    }
+}
+
+#[test]
+fn who_sends_and_receives_what_is_as_in_the_bit_model() {
+    run(&schedule(Trouble::Nodes));
+}
+
+#[test]
+fn some_disturbed_frames_end_as_in_the_bit_model() {
+    run(&schedule(Trouble::Frames(3, FRAMES)));
+}
+
+/// Fewer frames than make a node passive.
+#[test]
+fn nearly_all_frames_disturbed_end_as_in_the_bit_model() {
+    run(&schedule(Trouble::Frames(9, 12)));
+}
+
+/// Active nodes, and every single bit of some frames wrong for all or for one.
+#[test]
+fn every_wrong_bit_ends_as_in_the_bit_model() {
+    for text in ["123#", "555#1122", "000#0000000000000000", "00000001#FF", "1FFFFFFF#R", "123#R8"] {
+        let frame: Frame = text.parse().unwrap();
+        let bits = candor_core::bits::FrameBits::of(&frame).without_intermission().total();
+        for bit in 0..bits {
+            let disturb = [
+                Disturbance::Flip { bit },
+                // Before it has seen the start of frame, a node has nothing to find wrong.
+                Disturbance::ErrorFlag { node: NodeId(0), bit: bit.max(1) },
+                Disturbance::ErrorFlag { node: NodeId(1), bit: bit.max(1) },
+            ];
+            for disturbance in disturb {
+                let submit = |bit| (bit, Step::Submit { node: 0, frame });
+                let schedule = Schedule {
+                    configs: vec![(Order::Fifo, 3, false, false); NODES],
+                    steps: vec![submit(21), submit(22)],
+                    disturbances: vec![Some(disturbance)],
+                };
+                if let Err(error) = compare(&schedule) {
+                    panic!("{error}\n{schedule:?}");
+                }
+            }
+        }
+    }
+}
