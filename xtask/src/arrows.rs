@@ -13,8 +13,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("candor-io", &["candor-core"]),
     ("candor-netlink", &["candor-core", "candor-io"]),
     ("candor-engine", &["candor-core", "candor-io", "candor-netlink"]),
-    ("candor-lab", &["candor-core", "candor-io", "candor-netlink"]),
-    ("candor", &["candor-core", "candor-io", "candor-netlink", "candor-engine", "candor-lab"]),
+    ("candor-wire", &["candor-core", "candor-io", "candor-bus"]),
+    ("candor-lab", &["candor-core", "candor-io", "candor-netlink", "candor-bus", "candor-wire"]),
+    (
+        "candor",
+        &["candor-core", "candor-io", "candor-netlink", "candor-engine", "candor-lab", "candor-bus", "candor-wire"],
+    ),
     ("xtask", &[]),
 ];
 
