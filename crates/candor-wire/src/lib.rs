@@ -30,6 +30,7 @@
 pub mod device;
 mod exchange;
 pub mod model;
+pub mod promises;
 mod timing;
 pub mod usb;
 pub mod usbip;

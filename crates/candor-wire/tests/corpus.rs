@@ -1,0 +1,95 @@
+//! The corpus of the fuzz target `wire_device`, replayed without a fuzzer.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+
+mod driver;
+
+use std::fs;
+use std::num::NonZeroU8;
+
+use candor_core::frame::{Frame, RawId};
+use candor_wire::model::{GsUsb, Ucan, gs_usb};
+use candor_wire::promises;
+use driver::Driver;
+use driver::gs_usb::{GsUsbDriver, MODE_BERR_REPORTING, MODE_FD};
+use driver::ucan::UcanDriver;
+
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/wire_device");
+
+#[test]
+fn the_corpus_keeps_the_promises() {
+    let mut replayed = 0;
+    for entry in fs::read_dir(FOLDER).unwrap() {
+        promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+        replayed += 1;
+    }
+    assert!(replayed >= 8, "only {replayed} files");
+}
+
+/// Notices of the bus: see `candor_wire::promises`.
+const SENT: u8 = 128;
+const FAILED: u8 = 129;
+const RECEIVED: u8 = 130;
+const STATE: u8 = 131;
+const BUS_ERROR: u8 = 132;
+const LOST_ARBITRATION: u8 = 133;
+const OVERFLOW: u8 = 134;
+/// Choices of a state of channel 0.
+const PASSIVE: u8 = 2 << 2;
+const BUS_OFF: u8 = 3 << 2;
+const ACTIVE: u8 = 0;
+
+#[test]
+#[ignore = "writes the seeds of the corpus anew"]
+fn write_the_seeds() {
+    let write = |name: &str, bytes: &[u8]| fs::write(format!("{FOLDER}/{name}"), bytes).unwrap();
+    write("nothing", &[]);
+    let stuttering = [[RECEIVED, 0]; 3].concat();
+    let bus = [SENT, 1, SENT, 0, FAILED, 2, RECEIVED, 0, LOST_ARBITRATION, 0, BUS_ERROR, 0, STATE, PASSIVE];
+    let bus_off = [STATE, PASSIVE, STATE, BUS_OFF, SENT, 0];
+    let back = [STATE, ACTIVE, RECEIVED, 0, OVERFLOW, 0, RECEIVED, 0];
+    for (name, notices) in
+        [("bus", &bus[..]), ("bus-off", &[&bus_off[..], &back].concat()), ("full", &stuttering.repeat(20))]
+    {
+        let mut driver = UcanDriver::probe(Ucan::new(NonZeroU8::new(4).unwrap(), String::new()), 4);
+        driver.set_bit_timing().unwrap();
+        driver.open(0).unwrap();
+        for id in 0..3 {
+            driver.send(0, &frame(id));
+        }
+        write(&format!("ucan-{name}"), &scenario(0b111, &mut driver.host.written, notices));
+
+        let channels = NonZeroU8::new(2).unwrap();
+        let options = gs_usb::Options { channels, depth: 10, fd: true, serial: String::new() };
+        let mut driver = GsUsbDriver::probe(GsUsb::new(options), 4);
+        driver.open(0, MODE_FD | MODE_BERR_REPORTING).unwrap();
+        driver.open(1, 0).unwrap();
+        for id in 0..3 {
+            driver.send(0, &frame(id));
+        }
+        driver.send(0, &Frame::fd(RawId(4), 1, &[4; 64]).unwrap());
+        let mut bytes = scenario(0b010, &mut driver.host.written, notices);
+        driver.close(0);
+        driver.close(1);
+        bytes.extend(promises::stream_steps(&driver.host.written));
+        write(&format!("gs-usb-{name}"), &bytes);
+    }
+    let mut driver = UcanDriver::probe(Ucan::new(NonZeroU8::new(4).unwrap(), String::new()), 4);
+    driver.set_bit_timing().unwrap();
+    driver.open(0).unwrap();
+    driver.send(0, &frame(1));
+    driver.close();
+    write("ucan-down", &scenario(0b111, &mut driver.host.written, &[]));
+}
+
+fn frame(id: u32) -> Frame {
+    Frame::classic(RawId(id), &[1, 2, 3]).unwrap()
+}
+
+/// What was written so far, then what the bus says.
+fn scenario(model: u8, written: &mut Vec<u8>, notices: &[u8]) -> Vec<u8> {
+    let mut bytes = vec![model];
+    bytes.extend(promises::stream_steps(&std::mem::take(written)));
+    bytes.extend_from_slice(notices);
+    bytes
+}
