@@ -188,7 +188,7 @@ fn bus_errors_only_for_those_who_asked() {
     curious.host.notice(error);
     curious.host.notice(lost);
     let heard = [
-        Heard::Error(0, 0x2000_02A8, [0, 0, 0x80, 0x19, 0, 0, 8, 0]),
+        Heard::Error(0, 0x2000_00A8, [0, 0, 0x80, 0x19, 0, 0, 8, 0]),
         Heard::Error(0, 0x2000_0002, [3, 0, 0, 0, 0, 0, 0, 0]),
     ];
     assert_eq!(curious.poll(), heard);

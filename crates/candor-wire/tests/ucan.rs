@@ -117,7 +117,7 @@ fn bus_off_gives_up_all_frames_until_the_driver_restarts() {
     driver.host.notice(state(ErrorState::BusOff, 256));
     let heard = driver.poll();
     let bus_off = Heard::Error(0, 0x2000_0040, [0; 8]);
-    assert_eq!(heard[0], Heard::Error(0, 0x2000_0204, [0, 0x20, 0, 0, 0, 0, 128, 0]));
+    assert_eq!(heard[0], Heard::Error(0, 0x2000_0004, [0, 0x20, 0, 0, 0, 0, 128, 0]));
     assert_eq!(heard[1..], [bus_off, Heard::Dropped(0, 0), Heard::Dropped(0, 1), Heard::Dropped(0, 2)]);
     let cancelled = sent.iter().map(|&(tag, _)| Request::Cancel { channel: CHANNEL, tag }).collect::<Vec<_>>();
     assert_eq!(driver.host.requests(), cancelled);
@@ -133,7 +133,7 @@ fn bus_off_gives_up_all_frames_until_the_driver_restarts() {
     let tag = Host::<Ucan>::tags(&requests)[0];
     driver.host.notice(state(ErrorState::Active, 0));
     driver.host.sent(0, tag, 5);
-    let active = Heard::Error(0, 0x2000_0204, [0, 0x40, 0, 0, 0, 0, 0, 0]);
+    let active = Heard::Error(0, 0x2000_0004, [0, 0x40, 0, 0, 0, 0, 0, 0]);
     assert_eq!(driver.poll(), [active, Heard::Echo(0, 0, None)]);
     assert_eq!(driver.taken(), 0);
 }
@@ -146,7 +146,7 @@ fn errors_and_lost_arbitration_are_told() {
     driver.host.notice(Notice::BusError { channel: CHANNEL, kind, part, counters, at: BusNs(0) });
     driver.host.notice(Notice::LostArbitration { channel: CHANNEL, bit: 11, at: BusNs(0) });
     let heard = [
-        Heard::Error(0, 0x2000_0288, [0, 0, 4, 0, 0, 0, 0, 1]),
+        Heard::Error(0, 0x2000_0088, [0, 0, 4, 0, 0, 0, 0, 1]),
         Heard::Error(0, 0x2000_0002, [11, 0, 0, 0, 0, 0, 0, 0]),
     ];
     assert_eq!(driver.poll(), heard);

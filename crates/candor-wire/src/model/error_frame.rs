@@ -9,8 +9,8 @@
 //! of them.
 //!
 //! # Source
-//! `include/uapi/linux/can/error.h`. The counters and `CAN_ERR_CNT` are there from Linux 6.0 on; drivers pass them on
-//! unread.
+//! `include/uapi/linux/can/error.h`. The counters come without their class bit `CAN_ERR_CNT` (Linux 6.0): firmware of
+//! adapters is older than the bit, and candump of Debian 12 takes error frames with it for invalid.
 
 use candor_bus::{Counters, ErrorKind, ErrorState};
 use candor_core::frame::{CAN_ERR_FLAG, CAN_MAX_DLEN};
@@ -25,7 +25,6 @@ const CAN_ERR_ACK: u32 = 0x020;
 const CAN_ERR_BUSOFF: u32 = 0x040;
 const CAN_ERR_BUSERROR: u32 = 0x080;
 const CAN_ERR_RESTARTED: u32 = 0x100;
-const CAN_ERR_CNT: u32 = 0x200;
 
 /// States of the controller, in byte 1.
 const CAN_ERR_CRTL_RX_OVERFLOW: u8 = 0x01;
@@ -83,14 +82,10 @@ impl ErrorReport {
     pub fn frame(self) -> (u32, [u8; CAN_MAX_DLEN]) {
         let mut data = [0; CAN_MAX_DLEN];
         let mut class = 0;
-        let mut count = |counters: Counters| {
-            data[6] = byte(counters.transmit);
-            data[7] = byte(counters.receive);
-            CAN_ERR_CNT
-        };
         match self {
             Self::Bus { kind, part, counters } => {
-                class |= CAN_ERR_BUSERROR | CAN_ERR_PROT | count(counters);
+                class |= CAN_ERR_BUSERROR | CAN_ERR_PROT;
+                [data[6], data[7]] = bytes(counters);
                 data[2] = match kind {
                     ErrorKind::Bit => CAN_ERR_PROT_BIT,
                     ErrorKind::Form => CAN_ERR_PROT_FORM,
@@ -117,7 +112,8 @@ impl ErrorReport {
             // The counter of a node that is bus-off does not fit into a byte.
             Self::State { state: ErrorState::BusOff, .. } => class |= CAN_ERR_BUSOFF,
             Self::State { state, counters } => {
-                class |= CAN_ERR_CRTL | count(counters);
+                class |= CAN_ERR_CRTL;
+                [data[6], data[7]] = bytes(counters);
                 data[1] = controller(state, counters);
             }
         }
@@ -140,8 +136,8 @@ fn controller(state: ErrorState, counters: Counters) -> u8 {
     }
 }
 
-fn byte(counter: u16) -> u8 {
-    u8::try_from(counter).unwrap_or(u8::MAX)
+fn bytes(counters: Counters) -> [u8; 2] {
+    [counters.transmit, counters.receive].map(|counter| u8::try_from(counter).unwrap_or(u8::MAX))
 }
 
 #[cfg(test)]
@@ -154,11 +150,11 @@ mod tests {
 
     #[test]
     fn states_as_error_h_says() {
-        assert_eq!(state(ErrorState::Active, 3, 4), (0x2000_0204, [0, 0x40, 0, 0, 0, 0, 3, 4]));
-        assert_eq!(state(ErrorState::Warning, 96, 4), (0x2000_0204, [0, 0x08, 0, 0, 0, 0, 96, 4]));
-        assert_eq!(state(ErrorState::Warning, 0, 100), (0x2000_0204, [0, 0x04, 0, 0, 0, 0, 0, 100]));
-        assert_eq!(state(ErrorState::Passive, 128, 128), (0x2000_0204, [0, 0x30, 0, 0, 0, 0, 128, 128]));
-        assert_eq!(state(ErrorState::Passive, 120, 300), (0x2000_0204, [0, 0x10, 0, 0, 0, 0, 120, 255]));
+        assert_eq!(state(ErrorState::Active, 3, 4), (0x2000_0004, [0, 0x40, 0, 0, 0, 0, 3, 4]));
+        assert_eq!(state(ErrorState::Warning, 96, 4), (0x2000_0004, [0, 0x08, 0, 0, 0, 0, 96, 4]));
+        assert_eq!(state(ErrorState::Warning, 0, 100), (0x2000_0004, [0, 0x04, 0, 0, 0, 0, 0, 100]));
+        assert_eq!(state(ErrorState::Passive, 128, 128), (0x2000_0004, [0, 0x30, 0, 0, 0, 0, 128, 128]));
+        assert_eq!(state(ErrorState::Passive, 120, 300), (0x2000_0004, [0, 0x10, 0, 0, 0, 0, 120, 255]));
         assert_eq!(state(ErrorState::BusOff, 256, 0), (0x2000_0040, [0; 8]));
         assert_eq!(ErrorReport::Restarted.frame(), (0x2000_0100, [0; 8]));
     }
@@ -167,10 +163,10 @@ mod tests {
     fn broken_frames_as_error_h_says() {
         let counters = Counters { transmit: 8, receive: 1 };
         let bus = |kind, part| ErrorReport::Bus { kind, part, counters }.frame();
-        assert_eq!(bus(ErrorKind::Ack, Part::Sender), (0x2000_02A8, [0, 0, 0x80, 0x19, 0, 0, 8, 1]));
-        assert_eq!(bus(ErrorKind::Bit, Part::Sender), (0x2000_0288, [0, 0, 0x81, 0, 0, 0, 8, 1]));
-        assert_eq!(bus(ErrorKind::Stuff, Part::Receiver), (0x2000_0288, [0, 0, 0x04, 0, 0, 0, 8, 1]));
-        assert_eq!(bus(ErrorKind::Form, Part::Receiver), (0x2000_0288, [0, 0, 0x02, 0, 0, 0, 8, 1]));
+        assert_eq!(bus(ErrorKind::Ack, Part::Sender), (0x2000_00A8, [0, 0, 0x80, 0x19, 0, 0, 8, 1]));
+        assert_eq!(bus(ErrorKind::Bit, Part::Sender), (0x2000_0088, [0, 0, 0x81, 0, 0, 0, 8, 1]));
+        assert_eq!(bus(ErrorKind::Stuff, Part::Receiver), (0x2000_0088, [0, 0, 0x04, 0, 0, 0, 8, 1]));
+        assert_eq!(bus(ErrorKind::Form, Part::Receiver), (0x2000_0088, [0, 0, 0x02, 0, 0, 0, 8, 1]));
         assert_eq!(ErrorReport::LostArbitration { bit: 12 }.frame(), (0x2000_0002, [12, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(ErrorReport::Overflow.frame(), (0x2000_0004, [0, 0x01, 0, 0, 0, 0, 0, 0]));
     }

@@ -15,8 +15,9 @@
 //!
 //! # Kernel
 //! From 4.19 on; read at 6.1.192. The driver asks for every bus error and itself keeps back what `berr-reporting` does
-//! not want. It frees a slot before it takes the echo out of it: on several processors and a small depth that is a race
-//! of the driver's.
+//! not want. Its interfaces have no `IFF_ECHO`: the kernel shows own frames to other sockets when they are *sent to the
+//! driver*, also those that never reach the wire, and transmitted bytes are counted as 0. Only the count of transmitted
+//! packets tells completion; use gs_usb where the time of an own frame matters.
 //!
 //! # Source
 //! `drivers/net/can/usb/ucan.c`.
