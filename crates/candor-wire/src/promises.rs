@@ -112,8 +112,8 @@ impl<'a> Player<'a> {
         }
         for request in &self.requests {
             if let Request::Send { channel, tag, frame } = *request {
-                assert_eq!(tag, Tag(self.next_tag), "tags count");
-                self.next_tag += 1;
+                assert!(tag.0 >= self.next_tag, "a tag is not used twice");
+                self.next_tag = tag.0 + 1;
                 self.on_the_bus.push((channel, tag, frame));
             }
         }

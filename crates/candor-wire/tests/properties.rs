@@ -258,8 +258,12 @@ proptest! {
         hits in vec((any::<Index>(), any::<u8>()), 0..6),
     ) {
         let mut bytes = vec![u8::from(is_ucan) | 0b110];
-        bytes.extend(promises::stream_steps(&dialogue(is_ucan, sends)));
+        let dialogue = dialogue(is_ucan, sends + 6);
+        // The last frames come after the news.
+        let (before, after) = dialogue.split_at(dialogue.len() - 6 * if is_ucan { 59 } else { 124 });
+        bytes.extend(promises::stream_steps(before));
         bytes.extend(steps.iter().flat_map(|&(notice, choice)| [notice, choice]));
+        bytes.extend(promises::stream_steps(after));
         for (at, byte) in &hits {
             let at = at.index(bytes.len());
             bytes[at] = *byte;

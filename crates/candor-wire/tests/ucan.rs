@@ -98,9 +98,14 @@ fn frames_of_all_kinds_reach_the_bus_and_are_completed() {
 
 #[test]
 fn messages_of_one_wake_up_share_transfers() {
-    let mut driver = opened(1);
+    let mut driver = device(1);
+    driver.set_bit_timing().unwrap();
+    driver.host.control_out(0x41, 0, 0, 0, &[0, 0]).unwrap();
     for id in 0..40 {
         driver.host.received(0, frame(id, &[0; 5]), 1); // 13 bytes, 16 with what aligns the next
+    }
+    for _ in 0..2 {
+        driver.host.post(4096); // one packet of 512 bytes each all the same
     }
     let answers = driver.host.answers();
     assert_eq!(answers.iter().map(|answer| answer.data.len()).collect::<Vec<_>>(), [31 * 16 + 13, 7 * 16 + 13]);

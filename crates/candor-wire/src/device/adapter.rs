@@ -1,13 +1,13 @@
 //! What the host asks: transfers and unlink requests.
 
 use candor_bus::{BusNs, Tag};
-use candor_core::frame::FrameFormat;
+use candor_core::frame::{Frame, FrameFormat};
 
 use super::inbox::{Inbox, Keep};
 use super::slots::{Held, Slots};
 use super::{DeviceError, MAX_POSTED, Statistics};
 use crate::exchange::{Channel, Request};
-use crate::model::{Action, Content, Health, Message, Model, Outgoing, Setting};
+use crate::model::{Action, Content, Health, Malformed, Message, Model, Outgoing, Setting};
 use crate::usb::{BULK_IN, BULK_OUT, Change, ControlEndpoint, Kind, Setup, Stall};
 use crate::usbip::reply::{Status, unlinked, with_data, without_data};
 use crate::usbip::{Seqnum, Submit, Transfer};
@@ -185,32 +185,37 @@ impl<M: Model> Adapter<M> {
         }
     }
 
-    /// A frame of the driver.
+    /// A transfer that should bring a frame.
     fn send(&mut self, seqnum: Seqnum, data: &[u8], now: BusNs, requests: &mut Vec<Request>) {
         let held = Held { seqnum, bytes: data.len() };
-        let outgoing = self.model.decode(data);
-        if outgoing == Ok(Outgoing::Plug) {
-            return without_data(&mut self.output, seqnum, Status::Ok, held.bytes);
-        }
-        let Some((channel, slot, frame, line)) = outgoing.ok().and_then(|outgoing| match outgoing {
-            Outgoing::Frame { channel, slot, frame } => {
-                let line = self.lines.get_mut(usize::from(channel.0))?;
-                let setting = line.setting.as_ref()?;
-                let can_send =
-                    !setting.listen_only && (frame.format == FrameFormat::Classic || setting.timing.data.is_some());
-                let has_room = line.slots.len() < self.model.slots() && !line.slots.holds_slot(slot);
-                (can_send && has_room).then_some((channel, slot, frame, line))
+        match self.model.decode(data) {
+            Ok(Outgoing::Frame { channel, slot, frame }) if self.can_take(channel, slot, frame.format) => {
+                self.take(channel, slot, frame, held, now, requests);
             }
-            Outgoing::Plug => None,
-        }) else {
-            self.inbox.statistics.refused += 1;
-            return without_data(&mut self.output, seqnum, Status::NotTaken, 0);
-        };
+            Ok(Outgoing::Plug) => without_data(&mut self.output, seqnum, Status::Ok, held.bytes),
+            Ok(Outgoing::Frame { .. }) | Err(Malformed) => {
+                self.inbox.statistics.refused += 1;
+                without_data(&mut self.output, seqnum, Status::NotTaken, 0);
+            }
+        }
+    }
+
+    /// Whether the channel is up for such a frame, and the slot is free.
+    fn can_take(&self, channel: Channel, slot: u32, format: FrameFormat) -> bool {
+        let Some(line) = self.lines.get(usize::from(channel.0)) else { return false };
+        let can_send = line.setting.is_some_and(|setting| {
+            !setting.listen_only && (format == FrameFormat::Classic || setting.timing.data.is_some())
+        });
+        can_send && line.slots.len() < self.model.slots() && !line.slots.holds_slot(slot)
+    }
+
+    fn take(&mut self, channel: Channel, slot: u32, frame: Frame, held: Held, now: BusNs, requests: &mut Vec<Request>) {
+        let Some(line) = self.lines.get_mut(usize::from(channel.0)) else { return };
         let tag = Tag(self.next_tag);
         self.next_tag = self.next_tag.wrapping_add(1);
         if line.is_abandoned {
             line.slots.fill_settled(slot, tag);
-            without_data(&mut self.output, seqnum, Status::Ok, held.bytes);
+            without_data(&mut self.output, held.seqnum, Status::Ok, held.bytes);
             let message = Message { channel, at: now, overflow: false, content: Content::Failed { slot } };
             return self.inbox.tell(message, Keep::Always);
         }

@@ -63,7 +63,7 @@ impl Slots {
 
     /// The driver knows the fate of the frame in this slot.
     pub(super) fn free(&mut self, slot: u32) {
-        self.filled.retain(|filled| filled.slot != slot || filled.held.is_some());
+        self.filled.retain(|filled| filled.slot != slot);
     }
 
     /// The driver wants its transfer back.
