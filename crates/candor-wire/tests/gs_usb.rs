@@ -119,6 +119,25 @@ fn an_aborted_frame_fails_its_transfer_and_frees_its_slot() {
     assert_eq!(driver.poll(), [Heard::Dropped(0, 3)]);
     assert_eq!((driver.taken(), driver.tx_dropped(0)), (9, 1));
     assert_eq!(driver.send(0, &frame(10, &[])), Some(3));
+    assert_eq!(driver.poll(), [], "the slot is free on both sides");
+    assert_eq!(Host::<GsUsb>::tags(&driver.host.requests())[0].1, frame(10, &[]));
+}
+
+#[test]
+fn a_driver_that_does_not_listen_finds_the_latest_state() {
+    let mut driver = opened(0);
+    for id in 0..30 + 64 {
+        driver.host.received(0, frame(id, &[]), 1);
+    }
+    for transmit in 96..116 {
+        let state_now = if transmit % 2 == 0 { ErrorState::Warning } else { ErrorState::Active };
+        driver.host.notice(state(state_now, transmit));
+    }
+    assert_eq!(driver.host.device.statistics().waiting_most, 65, "twenty states take the room of one");
+    let heard: Vec<Heard> =
+        std::iter::from_fn(|| Some(driver.poll()).filter(|heard| !heard.is_empty())).flatten().collect();
+    assert_eq!(heard.len(), 95);
+    assert_eq!(heard[94], Heard::Error(0, 0x2000_0004, [0, 0x40, 0, 0, 0, 0, 115, 0]));
 }
 
 #[test]

@@ -40,6 +40,7 @@ const CAN_ERR_PROT_FORM: u8 = 0x02;
 const CAN_ERR_PROT_STUFF: u8 = 0x04;
 const CAN_ERR_PROT_TX: u8 = 0x80;
 /// Where a protocol error was, in byte 3.
+const CAN_ERR_PROT_LOC_CRC_SEQ: u8 = 0x08;
 const CAN_ERR_PROT_LOC_ACK: u8 = 0x19;
 
 /// Counters from here on make a state (`CAN_ERROR_WARNING_THRESHOLD`, `CAN_ERROR_PASSIVE_THRESHOLD`).
@@ -90,11 +91,15 @@ impl ErrorReport {
                     ErrorKind::Bit => CAN_ERR_PROT_BIT,
                     ErrorKind::Form => CAN_ERR_PROT_FORM,
                     ErrorKind::Stuff => CAN_ERR_PROT_STUFF,
-                    _ => 0, // has no bit of its own here
+                    ErrorKind::Ack | ErrorKind::Crc => 0, // told by where it was
                 };
-                if kind == ErrorKind::Ack {
-                    class |= CAN_ERR_ACK;
-                    data[3] = CAN_ERR_PROT_LOC_ACK;
+                match kind {
+                    ErrorKind::Ack => {
+                        class |= CAN_ERR_ACK;
+                        data[3] = CAN_ERR_PROT_LOC_ACK;
+                    }
+                    ErrorKind::Crc => data[3] = CAN_ERR_PROT_LOC_CRC_SEQ,
+                    ErrorKind::Bit | ErrorKind::Form | ErrorKind::Stuff => {}
                 }
                 if part == Part::Sender {
                     data[2] |= CAN_ERR_PROT_TX;
@@ -166,6 +171,7 @@ mod tests {
         assert_eq!(bus(ErrorKind::Ack, Part::Sender), (0x2000_00A8, [0, 0, 0x80, 0x19, 0, 0, 8, 1]));
         assert_eq!(bus(ErrorKind::Bit, Part::Sender), (0x2000_0088, [0, 0, 0x81, 0, 0, 0, 8, 1]));
         assert_eq!(bus(ErrorKind::Stuff, Part::Receiver), (0x2000_0088, [0, 0, 0x04, 0, 0, 0, 8, 1]));
+        assert_eq!(bus(ErrorKind::Crc, Part::Receiver), (0x2000_0088, [0, 0, 0, 0x08, 0, 0, 8, 1]));
         assert_eq!(bus(ErrorKind::Form, Part::Receiver), (0x2000_0088, [0, 0, 0x02, 0, 0, 0, 8, 1]));
         assert_eq!(ErrorReport::LostArbitration { bit: 12 }.frame(), (0x2000_0002, [12, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(ErrorReport::Overflow.frame(), (0x2000_0004, [0, 0x01, 0, 0, 0, 0, 0, 0]));
