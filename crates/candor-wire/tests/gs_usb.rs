@@ -238,6 +238,26 @@ fn frames_beyond_the_queue_are_counted_and_told() {
 }
 
 #[test]
+fn an_interface_that_comes_up_again_has_an_empty_queue() {
+    let mut driver = opened(0);
+    for dropped in [1, 2, 3] {
+        let before = driver.host.device.statistics().dropped;
+        driver.host.notice(Notice::Overflow { channel: Channel(0) });
+        for id in 0..30 + 64 + dropped {
+            driver.host.received(0, frame(id, &[]), 1);
+        }
+        assert_eq!(driver.host.device.statistics().dropped - before, u64::from(dropped));
+        driver.host.answers();
+        driver.close(0);
+        driver.host.notice(Notice::Overflow { channel: Channel(0) }); // of a channel that is down
+        assert_eq!(driver.host.device.statistics().waiting, 0);
+        driver.open(0, 0).unwrap();
+    }
+    driver.host.received(0, frame(1, &[]), 1);
+    assert_eq!(driver.poll(), [Heard::Received(0, frame(1, &[]), Some(1))]);
+}
+
+#[test]
 fn plugs_make_a_channel_shallow_until_it_goes_down() {
     let mut driver = device(1, 2, false);
     for _ in 0..2 {
@@ -335,6 +355,7 @@ fn a_new_configuration_or_a_pulled_plug_takes_the_channels_off_the_bus() {
         driver.send(1, &frame(1, &[])).unwrap();
         driver.host.requests();
         driver.host.received(0, frame(2, &[]), 1);
+        assert_eq!(driver.host.held(), 1);
         if pull {
             let mut requests = Vec::new();
             driver.host.device.unplug(&mut requests);
@@ -346,5 +367,6 @@ fn a_new_configuration_or_a_pulled_plug_takes_the_channels_off_the_bus() {
         assert!(driver.host.device.health().iter().all(|health| !health.is_started));
         driver.host.received(0, frame(2, &[]), 1);
         assert_eq!(driver.poll(), []);
+        assert_eq!(driver.host.held(), 0, "no transfer waits for ever");
     }
 }

@@ -151,6 +151,8 @@ fn a_frame_a_stall_and_an_unlink_byte_by_byte() {
     let sent = Frame::classic(RawId(0x9234_5678), &[0xCA, 0xFE]).unwrap();
     let (channel, tag, at) = (Channel(0), Tag(0), BusNs(5));
     assert_eq!(requests, [Request::Send { channel, tag, frame: sent }]);
+    let again = receive(&mut device.clone(), &frame);
+    assert_eq!(again, Err(DeviceError::SeqnumInUse { seqnum: Seqnum(4) }), "a held transfer has its number");
     let mut post = frame[..48].to_vec();
     (post[7], post[15], post[19], post[26], post[27]) = (5, 1, 1, 2, 0); // seqnum, in, endpoint 1, 512 bytes
     receive(&mut device, &post).unwrap();

@@ -245,6 +245,11 @@ impl<M: Model> Host<M> {
         assert!(answers.iter().any(|answer| answer.seqnum == seqnum && answer.status == 0));
     }
 
+    /// Transfers to the device that are not answered.
+    pub(crate) fn held(&self) -> usize {
+        self.waiting.values().filter(|waiting| matches!(waiting, Waiting::Out { .. })).count()
+    }
+
     /// The requests since the last time.
     pub(crate) fn requests(&mut self) -> Vec<Request> {
         std::mem::take(&mut self.requests)
