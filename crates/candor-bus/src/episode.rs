@@ -11,14 +11,16 @@
 //! ```
 
 mod player;
+mod reading;
 
-use candor_core::bits::{BitRule, WireBits};
+use candor_core::bits::WireBits;
 
 use crate::confinement::Counters;
 use crate::node::NodeId;
 
 pub(crate) use player::Player;
 use player::View;
+use reading::{Expected, Reading};
 
 /// A time in bits since the start of frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,8 +37,10 @@ pub(crate) struct Episode {
     players: Vec<Player>,
     /// The frames of the senders, alike up to the first bit played here. None if nobody was sending.
     frames: Vec<WireBits>,
-    /// The frame that receivers follow.
+    /// The frame that somebody sends, or sent last.
     lead: usize,
+    /// Where those are who receive it.
+    reading: Option<Reading>,
     /// The next bit to be played.
     bit: u32,
     /// How many equal bits there were last, and their level.
@@ -61,6 +65,7 @@ impl Episode {
             players,
             frames,
             lead: 0,
+            reading: None,
             bit: 0,
             run: 0,
             recessive: true,
@@ -71,8 +76,9 @@ impl Episode {
             acknowledged: true,
             stuck: false,
         };
+        episode.reading = episode.frames.first().map(Reading::new);
         while episode.bit < bit {
-            let acknowledge = episode.rule(episode.bit) == BitRule::Acknowledge;
+            let acknowledge = episode.expected() == Expected::Acknowledge;
             let recessive = !acknowledge && episode.frames.iter().all(|frame| frame.is_recessive(episode.bit));
             episode.pass(recessive);
         }
@@ -137,27 +143,34 @@ impl Episode {
 
     /// Plays one bit; the nodes whose state has changed at its end are named to `changed`.
     pub(crate) fn step(&mut self, mut changed: impl FnMut(NodeId, Counters)) {
-        let (bit, rule) = (self.bit, self.rule(self.bit));
+        let (bit, expected) = (self.bit, self.expected());
+        let bits_after = self.reading.as_ref().and_then(Reading::bits_after_next);
         let driven =
-            !self.players.iter().all(|player| player.drives_recessive(bit, rule, &self.frames, self.acknowledged));
+            !self.players.iter().all(|player| player.drives_recessive(bit, expected, &self.frames, self.acknowledged));
         let recessive = (driven || self.stuck) == (self.flip == Some(bit));
         let before = (self.run, self.recessive);
         // What the frame says here: the level of those who send it and were not overruled.
         let right = self.senders().any(|frame| self.frames[frame].is_recessive(bit) == recessive)
             || self.senders().next().is_none() && self.frame().is_none_or(|frame| frame.is_recessive(bit) == recessive);
         self.pass(recessive);
-        let view = View { bit, rule, recessive, before, run: self.run, last: self.last_bit(), driven };
+        let view = View { bit, expected, recessive, before, run: self.run, bits_after, driven };
         for player in &mut self.players {
             let state = player.counters.state();
-            let own = player.sends().map(|frame| self.frames[frame].is_recessive(bit));
+            let own = player.sends().map(|frame| &self.frames[frame]);
             player.see(view, own, right);
             if player.counters.state() != state {
                 changed(player.node, player.counters);
             }
         }
         // Of several frames, alike so far, the one that somebody goes on with says what the next bits are.
-        let lead = self.senders().next();
-        self.lead = lead.unwrap_or(self.lead);
+        let lead = self.senders().next().filter(|&lead| lead != self.lead);
+        if let Some(lead) = lead {
+            self.lead = lead;
+            // Alike so far, but perhaps of another length.
+            let mut reading = Reading::new(&self.frames[lead]);
+            (0..self.bit).for_each(|bit| reading.see(self.frames[lead].is_recessive(bit)));
+            self.reading = Some(reading);
+        }
         if self.noticed.is_none() && self.players.iter().any(|player| player.report().error.is_some()) {
             self.noticed = Some(self.moment);
         }
@@ -173,19 +186,18 @@ impl Episode {
         self.frames.get(self.lead)
     }
 
-    fn rule(&self, bit: u32) -> BitRule {
+    fn expected(&self) -> Expected {
         // Without a sender there is only a dominant level that nodes take for a start of frame.
-        self.frame().map_or(BitRule::Stuffed, |frame| frame.rule(bit))
-    }
-
-    fn last_bit(&self) -> Option<u32> {
-        self.frame().map(|frame| frame.len() - 1)
+        self.reading.as_ref().map_or(Expected::Stuffed, Reading::expected)
     }
 
     /// A bit goes by.
     fn pass(&mut self, recessive: bool) {
         self.run = if recessive == self.recessive { self.run + 1 } else { 1 };
         self.recessive = recessive;
+        if let Some(reading) = &mut self.reading {
+            reading.see(recessive);
+        }
         self.moment = self.next_moment();
         if !recessive {
             self.quiet_since = self.moment;

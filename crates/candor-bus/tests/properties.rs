@@ -72,7 +72,13 @@ enum Told {
     State { node: usize, state: ErrorState, transmit: u32, receive: u32 },
 }
 
-fn story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
+/// What was told, and the counters of each node at the end.
+struct Story {
+    told: Vec<(u64, Told)>,
+    counters: Vec<(u32, u32)>,
+}
+
+fn story(schedule: &Schedule) -> Story {
     let rate = BitRate::from_bits_per_second(500_000).unwrap();
     let timing = Timing { nominal: rate, data: Some(rate) };
     let mut bus = Bus::new(0);
@@ -129,7 +135,7 @@ fn story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
         let counters = bus.counters(NodeId(u8::try_from(node).unwrap()));
         (counters.transmit.into(), counters.receive.into())
     });
-    (told, counters.collect())
+    Story { told, counters: counters.collect() }
 }
 
 fn tell(event: &Event) -> Option<(u64, Told)> {
@@ -160,7 +166,7 @@ fn end_of(schedule: &Schedule) -> u64 {
     schedule.steps.last().map_or(FIRST_BIT, |(bit, _)| *bit) + 6000
 }
 
-fn model_story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
+fn model_story(schedule: &Schedule) -> Story {
     let mut bus = bit_model::Bus::new(schedule.configs.iter().map(|&(order, depth, listen_only, one_shot)| Config {
         order: match order {
             Order::Fifo => bit_model::Order::Fifo,
@@ -228,7 +234,7 @@ fn model_story(schedule: &Schedule) -> (Vec<(u64, Told)>, Vec<(u32, u32)>) {
         }
     }
     let counters = (0..NODES).map(|node| (bus.counters(node).tec, bus.counters(node).rec)).collect();
-    (told, counters)
+    Story { told, counters }
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
@@ -254,7 +260,7 @@ fn frame() -> impl Strategy<Value = Frame> {
 /// frame broke before, and then the two models have different ideas of what the bit is.
 #[derive(Clone, Copy)]
 enum Trouble {
-    /// Nodes with equal identifiers, nodes that come and go, and a wire that is held dominant.
+    /// Nodes with equal identifiers, and nodes that come and go.
     Nodes,
     /// So many of ten frames are disturbed, among the first so many.
     Frames(u32, usize),
@@ -282,16 +288,12 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
         weight => node.clone().prop_map(|node| Step::SwitchOff { node }),
         weight => node.clone().prop_map(|node| Step::SwitchOn { node }),
         1 => node.prop_map(|node| Step::Restart { node }),
-        weight => (7_u64..60).prop_map(|bits| Step::Stuck { bits }),
     ];
     let gap = prop_oneof![3 => 1_u64..20, 2 => 20_u64..300];
-    // Elsewhere a wrong bit has receivers take the frame for one of another format, or count its last bits by one too many
-    // or too few, if the sender is passive and does not tell them. The arithmetic has them where the sender is.
-    let flipped = prop_oneof![1_u32..11, 23_u32..43];
     let disturbance = prop_oneof![
         (0..u8::try_from(NODES).unwrap(), 1..BITS)
             .prop_map(|(node, bit)| Disturbance::ErrorFlag { node: NodeId(node), bit }),
-        flipped.prop_map(|bit| Disturbance::Flip { bit }),
+        (1..BITS).prop_map(|bit| Disturbance::Flip { bit }),
         Just(Disturbance::NoAcknowledge),
     ];
     let disturbed = prop_oneof![10 - disturbed => Just(None), disturbed => disturbance.prop_map(Some)];
@@ -309,15 +311,12 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
             };
             let configs = configs.into_iter().map(roomy).collect();
             let mut bit = FIRST_BIT;
-            let mut free = 0;
             let mut timed = Vec::new();
             let mut on = [true; NODES];
             for (gap, step) in steps {
                 bit += gap;
-                // One at a time holds the wire, and nobody is switched on twice.
+                // Nobody is switched on twice.
                 match step {
-                    Step::Stuck { bits } if bit >= free => free = bit + bits + 1,
-                    Step::Stuck { .. } => continue,
                     Step::SwitchOff { node } => on[node] = false,
                     Step::SwitchOn { node } if on[node] => continue,
                     Step::SwitchOn { node } => on[node] = true,
@@ -343,12 +342,15 @@ fn without_those_who_left(schedule: &Schedule, told: &mut [(u64, Told)]) {
 }
 
 fn compare(schedule: &Schedule) -> Result<(), TestCaseError> {
-    let (mut told, counters) = story(schedule);
-    let (mut expected, expected_counters) = model_story(schedule);
+    let Story { mut told, counters } = story(schedule);
+    let Story { told: mut expected, counters: expected_counters } = model_story(schedule);
     without_those_who_left(schedule, &mut told);
     without_those_who_left(schedule, &mut expected);
-    let differ =
-        told.iter().zip(&expected).position(|(one, other)| one != other).unwrap_or(told.len().min(expected.len()));
+    let differ = told
+        .iter()
+        .zip(&expected)
+        .position(|(one, other)| one != other)
+        .unwrap_or_else(|| told.len().min(expected.len()));
     prop_assert_eq!(
         told.get(differ),
         expected.get(differ),
@@ -362,7 +364,7 @@ fn compare(schedule: &Schedule) -> Result<(), TestCaseError> {
 fn run(schedules: &impl Strategy<Value = Schedule>) {
     let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
     let config =
-        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 2000, ..ProptestConfig::default() };
+        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     if let Err(error) = runner.run(schedules, |schedule| compare(&schedule)) {
         panic!("{error}");
@@ -379,7 +381,8 @@ fn some_disturbed_frames_end_as_in_the_bit_model() {
     run(&schedule(Trouble::Frames(3, FRAMES)));
 }
 
-/// Fewer frames than make a node passive.
+/// Fewer frames than make a node passive. With more of them the two models number frames differently here and there,
+/// which has not been looked into.
 #[test]
 fn nearly_all_frames_disturbed_end_as_in_the_bit_model() {
     run(&schedule(Trouble::Frames(9, 12)));
@@ -404,6 +407,31 @@ fn every_wrong_bit_ends_as_in_the_bit_model() {
                     configs: vec![(Order::Fifo, 3, false, false); NODES],
                     steps: vec![submit(21), submit(22)],
                     disturbances: vec![Some(disturbance)],
+                };
+                if let Err(error) = compare(&schedule) {
+                    panic!("{error}\n{schedule:?}");
+                }
+            }
+        }
+    }
+}
+
+/// Held dominant from every single bit of a frame on, for a moment or for long.
+#[test]
+fn a_dominant_wire_ends_as_in_the_bit_model() {
+    for text in ["123#", "555#1122", "12345678#R"] {
+        let frame: Frame = text.parse().unwrap();
+        let len = u64::from(candor_core::bits::FrameBits::of(&frame).without_intermission().total());
+        for from in 0..len {
+            for bits in [1, 2, 7, 12, 13, 20, 21, 22, 200, 1000] {
+                // In the third bit of an intermission it is a start of frame for those who have something to send.
+                if from + bits > len && bits < 12 {
+                    continue;
+                }
+                let schedule = Schedule {
+                    configs: vec![(Order::Fifo, 3, false, false); NODES],
+                    steps: vec![(21, Step::Submit { node: 0, frame }), (21 + from, Step::Stuck { bits })],
+                    disturbances: Vec::new(),
                 };
                 if let Err(error) = compare(&schedule) {
                     panic!("{error}\n{schedule:?}");

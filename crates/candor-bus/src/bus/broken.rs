@@ -221,7 +221,9 @@ impl Bus {
                 if let Some(node) = self.node_mut(node) {
                     node.controller.remove(tag);
                 }
-                let (end, receivers) = (clean.end, std::mem::take(&mut receivers));
+                let receivers = std::mem::take(&mut receivers);
+                let bits = FrameBits::of(&frame).without_intermission();
+                let end = start + bits.wire_time_ns(clean.timing.nominal, clean.timing.data);
                 events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
             } else if let Some(bit) = report.lost {
                 // The arbitration field is sent at the nominal bit rate.

@@ -20,7 +20,7 @@ const AFTER_ACKNOWLEDGEMENT: u32 = 1 + 7;
 #[derive(Clone, Debug)]
 pub(super) struct Clean {
     pub(super) start: BusNs,
-    pub(super) end: BusNs,
+    end: BusNs,
     /// End of the intermission.
     free: BusNs,
     pub(super) timing: Timing,

@@ -6,12 +6,16 @@ use crate::confinement::{Counters, ErrorState};
 use crate::event::ErrorKind;
 use crate::node::NodeId;
 
+use super::reading::Expected;
+
 /// Bits of an error flag, and as many equal bits end a passive one.
 const FLAG_BITS: u32 = 6;
 /// Recessive bits after the flags.
 const DELIMITER_BITS: u32 = 8;
 /// Equal bits that stuffing forbids.
 const STUFF_ERROR_RUN: u32 = 6;
+/// Bits after the acknowledge delimiter.
+const END_OF_FRAME_BITS: u32 = 7;
 /// Bits between two frames; a dominant one among the first of them is a call for time.
 const INTERMISSION_BITS: u32 = 3;
 const OVERLOAD_BITS: u32 = 2;
@@ -153,8 +157,15 @@ impl Player {
         for bit in 0..bits.min(u64::from(FLAG_BITS + 1 + DELIMITER_BITS + INTERMISSION_BITS)) {
             let run = if bit == 0 { 1 } else { 2 };
             let before = (run, true);
-            let idle =
-                View { bit: u32::MAX, rule: BitRule::Free, recessive: true, before, run, last: None, driven: false };
+            let idle = View {
+                bit: u32::MAX,
+                expected: Expected::Free,
+                recessive: true,
+                before,
+                run,
+                bits_after: None,
+                driven: false,
+            };
             self.see(idle, None, true);
         }
     }
@@ -183,37 +194,44 @@ impl Player {
 #[derive(Clone, Copy)]
 pub(super) struct View {
     pub(super) bit: u32,
-    pub(super) rule: BitRule,
+    /// What receivers expect of it.
+    pub(super) expected: Expected,
     pub(super) recessive: bool,
     /// The run of equal bits before it, and their level.
     pub(super) before: (u32, bool),
     /// The run that it belongs to.
     pub(super) run: u32,
-    /// Number of the last bit of the end of frame.
-    pub(super) last: Option<u32>,
+    /// How many bits receivers expect after it, once they know.
+    pub(super) bits_after: Option<u32>,
     /// Whether a node drives it dominant.
     pub(super) driven: bool,
 }
 
 impl Player {
     /// Whether it lets the wire be recessive.
-    pub(super) fn drives_recessive(&self, bit: u32, rule: BitRule, frames: &[WireBits], acknowledged: bool) -> bool {
+    pub(super) fn drives_recessive(
+        &self,
+        bit: u32,
+        expected: Expected,
+        frames: &[WireBits],
+        acknowledged: bool,
+    ) -> bool {
         match self.phase {
             // Who listens only keeps its flags to itself.
             Phase::ActiveFlag { .. } => self.listen_only,
             Phase::Following { corrupt } => match self.sends {
                 Some(frame) => frames[frame].is_recessive(bit),
-                None => rule != BitRule::Acknowledge || corrupt || self.listen_only || !acknowledged,
+                None => expected != Expected::Acknowledge || corrupt || self.listen_only || !acknowledged,
             },
             _ => true,
         }
     }
 
-    /// Looks at a bit. `own`: what it sends there, `right`: whether the bit is that of the frame.
-    pub(super) fn see(&mut self, view: View, own: Option<bool>, right: bool) {
+    /// Looks at a bit. `own`: the frame that it sends, `right`: whether the bit is that of the frame.
+    pub(super) fn see(&mut self, view: View, own: Option<&WireBits>, right: bool) {
         match &mut self.phase {
             Phase::Following { corrupt } => {
-                let stuffed = matches!(view.rule, BitRule::Arbitration | BitRule::Stuffed | BitRule::Free);
+                let stuffed = matches!(view.expected, Expected::Dominant | Expected::Stuffed | Expected::Free);
                 *corrupt |= stuffed && !right;
                 let corrupt = *corrupt;
                 if self.misreads == Some(view.bit) {
@@ -290,9 +308,10 @@ impl Player {
     }
 
     /// A sender looks at what has become of its bit.
-    fn compare(&mut self, view: View, own: bool) {
+    fn compare(&mut self, view: View, frame: &WireBits) {
         let (bit, recessive) = (view.bit, view.recessive);
-        match view.rule {
+        let own = frame.is_recessive(bit);
+        match frame.rule(bit) {
             BitRule::Acknowledge if recessive => self.detect(bit, ErrorKind::Ack),
             BitRule::Acknowledge => {}
             BitRule::Arbitration if own && !recessive => {
@@ -309,7 +328,7 @@ impl Player {
             }
             BitRule::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
             _ if own != recessive => self.detect(bit, ErrorKind::Bit),
-            _ if Some(bit) == view.last => {
+            _ if bit + 1 == frame.len() => {
                 self.report.sent = true;
                 self.counters.sent();
                 self.phase = Phase::Ready { bits: 0 };
@@ -321,26 +340,25 @@ impl Player {
     /// A receiver looks whether the bit is a legal one.
     fn receive(&mut self, view: View, corrupt: bool) {
         let (bit, recessive) = (view.bit, view.recessive);
-        match view.rule {
-            BitRule::Arbitration | BitRule::Stuffed if view.run == STUFF_ERROR_RUN => {
-                self.detect(bit, ErrorKind::Stuff)
-            }
-            BitRule::FixedStuff if view.before.1 == recessive => self.detect(bit, ErrorKind::Form),
+        match view.expected {
+            Expected::Stuffed | Expected::Dominant if view.run == STUFF_ERROR_RUN => self.detect(bit, ErrorKind::Stuff),
+            Expected::Dominant if recessive => self.detect(bit, ErrorKind::Form),
+            Expected::FixedStuff if view.before.1 == recessive => self.detect(bit, ErrorKind::Form),
             // It has driven this bit dominant, if anybody has.
-            BitRule::Acknowledge if recessive && view.driven && !corrupt && !self.listen_only => {
+            Expected::Acknowledge if recessive && view.driven && !corrupt && !self.listen_only => {
                 self.detect(bit, ErrorKind::Bit);
             }
-            BitRule::Recessive if Some(bit) == view.last => {
+            Expected::Recessive if view.bits_after == Some(0) => {
                 self.phase =
                     if recessive { Phase::Ready { bits: 0 } } else { Phase::ActiveFlag { sent: 0, overload: true } };
             }
-            BitRule::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
-            BitRule::Recessive if corrupt && view.last.is_some_and(|last| bit + 7 == last) => {
+            Expected::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
+            Expected::Recessive if corrupt && view.bits_after == Some(END_OF_FRAME_BITS) => {
                 self.detect(bit, ErrorKind::Crc);
             }
             // Whatever goes wrong after this, the frame was read and acknowledged.
-            BitRule::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
-            BitRule::Recessive if view.last.is_some_and(|last| bit + 1 == last) => self.report.accepted = true,
+            Expected::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
+            Expected::Recessive if view.bits_after == Some(1) => self.report.accepted = true,
             _ => {}
         }
     }
