@@ -17,7 +17,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
 /// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test properties` is the long one.
-const CASES: u32 = 300;
+const CASES: u32 = 100;
 const BIT_NS: u64 = 2_000;
 const NODES: usize = 4;
 /// Everybody is on by now.

@@ -1,27 +1,22 @@
-//! A node, bit by bit: what it drives, and what it makes of what it sees.
+//! A node, bit by bit: what it is doing. What makes it do something else is in `seeing`.
 
-use candor_core::bits::{BitRule, WireBits};
+mod seeing;
 
-use crate::confinement::{Counters, ErrorState};
+use super::reading::Expected;
+use crate::confinement::Counters;
 use crate::event::ErrorKind;
 use crate::node::NodeId;
 
-use super::reading::Expected;
+pub(super) use seeing::View;
 
 /// Bits of an error flag, and as many equal bits end a passive one.
 const FLAG_BITS: u32 = 6;
 /// Recessive bits after the flags.
 const DELIMITER_BITS: u32 = 8;
-/// Equal bits that stuffing forbids.
-const STUFF_ERROR_RUN: u32 = 6;
-/// Bits after the acknowledge delimiter.
-const END_OF_FRAME_BITS: u32 = 7;
-/// Bits between two frames; a dominant one among the first of them is a call for time.
+/// Bits between two frames.
 const INTERMISSION_BITS: u32 = 3;
+/// A dominant bit among so many of them is no start of frame, but a call for time.
 const OVERLOAD_BITS: u32 = 2;
-/// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
-/// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
-const DOMINANT_AGAIN: u32 = 8;
 
 /// A node in an episode.
 #[derive(Clone, Debug)]
@@ -187,221 +182,5 @@ impl Player {
     /// The number of the frame that it sends.
     pub(super) const fn sends(&self) -> Option<usize> {
         self.sends
-    }
-}
-
-/// One bit as all nodes see it.
-#[derive(Clone, Copy)]
-pub(super) struct View {
-    pub(super) bit: u32,
-    /// What receivers expect of it.
-    pub(super) expected: Expected,
-    pub(super) recessive: bool,
-    /// The run of equal bits before it, and their level.
-    pub(super) before: (u32, bool),
-    /// The run that it belongs to.
-    pub(super) run: u32,
-    /// How many bits receivers expect after it, once they know.
-    pub(super) bits_after: Option<u32>,
-    /// Whether a node drives it dominant.
-    pub(super) driven: bool,
-}
-
-impl Player {
-    /// Whether it lets the wire be recessive.
-    pub(super) fn drives_recessive(
-        &self,
-        bit: u32,
-        expected: Expected,
-        frames: &[WireBits],
-        acknowledged: bool,
-    ) -> bool {
-        match self.phase {
-            // Who listens only keeps its flags to itself.
-            Phase::ActiveFlag { .. } => self.listen_only,
-            Phase::Following { corrupt } => match self.sends {
-                Some(frame) => frames[frame].is_recessive(bit),
-                None => expected != Expected::Acknowledge || corrupt || self.listen_only || !acknowledged,
-            },
-            _ => true,
-        }
-    }
-
-    /// Looks at a bit. `own`: the frame that it sends, `right`: whether the bit is that of the frame.
-    pub(super) fn see(&mut self, view: View, own: Option<&WireBits>, right: bool) {
-        match &mut self.phase {
-            Phase::Following { corrupt } => {
-                let stuffed = matches!(view.expected, Expected::Dominant | Expected::Stuffed | Expected::Free);
-                *corrupt |= stuffed && !right;
-                let corrupt = *corrupt;
-                if self.misreads == Some(view.bit) {
-                    self.detect(view.bit, ErrorKind::Stuff);
-                } else if let Some(own) = own {
-                    self.compare(view, own);
-                } else {
-                    self.receive(view, corrupt);
-                }
-            }
-            // Another bit error, and another flag.
-            Phase::ActiveFlag { .. } if view.recessive && !self.listen_only => self.detect_in_flag(),
-            Phase::ActiveFlag { sent, overload } => {
-                *sent += 1;
-                if *sent >= self.flag_bits {
-                    self.phase = Phase::AfterFlag { first: !*overload, dominant: 0 };
-                }
-            }
-            Phase::PassiveFlag { run, level, forgiven } => {
-                *run = if *run > 0 && *level == view.recessive { *run + 1 } else { 1 };
-                *level = view.recessive;
-                let ends = *run == FLAG_BITS;
-                if *forgiven && !view.recessive {
-                    *forgiven = false;
-                    self.counters.transmit_error();
-                }
-                if ends {
-                    self.phase = Phase::AfterFlag { first: true, dominant: 0 };
-                }
-            }
-            Phase::AfterFlag { first, dominant } => {
-                if view.recessive {
-                    self.phase = Phase::Delimiter { seen: 1 };
-                } else {
-                    let first = std::mem::take(first);
-                    *dominant += 1;
-                    let again = *dominant == DOMINANT_AGAIN;
-                    *dominant %= DOMINANT_AGAIN;
-                    if !self.listen_only {
-                        self.met_dominant(first, again);
-                    }
-                }
-            }
-            Phase::Delimiter { seen } => {
-                *seen += 1;
-                let last = *seen == DELIMITER_BITS;
-                match (view.recessive, last) {
-                    (true, true) => self.phase = Phase::Ready { bits: 0 },
-                    (true, false) => {}
-                    (false, true) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
-                    (false, false) => self.detect(view.bit, ErrorKind::Form),
-                }
-            }
-            Phase::Ready { bits } => match (view.recessive, *bits) {
-                (true, _) => {
-                    *bits = (*bits + 1).min(INTERMISSION_BITS);
-                    self.transmitter &= *bits < INTERMISSION_BITS;
-                }
-                // Nobody may send here, so it is somebody who asks for time.
-                (false, 0..OVERLOAD_BITS) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
-                // Taken for a start of frame.
-                (false, _) => self.phase = Phase::Noise,
-            },
-            Phase::Noise => {
-                if view.run >= STUFF_ERROR_RUN {
-                    self.detect(view.bit, ErrorKind::Stuff);
-                }
-            }
-            Phase::Gone => {}
-        }
-        if self.counters.state() == ErrorState::BusOff {
-            self.phase = Phase::Gone;
-        }
-    }
-
-    /// A sender looks at what has become of its bit.
-    fn compare(&mut self, view: View, frame: &WireBits) {
-        let (bit, recessive) = (view.bit, view.recessive);
-        let own = frame.is_recessive(bit);
-        match frame.rule(bit) {
-            BitRule::Acknowledge if recessive => self.detect(bit, ErrorKind::Ack),
-            BitRule::Acknowledge => {}
-            BitRule::Arbitration if own && !recessive => {
-                if view.before == (STUFF_ERROR_RUN - 1, false) {
-                    // A stuff bit, which no other sender of these bits can overwrite: it counts for nobody.
-                    let counters = self.counters;
-                    self.detect(bit, ErrorKind::Stuff);
-                    self.counters = counters;
-                } else {
-                    self.report.lost = Some(bit);
-                    self.sends = None;
-                    self.transmitter = false;
-                }
-            }
-            BitRule::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
-            _ if own != recessive => self.detect(bit, ErrorKind::Bit),
-            _ if bit + 1 == frame.len() => {
-                self.report.sent = true;
-                self.counters.sent();
-                self.phase = Phase::Ready { bits: 0 };
-            }
-            _ => {}
-        }
-    }
-
-    /// A receiver looks whether the bit is a legal one.
-    fn receive(&mut self, view: View, corrupt: bool) {
-        let (bit, recessive) = (view.bit, view.recessive);
-        match view.expected {
-            Expected::Stuffed | Expected::Dominant if view.run == STUFF_ERROR_RUN => self.detect(bit, ErrorKind::Stuff),
-            Expected::Dominant if recessive => self.detect(bit, ErrorKind::Form),
-            Expected::FixedStuff if view.before.1 == recessive => self.detect(bit, ErrorKind::Form),
-            // It has driven this bit dominant, if anybody has.
-            Expected::Acknowledge if recessive && view.driven && !corrupt && !self.listen_only => {
-                self.detect(bit, ErrorKind::Bit);
-            }
-            Expected::Recessive if view.bits_after == Some(0) => {
-                self.phase =
-                    if recessive { Phase::Ready { bits: 0 } } else { Phase::ActiveFlag { sent: 0, overload: true } };
-            }
-            Expected::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
-            Expected::Recessive if corrupt && view.bits_after == Some(END_OF_FRAME_BITS) => {
-                self.detect(bit, ErrorKind::Crc);
-            }
-            // Whatever goes wrong after this, the frame was read and acknowledged.
-            Expected::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
-            Expected::Recessive if view.bits_after == Some(1) => self.report.accepted = true,
-            _ => {}
-        }
-    }
-
-    fn detect(&mut self, bit: u32, kind: ErrorKind) {
-        self.report.error = self.report.error.or(Some((bit, kind)));
-        let passive = self.counters.is_passive();
-        let forgiven = passive && kind == ErrorKind::Ack;
-        if self.listen_only {
-            // Says nothing and counts nothing.
-        } else if !self.transmitter {
-            self.counters.receive_error();
-        } else if !forgiven {
-            self.counters.transmit_error();
-        }
-        self.flag(passive, forgiven);
-    }
-
-    fn detect_in_flag(&mut self) {
-        let passive = self.counters.is_passive();
-        if self.transmitter {
-            self.counters.transmit_error();
-        } else {
-            self.counters.receive_error_of_mine();
-        }
-        self.flag(passive, false);
-    }
-
-    fn flag(&mut self, passive: bool, forgiven: bool) {
-        self.phase = if passive {
-            Phase::PassiveFlag { run: 0, level: false, forgiven }
-        } else {
-            Phase::ActiveFlag { sent: 0, overload: false }
-        };
-    }
-
-    fn met_dominant(&mut self, first: bool, again: bool) {
-        if self.transmitter {
-            if again {
-                self.counters.transmit_error();
-            }
-        } else if first || again {
-            self.counters.receive_error_of_mine();
-        }
     }
 }

@@ -1,0 +1,232 @@
+//! What a node makes of the bits that it sees.
+
+use candor_core::bits::{BitRule, WireBits};
+
+use super::{DELIMITER_BITS, FLAG_BITS, INTERMISSION_BITS, OVERLOAD_BITS, Phase, Player};
+use crate::confinement::ErrorState;
+use crate::episode::reading::Expected;
+use crate::event::ErrorKind;
+
+/// Equal bits that stuffing forbids.
+const STUFF_ERROR_RUN: u32 = 6;
+/// Bits after the acknowledge delimiter.
+const END_OF_FRAME_BITS: u32 = 7;
+/// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
+/// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
+const DOMINANT_AGAIN: u32 = 8;
+
+/// One bit as all nodes see it.
+#[derive(Clone, Copy)]
+pub(in crate::episode) struct View {
+    pub(in crate::episode) bit: u32,
+    /// What receivers expect of it.
+    pub(in crate::episode) expected: Expected,
+    pub(in crate::episode) recessive: bool,
+    /// The run of equal bits before it, and their level.
+    pub(in crate::episode) before: (u32, bool),
+    /// The run that it belongs to.
+    pub(in crate::episode) run: u32,
+    /// How many bits receivers expect after it, once they know.
+    pub(in crate::episode) bits_after: Option<u32>,
+    /// Whether a node drives it dominant.
+    pub(in crate::episode) driven: bool,
+}
+
+impl Player {
+    /// Whether it lets the wire be recessive.
+    pub(in crate::episode) fn drives_recessive(
+        &self,
+        bit: u32,
+        expected: Expected,
+        frames: &[WireBits],
+        acknowledged: bool,
+    ) -> bool {
+        match self.phase {
+            // Who listens only keeps its flags to itself.
+            Phase::ActiveFlag { .. } => self.listen_only,
+            Phase::Following { corrupt } => match self.sends {
+                Some(frame) => frames[frame].is_recessive(bit),
+                None => expected != Expected::Acknowledge || corrupt || self.listen_only || !acknowledged,
+            },
+            _ => true,
+        }
+    }
+
+    /// Looks at a bit. `own`: the frame that it sends, `right`: whether the bit is that of the frame.
+    pub(in crate::episode) fn see(&mut self, view: View, own: Option<&WireBits>, right: bool) {
+        match &mut self.phase {
+            Phase::Following { corrupt } => {
+                let stuffed = matches!(view.expected, Expected::Dominant | Expected::Stuffed | Expected::Free);
+                *corrupt |= stuffed && !right;
+                let corrupt = *corrupt;
+                if self.misreads == Some(view.bit) {
+                    self.detect(view.bit, ErrorKind::Stuff);
+                } else if let Some(own) = own {
+                    self.compare(view, own);
+                } else {
+                    self.receive(view, corrupt);
+                }
+            }
+            // Another bit error, and another flag.
+            Phase::ActiveFlag { .. } if view.recessive && !self.listen_only => self.detect_in_flag(),
+            Phase::ActiveFlag { sent, overload } => {
+                *sent += 1;
+                if *sent >= self.flag_bits {
+                    self.phase = Phase::AfterFlag { first: !*overload, dominant: 0 };
+                }
+            }
+            Phase::PassiveFlag { run, level, forgiven } => {
+                *run = if *run > 0 && *level == view.recessive { *run + 1 } else { 1 };
+                *level = view.recessive;
+                let ends = *run == FLAG_BITS;
+                if *forgiven && !view.recessive {
+                    *forgiven = false;
+                    self.counters.transmit_error();
+                }
+                if ends {
+                    self.phase = Phase::AfterFlag { first: true, dominant: 0 };
+                }
+            }
+            Phase::AfterFlag { first, dominant } => {
+                if view.recessive {
+                    self.phase = Phase::Delimiter { seen: 1 };
+                } else {
+                    let first = std::mem::take(first);
+                    *dominant += 1;
+                    let again = *dominant == DOMINANT_AGAIN;
+                    *dominant %= DOMINANT_AGAIN;
+                    if !self.listen_only {
+                        self.met_dominant(first, again);
+                    }
+                }
+            }
+            Phase::Delimiter { seen } => {
+                *seen += 1;
+                let last = *seen == DELIMITER_BITS;
+                match (view.recessive, last) {
+                    (true, true) => self.phase = Phase::Ready { bits: 0 },
+                    (true, false) => {}
+                    (false, true) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
+                    (false, false) => self.detect(view.bit, ErrorKind::Form),
+                }
+            }
+            Phase::Ready { bits } => match (view.recessive, *bits) {
+                (true, _) => {
+                    *bits = (*bits + 1).min(INTERMISSION_BITS);
+                    self.transmitter &= *bits < INTERMISSION_BITS;
+                }
+                // Nobody may send here, so it is somebody who asks for time.
+                (false, 0..OVERLOAD_BITS) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
+                // Taken for a start of frame.
+                (false, _) => self.phase = Phase::Noise,
+            },
+            Phase::Noise => {
+                if view.run >= STUFF_ERROR_RUN {
+                    self.detect(view.bit, ErrorKind::Stuff);
+                }
+            }
+            Phase::Gone => {}
+        }
+        if self.counters.state() == ErrorState::BusOff {
+            self.phase = Phase::Gone;
+        }
+    }
+
+    /// A sender looks at what has become of its bit.
+    fn compare(&mut self, view: View, frame: &WireBits) {
+        let (bit, recessive) = (view.bit, view.recessive);
+        let own = frame.is_recessive(bit);
+        match frame.rule(bit) {
+            BitRule::Acknowledge if recessive => self.detect(bit, ErrorKind::Ack),
+            BitRule::Acknowledge => {}
+            BitRule::Arbitration if own && !recessive => {
+                if view.before == (STUFF_ERROR_RUN - 1, false) {
+                    // A stuff bit, which no other sender of these bits can overwrite: it counts for nobody.
+                    let counters = self.counters;
+                    self.detect(bit, ErrorKind::Stuff);
+                    self.counters = counters;
+                } else {
+                    self.report.lost = Some(bit);
+                    self.sends = None;
+                    self.transmitter = false;
+                }
+            }
+            BitRule::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
+            _ if own != recessive => self.detect(bit, ErrorKind::Bit),
+            _ if bit + 1 == frame.len() => {
+                self.report.sent = true;
+                self.counters.sent();
+                self.phase = Phase::Ready { bits: 0 };
+            }
+            _ => {}
+        }
+    }
+
+    /// A receiver looks whether the bit is a legal one.
+    fn receive(&mut self, view: View, corrupt: bool) {
+        let (bit, recessive) = (view.bit, view.recessive);
+        match view.expected {
+            Expected::Stuffed | Expected::Dominant if view.run == STUFF_ERROR_RUN => self.detect(bit, ErrorKind::Stuff),
+            Expected::Dominant if recessive => self.detect(bit, ErrorKind::Form),
+            Expected::FixedStuff if view.before.1 == recessive => self.detect(bit, ErrorKind::Form),
+            // It has driven this bit dominant, if anybody has.
+            Expected::Acknowledge if recessive && view.driven && !corrupt && !self.listen_only => {
+                self.detect(bit, ErrorKind::Bit);
+            }
+            Expected::Recessive if view.bits_after == Some(0) => {
+                self.phase =
+                    if recessive { Phase::Ready { bits: 0 } } else { Phase::ActiveFlag { sent: 0, overload: true } };
+            }
+            Expected::Recessive if !recessive => self.detect(bit, ErrorKind::Form),
+            Expected::Recessive if corrupt && view.bits_after == Some(END_OF_FRAME_BITS) => {
+                self.detect(bit, ErrorKind::Crc);
+            }
+            // Whatever goes wrong after this, the frame was read and acknowledged.
+            Expected::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
+            Expected::Recessive if view.bits_after == Some(1) => self.report.accepted = true,
+            _ => {}
+        }
+    }
+
+    fn detect(&mut self, bit: u32, kind: ErrorKind) {
+        self.report.error = self.report.error.or(Some((bit, kind)));
+        let passive = self.counters.is_passive();
+        let forgiven = passive && kind == ErrorKind::Ack;
+        if self.listen_only {
+            // Says nothing and counts nothing.
+        } else if !self.transmitter {
+            self.counters.receive_error();
+        } else if !forgiven {
+            self.counters.transmit_error();
+        }
+        self.flag(passive, forgiven);
+    }
+
+    fn detect_in_flag(&mut self) {
+        let passive = self.counters.is_passive();
+        if self.transmitter {
+            self.counters.transmit_error();
+        } else {
+            self.counters.receive_error_of_mine();
+        }
+        self.flag(passive, false);
+    }
+
+    fn flag(&mut self, passive: bool, forgiven: bool) {
+        self.phase = if passive {
+            Phase::PassiveFlag { run: 0, level: false, forgiven }
+        } else {
+            Phase::ActiveFlag { sent: 0, overload: false }
+        };
+    }
+
+    fn met_dominant(&mut self, first: bool, again: bool) {
+        if self.transmitter {
+            if again {
+                self.counters.transmit_error();
+            }
+        } else if first || again {
+            self.counters.receive_error_of_mine();
+        }
+    }
+}
