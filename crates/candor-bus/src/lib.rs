@@ -17,7 +17,11 @@
 //! # What is simpler than copper
 //! * All nodes see the same bit at the same time: no propagation delay, no oscillator tolerance, no resynchronisation.
 //! * Bits of an error flag last a nominal bit, also where the flag cuts into the fast part of an FD frame.
-//! * No overload frames: no node is ever too slow.
+//! * No overload frames but those of nodes that are late with an intermission: no node is too slow for the next frame.
+//! * A node that comes while others end an error frame waits for them.
+//! * A disturbed bit is one of a frame or of the error frame after it. In an intermission or in silence it hits nothing.
+//! * A wrong bit in the control field does not make a frame of another length or format for its receivers, but for the
+//!   silence of a sender that has stopped, which may be read as an FD frame with a wrong reserved bit.
 #![forbid(unsafe_code)]
 
 mod arbitration;

@@ -204,7 +204,9 @@ impl Bus {
     fn contenders(&self, at: BusNs) -> Vec<(Priority, Sending)> {
         let ready = |id: NodeId| {
             let node = self.node(id)?;
-            self.earliest_start(node).filter(|&start| start <= at)?;
+            let rate = self.bit_rate;
+            self.earliest_start(node)
+                .filter(|&start| start <= at || node.straggler_is_about_to_start(at, start, rate))?;
             let pending = node.controller.next(at)?;
             let (tag, mut frame, retries, lost) = (pending.tag, pending.frame, pending.retries, pending.lost);
             if frame.format == FrameFormat::Fd && node.counters.is_passive() {

@@ -7,6 +7,7 @@ use crate::episode::Player;
 use crate::event::Event;
 use crate::node::{NodeConfig, NodeId, Timing};
 use crate::time::BusNs;
+use candor_core::units::BitRate;
 
 /// Recessive bits after which a node knows that no frame is under way.
 const IDLE_BITS: u64 = 11;
@@ -70,8 +71,16 @@ impl Node {
         }
     }
 
+    /// Whether it may start only with the next bit, because it is late with its intermission, and has a frame: it takes the
+    /// start of frame of another node for its own. (A node that is suspended does not.)
+    pub(super) fn straggler_is_about_to_start(&self, at: BusNs, start: BusNs, rate: BitRate) -> bool {
+        let suspended = |player: &Player| player.is_transmitter() && player.counters.is_passive();
+        let late = self.straggler.as_ref().is_some_and(|(player, _)| !suspended(player));
+        late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()
+    }
+
     pub(super) fn off() -> Self {
-        let nominal = candor_core::units::BitRate::from_bits_per_second(1).expect("is not zero");
+        let nominal = BitRate::from_bits_per_second(1).expect("is not zero");
         let timing = Timing { nominal, data: None };
         Self::new(NodeConfig { timing, order: Order::Fifo, depth: 1, listen_only: false, one_shot: false })
     }

@@ -244,6 +244,9 @@ impl Bus {
             self.started += 1;
             self.last_start = Some(self.now);
             self.accepted.clear();
+            // What was meant for a frame that broke before hits nothing.
+            self.flips.retain(|&bit| bit < self.now);
+            self.misreads.retain(|&(bit, _)| bit < self.now);
             for disturbance in &self.disturbances {
                 match *disturbance {
                     Disturbance::Flip { frame: f, bit } if f == frame => {
