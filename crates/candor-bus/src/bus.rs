@@ -167,6 +167,17 @@ impl Bus {
         node.controller.clear_but(on_the_wire)
     }
 
+    /// Takes a frame out of a node's controller, unless it is on the wire just now. Says whether it did.
+    pub fn cancel(&mut self, node: NodeId, tag: Tag) -> bool {
+        let on_the_wire = self.tag_on_wire(node);
+        let Some(node) = self.node_mut(node) else { return false };
+        let is_free = node.controller.holds(tag) && on_the_wire != Some(tag);
+        if is_free {
+            node.controller.remove(tag);
+        }
+        is_free
+    }
+
     /// Keeps a node from starting frames, or lets it again. What it holds stays; it hears and acknowledges as before.
     pub fn hold(&mut self, node: NodeId, held: bool) {
         if let Some(node) = self.node_mut(node) {
