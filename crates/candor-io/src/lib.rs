@@ -13,6 +13,7 @@ pub mod netlink;
 pub mod netns;
 pub mod own_netns;
 pub mod packet;
+pub mod poll;
 pub mod process;
 pub mod schedule;
 pub mod signal;

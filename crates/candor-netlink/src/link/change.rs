@@ -4,13 +4,15 @@ use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
 use super::{
-    HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU,
-    IFLA_TXQLEN, RTM_DELLINK, RTM_NEWLINK,
+    HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_CAN_CTRLMODE, IFLA_CAN_DATA_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA,
+    IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, RTM_DELLINK, RTM_NEWLINK,
 };
 use crate::client::{Client, NetlinkError};
 use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 
 const IFF_UP: u32 = 1;
+/// In `struct can_ctrlmode`: the bits that change, and their values.
+const CAN_CTRLMODE_FD: u32 = 0x20;
 const VXCAN_INFO_PEER: u16 = 1;
 /// Bytes of `struct can_bittiming`: eight 32-bit numbers, the bit rate first.
 const BIT_TIMING_BYTES: usize = 32;
@@ -110,15 +112,43 @@ pub fn set_tx_queue_len(client: &mut Client, index: InterfaceIndex, frames: u32)
 /// `EBUSY` if the interface is up, `EOPNOTSUPP` for interfaces that are no controllers, `EINVAL` or `ERANGE` for rates
 /// that the controller cannot make, or whatever else the kernel refuses with.
 pub fn set_can_bitrate(client: &mut Client, index: InterfaceIndex, rate: BitRate) -> Result<(), NetlinkError> {
-    let mut bit_timing = [0; BIT_TIMING_BYTES];
-    bit_timing[..4].copy_from_slice(&rate.bits_per_second().to_ne_bytes());
+    set_can_bitrates(client, index, rate, None)
+}
+
+/// Sets the bit rates of a controller; the driver computes the bit timings. With a data bit rate, CAN FD is switched on,
+/// and the interface takes frames of 72 bytes; without one it stays as it is. The interface must be down.
+///
+/// # Errors
+/// As [`set_can_bitrate`], and `EOPNOTSUPP` for a data bit rate where the controller knows no CAN FD.
+pub fn set_can_bitrates(
+    client: &mut Client,
+    index: InterfaceIndex,
+    nominal: BitRate,
+    data: Option<BitRate>,
+) -> Result<(), NetlinkError> {
+    client.request(bitrates(index, nominal, data))
+}
+
+fn bitrates(index: InterfaceIndex, nominal: BitRate, data: Option<BitRate>) -> MessageWriter {
     let mut message = change(RTM_NEWLINK, index, 0, 0);
     message.nested(IFLA_LINKINFO, |info| {
-        info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |data| {
-            data.attribute(IFLA_CAN_BITTIMING, &bit_timing);
+        info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |of_can| {
+            of_can.attribute(IFLA_CAN_BITTIMING, &bit_timing(nominal));
+            if let Some(data) = data {
+                let [mask, flags] = [CAN_CTRLMODE_FD.to_ne_bytes(); 2];
+                of_can.attribute(IFLA_CAN_CTRLMODE, &[mask, flags].concat());
+                of_can.attribute(IFLA_CAN_DATA_BITTIMING, &bit_timing(data));
+            }
         });
     });
-    client.request(message)
+    message
+}
+
+/// `struct can_bittiming` of which only the rate is given.
+fn bit_timing(rate: BitRate) -> [u8; BIT_TIMING_BYTES] {
+    let mut bytes = [0; BIT_TIMING_BYTES];
+    bytes[..4].copy_from_slice(&rate.bits_per_second().to_ne_bytes());
+    bytes
 }
 
 /// A message about one interface with the flags to set and the mask of those that change.
@@ -130,4 +160,35 @@ fn change(kind: u16, index: InterfaceIndex, flags: u32, mask: u32) -> MessageWri
     let mut message = MessageWriter::new(kind, NLM_F_REQUEST | NLM_F_ACK);
     message.header(&header);
     message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `ip link set can0 type can bitrate 500000 dbitrate 2000000 fd on`, written by hand after `if_link.h` and
+    /// `can/netlink.h`.
+    #[test]
+    fn bit_rates_with_can_fd() {
+        let index = InterfaceIndex::new(7).unwrap();
+        let [nominal, data] = [500_000, 2_000_000].map(|rate| BitRate::from_bits_per_second(rate).unwrap());
+        let attribute = |kind: u16, value: &[u8]| {
+            let len = u16::try_from(4 + value.len()).unwrap();
+            [&len.to_ne_bytes(), &kind.to_ne_bytes(), value].concat()
+        };
+        let rate = |rate: u32| [&rate.to_ne_bytes()[..], &[0; 28]].concat();
+        let kind = attribute(IFLA_INFO_KIND, b"can\0");
+        let mut header = [0; HEADER_BYTES];
+        header[4..8].copy_from_slice(&7_u32.to_ne_bytes());
+        let expected = |of_can: &[u8]| {
+            let info = [kind.clone(), attribute(2, of_can)].concat();
+            [header.to_vec(), attribute(18, &info)].concat()
+        };
+
+        let classic = attribute(1, &rate(500_000));
+        assert_eq!(bitrates(index, nominal, None).payload(), expected(&classic));
+        let modes = [0x20_u32.to_ne_bytes(); 2].concat();
+        let fd = [classic, attribute(5, &modes), attribute(9, &rate(2_000_000))].concat();
+        assert_eq!(bitrates(index, nominal, Some(data)).payload(), expected(&fd));
+    }
 }

@@ -1,0 +1,119 @@
+//! Waiting for several descriptors of any kind at once, to the nanosecond.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+use crate::socket;
+
+/// Descriptors that one [`wait`] can watch.
+pub const MAX_WATCHED: usize = 64;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interest {
+    /// That there is something to read, or nothing more to come.
+    Read,
+    /// That there is room to write.
+    Write,
+}
+
+/// One of the descriptors of a [`wait`].
+#[derive(Clone, Copy, Debug)]
+pub struct Watched<'a> {
+    /// Which.
+    pub fd: BorrowedFd<'a>,
+    /// What for.
+    pub interest: Interest,
+    /// Whether it has come, or the other side is gone. Set by [`wait`].
+    pub is_ready: bool,
+}
+
+impl<'a> Watched<'a> {
+    /// A descriptor to wait for.
+    #[must_use]
+    pub const fn new(fd: BorrowedFd<'a>, interest: Interest) -> Self {
+        Self { fd, interest, is_ready: false }
+    }
+}
+
+/// Waits until one of the descriptors is ready, at most as long as the timeout says. A timeout of 0 only looks.
+///
+/// # Kernel
+/// `ppoll(2)`. How late a timeout comes is up to the timer slack of the thread ([`set_timer_slack`]), which does not
+/// count for real-time policies.
+///
+/// # Errors
+/// `Interrupted` if a signal came, `InvalidInput` for more than [`MAX_WATCHED`] descriptors.
+pub fn wait(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Result<()> {
+    let mut entries = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MAX_WATCHED];
+    let Some(entries) = entries.get_mut(..watched.len()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    for (entry, watched) in entries.iter_mut().zip(watched.iter()) {
+        entry.fd = watched.fd.as_raw_fd();
+        entry.events = match watched.interest {
+            Interest::Read => libc::POLLIN,
+            Interest::Write => libc::POLLOUT,
+        };
+    }
+    let time = timeout.map(socket::timespec);
+    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    let count = libc::nfds_t::try_from(entries.len()).map_err(io::Error::other)?;
+    // SAFETY: `entries` is a live, exclusively borrowed array of `count` pollfd; `time` is null or points to the live
+    // timespec above, which the call only reads; a null signal mask leaves signals alone.
+    socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) })?;
+    for (watched, entry) in watched.iter_mut().zip(entries) {
+        watched.is_ready = entry.revents != 0;
+    }
+    Ok(())
+}
+
+/// Sets how much later than asked for the kernel may wake the calling thread, in nanoseconds, at least 1. It is 50 us
+/// for threads that nobody has set it for.
+///
+/// # Errors
+/// None that a correct kernel gives.
+pub fn set_timer_slack(slack_ns: u32) -> io::Result<()> {
+    // 0 would mean the default.
+    let slack = libc::c_ulong::from(slack_ns.max(1));
+    // SAFETY: `PR_SET_TIMERSLACK` takes one number and touches no memory of ours.
+    socket::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) }).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn only_what_is_ready_is_ready() {
+        let ((mut near, far), (idle, _other)) = (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        near.write_all(&[1]).unwrap();
+        let mut watched = [(&idle, Interest::Read), (&far, Interest::Read), (&idle, Interest::Write)]
+            .map(|(stream, interest)| Watched::new(stream.as_fd(), interest));
+        wait(&mut watched, None).unwrap();
+        assert_eq!(watched.map(|watched| watched.is_ready), [false, true, true]);
+        drop(near);
+        let mut watched = [Watched::new(far.as_fd(), Interest::Read)];
+        wait(&mut watched, None).unwrap();
+        assert!(watched[0].is_ready, "the end of a stream is something to read");
+    }
+
+    #[test]
+    fn waiting_ends_with_the_time_and_not_before() {
+        set_timer_slack(0).unwrap();
+        let (idle, _other) = UnixStream::pair().unwrap();
+        let mut watched = [Watched::new(idle.as_fd(), Interest::Read)];
+        let (before, time) = (Instant::now(), Duration::from_micros(1500));
+        wait(&mut watched, Some(time)).unwrap();
+        assert!(before.elapsed() >= time);
+        assert!(!watched[0].is_ready);
+        let mut many = [watched[0]; MAX_WATCHED + 1];
+        assert_eq!(wait(&mut many, None).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}
