@@ -12,6 +12,8 @@ pub const MAX_WATCHED: usize = 64;
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
+    /// Nothing: as if it were not there.
+    Nothing,
     /// That there is something to read, or nothing more to come.
     Read,
     /// That there is room to write.
@@ -51,10 +53,11 @@ pub fn wait(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Resul
         return Err(io::ErrorKind::InvalidInput.into());
     };
     for (entry, watched) in entries.iter_mut().zip(watched.iter()) {
-        entry.fd = watched.fd.as_raw_fd();
-        entry.events = match watched.interest {
-            Interest::Read => libc::POLLIN,
-            Interest::Write => libc::POLLOUT,
+        // The kernel leaves out negative descriptors; an open one with no events would still tell of its end.
+        (entry.fd, entry.events) = match watched.interest {
+            Interest::Nothing => (-1, 0),
+            Interest::Read => (watched.fd.as_raw_fd(), libc::POLLIN),
+            Interest::Write => (watched.fd.as_raw_fd(), libc::POLLOUT),
         };
     }
     let time = timeout.map(socket::timespec);
@@ -102,6 +105,9 @@ mod tests {
         let mut watched = [Watched::new(far.as_fd(), Interest::Read)];
         wait(&mut watched, None).unwrap();
         assert!(watched[0].is_ready, "the end of a stream is something to read");
+        watched[0].interest = Interest::Nothing;
+        wait(&mut watched, Some(Duration::ZERO)).unwrap();
+        assert!(!watched[0].is_ready);
     }
 
     #[test]

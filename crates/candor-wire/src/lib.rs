@@ -8,9 +8,10 @@
 //!     └────stream──── Device::output ◀─────────┴─ bulk in ◀─── Model::encode ◀─ Notice ◀─ Sent, Received, State, …
 //! ```
 //!
-//! There is no socket here, no thread, no clock and no file. Whoever holds a [`Device`] gives it the bytes that came
+//! Outside of [`host`] there is no socket, no thread, no clock and no file. Whoever holds a [`Device`] gives it the bytes that came
 //! ([`Device::receive`]), carries its [`Request`]s to a bus, tells it what the bus did ([`Device::notice`]) and writes
-//! what it has to say ([`Device::output`]), once per wake-up if it likes.
+//! what it has to say ([`Device::output`]), once per wake-up if it likes. [`Segment`] is that bus with its devices, and
+//! [`host`] plays it to the kernel of this machine.
 //!
 //! # A third adapter
 //! Everything that a protocol has of its own is behind [`Model`]: its descriptors, its control requests, the bytes of a
@@ -29,6 +30,7 @@
 
 pub mod device;
 mod exchange;
+pub mod host;
 pub mod model;
 pub mod promises;
 pub mod segment;
