@@ -143,6 +143,7 @@ const ON_DEMAND: &[&str] = &[
     "em_meta",
     "em_nbyte",
     "em_u32",
+    "gs_usb",
     "sch_cbs",
     "sch_codel",
     "sch_drr",
@@ -162,7 +163,9 @@ const ON_DEMAND: &[&str] = &[
     "sch_taprio",
     "sch_tbf",
     "slcan",
+    "ucan",
     "vcan",
+    "vhci_hcd",
     "vxcan",
 ];
 
