@@ -8,6 +8,7 @@ mod reload;
 mod state;
 mod top;
 mod traffic;
+mod wire;
 
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
@@ -20,6 +21,7 @@ pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
 pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
+pub(crate) use wire::{WireArgs, WireModel, WireOrder};
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -65,6 +67,7 @@ pub(crate) enum Command {
     Tester(TesterArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
+    Wire(WireArgs),
     #[command(subcommand)]
     Lab(LabCommand),
     #[command(subcommand)]

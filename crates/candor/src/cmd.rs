@@ -20,6 +20,7 @@ pub(crate) mod show;
 pub(crate) mod status;
 pub(crate) mod tester;
 pub(crate) mod top;
+pub(crate) mod wire;
 
 use crate::exit::Exit;
 

@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Report(args) => cmd::report::run(&args),
+        Command::Wire(args) => cmd::wire::run(&args),
         Command::Lab(command) => cmd::lab::run(&command),
         Command::Generate(command) => cmd::generate::run(&command),
         Command::Guard(args) => cmd::guest::guard(&args),

@@ -53,6 +53,7 @@ fn help_tells_the_exit_status() {
         "tester",
         "conformance",
         "report",
+        "wire",
         "lab run",
         "lab measure",
         "lab floor",

@@ -1,0 +1,83 @@
+//! Arguments of `candor wire`.
+
+use std::num::NonZeroU8;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candor_core::units::parse_duration;
+use clap::{Args, ValueEnum};
+
+use crate::cmd::wire::spec::BusSpec;
+
+/// Make CAN buses in software, with interfaces of the kernel on them, until SIGINT or SIGTERM.
+///
+/// Frames take as long as on copper: each bus is played bit by bit, with stuff bits, arbitration, acknowledgement, error
+/// frames and bus-off. Its nodes are interfaces of the kernel's own gs_usb or ucan driver, which takes candor for USB adapters
+/// (vhci-hcd, USB/IP). So a queue fills when the bus is slow, an urgent frame overtakes or has to wait, and candump, cangw, tc
+/// and python-can work as with hardware. Leaves nothing behind.
+///
+/// Two nodes at 500 kbit/s: sudo candor wire --bus b0:500k:can0,can1
+///
+/// Two buses, one of them with CAN FD: sudo candor wire --bus b0:500k/2M:can0,can1 --bus b1:125k:can2,can3
+///
+/// At the end it says how late it was at worst. If that is more than --late, sockets heard of frames later than of those of a
+/// real bus, and the run is invalid.
+///
+/// Exit status: 0 it ran until the signal and was in time, 1 it ran and was late or lost frames, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct WireArgs {
+    /// A bus: its name, its bit rate, with CAN FD also that of the data phase, and an interface for each node; 500k, 1M,
+    /// 83.333k (repeatable).
+    #[arg(long, required = true, value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
+    pub(crate) bus: Vec<BusSpec>,
+    /// Play this adapter. Without it: ucan if --depth is given, else gs_usb.
+    #[arg(long)]
+    pub(crate) model: Option<WireModel>,
+    /// How many frames a controller holds before its interface stops: ucan, 1 to 255 (default: 3). gs_usb always holds 10.
+    #[arg(long, value_name = "FRAMES")]
+    pub(crate) depth: Option<NonZeroU8>,
+    /// In which order a controller sends what it holds.
+    #[arg(long, default_value = "fifo")]
+    pub(crate) order: WireOrder,
+    /// Seed of everything random on the buses.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Lateness from which on the run is invalid.
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
+    pub(crate) late: Duration,
+    /// Write what happens on the wires into this file, a line each, in simulated time; docs/wire.md describes it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Print one JSON object per line instead of text.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which adapter is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WireModel {
+    /// CAN FD, timestamps of the wire (SO_TIMESTAMPING); recovers from bus-off by itself.
+    #[value(name = "gs_usb")]
+    GsUsb,
+    /// Chosen depth, bus-off as the kernel means it (restart-ms); no CAN FD, no timestamps.
+    Ucan,
+}
+
+impl WireModel {
+    /// The kernel's name of its driver.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::GsUsb => "gs_usb",
+            Self::Ucan => "ucan",
+        }
+    }
+}
+
+/// Which frame of a controller is sent first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WireOrder {
+    /// The one that came first: an urgent frame waits for all before it.
+    Fifo,
+    /// The one with the lowest identifier.
+    LowestId,
+}

@@ -1,0 +1,69 @@
+//! `candor wire`: CAN buses in software.
+
+mod adapters;
+mod log;
+mod plant;
+mod report;
+pub(crate) mod spec;
+
+use std::io;
+use std::time::Duration;
+
+use candor_bus::Order;
+use candor_io::signal::EndingSignals;
+use candor_wire::Settings;
+
+use crate::cli::{WireArgs, WireOrder};
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::render;
+use adapters::Adapters;
+use log::Log;
+use plant::Plant;
+
+/// How often the log is written.
+const LOOK: Duration = Duration::from_millis(100);
+
+pub(crate) fn run(args: &WireArgs) -> Outcome {
+    spec::check(&args.bus)?;
+    let adapters =
+        args.bus.iter().map(|bus| Adapters::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
+    let mut log = args.log.as_deref().map(|path| Log::create(path, &args.bus)).transpose()?;
+    // From here on a signal waits until everything can be undone.
+    let signals = EndingSignals::block()?;
+    let order = match args.order {
+        WireOrder::Fifo => Order::Fifo,
+        WireOrder::LowestId => Order::LowestId,
+    };
+    let settings = Settings { seed: args.seed, order, rates: None };
+    let plant = Plant::build(&args.bus, &adapters, settings, log.is_some())?;
+    let told = report::ready(args, &adapters, &plant);
+    let outcome = told.and_then(|()| play(&signals, &plant, log.as_mut()));
+    let (report, rest, ready_at) = plant.dismantle()?;
+    if let Some(log) = &mut log {
+        log.write(&rest)?;
+    }
+    let is_valid = report::end(args, &report, ready_at)?;
+    outcome?;
+    Ok(if is_valid { Exit::Fine } else { Exit::No })
+}
+
+/// Until a signal comes.
+fn play(signals: &EndingSignals, plant: &Plant, mut log: Option<&mut Log>) -> io::Result<()> {
+    while signals.wait(LOOK)?.is_none() && !plant.has_ended() {
+        let story = plant.story();
+        if let Some(log) = &mut log {
+            log.write(&story)?;
+        }
+    }
+    Ok(())
+}
+
+/// Says something that is wrong and does not end the run.
+fn warn(json: bool, text: &str) -> io::Result<()> {
+    if json {
+        return render::out(&format!("{}\n", serde_json::json!({ "event": "warning", "text": text })));
+    }
+    render::err(&format!("warning: {text}\n"));
+    Ok(())
+}
