@@ -7,16 +7,18 @@ use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
 const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan";
+/// And one with a kernel that knows USB, which user-mode Linux does not.
+const MORE_FEATURES: &str = ",vhci";
 
 /// Programs that guest tests start: those of can-utils, and unshare for the test of root in a user namespace.
 const PROGRAMS: [&str; 3] = ["cangw", "slcan_attach", "unshare"];
 
 /// The kernels on which the guest tests run. The first takes as long as the others together.
 const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };
-/// On a further kernel, those tests run that compare kernels with the oracle.
+/// On a further kernel, those tests run that compare kernels with the oracle, and those with drivers of another version.
 const COUNTING: [Guest; 2] = [
     Guest { testbed: "icount", kernel: None, tests: &[] },
-    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &["differential", "verified"] },
+    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &["differential", "verified", "wire"] },
 ];
 
 /// A guest that hangs ends after this. On machines where a process is slow to trace, user-mode Linux takes four times as long
@@ -89,7 +91,8 @@ impl Guest {
     fn command(self, candor: &Path, test: &Path) -> Command {
         let name = test.file_name().unwrap_or_default().to_string_lossy();
         let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}")].into_iter().chain(chosen);
+        let more = if self.testbed == "uml" { "" } else { MORE_FEATURES };
+        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}{more}")].into_iter().chain(chosen);
         let mut command = Command::new(candor);
         command
             .current_dir(step::root())

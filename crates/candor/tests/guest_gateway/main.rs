@@ -3,7 +3,7 @@
 //!
 //! Tests T1 to T3. They run as root in a guest:
 //! `candor lab run --program cangw --copy TEST -- ./TEST --test-threads=1`. Where there is no CAN they print `SKIP` and
-//! the reason; with `CANDOR_REQUIRE=vcan,cangw,modules,root,user-namespaces,can-utils` a skip is a failure.
+//! the reason; with `CANDOR_REQUIRE=vcan,cangw,modules,root,user-namespaces,can-utils,vhci` a skip is a failure.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
@@ -45,6 +45,7 @@ mod split;
 mod top;
 mod traffic;
 mod verified;
+mod wire;
 
 /// Counts, for the test that what runs allocates nothing.
 #[global_allocator]

@@ -28,6 +28,8 @@ pub(crate) enum Feature {
     UserNamespaces,
     /// Virtual CAN buses.
     Vcan,
+    /// The virtual USB host controller, and the drivers of the adapters that candor plays.
+    Vhci,
 }
 
 impl Feature {
@@ -40,6 +42,7 @@ impl Feature {
             Self::Slcan => "slcan",
             Self::UserNamespaces => "user-namespaces",
             Self::Vcan => "vcan",
+            Self::Vhci => "vhci",
         }
     }
 
@@ -83,6 +86,14 @@ impl Feature {
                 }
             }
             Self::Vcan => Bus::create("probe").err(),
+            Self::Vhci => {
+                let modules = ["vhci-hcd", "gs_usb", "ucan"];
+                modules.into_iter().find_map(|module| {
+                    let loaded = Command::new("modprobe").args(["-q", module]).stdin(Stdio::null()).output();
+                    let is_there = loaded.is_ok_and(|output| output.status.success());
+                    (!is_there).then(|| format!("the module {module} is not there"))
+                })
+            }
         }
     }
 }

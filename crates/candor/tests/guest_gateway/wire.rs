@@ -1,0 +1,257 @@
+//! Buses of candor itself: `candor wire` with the kernel's own drivers, with the gateway between two of them, and what it
+//! leaves behind.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use candor_core::frame::{CANFD_MTU, Frame, RawId};
+use candor_io::can::{self, CanSocket, Options};
+use candor_io::signal::{self, Signal};
+use candor_netlink::client::Client;
+use candor_netlink::link;
+use serde_json::Value;
+
+use crate::candor::{Run, program};
+use crate::require::{Feature, require};
+
+const NEEDS: &[Feature] = &[Feature::Root, Feature::Vhci];
+const PATIENCE: Duration = Duration::from_secs(20);
+/// What a queue that is full says.
+const ENOBUFS: i32 = 105;
+
+#[test]
+fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let wire = Wire::start(&["--bus", "b0:500k:t-near,t-far"]);
+    let near = open("t-near");
+    let far = open("t-far");
+    let frames: Vec<Frame> = (0..100).map(|number: u8| classic(0x123, &[number, 1, 2, 3, 4, 5, 6, 7])).collect();
+    send(&near, &frames);
+    assert_eq!(receive(&far, frames.len()), frames);
+
+    // Both at once: the lower identifier wins whenever it is there.
+    let (patient, urgent) = ([classic(0x200, &[0; 8]); 20], [classic(0x100, &[0; 8]); 20]);
+    send(&near, &patient);
+    send(&far, &urgent);
+    receive(&far, patient.len());
+    receive(&near, urgent.len());
+
+    let ended = wire.end();
+    assert_eq!(ended.last["is_valid"], true, "{}", ended.last);
+    assert_eq!(ended.last["buses"][0]["frames"], 140);
+    let log = ended.frames();
+    for (logged, frame) in log.iter().zip(&frames) {
+        assert_eq!((logged.node.as_str(), logged.frame), ("t-near", *frame));
+    }
+    // What was logged is what a bus does: bits without gaps, down to the nanosecond.
+    let waits = |pair: &[Logged]| pair[1].start_ns - pair[0].end_ns;
+    assert!(log[..100].windows(2).all(|pair| waits(pair) == 3 * BIT_NS), "there are gaps between the frames");
+
+    let (patient, urgent): (Vec<_>, Vec<_>) = log[100..].iter().partition(|logged| logged.frame.id.0 == 0x200);
+    assert!(patient.iter().all(|logged| logged.node == "t-near"));
+    assert!(urgent.iter().all(|logged| logged.node == "t-far" && logged.lost == 0), "an urgent frame lost");
+    // As many as a controller holds are there from the beginning; whether the kernel refills it in time is up to the kernel.
+    let lost: u32 = patient.iter().map(|logged| logged.lost).sum();
+    let longest = patient.iter().map(|logged| logged.lost).max();
+    assert!(longest >= Some(10), "a patient frame waits for {longest:?} urgent ones");
+    assert!(lost <= 20, "{lost} losses against 20 frames");
+}
+
+#[test]
+fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let wire = Wire::start(&["--bus", "fast:1M:t-a,t-b", "--bus", "slow:125k:t-c,t-d", "--depth", "2"]);
+    let gateway = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
+                   [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n";
+    let run_dir = tempfile::tempdir().unwrap();
+    let run = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None };
+    let candor = run.start();
+    let (sender, receiver) = (open("t-a"), open("t-d"));
+    let frames: Vec<Frame> = (0..5).map(|number| classic(0x321, &[number])).collect();
+    send(&sender, &frames);
+    assert_eq!(receive(&receiver, frames.len()), frames);
+    assert!(candor.end(Signal::Terminate).status.success());
+    let ended = wire.end();
+    let log = ended.frames();
+    let on = |bus: &str| log.iter().filter(|logged| logged.bus == bus).cloned().collect::<Vec<_>>();
+    let (fast, slow) = (on("fast"), on("slow"));
+    assert_eq!((fast.len(), slow.len()), (5, 5));
+    for (fast, slow) in fast.iter().zip(&slow) {
+        assert_eq!((fast.frame, slow.node.as_str()), (slow.frame, "t-c"));
+        assert!(slow.start_ns > fast.end_ns, "it was forwarded before it had come");
+        assert_eq!(slow.end_ns - slow.start_ns, 8 * (fast.end_ns - fast.start_ns));
+    }
+}
+
+#[test]
+fn a_queue_fills_behind_a_controller_that_cannot_send() {
+    let Some(_machine) = require(NEEDS) else { return };
+    // Nobody else is there to acknowledge.
+    let wire = Wire::start(&["--bus", "b0:500k:t-lone", "--depth", "2"]);
+    let lone = open("t-lone");
+    let (bytes, len) = bytes(&classic(0x123, &[]));
+    let taken = (0..100).take_while(|_| lone.write(&bytes[..len]).is_ok()).count();
+    // The queue of 10, and one frame that the driver has given back to it.
+    assert!((12..=13).contains(&taken), "{taken} frames");
+    wire.child_is_killed();
+    let deadline = Instant::now() + PATIENCE;
+    while index("t-lone").is_some() {
+        assert!(Instant::now() < deadline, "the interface stays");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_is_told() {
+    let Some(_machine) = require(&[Feature::Root, Feature::Vhci, Feature::Vcan]) else { return };
+    let _taken = crate::require::Bus::new("taken");
+    let output = Command::new(program()).args(["wire", "--bus", "b0:500k:t-new,t-taken"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("There is an interface t-taken already"), "{said}");
+    assert_eq!(index("t-new"), None);
+}
+
+const BIT_NS: u64 = 2000;
+
+/// A `candor wire` that is ready.
+struct Wire {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+    log: PathBuf,
+    interfaces: Vec<String>,
+    _folder: tempfile::TempDir,
+}
+
+/// What it left.
+struct Ended {
+    last: Value,
+    log: String,
+}
+
+/// A frame of the log.
+#[derive(Clone, Debug)]
+struct Logged {
+    bus: String,
+    start_ns: u64,
+    end_ns: u64,
+    node: String,
+    frame: Frame,
+    lost: u32,
+}
+
+impl Wire {
+    fn start(arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("wire.log");
+        let mut command = Command::new(program());
+        command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments);
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let Ok(ready) = serde_json::from_str::<Value>(&line) else {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            panic!("candor wire did not become ready: {said}")
+        };
+        assert_eq!(ready["event"], "ready");
+        let buses = ready["buses"].as_array().unwrap().iter();
+        let names = buses.flat_map(|bus| bus["interfaces"].as_array().unwrap());
+        let interfaces: Vec<String> = names.map(|name| name.as_str().unwrap().to_owned()).collect();
+        for name in &interfaces {
+            assert!(index(name).is_some(), "{name} is not there");
+        }
+        Self { child, stdout, log, interfaces, _folder: folder }
+    }
+
+    /// Ends it in order: nothing may be left.
+    fn end(mut self) -> Ended {
+        signal::send(self.child.id(), Signal::Terminate).unwrap();
+        let lines: Vec<String> = self.stdout.by_ref().lines().map(Result::unwrap).collect();
+        let status: ExitStatus = self.child.wait().unwrap();
+        let last: Value = serde_json::from_str(lines.last().unwrap()).unwrap();
+        assert!(status.success(), "{last}");
+        for name in &self.interfaces {
+            assert_eq!(index(name), None, "{name} is left behind");
+        }
+        Ended { last, log: fs::read_to_string(&self.log).unwrap() }
+    }
+
+    /// The death that no program can prepare for.
+    fn child_is_killed(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Wire {
+    fn drop(&mut self) {
+        // Only after a failed assertion.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Ended {
+    fn frames(&self) -> Vec<Logged> {
+        let ns = |text: &str| text.replace('.', "").parse().unwrap();
+        let logged = |line: &str| match line.split(' ').collect::<Vec<_>>()[..] {
+            ["frame", bus, start, end, node, frame, _retries, lost] => Some(Logged {
+                bus: bus.to_owned(),
+                start_ns: ns(start),
+                end_ns: ns(end),
+                node: node.to_owned(),
+                frame: frame.parse().unwrap(),
+                lost: lost.parse().unwrap(),
+            }),
+            _ => None,
+        };
+        self.log.lines().filter_map(logged).collect()
+    }
+}
+
+fn index(name: &str) -> Option<can::InterfaceIndex> {
+    Some(link::by_name(&mut Client::open().unwrap(), name).unwrap()?.index)
+}
+
+fn open(name: &str) -> CanSocket {
+    CanSocket::open(index(name).unwrap(), &Options::default()).unwrap()
+}
+
+fn classic(id: u32, payload: &[u8]) -> Frame {
+    Frame::classic(RawId(id), payload).unwrap()
+}
+
+fn bytes(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    (bytes, len)
+}
+
+/// Sends frames as fast as the interface takes them.
+fn send(socket: &CanSocket, frames: &[Frame]) {
+    for frame in frames {
+        let (bytes, len) = bytes(frame);
+        let deadline = Instant::now() + PATIENCE;
+        while let Err(error) = socket.write(&bytes[..len]) {
+            assert_eq!(error.raw_os_error(), Some(ENOBUFS), "{error}");
+            assert!(Instant::now() < deadline, "the interface takes nothing more");
+            std::thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+fn receive(socket: &CanSocket, count: usize) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    while frames.len() < count {
+        assert!(!can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty(), "{} of {count} frames", frames.len());
+        let mut bytes = [0; CANFD_MTU];
+        let len = socket.read(&mut bytes).unwrap();
+        frames.push(Frame::from_kernel(&bytes[..len]).unwrap());
+    }
+    frames
+}
