@@ -7,6 +7,7 @@
 //! # Source
 //! `drivers/usb/usbip/vhci_sysfs.c`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::num::NonZeroU32;
@@ -15,12 +16,16 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use candor_core::realtime::RtPriority;
 use candor_io::can::InterfaceIndex;
+use candor_io::schedule::{self, Policy};
 
 use crate::exchange::Channel;
 
 const SYSFS: &str = "/sys";
 const CONTROLLER: &str = "devices/platform/vhci_hcd.0";
+/// Of the kernel's threads for the ports; that of the buses is one more.
+const PRIORITY: u8 = 94;
 /// `USB_SPEED_HIGH`.
 const HIGH_SPEED: u8 = 3;
 /// `VDEV_ST_NULL`: nothing is plugged in.
@@ -98,11 +103,21 @@ impl Vhci {
     }
 
     /// Gives the other end of a stream to the kernel, as a device at a free high-speed port. The kernel holds it from
-    /// then on. It begins to ask at once, and only if that is answered there will be [`Port::netdevs`].
+    /// then on, and its threads for the port get a real-time priority if they may. It begins to ask at once, and only if that is answered there will be [`Port::netdevs`].
     ///
     /// # Errors
     /// [`VhciError`] if the kernel does not take it.
     pub fn attach(&self, stream: &UnixStream) -> Result<Port, VhciError> {
+        let before = kernel_threads();
+        let port = self.attach_to_free(stream)?;
+        for thread in kernel_threads().difference(&before) {
+            // Who may not has been told that about the thread of the buses.
+            let _refused = hurry(*thread);
+        }
+        Ok(port)
+    }
+
+    fn attach_to_free(&self, stream: &UnixStream) -> Result<Port, VhciError> {
         let path = self.controller().join("attach");
         let ports: Vec<Status> = self.ports()?.into_iter().filter(|port| port.is_high_speed).collect();
         for port in ports.iter().filter(|port| port.state == FREE) {
@@ -190,6 +205,24 @@ pub fn load_driver(name: &'static str) -> Result<(), VhciError> {
 fn load(module: &str) {
     let mut modprobe = Command::new("modprobe");
     let _seen_later = modprobe.args(["-q", module]).stdin(Stdio::null()).stderr(Stdio::null()).status();
+}
+
+/// The threads of the kernel that carry the packets of the ports, by their numbers.
+fn kernel_threads() -> BTreeSet<u32> {
+    let Ok(processes) = fs::read_dir("/proc") else { return BTreeSet::new() };
+    let number = |process: io::Result<fs::DirEntry>| process.ok()?.file_name().to_str()?.parse().ok();
+    let is_port = |process: &u32| {
+        let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+        matches!(name.trim_end(), "vhci_rx" | "vhci_tx")
+    };
+    processes.filter_map(number).filter(is_port).collect()
+}
+
+/// Gives such a thread a priority just below that of the buses. Without one it shares the processor with whoever floods the
+/// interface, and a controller of a fast bus runs empty although frames wait for it.
+fn hurry(thread: u32) -> io::Result<()> {
+    let priority = RtPriority::new(PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
+    schedule::set_policy_of_process(thread, Policy::Fifo(priority))
 }
 
 fn netdev(folder: &Path) -> Option<Netdev> {
