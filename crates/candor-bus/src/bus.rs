@@ -4,7 +4,7 @@ mod broken;
 mod clean;
 mod presence;
 
-use candor_core::bits::{FrameBits, WireBits};
+use candor_core::bits::{FrameBits, INTERMISSION_BITS, WireBits};
 use candor_core::frame::{Frame, FrameFormat};
 use candor_core::units::BitRate;
 
@@ -18,11 +18,6 @@ use crate::time::BusNs;
 use broken::Broken;
 use clean::Clean;
 use presence::{Node, Presence};
-
-/// Bits between two frames.
-const INTERMISSION_BITS: u64 = 3;
-/// Bits that an error-passive node waits after its own frame, beyond the intermission.
-const SUSPEND_BITS: u64 = 8;
 
 /// A frame that a controller does not take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -158,13 +153,6 @@ impl Bus {
         if let Some(Node { presence: Presence::BusOff { recovery: recovery @ None }, .. }) = self.node_mut(node) {
             *recovery = Some(presence::Recovery { since: now, sequences: 0 });
         }
-    }
-
-    /// Forgets what a node's controller holds and does not send just now. Gives the tags in the order submitted.
-    pub fn forget(&mut self, node: NodeId) -> Vec<Tag> {
-        let on_the_wire = self.tag_on_wire(node);
-        let Some(node) = self.node_mut(node) else { return Vec::new() };
-        node.controller.clear_but(on_the_wire)
     }
 
     /// Takes a frame out of a node's controller, unless it is on the wire just now. Says whether it did.

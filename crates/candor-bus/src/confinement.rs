@@ -9,6 +9,9 @@ const BUS_OFF: u16 = 256;
 /// What a receive error counter above 127 falls to with the next good frame. The standard allows 119 to 127.
 const RECEIVE_AFTER_PASSIVE: u16 = 127;
 
+/// Bits of the suspend transmission field.
+const SUSPEND_BITS: u32 = 8;
+
 /// How much a node may still say, in the kernel's words (`enum can_state`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorState {
@@ -55,6 +58,11 @@ impl Counters {
     #[must_use]
     pub const fn is_passive(self) -> bool {
         self.transmit >= PASSIVE || self.receive >= PASSIVE
+    }
+
+    /// How many bits a sender with these counters waits after its own frame, beyond the intermission.
+    pub(crate) const fn suspend_bits(self) -> u32 {
+        if self.is_passive() { SUSPEND_BITS } else { 0 }
     }
 
     /// Rules c, d and f: an error of a sender.

@@ -81,12 +81,6 @@ impl Controller {
         self.pending.drain(..).map(|pending| pending.tag).collect()
     }
 
-    /// Everything but this one.
-    pub(crate) fn clear_but(&mut self, kept: Option<Tag>) -> Vec<Tag> {
-        let gone = |pending: &mut Pending| Some(pending.tag) != kept;
-        self.pending.extract_if(.., gone).map(|pending| pending.tag).collect()
-    }
-
     pub(crate) fn holds(&self, tag: Tag) -> bool {
         self.pending.iter().any(|pending| pending.tag == tag)
     }

@@ -18,8 +18,8 @@ use candor_core::bits::WireBits;
 use crate::confinement::Counters;
 use crate::node::NodeId;
 
-pub(crate) use player::Player;
 use player::View;
+pub(crate) use player::{FLAG_BITS, Player};
 use reading::{Expected, Reading};
 
 /// A time in bits since the start of frame.

@@ -104,8 +104,14 @@ impl Faults {
         }
         let uniform = 1.0 - self.random.f64(); // (0, 1]
         let good_bits = uniform.ln() / (-self.bit_error_rate).ln_1p();
-        (0..bits).find(|&bit| good_bits < f64::from(bit + 1))
+        (good_bits < f64::from(bits)).then(|| whole(good_bits))
     }
+}
+
+/// The whole part of a number of bits that is less than those of a frame.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is meant, and a length is not negative")]
+const fn whole(bits: f64) -> u32 {
+    bits as u32
 }
 
 #[cfg(test)]

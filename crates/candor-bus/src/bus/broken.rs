@@ -1,10 +1,7 @@
 //! A frame that is played bit by bit, because something is wrong with it; and a wire that somebody holds dominant.
 
 use super::clean::{Clean, Sending};
-use super::{
-    Bus, Counters, FrameBits, INTERMISSION_BITS, Node, NodeId, NodeSet, Presence, SUSPEND_BITS, Tag, Wire, WireBits,
-    bits_ns,
-};
+use super::{Bus, Counters, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
 use crate::episode::{Episode, Moment, Player};
 use crate::event::{ErrorKind, Event};
 use crate::node::Timing;
@@ -171,19 +168,14 @@ impl Bus {
 
     /// Everybody who hears, between two frames.
     fn players_at_rest(&mut self, now: BusNs) -> Vec<Player> {
-        let bit = bits_ns(1, self.bit_rate).max(1);
-        let left = u32::try_from(self.intermission_until.since(now).div_ceil(bit)).unwrap_or(u32::MAX);
+        let rate = self.bit_rate;
+        let left = self.intermission_until.since(now).div_ceil(bits_ns(1, rate).max(1));
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
         let mut players = Vec::new();
-        for node in self.node_ids() {
-            let Some(Node { presence: Presence::On, straggler, .. }) = self.node_mut(node) else { continue };
-            let straggler = straggler.take();
-            players.push(match straggler {
-                Some((mut player, since)) => {
-                    player.wait((now.since(since) + bit / 2) / bit);
-                    player
-                }
-                None => self.receiver(node).waiting(left, self.last_senders.contains(node)),
-            });
+        for id in self.node_ids() {
+            let Some(node) = self.node_mut(id).filter(|node| matches!(node.presence, Presence::On)) else { continue };
+            let straggler = node.take_straggler(now, rate);
+            players.push(straggler.unwrap_or_else(|| self.receiver(id).waiting(left, self.last_senders.contains(id))));
         }
         players
     }
@@ -197,7 +189,7 @@ impl Bus {
     fn settle(&mut self, broken: &Broken, events: &mut Vec<Event>) {
         let episode = &broken.episode;
         let end = broken.time_of(episode.moment());
-        let free = self.after_intermission(end);
+        let free = end + bits_ns(INTERMISSION_BITS.into(), broken.timing.nominal);
         self.intermission_until = free;
         self.last_senders = named(episode, Player::is_transmitter);
         self.quiet_since = broken.time_of(episode.quiet_since());
@@ -272,9 +264,8 @@ impl Bus {
         if !matches!(node.presence, Presence::On) {
             return;
         }
-        let suspended = if player.is_transmitter() && player.counters.is_passive() { SUSPEND_BITS } else { 0 };
-        let bits = player.bits_until_ready() + INTERMISSION_BITS + suspended;
-        node.free_at = end + bits_ns(bits, rate);
+        let bits = player.bits_until_ready() + INTERMISSION_BITS + player.suspend_bits();
+        node.free_at = end + bits_ns(bits.into(), rate);
         if !player.is_ready() {
             node.straggler = Some((player.left_behind(), end));
         }

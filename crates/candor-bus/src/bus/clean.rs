@@ -1,9 +1,7 @@
 //! A frame that goes over the wire as it should: its end is known from its length.
 
-use super::{
-    Bus, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Priority, SUSPEND_BITS, Tag, Wire, WireBits, bits_ns,
-};
-use crate::episode::Player;
+use super::{Bus, FrameBits, NodeId, NodeSet, Presence, Priority, Tag, Wire, WireBits, bits_ns};
+use crate::episode::{FLAG_BITS, Player};
 use crate::event::Event;
 use crate::fault::Disturbance;
 use crate::node::Timing;
@@ -11,7 +9,7 @@ use crate::time::BusNs;
 use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
 
 /// Equal bits that a receiver with another bit rate sees for an error, at the slower of both rates.
-const MISTIMED_BITS: u64 = 6;
+const MISTIMED_BITS: u32 = 6;
 
 /// Acknowledge delimiter and end of frame.
 const AFTER_ACKNOWLEDGEMENT: u32 = 1 + 7;
@@ -21,6 +19,8 @@ const AFTER_ACKNOWLEDGEMENT: u32 = 1 + 7;
 pub(super) struct Clean {
     pub(super) start: BusNs,
     end: BusNs,
+    /// When it is over or, if something is wrong, from when on it is to be played bit by bit.
+    next: BusNs,
     /// End of the intermission.
     free: BusNs,
     pub(super) timing: Timing,
@@ -61,12 +61,8 @@ pub(super) struct Wrong {
 }
 
 impl Clean {
-    /// When the frame is over, or disturbed.
-    pub(super) fn next_event(&self) -> BusNs {
-        match self.breaks_at() {
-            Some(bit) => self.time_of(bit),
-            None => self.end,
-        }
+    pub(super) const fn next_event(&self) -> BusNs {
+        self.next
     }
 
     /// The bit from which on it is to be played one by one.
@@ -76,15 +72,19 @@ impl Clean {
 
     /// When a bit begins.
     pub(super) fn time_of(&self, bit: u32) -> BusNs {
-        let (nominal, data) = WireBits::of(&self.senders[0].frame).before(bit);
+        self.time_in(&WireBits::of(&self.senders[0].frame), bit)
+    }
+
+    fn time_in(&self, levels: &WireBits, bit: u32) -> BusNs {
+        let (nominal, data) = levels.before(bit);
         let bits = FrameBits { nominal, data, stuff: 0 };
         self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
     }
 
     /// The first bit that has not begun before this time.
     pub(super) fn bit_at(&self, time: BusNs) -> u32 {
-        let len = WireBits::of(&self.senders[0].frame).len();
-        let bit = (0..len).find(|&bit| self.time_of(bit) >= time).unwrap_or(len);
+        let levels = WireBits::of(&self.senders[0].frame);
+        let bit = (0..levels.len()).find(|&bit| self.time_in(&levels, bit) >= time).unwrap_or_else(|| levels.len());
         self.breaks_at().map_or(bit, |breaks| bit.min(breaks))
     }
 
@@ -124,8 +124,9 @@ impl Bus {
         };
         let receivers: NodeSet = self.node_ids().filter(receiving).collect();
         let (end, free) = (time(length.without_intermission()), time(length));
-        let mut clean = Clean { start: at, end, free, timing, senders, losers, receivers, wrong: None };
+        let mut clean = Clean { start: at, end, next: end, free, timing, senders, losers, receivers, wrong: None };
         clean.wrong = self.what_goes_wrong(&clean, length.without_intermission().total());
+        clean.next = clean.breaks_at().map_or(end, |bit| clean.time_of(bit));
         self.wire = Wire::Clean(clean);
     }
 
@@ -153,20 +154,12 @@ impl Bus {
             let mut counters = self.counters(node);
             counters.sent();
             self.count(end, node, counters, events);
-            self.end_of_sending(node, clean.free, clean.timing);
             if let Some(sender) = self.node_mut(node) {
                 sender.controller.remove(tag);
+                sender.free_at = clean.free + bits_ns(counters.suspend_bits().into(), clean.timing.nominal);
             }
             let receivers = std::mem::take(&mut receivers);
             events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
-        }
-    }
-
-    /// A sender may send again after the intermission, a passive one somewhat later.
-    pub(super) fn end_of_sending(&mut self, node: NodeId, free: BusNs, timing: Timing) {
-        if let Some(sender) = self.node_mut(node) {
-            let suspended = if sender.counters.is_passive() { bits_ns(SUSPEND_BITS, timing.nominal) } else { 0 };
-            sender.free_at = free + suspended;
         }
     }
 
@@ -196,11 +189,6 @@ impl Bus {
         (0..u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)).map(NodeId)
     }
 
-    /// The end of an intermission that begins here.
-    pub(super) fn after_intermission(&self, end: BusNs) -> BusNs {
-        end + bits_ns(INTERMISSION_BITS, self.bit_rate)
-    }
-
     fn contenders(&self, at: BusNs) -> Vec<(Priority, Sending)> {
         let ready = |id: NodeId| {
             let node = self.node(id)?;
@@ -228,7 +216,7 @@ impl Bus {
         }
         match disturbance {
             Some(Disturbance::ErrorFlag { node, bit }) if clean.involves(node) && bit < len => {
-                wrong.misread.push((node, bit, 6));
+                wrong.misread.push((node, bit, FLAG_BITS));
             }
             Some(Disturbance::Flip { bit }) if bit < len => {
                 wrong.flip = Some(bit);
@@ -264,8 +252,8 @@ impl Bus {
         }
         let (sent, heard) = (clean.timing.nominal.bits_per_second(), timing.nominal.bits_per_second());
         if sent != heard {
-            let flag = (MISTIMED_BITS * u64::from(sent)).div_ceil(u64::from(heard)).max(1);
-            let bit = flag.max(MISTIMED_BITS).min(u64::from(len) - 1);
+            let flag = (u64::from(MISTIMED_BITS) * u64::from(sent)).div_ceil(u64::from(heard)).max(1);
+            let bit = flag.max(MISTIMED_BITS.into()).min(u64::from(len) - 1);
             return Some((u32::try_from(bit).unwrap_or(u32::MAX), u32::try_from(flag).unwrap_or(u32::MAX)));
         }
         if frame.format == FrameFormat::Classic {
@@ -274,26 +262,16 @@ impl Bus {
         let levels = WireBits::of(frame);
         match timing.data {
             // The reserved bit that a classic controller knows comes where it expects a length.
-            None => levels.fd_format().map(|bit| (bit + 1, 6)),
-            Some(_) => levels.switch().map(|bit| (bit + 6, 6)),
+            None => levels.fd_format().map(|bit| (bit + 1, FLAG_BITS)),
+            Some(_) => levels.switch().map(|bit| (bit + MISTIMED_BITS, FLAG_BITS)),
         }
     }
 
     /// Takes along those who are not done with the frame before.
     fn stragglers(&mut self, clean: &Clean) -> Vec<Player> {
         let rate = self.bit_rate;
-        let mut stragglers = Vec::new();
-        for node in clean.receivers.iter() {
-            let straggler = self.node_mut(node).and_then(|node| node.straggler.take());
-            if let Some((mut player, since)) = straggler {
-                let bit = bits_ns(1, rate).max(1);
-                player.wait((clean.start.since(since) + bit / 2) / bit);
-                if !player.is_listening() {
-                    stragglers.push(player);
-                }
-            }
-        }
-        stragglers
+        let straggler = |node| self.node_mut(node).and_then(|node| node.take_straggler(clean.start, rate));
+        clean.receivers.iter().filter_map(straggler).filter(|player| !player.is_listening()).collect()
     }
 }
 

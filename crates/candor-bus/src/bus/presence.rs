@@ -71,11 +71,19 @@ impl Node {
         }
     }
 
+    /// What it is still doing after the last frame at this time, if the others were done before. From here on it is the
+    /// business of whoever asked.
+    pub(super) fn take_straggler(&mut self, at: BusNs, rate: BitRate) -> Option<Player> {
+        let (mut player, since) = self.straggler.take()?;
+        let bit = bits_ns(1, rate).max(1);
+        player.wait((at.since(since) + bit / 2) / bit);
+        Some(player)
+    }
+
     /// Whether it may start only with the next bit, because it is late with its intermission, and has a frame: it takes the
     /// start of frame of another node for its own. (A node that is suspended does not.)
     pub(super) fn straggler_is_about_to_start(&self, at: BusNs, start: BusNs, rate: BitRate) -> bool {
-        let suspended = |player: &Player| player.is_transmitter() && player.counters.is_passive();
-        let late = self.straggler.as_ref().is_some_and(|(player, _)| !suspended(player));
+        let late = self.straggler.as_ref().is_some_and(|(player, _)| player.suspend_bits() == 0);
         late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()
     }
 

@@ -2,6 +2,8 @@
 
 mod seeing;
 
+use candor_core::bits::INTERMISSION_BITS;
+
 use super::reading::Expected;
 use crate::confinement::Counters;
 use crate::event::ErrorKind;
@@ -10,13 +12,14 @@ use crate::node::NodeId;
 pub(super) use seeing::View;
 
 /// Bits of an error flag, and as many equal bits end a passive one.
-const FLAG_BITS: u32 = 6;
+pub(crate) const FLAG_BITS: u32 = 6;
 /// Recessive bits after the flags.
 const DELIMITER_BITS: u32 = 8;
-/// Bits between two frames.
-const INTERMISSION_BITS: u32 = 3;
-/// A dominant bit among so many of them is no start of frame, but a call for time.
+/// A dominant bit among so many of an intermission is no start of frame, but a call for time.
 const OVERLOAD_BITS: u32 = 2;
+
+/// Recessive bits that make anybody ready: a flag that needs six equal ones, a bit after it, and a delimiter.
+const READY_WITHIN_BITS: u32 = FLAG_BITS + 1 + DELIMITER_BITS;
 
 /// A node in an episode.
 #[derive(Clone, Debug)]
@@ -133,36 +136,35 @@ impl Player {
     }
 
     /// How many recessive bits it needs to be ready.
-    pub(crate) fn bits_until_ready(&self) -> u64 {
+    pub(crate) fn bits_until_ready(&self) -> u32 {
         let mut ahead = self.clone();
-        let most = u64::from(FLAG_BITS + DELIMITER_BITS + 1);
-        (0..most)
-            .find(|_| {
-                ahead.is_ready() || {
-                    ahead.wait(1);
-                    false
-                }
-            })
-            .unwrap_or(most)
+        let mut bits = 0;
+        while !ahead.is_ready() && bits < READY_WITHIN_BITS {
+            ahead.wait(1);
+            bits += 1;
+        }
+        bits
     }
 
     /// Lets a node that was not ready when others were hear so many recessive bits.
     pub(crate) fn wait(&mut self, bits: u64) {
-        // A flag that needs six equal bits, a bit after it, a delimiter and an intermission.
-        for bit in 0..bits.min(u64::from(FLAG_BITS + 1 + DELIMITER_BITS + INTERMISSION_BITS)) {
-            let run = if bit == 0 { 1 } else { 2 };
-            let before = (run, true);
-            let idle = View {
-                bit: u32::MAX,
-                expected: Expected::Free,
-                recessive: true,
-                before,
-                run,
-                bits_after: None,
-                driven: false,
-            };
+        let idle = View {
+            bit: u32::MAX,
+            expected: Expected::Free,
+            recessive: true,
+            before: (1, true),
+            run: 1,
+            bits_after: None,
+            driven: false,
+        };
+        for _ in 0..bits.min(u64::from(READY_WITHIN_BITS + INTERMISSION_BITS)) {
             self.see(idle, None, true);
         }
+    }
+
+    /// How much longer than the others it waits before it sends again.
+    pub(crate) fn suspend_bits(&self) -> u32 {
+        if self.transmitter { self.counters.suspend_bits() } else { 0 }
     }
 
     /// Whether it was the sender, or one of them.

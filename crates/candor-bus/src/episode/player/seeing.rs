@@ -1,8 +1,8 @@
 //! What a node makes of the bits that it sees.
 
-use candor_core::bits::{BitRule, WireBits};
+use candor_core::bits::{BitRule, INTERMISSION_BITS, WireBits};
 
-use super::{DELIMITER_BITS, FLAG_BITS, INTERMISSION_BITS, OVERLOAD_BITS, Phase, Player};
+use super::{DELIMITER_BITS, FLAG_BITS, OVERLOAD_BITS, Phase, Player};
 use crate::confinement::ErrorState;
 use crate::episode::reading::Expected;
 use crate::event::ErrorKind;
