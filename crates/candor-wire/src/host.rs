@@ -13,5 +13,10 @@
 mod running;
 mod vhci;
 
+/// Of the thread of the buses and of the kernel's threads for the ports: above every gateway and every tester, because
+/// hardware waits for nobody. They all have the same, so that none takes the processor from another in the middle of what it
+/// has to say: each packet would be a wake-up of its own.
+const PRIORITY: u8 = 94;
+
 pub use running::{BusReport, Conditions, Report, Running, Told};
 pub use vhci::{Netdev, Port, Vhci, VhciError, load_driver};

@@ -16,8 +16,6 @@ use candor_io::schedule::{self, Policy};
 use crate::device::Statistics;
 use crate::segment::{DeviceId, Segment};
 
-/// Above every gateway and every tester: hardware waits for nobody.
-const PRIORITY: u8 = 95;
 /// What one read takes. The largest packet is smaller.
 const BUFFER_BYTES: usize = 1 << 16;
 
@@ -98,7 +96,13 @@ impl Running {
                 streams.push(Stream { bus, device: DeviceId(device), stream });
             }
         }
-        let player = Player { lines, start, told: wants_story.then(|| Arc::clone(&told)), fresh: Vec::new() };
+        let player = Player {
+            lines,
+            start,
+            told: wants_story.then(|| Arc::clone(&told)),
+            fresh: Vec::new(),
+            untold: Vec::new(),
+        };
         let (ready, conditions) = std::sync::mpsc::channel();
         let thread = thread::Builder::new().name("wire".into()).spawn(move || {
             let no_priority = take_priority().err();
@@ -143,7 +147,7 @@ impl Running {
 
 fn take_priority() -> io::Result<()> {
     poll::set_timer_slack(1)?;
-    let priority = RtPriority::new(PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
+    let priority = RtPriority::new(super::PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
     schedule::set_policy(Policy::Fifo(priority))
 }
 
@@ -175,6 +179,8 @@ struct Player {
     start: MonotonicNs,
     told: Option<Arc<Mutex<Vec<Told>>>>,
     fresh: Vec<Event>,
+    /// What the story lacks.
+    untold: Vec<Told>,
 }
 
 impl Player {
@@ -239,11 +245,14 @@ impl Player {
             }
             line.segment.advance(now, &mut self.fresh);
             line.count(&self.fresh);
-            if let Some(told) = self.told.as_deref().filter(|_| !self.fresh.is_empty()) {
-                let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-                told.extend(self.fresh.iter().map(|&event| Told { bus, event }));
+            if self.told.is_some() {
+                self.untold.extend(self.fresh.iter().map(|&event| Told { bus, event }));
             }
             self.fresh.clear();
+        }
+        // Whoever reads the story has no priority and may be kept from giving the lock back: then it is told the next time.
+        if let Some(mut told) = self.told.as_deref().and_then(|told| told.try_lock().ok()) {
+            told.append(&mut self.untold);
         }
     }
 
@@ -268,7 +277,10 @@ impl Player {
         watched.interest = Interest::Read;
     }
 
-    fn report(self, streams: &[Stream], elapsed: BusNs) -> Report {
+    fn report(mut self, streams: &[Stream], elapsed: BusNs) -> Report {
+        if let Some(told) = &self.told {
+            told.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.untold);
+        }
         let mut buses: Vec<BusReport> = Vec::new();
         for (bus, line) in self.lines.iter().enumerate() {
             let mut report = BusReport { busy_ns: line.segment.bus().busy_ns(), ..line.report };

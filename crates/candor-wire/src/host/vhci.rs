@@ -24,8 +24,6 @@ use crate::exchange::Channel;
 
 const SYSFS: &str = "/sys";
 const CONTROLLER: &str = "devices/platform/vhci_hcd.0";
-/// Of the kernel's threads for the ports; that of the buses is one more.
-const PRIORITY: u8 = 94;
 /// `USB_SPEED_HIGH`.
 const HIGH_SPEED: u8 = 3;
 /// `VDEV_ST_NULL`: nothing is plugged in.
@@ -218,10 +216,10 @@ fn kernel_threads() -> BTreeSet<u32> {
     processes.filter_map(number).filter(is_port).collect()
 }
 
-/// Gives such a thread a priority just below that of the buses. Without one it shares the processor with whoever floods the
+/// Gives such a thread the priority of the buses. Without one it shares the processor with whoever floods the
 /// interface, and a controller of a fast bus runs empty although frames wait for it.
 fn hurry(thread: u32) -> io::Result<()> {
-    let priority = RtPriority::new(PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
+    let priority = RtPriority::new(super::PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
     schedule::set_policy_of_process(thread, Policy::Fifo(priority))
 }
 

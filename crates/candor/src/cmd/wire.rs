@@ -21,8 +21,9 @@ use adapters::Adapters;
 use log::Log;
 use plant::Plant;
 
-/// How often the log is written.
-const LOOK: Duration = Duration::from_millis(100);
+/// How often the log is written. A long story takes the processor for milliseconds from those who keep a bus busy, where there
+/// is one processor only: so it is told in small pieces.
+const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(args: &WireArgs) -> Outcome {
     spec::check(&args.bus)?;
