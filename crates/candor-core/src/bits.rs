@@ -3,6 +3,7 @@
 //! # Source
 //! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
 
+mod fields;
 mod levels;
 mod occupancy;
 mod stuffing;
@@ -10,17 +11,22 @@ mod stuffing;
 pub use levels::{BitRule, WireBits};
 pub use occupancy::Occupancy;
 
-use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, CANFD_MAX_DLEN, Frame, FrameFormat};
+use crate::frame::{Frame, FrameFormat};
 use crate::units::BitRate;
+use fields::{Field, fields};
 use stuffing::{Crc15, Stuffing};
 
 /// Bits between two frames during which nobody may send.
 pub const INTERMISSION_BITS: u32 = 3;
 
+/// Recessive bits that end a frame, after the acknowledge delimiter.
+pub const END_OF_FRAME_BITS: u32 = 7;
+
 /// CRC delimiter, acknowledge slot and delimiter, end of frame.
-const CLASSIC_TAIL_BITS: u32 = 1 + 1 + 1 + 7;
+pub const TAIL_BITS: u32 = 1 + 1 + 1 + END_OF_FRAME_BITS;
+
 /// The same without the CRC delimiter, which belongs to the CRC field of an FD frame.
-const FD_TAIL_BITS: u32 = 1 + 1 + 7;
+const FD_TAIL_BITS: u32 = TAIL_BITS - 1;
 /// Stuff count and its parity, CRC17, a fixed stuff bit before every fourth of them, delimiter.
 const FD_CRC17_FIELD_BITS: u32 = 4 + 17 + 6 + 1;
 /// The same with CRC21.
@@ -78,46 +84,31 @@ impl FrameBits {
     fn of_classic(frame: &Frame) -> Self {
         let mut stuffing = Stuffing::new();
         let mut crc = Crc15::new();
-        classic_head_and_data(frame, |value, bits| {
+        fields(frame, |_, value, bits| {
             stuffing.push(value, bits);
             crc.push(value, bits);
         });
         // A stuff bit may follow the last bit of the CRC, unlike in CAN FD.
         stuffing.push(u32::from(crc.value()), 15);
-        let nominal = stuffing.bits() + CLASSIC_TAIL_BITS + INTERMISSION_BITS;
+        let nominal = stuffing.bits() + TAIL_BITS + INTERMISSION_BITS;
         Self { nominal, data: 0, stuff: stuffing.stuff() }
     }
 
     fn of_fd(frame: &Frame) -> Self {
-        let dlc = fd_dlc(frame.payload().len());
-        let len = FD_LENGTHS[dlc];
         let mut stuffing = Stuffing::new();
-
-        push_identifier(frame, |value, bits| stuffing.push(value, bits));
-        let remote_request_substitution = 0;
-        stuffing.push(remote_request_substitution, 1);
-        if frame.id.is_eff() {
-            stuffing.push(0b10, 2); // FDF, res
-        } else {
-            stuffing.push(0b010, 3); // IDE, FDF, res
-        }
-        let switched = frame.flags & CANFD_BRS != 0;
-        stuffing.push(u32::from(switched), 1);
-        let bits_before_switch = stuffing.bits();
-
-        stuffing.push(u32::from(frame.flags & CANFD_ESI != 0), 1);
-        stuffing.push(u32::try_from(dlc).expect("a DLC is below 16"), 4);
-        let mut data = [0; CANFD_MAX_DLEN];
-        data[..frame.payload().len()].copy_from_slice(frame.payload());
-        for byte in &data[..len] {
-            stuffing.push(u32::from(*byte), 8);
-        }
+        let mut bits_before_switch = None;
+        fields(frame, |field, value, bits| {
+            stuffing.push(value, bits);
+            if field == Field::RateSwitch && value == 1 {
+                bits_before_switch = Some(stuffing.bits());
+            }
+        });
         // The fixed stuff bit that opens the CRC field takes the place of a stuff bit that would be due here.
         stuffing.cancel_last();
 
-        let crc_field = if len <= FD_CRC17_MAX_LEN { FD_CRC17_FIELD_BITS } else { FD_CRC21_FIELD_BITS };
-        let up_to_crc = stuffing.bits() + crc_field;
-        let data = if switched { up_to_crc - bits_before_switch } else { 0 };
+        let is_short = fd_wire_len(frame.payload().len()) <= FD_CRC17_MAX_LEN;
+        let up_to_crc = stuffing.bits() + if is_short { FD_CRC17_FIELD_BITS } else { FD_CRC21_FIELD_BITS };
+        let data = bits_before_switch.map_or(0, |before| up_to_crc - before);
         Self { nominal: up_to_crc - data + FD_TAIL_BITS + INTERMISSION_BITS, data, stuff: stuffing.stuff() }
     }
 }
@@ -137,7 +128,7 @@ pub fn crc15(frame: &Frame) -> Option<u16> {
         return None;
     }
     let mut crc = Crc15::new();
-    classic_head_and_data(frame, |value, bits| crc.push(value, bits));
+    fields(frame, |_, value, bits| crc.push(value, bits));
     Some(crc.value())
 }
 
@@ -152,35 +143,6 @@ const FD_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 
 
 fn fd_dlc(len: usize) -> usize {
     FD_LENGTHS.iter().position(|&legal| legal >= len).unwrap_or(FD_LENGTHS.len() - 1)
-}
-
-/// Everything that the CRC of a classic frame covers, most significant bit first.
-fn classic_head_and_data(frame: &Frame, mut push: impl FnMut(u32, u32)) {
-    let rtr = frame.id.is_rtr();
-    push_identifier(frame, &mut push);
-    push(u32::from(rtr), 1);
-    // SFF: IDE, r0. EFF: r1, r0.
-    push(0b00, 2);
-    push(u32::from(frame.raw_dlc().min(15)), 4);
-    if !rtr {
-        for byte in frame.payload() {
-            push(u32::from(*byte), 8);
-        }
-    }
-}
-
-/// Start of frame and identifier up to, but without, RTR or RRS.
-fn push_identifier(frame: &Frame, mut push: impl FnMut(u32, u32)) {
-    let start_of_frame = 0;
-    push(start_of_frame, 1);
-    let id = frame.id.bits();
-    if frame.id.is_eff() {
-        push(id >> 18, 11);
-        push(0b11, 2); // SRR, IDE
-        push(id & (CAN_EFF_MASK >> 11), 18);
-    } else {
-        push(id, 11);
-    }
 }
 
 #[cfg(test)]

@@ -6,13 +6,14 @@ use crate::event::Event;
 use crate::fault::Disturbance;
 use crate::node::Timing;
 use crate::time::BusNs;
+use candor_core::bits::END_OF_FRAME_BITS;
 use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
 
 /// Equal bits that a receiver with another bit rate sees for an error, at the slower of both rates.
 const MISTIMED_BITS: u32 = 6;
 
 /// Acknowledge delimiter and end of frame.
-const AFTER_ACKNOWLEDGEMENT: u32 = 1 + 7;
+const AFTER_ACKNOWLEDGEMENT: u32 = 1 + END_OF_FRAME_BITS;
 
 /// A frame on the wire.
 #[derive(Clone, Debug)]

@@ -4,12 +4,10 @@
 //! check sum one bit before the sender or after it, and see its flag in another field. And the silence of a sender that
 //! has stopped can look like the beginning of an FD frame.
 
-use candor_core::bits::{BitRule, WireBits};
+use candor_core::bits::{BitRule, TAIL_BITS, WireBits};
 
 /// Equal bits that are followed by a stuff bit.
 const STUFF_RUN: u32 = 5;
-/// Bits after the check sum: two delimiters, the acknowledge slot and the end of frame.
-const TAIL_BITS: u32 = 3 + 7;
 
 /// What a receiver expects of a bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,6 @@
 //! How long frames occupy a bus of which only the number and the payload are known, as interfaces count them.
 
-use super::{
-    CLASSIC_TAIL_BITS, FD_CRC17_FIELD_BITS, FD_CRC21_FIELD_BITS, FD_TAIL_BITS, INTERMISSION_BITS, wire_time_ns,
-};
+use super::{FD_CRC17_FIELD_BITS, FD_CRC21_FIELD_BITS, FD_TAIL_BITS, INTERMISSION_BITS, TAIL_BITS, wire_time_ns};
 use crate::frame::FrameFormat;
 use crate::units::BitRate;
 
@@ -45,7 +43,7 @@ impl Occupancy {
         // Nobody switches to a slower rate.
         let data = data.unwrap_or(nominal).max(nominal);
         let time_ns = |bits: Bits| bits.time_ns(frames.into(), bytes.into(), nominal, data);
-        let classic_tail = CLASSIC_TAIL_BITS + INTERMISSION_BITS;
+        let classic_tail = TAIL_BITS + INTERMISSION_BITS;
         let least_classic = CLASSIC_LEAST_HEAD_BITS + classic_tail;
         match format {
             FrameFormat::Classic => Self {

@@ -1,5 +1,10 @@
 //! Bits one after another: dynamic stuffing and the classic CRC.
 
+/// The lowest `count` bits of a value, the highest of them first.
+pub(super) fn bits_of(value: u32, count: u32) -> impl Iterator<Item = bool> {
+    (0..count).rev().map(move |shift| value >> shift & 1 == 1)
+}
+
 /// Counts bits and the stuff bits between them: after five equal bits comes one of the other kind.
 #[derive(Debug)]
 pub(super) struct Stuffing {
@@ -17,14 +22,34 @@ impl Stuffing {
 
     /// Sends the lowest `count` bits of the value, the highest of them first.
     pub(super) fn push(&mut self, value: u32, count: u32) {
-        for shift in (0..count).rev() {
-            self.push_bit(value >> shift & 1 == 1);
+        for bit in bits_of(value, count) {
+            self.push_bit(bit);
         }
+    }
+
+    /// Sends a bit. Gives the stuff bit that comes after it, if one does.
+    pub(super) const fn push_bit(&mut self, bit: bool) -> Option<bool> {
+        self.bits += 1;
+        self.run = if bit == self.last { self.run + 1 } else { 1 };
+        self.last = bit;
+        self.stuffed_last = self.run == 5;
+        if !self.stuffed_last {
+            return None;
+        }
+        self.stuff += 1;
+        self.last = !bit;
+        self.run = 1;
+        Some(self.last)
     }
 
     /// Bits so far, stuff bits included.
     pub(super) const fn bits(&self) -> u32 {
         self.bits + self.stuff
+    }
+
+    /// The same without the stuff bit that the very last bit has caused, if it has.
+    pub(super) fn bits_before_last_stuff_bit(&self) -> u32 {
+        self.bits() - u32::from(self.stuffed_last)
     }
 
     /// Stuff bits so far.
@@ -36,18 +61,6 @@ impl Stuffing {
     pub(super) fn cancel_last(&mut self) {
         if std::mem::take(&mut self.stuffed_last) {
             self.stuff -= 1;
-        }
-    }
-
-    fn push_bit(&mut self, bit: bool) {
-        self.bits += 1;
-        self.run = if bit == self.last { self.run + 1 } else { 1 };
-        self.last = bit;
-        self.stuffed_last = self.run == 5;
-        if self.stuffed_last {
-            self.stuff += 1;
-            self.last = !bit;
-            self.run = 1;
         }
     }
 }
@@ -65,8 +78,8 @@ impl Crc15 {
 
     /// Takes in the lowest `count` bits of the value, the highest of them first.
     pub(super) fn push(&mut self, value: u32, count: u32) {
-        for shift in (0..count).rev() {
-            let carry = (self.0 >> 14 & 1 == 1) != (value >> shift & 1 == 1);
+        for bit in bits_of(value, count) {
+            let carry = (self.0 >> 14 & 1 == 1) != bit;
             self.0 = (self.0 << 1 & 0x7FFF) ^ if carry { Self::POLYNOMIAL } else { 0 };
         }
     }

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary;
-use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, RawId};
+use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_ESI, RawId};
 
 mod model;
 

@@ -1,6 +1,6 @@
 //! What a node makes of the bits that it sees.
 
-use candor_core::bits::{BitRule, INTERMISSION_BITS, WireBits};
+use candor_core::bits::{BitRule, END_OF_FRAME_BITS, INTERMISSION_BITS, WireBits};
 
 use super::{DELIMITER_BITS, FLAG_BITS, OVERLOAD_BITS, Phase, Player};
 use crate::confinement::ErrorState;
@@ -9,8 +9,6 @@ use crate::event::ErrorKind;
 
 /// Equal bits that stuffing forbids.
 const STUFF_ERROR_RUN: u32 = 6;
-/// Bits after the acknowledge delimiter.
-const END_OF_FRAME_BITS: u32 = 7;
 /// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
 /// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
 const DOMINANT_AGAIN: u32 = 8;
