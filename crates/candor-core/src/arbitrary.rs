@@ -8,7 +8,7 @@ use proptest::sample::select;
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
-    Frame, FrameFormat, RawId,
+    FD_LENGTHS, Frame, FrameFormat, RawId,
 };
 use crate::job::Job;
 use crate::payload::PayloadPattern;
@@ -32,7 +32,7 @@ pub fn wire_frame() -> impl Strategy<Value = Frame> {
         let len8_dlc = if dlc > 8 { dlc } else { 0 };
         Frame { format: FrameFormat::Classic, id: RawId(id), len, len8_dlc, flags: 0, data }
     });
-    let fd_len = select([0_u8, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64].as_slice());
+    let fd_len = select(FD_LENGTHS.as_slice());
     let fd = (identifier(), fd_len, 0..4_u8, payload_bytes()).prop_map(|(id, len, flags, bytes)| {
         let mut data = [0; CANFD_MAX_DLEN];
         data[..usize::from(len)].copy_from_slice(&bytes[..usize::from(len)]);

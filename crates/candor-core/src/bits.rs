@@ -11,7 +11,7 @@ mod stuffing;
 pub use levels::{BitRule, WireBits};
 pub use occupancy::Occupancy;
 
-use crate::frame::{Frame, FrameFormat};
+use crate::frame::{FD_LENGTHS, Frame, FrameFormat, fd_dlc};
 use crate::units::BitRate;
 use fields::{Field, fields};
 use stuffing::{Crc15, Stuffing};
@@ -135,14 +135,8 @@ pub fn crc15(frame: &Frame) -> Option<u16> {
 /// The payload length that an FD frame of this many bytes has on the wire: the next one that a DLC can express.
 #[must_use]
 pub fn fd_wire_len(len: usize) -> usize {
-    FD_LENGTHS[fd_dlc(len)]
-}
-
-/// Payload lengths by DLC.
-const FD_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
-
-fn fd_dlc(len: usize) -> usize {
-    FD_LENGTHS.iter().position(|&legal| legal >= len).unwrap_or(FD_LENGTHS.len() - 1)
+    let dlc = fd_dlc(u8::try_from(len).unwrap_or(u8::MAX));
+    FD_LENGTHS[usize::from(dlc)].into()
 }
 
 #[cfg(test)]

@@ -31,6 +31,16 @@ pub const CAN_MAX_RAW_DLC: u8 = 15;
 /// Bytes a CAN FD frame can carry, `CANFD_MAX_DLEN`.
 pub const CANFD_MAX_DLEN: usize = 64;
 
+/// Bytes of payload by the data length code of a CAN FD frame: the only lengths that such a frame can have on a bus.
+pub const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
+
+/// The data length code of a CAN FD frame with so many bytes: that of the next longer one, if none has just as many, and 15
+/// for more than 64.
+#[must_use]
+pub fn fd_dlc(len: u8) -> u8 {
+    (0..).zip(FD_LENGTHS).find(|(_, length)| *length >= len).map_or(15, |(dlc, _)| dlc)
+}
+
 /// The two frame formats a can-gw rule distinguishes. A rule sees frames of its own format only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FrameFormat {

@@ -1,7 +1,6 @@
 //! A frame field by field, from its start to its last byte of data: everything before the check sum.
 
-use super::{FD_LENGTHS, fd_dlc};
-use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
+use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, FD_LENGTHS, Frame, FrameFormat, fd_dlc};
 
 /// What a field is for, as far as somebody asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,10 +62,10 @@ fn fd(frame: &Frame, mut push: impl FnMut(Field, u32, u32)) {
     push(Field::FdFormat, 0b10, 2);
     push(Field::RateSwitch, u32::from(frame.flags & CANFD_BRS != 0), 1);
     push(Field::Control, u32::from(frame.flags & CANFD_ESI != 0), 1);
+    let dlc = fd_dlc(frame.len);
+    push(Field::Control, dlc.into(), 4);
     let payload = frame.payload();
-    let dlc = fd_dlc(payload.len());
-    push(Field::Control, u32::try_from(dlc).expect("a DLC is below 16"), 4);
-    let padding = FD_LENGTHS[dlc].saturating_sub(payload.len());
+    let padding = usize::from(FD_LENGTHS[usize::from(dlc)]).saturating_sub(payload.len());
     for byte in payload.iter().chain(std::iter::repeat_n(&0, padding)) {
         push(Field::Data, u32::from(*byte), 8);
     }

@@ -4,13 +4,10 @@ use super::change::Change;
 use super::cube::{Cube, EFF, ERR, FD, HIGH, RTR};
 use super::edges::{Edge, Edges};
 use super::{Hazard, Kind, Malformed};
-use crate::frame::{CAN_MAX_RAW_DLC, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use crate::frame::{CAN_MAX_RAW_DLC, CANFD_MAX_DLEN, FD_LENGTHS, Frame, FrameFormat, RawId};
 use crate::payload::PayloadPattern;
 use crate::plan::{Echo, Formats, Plan, Route, RouteIndex, Timestamp};
 use crate::rule::{self, Verdict};
-
-/// The lengths that a CAN FD frame can have, in bytes.
-const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
 pub(super) fn look(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
     for (index, route) in plan.routes().iter().enumerate() {

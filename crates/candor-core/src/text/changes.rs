@@ -1,12 +1,9 @@
 //! `and`, `or`, `xor`, `set` and the checksums.
 
 use super::{Lines, hex, string};
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, FrameFormat};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, FD_LENGTHS, FrameFormat};
 use crate::plan::Formats;
 use crate::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Operand, Operation};
-
-/// Payload lengths that a CAN FD frame can have.
-const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
 pub(super) fn modifications(modifications: &Modifications, formats: Formats) -> Lines {
     let written = modifications.operands().into_iter().filter(|(_, operand)| !operand.is_empty());

@@ -3,14 +3,13 @@
 
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_MAX_RAW_DLC, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_BRS,
-    CANFD_ESI, CANFD_MAX_DLEN, Frame, RawId,
+    CANFD_ESI, CANFD_MAX_DLEN, FD_LENGTHS, Frame, RawId,
 };
 
 /// Identifiers of the lists that are not about identifiers begin here.
 const FIRST_ID: u32 = 0x080;
 /// 29-bit identifiers beside those with a single bit, or all but one.
 const RANDOM_EXTENDED: usize = 256;
-const FD_LENGTHS: [usize; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 /// `CAN_ERR_…`: transmission timeout, lost arbitration, controller, protocol, no acknowledgement, bus off.
 const ERROR_CLASSES: [u32; 6] = [0x01, 0x02, 0x04, 0x08, 0x20, 0x40];
 
@@ -99,7 +98,7 @@ pub(super) fn payload_bits() -> Vec<Frame> {
 
 pub(super) fn fd_lengths(random: &mut Random) -> Vec<Frame> {
     let lengths = FD_LENGTHS.into_iter().enumerate();
-    lengths.map(|(at, len)| fd(id(at), CANFD_BRS, &random.bytes::<CANFD_MAX_DLEN>()[..len])).collect()
+    lengths.map(|(at, len)| fd(id(at), CANFD_BRS, &random.bytes::<CANFD_MAX_DLEN>()[..usize::from(len)])).collect()
 }
 
 /// With and without bit-rate switch, with and without error state indicator.

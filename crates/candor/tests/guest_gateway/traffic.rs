@@ -1,12 +1,12 @@
 //! Random frames from a seed.
 
-use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use candor_core::frame::{
+    CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_FDF, CANFD_MAX_DLEN, FD_LENGTHS, Frame, FrameFormat, RawId,
+};
 
 /// A small generator (SplitMix64): the same seed gives the same frames everywhere.
 #[derive(Clone, Debug)]
 pub(crate) struct Traffic(u64);
-
-const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
 impl Traffic {
     pub(crate) const fn from_seed(seed: u64) -> Self {

@@ -5,12 +5,9 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::quote;
 use crate::config::spec::{OperandSpec, RouteSpec, Spanned};
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FrameFormat};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FD_LENGTHS, FrameFormat};
 use crate::plan::Formats;
 use crate::rule::{Modifications, Operand, Operation};
-
-/// Payload lengths that a CAN FD frame can have above 8 bytes.
-const FD_LENGTHS: [i64; 7] = [12, 16, 20, 24, 32, 48, 64];
 
 /// All modifications of a route. `formats` is `None` when the file does not say a valid one.
 pub(super) fn modifications(
@@ -150,13 +147,13 @@ fn length(
             number::within(written, 0..=15, "The length", help, findings)
         }
         Formats::Only(FrameFormat::Fd) if operation == Operation::Set => {
-            let is_length = (0..=8).contains(&written.value) || FD_LENGTHS.contains(&written.value);
-            if !is_length {
+            let length = u8::try_from(written.value).ok().filter(|length| FD_LENGTHS.contains(length));
+            if length.is_none() {
                 let message = format!("No CAN FD frame has {} bytes", written.value);
                 let help = "0 to 8, 12, 16, 20, 24, 32, 48 or 64";
                 findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
             }
-            u8::try_from(written.value).ok().filter(|_| is_length)
+            length
         }
         Formats::Only(FrameFormat::Fd) => {
             let (most, help) = match operation {

@@ -8,7 +8,9 @@
 //! Little endian. The echo id is the driver's slot, and comes back when the frame was sent; 0xffff_ffff marks a frame of
 //! another node. Payloads have their full size, and what the driver has behind the length is whatever was in memory.
 
-use candor_core::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_ESI, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
+use candor_core::frame::{
+    CAN_MAX_DLEN, CANFD_BRS, CANFD_ESI, CANFD_FDF, CANFD_MAX_DLEN, FD_LENGTHS, Frame, FrameFormat, fd_dlc,
+};
 
 use super::is_fd;
 use crate::exchange::Channel;
@@ -23,9 +25,6 @@ const FLAG_OVERFLOW: u8 = 0x01;
 const FLAG_FD: u8 = 0x02;
 const FLAG_BRS: u8 = 0x04;
 const FLAG_ESI: u8 = 0x08;
-
-/// Payload lengths of CAN FD by their code.
-const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
 /// Reads a frame of the driver.
 pub(super) fn decode(bytes: &[u8]) -> Result<(Channel, u32, Frame), Malformed> {
@@ -89,11 +88,10 @@ fn encode_frame(message: &Message, echo: u32, frame: &Frame, into: &mut Vec<u8>)
             into.extend_from_slice(&frame.data[..CAN_MAX_DLEN]);
         }
         FrameFormat::Fd => {
-            let dlc = FD_LENGTHS.iter().position(|&length| length >= frame.len).unwrap_or(15);
             let mut flags = FLAG_FD;
             flags |= if frame.flags & CANFD_BRS != 0 { FLAG_BRS } else { 0 };
             flags |= if frame.flags & CANFD_ESI != 0 { FLAG_ESI } else { 0 };
-            encode_header(message, echo, frame.id.0, u8::try_from(dlc).unwrap_or(15), flags, into);
+            encode_header(message, echo, frame.id.0, fd_dlc(frame.len), flags, into);
             into.extend_from_slice(&frame.data);
         }
     }

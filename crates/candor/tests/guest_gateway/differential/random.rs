@@ -3,11 +3,9 @@
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
-    Frame, FrameFormat, RawId,
+    FD_LENGTHS, Frame, FrameFormat, RawId,
 };
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
-
-const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
 /// A small generator (SplitMix64).
 #[derive(Clone, Debug)]
