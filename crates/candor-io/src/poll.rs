@@ -60,16 +60,22 @@ pub fn wait(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Resul
             Interest::Write => (watched.fd.as_raw_fd(), libc::POLLOUT),
         };
     }
+    ppoll(entries, timeout)?;
+    for (watched, entry) in watched.iter_mut().zip(entries.iter()) {
+        watched.is_ready = entry.revents != 0;
+    }
+    Ok(())
+}
+
+/// `ppoll(2)` with the signals as they are.
+#[inline]
+pub(crate) fn ppoll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
     let time = timeout.map(socket::timespec);
     let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = libc::nfds_t::try_from(entries.len()).map_err(io::Error::other)?;
     // SAFETY: `entries` is a live, exclusively borrowed array of `count` pollfd; `time` is null or points to the live
     // timespec above, which the call only reads; a null signal mask leaves signals alone.
-    socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) })?;
-    for (watched, entry) in watched.iter_mut().zip(entries) {
-        watched.is_ready = entry.revents != 0;
-    }
-    Ok(())
+    socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) }).map(drop)
 }
 
 /// Sets how much later than asked for the kernel may wake the calling thread, in nanoseconds, at least 1. It is 50 us

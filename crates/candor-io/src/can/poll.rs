@@ -5,7 +5,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use super::CanSocket;
-use crate::socket;
+use crate::poll::ppoll;
 
 /// Sockets that [`poll`] can watch at once.
 pub const MAX_POLLED: usize = 64;
@@ -40,12 +40,7 @@ pub fn poll(sockets: &[&CanSocket], timeout: Option<Duration>) -> io::Result<Rea
     for (entry, socket) in entries.iter_mut().zip(sockets) {
         entry.fd = socket.fd.as_raw_fd();
     }
-    let time = timeout.map(socket::timespec);
-    let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-    let count = libc::nfds_t::try_from(entries.len()).map_err(io::Error::other)?;
-    // SAFETY: `entries` is a live, exclusively borrowed array of `count` pollfd; `time` is null or points to the live
-    // timespec above, which the call only reads; a null signal mask leaves signals alone.
-    socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) })?;
+    ppoll(entries, timeout)?;
     let ready = entries.iter().enumerate().filter(|(_, entry)| entry.revents != 0);
     Ok(Ready(ready.fold(0, |bits, (position, _)| bits | 1 << position)))
 }

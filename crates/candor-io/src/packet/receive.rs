@@ -11,6 +11,7 @@ use super::layout::{self, FREE, LOSING, SLOT_BYTES, USER};
 use super::mapping::Mapping;
 use crate::can::InterfaceIndex;
 use crate::clock::RealtimeNs;
+use crate::poll::ppoll;
 use crate::socket;
 
 /// Which frames reach the ring before its filter looks at them.
@@ -138,11 +139,7 @@ impl ReceiveRing {
     /// `Interrupted` if a signal came, `ENETDOWN` once when the interface goes down or away.
     pub fn wait(&self, timeout: Option<Duration>) -> io::Result<bool> {
         let mut entry = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN | libc::POLLERR, revents: 0 };
-        let time = timeout.map(socket::timespec);
-        let time = time.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
-        // SAFETY: one live, exclusively borrowed pollfd; `time` is null or points to the live timespec above, which the
-        // call only reads; a null signal mask leaves signals alone.
-        socket::check(unsafe { libc::ppoll(&raw mut entry, 1, time, std::ptr::null()) })?;
+        ppoll(std::slice::from_mut(&mut entry), timeout)?;
         if entry.revents & libc::POLLERR != 0 {
             self.fault()?;
         }
