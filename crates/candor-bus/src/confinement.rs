@@ -1,11 +1,11 @@
 //! Fault confinement: a node that errs too often falls silent by itself.
 
-/// Where a counter begins to be worth a warning (`CAN_ERROR_WARNING_THRESHOLD`).
-const WARNING: u16 = 96;
-/// The first value of an error-passive node (`CAN_ERROR_PASSIVE_THRESHOLD`).
-const PASSIVE: u16 = 128;
-/// The first value of a transmit error counter that takes the node off the bus (`CAN_BUS_OFF_THRESHOLD`).
-const BUS_OFF: u16 = 256;
+/// Where an error counter begins to be worth a warning.
+pub const CAN_ERROR_WARNING_THRESHOLD: u16 = 96;
+/// The first value of an error counter that makes the node error-passive.
+pub const CAN_ERROR_PASSIVE_THRESHOLD: u16 = 128;
+/// The first value of a transmit error counter that takes the node off the bus.
+pub const CAN_BUS_OFF_THRESHOLD: u16 = 256;
 /// What a receive error counter above 127 falls to with the next good frame. The standard allows 119 to 127.
 const RECEIVE_AFTER_PASSIVE: u16 = 127;
 
@@ -45,11 +45,11 @@ impl Counters {
     /// The state that these counters mean.
     #[must_use]
     pub const fn state(self) -> ErrorState {
-        let receive = self.receive;
         match self.transmit {
-            BUS_OFF.. => ErrorState::BusOff,
-            transmit if transmit >= PASSIVE || receive >= PASSIVE => ErrorState::Passive,
-            transmit if transmit >= WARNING || receive >= WARNING => ErrorState::Warning,
+            CAN_BUS_OFF_THRESHOLD.. => ErrorState::BusOff,
+            _ if self.is_passive() => ErrorState::Passive,
+            CAN_ERROR_WARNING_THRESHOLD.. => ErrorState::Warning,
+            _ if self.receive >= CAN_ERROR_WARNING_THRESHOLD => ErrorState::Warning,
             _ => ErrorState::Active,
         }
     }
@@ -57,7 +57,7 @@ impl Counters {
     /// Whether error flags are recessive.
     #[must_use]
     pub const fn is_passive(self) -> bool {
-        self.transmit >= PASSIVE || self.receive >= PASSIVE
+        self.transmit >= CAN_ERROR_PASSIVE_THRESHOLD || self.receive >= CAN_ERROR_PASSIVE_THRESHOLD
     }
 
     /// How many bits a sender with these counters waits after its own frame, beyond the intermission.
@@ -88,7 +88,7 @@ impl Counters {
     /// Rule h: a frame of another node arrived.
     pub(crate) const fn received(&mut self) {
         self.receive = match self.receive {
-            PASSIVE.. => RECEIVE_AFTER_PASSIVE,
+            CAN_ERROR_PASSIVE_THRESHOLD.. => RECEIVE_AFTER_PASSIVE,
             receive => receive.saturating_sub(1),
         };
     }

@@ -35,7 +35,9 @@ mod node;
 mod time;
 
 pub use bus::{Bus, SubmitError};
-pub use confinement::{Counters, ErrorState};
+pub use confinement::{
+    CAN_BUS_OFF_THRESHOLD, CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorState,
+};
 pub use controller::{Order, Tag};
 pub use event::{ErrorKind, Event};
 pub use fault::{Disturbance, Faults, Target};

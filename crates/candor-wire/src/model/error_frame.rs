@@ -12,7 +12,7 @@
 //! `include/uapi/linux/can/error.h`. The counters come without their class bit `CAN_ERR_CNT` (Linux 6.0): firmware of
 //! adapters is older than the bit, and candump of Debian 12 takes error frames with it for invalid.
 
-use candor_bus::{Counters, ErrorKind, ErrorState};
+use candor_bus::{CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorKind, ErrorState};
 use candor_core::frame::{CAN_ERR_FLAG, CAN_MAX_DLEN};
 
 use crate::exchange::Part;
@@ -42,10 +42,6 @@ const CAN_ERR_PROT_TX: u8 = 0x80;
 /// Where a protocol error was, in byte 3.
 const CAN_ERR_PROT_LOC_CRC_SEQ: u8 = 0x08;
 const CAN_ERR_PROT_LOC_ACK: u8 = 0x19;
-
-/// Counters from here on make a state (`CAN_ERROR_WARNING_THRESHOLD`, `CAN_ERROR_PASSIVE_THRESHOLD`).
-const WARNING: u16 = 96;
-const PASSIVE: u16 = 128;
 
 /// An error in meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +125,8 @@ impl ErrorReport {
 /// Byte 1 of a change of state. Only bits of the state itself: gs_usb looks for the mildest first, ucan for the worst.
 fn controller(state: ErrorState, counters: Counters) -> u8 {
     let (threshold, transmit, receive) = match state {
-        ErrorState::Warning => (WARNING, CAN_ERR_CRTL_TX_WARNING, CAN_ERR_CRTL_RX_WARNING),
-        ErrorState::Passive => (PASSIVE, CAN_ERR_CRTL_TX_PASSIVE, CAN_ERR_CRTL_RX_PASSIVE),
+        ErrorState::Warning => (CAN_ERROR_WARNING_THRESHOLD, CAN_ERR_CRTL_TX_WARNING, CAN_ERR_CRTL_RX_WARNING),
+        ErrorState::Passive => (CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERR_CRTL_TX_PASSIVE, CAN_ERR_CRTL_RX_PASSIVE),
         ErrorState::Active | ErrorState::BusOff => return CAN_ERR_CRTL_ACTIVE,
     };
     match (counters.transmit >= threshold, counters.receive >= threshold) {
