@@ -1,6 +1,8 @@
 //! What holds on every bus, whoever sends what when and whatever goes wrong.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
+mod schedules;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -10,13 +12,11 @@ use candor_bus::{
 use candor_core::arbitrary;
 use candor_core::bits::FrameBits;
 use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
-use candor_core::units::BitRate;
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use schedules::{BIT_NS, rate, run};
 
 /// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test invariants` is the long one.
 const CASES: u32 = 300;
-const BIT_NS: u64 = 2_000;
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -61,7 +61,6 @@ fn config() -> impl Strategy<Value = NodeConfig> {
     let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
     (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(
         |(order, depth, listen_only, one_shot)| {
-            let rate = |rate| BitRate::from_bits_per_second(rate).unwrap();
             let timing = Timing { nominal: rate(500_000), data: Some(rate(2_000_000)) };
             NodeConfig { timing, order, depth, listen_only, one_shot }
         },
@@ -332,28 +331,19 @@ fn check_good(schedule: &Schedule) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn run(schedules: &impl Strategy<Value = Schedule>, check: impl Fn(&Schedule) -> Result<(), TestCaseError>) {
-    let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
-    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    if let Err(error) = runner.run(schedules, |schedule| check(&schedule)) {
-        panic!("{error}");
-    }
-}
-
 #[test]
 fn frames_neither_overlap_nor_vanish_nor_change_their_order() {
-    run(&schedule(anything()), check);
+    run(CASES, &schedule(anything()), check);
 }
 
 #[test]
 fn a_good_bus_is_never_idle_and_the_lowest_frame_goes_first() {
-    run(&schedule(submit_or_wait()), check_good);
+    run(CASES, &schedule(submit_or_wait()), check_good);
 }
 
 #[test]
 fn the_same_schedule_gives_the_same_events() {
-    run(&schedule(anything()), |schedule| {
+    run(CASES, &schedule(anything()), |schedule| {
         prop_assert_eq!(play(schedule)?.events, play(schedule)?.events);
         Ok(())
     });

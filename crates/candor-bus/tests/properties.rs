@@ -3,6 +3,7 @@
 
 #[path = "bit_model/mod.rs"]
 mod bit_model;
+mod schedules;
 
 use std::fmt;
 
@@ -12,13 +13,11 @@ use candor_bus::{
 };
 use candor_core::arbitrary;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
-use candor_core::units::BitRate;
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use schedules::{BIT_NS, rate, run};
 
 /// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test properties` is the long one.
 const CASES: u32 = 100;
-const BIT_NS: u64 = 2_000;
 const NODES: usize = 4;
 /// Everybody is on by now.
 const FIRST_BIT: u64 = 20;
@@ -79,8 +78,7 @@ struct Story {
 }
 
 fn story(schedule: &Schedule) -> Story {
-    let rate = BitRate::from_bits_per_second(500_000).unwrap();
-    let timing = Timing { nominal: rate, data: Some(rate) };
+    let timing = Timing { nominal: rate(500_000), data: Some(rate(500_000)) };
     let mut bus = Bus::new(0);
     for &(order, depth, listen_only, one_shot) in &schedule.configs {
         let node = bus.add_node().unwrap();
@@ -361,31 +359,21 @@ fn compare(schedule: &Schedule) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn run(schedules: &impl Strategy<Value = Schedule>) {
-    let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
-    let config =
-        ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 20_000, ..ProptestConfig::default() };
-    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    if let Err(error) = runner.run(schedules, |schedule| compare(&schedule)) {
-        panic!("{error}");
-    }
-}
-
 #[test]
 fn who_sends_and_receives_what_is_as_in_the_bit_model() {
-    run(&schedule(Trouble::Nodes));
+    run(CASES, &schedule(Trouble::Nodes), compare);
 }
 
 #[test]
 fn some_disturbed_frames_end_as_in_the_bit_model() {
-    run(&schedule(Trouble::Frames(3, FRAMES)));
+    run(CASES, &schedule(Trouble::Frames(3, FRAMES)), compare);
 }
 
 /// Few enough that nearly every disturbed bit is one of a frame: a flip in the intermission after a frame that broke early
 /// is an overload in the bit model, and nothing here.
 #[test]
 fn nearly_all_frames_disturbed_end_as_in_the_bit_model() {
-    run(&schedule(Trouble::Frames(9, 12)));
+    run(CASES, &schedule(Trouble::Frames(9, 12)), compare);
 }
 
 /// Active nodes, and every single bit of some frames wrong for all or for one.
