@@ -18,7 +18,7 @@ use super::{Options, Registers, SLOTS};
 use crate::exchange::Channel;
 use crate::model::{Action, Health, Setting, stamp_us};
 use crate::timing::{BitTiming, TimingLimits};
-use crate::usb::{Kind, Recipient, Setup, Stall};
+use crate::usb::{Recipient, Setup, Stall};
 
 /// `GS_USB_BREQ_*`.
 const HOST_FORMAT: u8 = 0;
@@ -61,7 +61,7 @@ pub(super) fn answer(
     now: BusNs,
     into: &mut Vec<u8>,
 ) -> Result<(), Stall> {
-    if setup.kind != Kind::Vendor || setup.recipient != Recipient::Interface {
+    if setup.recipient != Recipient::Interface {
         return Err(Stall);
     }
     // wValue of DEVICE_CONFIG is no channel, and that of TIMESTAMP means the device.
@@ -100,7 +100,7 @@ pub(super) fn answer(
 }
 
 pub(super) fn obey(options: &Options, channels: &mut [Registers], setup: &Setup, data: &[u8]) -> Result<Action, Stall> {
-    if setup.kind != Kind::Vendor || setup.recipient != Recipient::Interface {
+    if setup.recipient != Recipient::Interface {
         return Err(Stall);
     }
     if setup.request == HOST_FORMAT {

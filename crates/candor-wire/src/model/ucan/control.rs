@@ -17,7 +17,7 @@ use candor_core::units::BitRate;
 use crate::exchange::Channel;
 use crate::model::{Action, Setting};
 use crate::timing::{BitTiming, TimingLimits};
-use crate::usb::{Kind, Recipient, Setup, Stall};
+use crate::usb::{Recipient, Setup, Stall};
 
 /// `UCAN_DEVICE_GET_FW_STRING`, to the device.
 const FIRMWARE: u8 = 0;
@@ -46,9 +46,6 @@ const LIMITS: TimingLimits =
 const CHANNEL: Channel = Channel(0);
 
 pub(super) fn answer(depth: NonZeroU8, setup: &Setup, into: &mut Vec<u8>) -> Result<(), Stall> {
-    if setup.kind != Kind::Vendor {
-        return Err(Stall);
-    }
     match (setup.recipient, setup.request, setup.value) {
         (Recipient::Device, FIRMWARE, 0) => into.extend(b"candor\0"),
         (Recipient::Interface, GET, PROTOCOL_VERSION) => into.extend(3_u32.to_le_bytes()),
@@ -70,7 +67,7 @@ pub(super) fn answer(depth: NonZeroU8, setup: &Setup, into: &mut Vec<u8>) -> Res
 }
 
 pub(super) fn obey(nominal: &mut Option<BitRate>, setup: &Setup, data: &[u8]) -> Result<Action, Stall> {
-    if setup.kind != Kind::Vendor || setup.recipient != Recipient::Interface {
+    if setup.recipient != Recipient::Interface {
         return Err(Stall);
     }
     match setup.request {
