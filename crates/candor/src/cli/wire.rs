@@ -48,6 +48,10 @@ pub(crate) struct WireArgs {
     /// Write what happens on the wires into this file, a line each, in simulated time; docs/wire.md describes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// The same for Wireshark: pcapng, an interface for each bus, in simulated time since the start. Live in bash:
+    /// --pcapng >(wireshark -k -i -)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pcapng: Option<PathBuf>,
     /// Print one JSON object per line instead of text.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,10 +1,12 @@
 //! `candor wire`: CAN buses in software.
 
 mod adapters;
+mod capture;
 mod log;
 mod plant;
 mod report;
 pub(crate) mod spec;
+mod witness;
 
 use std::io;
 use std::time::Duration;
@@ -18,10 +20,10 @@ use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::render;
 use adapters::Adapters;
-use log::Log;
 use plant::Plant;
+use witness::Witness;
 
-/// How often the log is written. A long story takes the processor for milliseconds from those who keep a bus busy, where there
+/// How often the log and the capture are written. A long story takes the processor for milliseconds from those who keep a bus busy, where there
 /// is one processor only: so it is told in small pieces.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -29,7 +31,7 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
     spec::check(&args.bus)?;
     let adapters =
         args.bus.iter().map(|bus| Adapters::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
-    let mut log = args.log.as_deref().map(|path| Log::create(path, &args.bus)).transpose()?;
+    let mut witness = Witness::create(args)?;
     // From here on a signal waits until everything can be undone.
     let signals = EndingSignals::block()?;
     let order = match args.order {
@@ -37,25 +39,20 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
         WireOrder::LowestId => Order::LowestId,
     };
     let settings = Settings { seed: args.seed, order, rates: None };
-    let plant = Plant::build(&args.bus, &adapters, settings, log.is_some())?;
+    let plant = Plant::build(&args.bus, &adapters, settings, witness.is_wanted())?;
     let told = report::ready(args, &adapters, &plant);
-    let outcome = told.and_then(|()| play(&signals, &plant, log.as_mut()));
+    let outcome = told.and_then(|()| play(&signals, &plant, &mut witness));
     let (report, rest, ready_at) = plant.dismantle()?;
-    if let Some(log) = &mut log {
-        log.write(&rest)?;
-    }
+    witness.write(&rest)?;
     let is_valid = report::end(args, &report, ready_at)?;
     outcome?;
     Ok(if is_valid { Exit::Fine } else { Exit::No })
 }
 
 /// Until a signal comes.
-fn play(signals: &EndingSignals, plant: &Plant, mut log: Option<&mut Log>) -> io::Result<()> {
+fn play(signals: &EndingSignals, plant: &Plant, witness: &mut Witness) -> io::Result<()> {
     while signals.wait(LOOK)?.is_none() && !plant.has_ended() {
-        let story = plant.story();
-        if let Some(log) = &mut log {
-            log.write(&story)?;
-        }
+        witness.write(&plant.story())?;
     }
     Ok(())
 }

@@ -41,7 +41,7 @@ impl Log {
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> io::Error {
+pub(super) fn failed(path: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("Cannot write {}: {error}", path.display()))
 }
 
@@ -66,11 +66,11 @@ fn line(text: &mut String, bus: &BusSpec, event: &Event) {
     written.expect("text takes everything");
 }
 
-fn names<'a>(nodes: NodeSet, name: impl Fn(NodeId) -> &'a str) -> String {
+pub(super) fn names<'a>(nodes: NodeSet, name: impl Fn(NodeId) -> &'a str) -> String {
     nodes.iter().map(name).collect::<Vec<_>>().join(",")
 }
 
-const fn kind_name(kind: ErrorKind) -> &'static str {
+pub(super) const fn kind_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Ack => "ack",
         ErrorKind::Bit => "bit",
@@ -80,7 +80,7 @@ const fn kind_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-const fn state_name(state: ErrorState) -> &'static str {
+pub(super) const fn state_name(state: ErrorState) -> &'static str {
     match state {
         ErrorState::Active => "error-active",
         ErrorState::Warning => "error-warning",
