@@ -125,8 +125,8 @@ pub enum LabError {
         /// Where it was looked for.
         folders: Vec<PathBuf>,
     },
-    /// A topology of emulated hardware in a laboratory that emulates none.
-    #[error("The topology {} needs the icount laboratory", .0.name())]
+    /// A topology of cards or USB adapters in a laboratory that has neither.
+    #[error("The topology {} needs the icount laboratory: add --testbed icount", .0.name())]
     NoHardware(Topology),
     /// The processor has more registers than this user-mode Linux can hold.
     #[error(
@@ -185,7 +185,7 @@ fn run_on(
     if spec.command.is_empty() {
         return Err(LabError::NoCommand);
     }
-    if spec.topology == Topology::Kvaser && spec.testbed != Testbed::Icount {
+    if spec.topology.needs_machine() && spec.testbed != Testbed::Icount {
         return Err(LabError::NoHardware(spec.topology));
     }
     if let Some(out) = &spec.out {

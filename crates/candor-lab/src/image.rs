@@ -116,6 +116,7 @@ const fn needed(topology: Topology) -> &'static [&'static str] {
     match topology {
         Topology::Kvaser => &["can", "can_raw", "sja1000", "kvaser_pci"],
         Topology::Vcan => &["can", "can_raw", "vcan"],
+        Topology::Wire => &["can", "can_raw", "vhci_hcd", "gs_usb"],
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod outlet;
 mod topology;
+mod wire;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -19,8 +20,9 @@ use candor_io::process::{self, Patience, Reaped};
 use candor_netlink::client::NetlinkError;
 
 use crate::channel::{Message, is_file_name};
-use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT};
+use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT, Topology};
 use outlet::Outlet;
+use wire::Wire;
 
 /// Why a guest cannot do its job. The host gets the text.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +69,9 @@ pub enum InitError {
     /// A controller that does not start.
     #[error("The interface {0} is up but does not become operational")]
     NotOperational(String),
+    /// The program that plays the buses has ended before it was to.
+    #[error("candor wire plays no buses; what it says about that stands above")]
+    NoWire,
 }
 
 /// Whether this process is a guest's init.
@@ -141,34 +146,40 @@ fn prepare() -> Result<(Job, Outlet), InitError> {
 fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     job.modules.iter().try_for_each(|path| load(path))?;
     topology::set_up(job.topology)?;
+    let wire = (job.topology == Topology::Wire).then(|| Wire::start(outlet)).transpose()?;
     let mut command = command(job)?;
     outlet.send(Message::Started);
-    let start = |command: &mut Command| {
-        command.spawn().map_err(|source| InitError::Command { program: job.command[0].clone(), source })
-    };
-    let status = if job.terminal.is_some() {
-        process::lead_terminal(&mut command);
-        let child = start(&mut command)?;
-        drop(command);
-        wait_for(child.id())?
+    let (child, readers) = start(job, &mut command, outlet)?;
+    drop(command);
+    let status = wait_for(child)?;
+    let can_be_believed = wire.map_or(Ok(true), Wire::end)?;
+    // Whatever the command left running would keep the pipes open.
+    guest::kill_all_others().map_err(kernel("Cannot end what the command left running"))?;
+    for reader in readers {
+        // A reader only ends with its pipe; it does not panic.
+        let _ = reader.join();
+    }
+    send_files(Path::new(OUT), "", outlet)?;
+    Ok(match exit_code(status) {
+        0 => u8::from(!can_be_believed),
+        status => status,
+    })
+}
+
+/// Starts the command: on the terminal if the job has one, otherwise with readers of what it prints.
+fn start(job: &Job, command: &mut Command, outlet: &Outlet) -> Result<(u32, Vec<JoinHandle<()>>), InitError> {
+    if job.terminal.is_some() {
+        process::lead_terminal(command);
     } else {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = start(&mut command)?;
-        let readers = [
-            child.stdout.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stdout)),
-            child.stderr.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stderr)),
-        ];
-        let status = wait_for(child.id())?;
-        // Whatever the command left running would keep the pipes open.
-        guest::kill_all_others().map_err(kernel("Cannot end what the command left running"))?;
-        for reader in readers.into_iter().flatten() {
-            // A reader only ends with its pipe; it does not panic.
-            let _ = reader.join();
-        }
-        status
-    };
-    send_files(Path::new(OUT), "", outlet)?;
-    Ok(exit_code(status))
+    }
+    let failed = |source| InitError::Command { program: job.command[0].clone(), source };
+    let mut child = command.spawn().map_err(failed)?;
+    let readers = [
+        child.stdout.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stdout)),
+        child.stderr.take().map(|pipe| pass_on(pipe, outlet.clone(), Message::Stderr)),
+    ];
+    Ok((child.id(), readers.into_iter().flatten().collect()))
 }
 
 fn command(job: &Job) -> Result<Command, InitError> {

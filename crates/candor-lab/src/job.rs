@@ -43,16 +43,27 @@ pub enum Topology {
     Kvaser,
     /// vcan0, vcan1 and vcan2, each a bus of its own, for classic and FD frames.
     Vcan,
+    /// The interfaces of [`Kvaser`](Self::Kvaser), on two buses that `candor wire` plays ([`WIRE_BUSES`]).
+    Wire,
 }
+
+/// `candor wire --bus` of each bus of [`Topology::Wire`]: Figure 1 of the 2011 gateway paper.
+pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/2M:can3,can4"];
 
 impl Topology {
     /// Its interfaces, in the order of their numbers.
     #[must_use]
     pub const fn interfaces(self) -> &'static [&'static str] {
         match self {
-            Self::Kvaser => &["can0", "can1", "can2", "can3", "can4"],
+            Self::Kvaser | Self::Wire => &["can0", "can1", "can2", "can3", "can4"],
             Self::Vcan => &["vcan0", "vcan1", "vcan2"],
         }
+    }
+
+    /// Whether it needs a machine that QEMU emulates: its cards, or the kernel's USB, which user-mode Linux lacks.
+    #[must_use]
+    pub const fn needs_machine(self) -> bool {
+        matches!(self, Self::Kvaser | Self::Wire)
     }
 
     /// As it is written on the command line.
@@ -61,6 +72,7 @@ impl Topology {
         match self {
             Self::Kvaser => "kvaser",
             Self::Vcan => "vcan",
+            Self::Wire => "wire",
         }
     }
 }

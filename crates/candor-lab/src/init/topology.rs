@@ -20,6 +20,9 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
     let mut client = Client::open().map_err(failed("lo"))?;
     let loopback = find(&mut client, "lo")?;
     link::set_up(&mut client, loopback.index).map_err(failed("lo"))?;
+    if topology == Topology::Wire {
+        return Ok(()); // made by a program that goes on running
+    }
     for name in topology.interfaces() {
         if topology == Topology::Vcan {
             link::create_vcan(&mut client, name).map_err(failed(name))?;
@@ -27,7 +30,7 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
         let interface = find(&mut client, name)?;
         let set_size = match topology {
             Topology::Kvaser => link::set_can_bitrate(&mut client, interface.index, KVASER_RATE),
-            Topology::Vcan => link::set_mtu(&mut client, interface.index, FD_FRAME_BYTES),
+            Topology::Vcan | Topology::Wire => link::set_mtu(&mut client, interface.index, FD_FRAME_BYTES),
         };
         set_size.and_then(|()| link::set_up(&mut client, interface.index)).map_err(failed(name))?;
     }

@@ -36,8 +36,12 @@ pub(crate) enum TestbedArg {
 pub(crate) enum TopologyArg {
     /// vcan0, vcan1, vcan2.
     Vcan,
-    /// can0 to can4 on two buses of emulated Kvaser PCI cards, as in Figure 1 of the 2011 paper (icount only).
+    /// can0 to can4 on two buses of emulated Kvaser PCI cards, as in Figure 1 of the 2011 paper (icount only). A frame takes no
+    /// time.
     Kvaser,
+    /// The same on two buses of candor wire at 500 kbit/s, with CAN FD at 2 Mbit/s (icount only): frames take their time, and
+    /// queues fill. Leaves wire.log and wire.json in $CANDOR_OUT.
+    Wire,
 }
 
 #[derive(Args, Debug)]
@@ -110,8 +114,8 @@ pub(crate) struct LabKernelsArgs {
 /// Exit status: 0 it was measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
 pub(crate) struct LabMeasureArgs {
-    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser: can2 to can3, vcan: vcan0 to
-    /// vcan1 with echo).
+    /// Gateway files; their interfaces must be those of the topology's gateway (kvaser and wire: can2 to can3,
+    /// vcan: vcan0 to vcan1 with echo).
     #[arg(required = true, value_name = "GATEWAY")]
     pub(crate) gateways: Vec<PathBuf>,
     /// Interfaces of the guest.

@@ -38,11 +38,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         TestbedArg::Icount => Testbed::Icount,
         TestbedArg::Uml => Testbed::Uml,
     };
-    let topology = match args.topology {
-        TopologyArg::Kvaser => Topology::Kvaser,
-        TopologyArg::Vcan => Topology::Vcan,
-    };
-    let mut spec = GuestSpec::new(testbed, topology, static_candor()?, command);
+    let mut spec = GuestSpec::new(testbed, topology(args.topology), static_candor()?, command);
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);
     spec.programs.clone_from(&args.program);
@@ -78,6 +74,14 @@ fn show_console(error: &LabError) {
         for line in error.console() {
             render::err(&format!("  | {line}\n"));
         }
+    }
+}
+
+const fn topology(argument: TopologyArg) -> Topology {
+    match argument {
+        TopologyArg::Kvaser => Topology::Kvaser,
+        TopologyArg::Vcan => Topology::Vcan,
+        TopologyArg::Wire => Topology::Wire,
     }
 }
 

@@ -66,6 +66,43 @@ fn an_engine_that_never_waits_is_measured_beside_the_kernels_gateway() {
     assert!(text(&refused.stderr).contains("--frames-from timer"), "{}", text(&refused.stderr));
 }
 
+/// What the tester says of its sockets is held against what happened on the buses.
+#[test]
+fn latencies_on_the_wire_are_those_of_its_log() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(&candor)
+        .args(["lab", "measure", "--topology", "wire", "--json", "--frames", "20", "--warm-up", "0", "--records"])
+        .arg(folder.path())
+        .arg(example("kvaser-read-write"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let series: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&series[0]["frames"], &series[0]["lost"]), (&20.into(), &0.into()), "{series:#}");
+    let latency = |key: &str| series[0]["latency"][key].as_u64().unwrap();
+
+    let log = fs::read_to_string(folder.path().join("wire.log")).unwrap();
+    // frame BUS START END …, in seconds with nine digits
+    let frames = |bus: &str| -> Vec<[u64; 2]> {
+        let times = |line: &str| {
+            let words: Vec<&str> = line.split(' ').collect();
+            (words[..2] == ["frame", bus]).then(|| [2, 3].map(|at| words[at].replace('.', "").parse().unwrap()))
+        };
+        log.lines().filter_map(times).collect()
+    };
+    let (first, second) = (frames("first"), frames("second"));
+    assert_eq!((first.len(), second.len()), (20, 20), "{log}");
+    // From the end on the first bus to the end on the second; sockets hear of both a little later.
+    let truth = first.iter().zip(&second).map(|(first, second)| second[1] - first[1]);
+    let (shortest, longest) = (truth.clone().min().unwrap(), truth.max().unwrap());
+    let sockets_ns = 20_000;
+    assert!(latency("min_ns").abs_diff(shortest) < sockets_ns, "{shortest} {series:#}");
+    assert!(latency("max_ns").abs_diff(longest) < sockets_ns, "{longest} {series:#}");
+    let report = fs::read_to_string(folder.path().join("wire.json")).unwrap();
+    assert!(report.lines().last().unwrap().contains("\"is_valid\":true"), "{report}");
+}
+
 fn example(name: &str) -> String {
     format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))
 }

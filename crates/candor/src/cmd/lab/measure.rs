@@ -6,7 +6,6 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use candor_lab::guest::{self, GuestSpec};
-use candor_lab::job::Topology;
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
 use clap::ValueEnum as _;
@@ -33,10 +32,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     args.html.as_deref().map(probe).transpose()?;
     let mut spec = GuestSpec::new(
         Testbed::Icount,
-        match args.topology {
-            TopologyArg::Vcan => Topology::Vcan,
-            TopologyArg::Kvaser => Topology::Kvaser,
-        },
+        super::topology(args.topology),
         guest::static_candor()?,
         command(args, &guest_names(&args.gateways)),
     );
@@ -73,7 +69,7 @@ fn command(args: &LabMeasureArgs, gateways: &[String]) -> Vec<String> {
     let LabMeasureArgs { traffic, conditions, .. } = args;
     let (send, monitor, receive) = match args.topology {
         TopologyArg::Vcan => ("vcan0", "vcan0", "vcan1"),
-        TopologyArg::Kvaser => ("can0", "can1", "can4"),
+        TopologyArg::Kvaser | TopologyArg::Wire => ("can0", "can1", "can4"),
     };
     let time = |time: std::time::Duration| format!("{}ns", time.as_nanos());
     let name =
