@@ -119,6 +119,12 @@ impl Running {
         std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// The moment at which the time on the buses began.
+    #[must_use]
+    pub const fn started_at(&self) -> MonotonicNs {
+        self.start
+    }
+
     /// The time on the buses.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! Buses of candor itself: `candor wire` with the kernel's own drivers, with the gateway between two of them, and what it
 //! leaves behind.
 
+mod pace;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -123,6 +125,8 @@ struct Wire {
     stdout: BufReader<ChildStdout>,
     log: PathBuf,
     interfaces: Vec<String>,
+    /// CLOCK_MONOTONIC when the time of the buses was 0.
+    started_ns: u64,
     _folder: tempfile::TempDir,
 }
 
@@ -165,7 +169,8 @@ impl Wire {
         for name in &interfaces {
             assert!(index(name).is_some(), "{name} is not there");
         }
-        Self { child, stdout, log, interfaces, _folder: folder }
+        let started_ns = ready["started_monotonic_ns"].as_u64().unwrap();
+        Self { child, stdout, log, interfaces, started_ns, _folder: folder }
     }
 
     /// Ends it in order: nothing may be left.

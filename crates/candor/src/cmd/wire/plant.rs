@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use candor_bus::BusNs;
 use candor_io::can::InterfaceIndex;
+use candor_io::clock::MonotonicNs;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use candor_wire::host::{Netdev, Port, Report, Running, Told, Vhci, load_driver};
@@ -114,6 +115,11 @@ impl Plant {
         }
         self.ready_at = self.running.now()?;
         Ok(())
+    }
+
+    /// The moment at which the time on the buses began.
+    pub(crate) const fn started_at(&self) -> MonotonicNs {
+        self.running.started_at()
     }
 
     /// What happened since the last call.

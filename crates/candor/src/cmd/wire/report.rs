@@ -3,6 +3,7 @@
 use std::io;
 
 use candor_bus::BusNs;
+use candor_io::clock::MonotonicNs;
 use candor_wire::host::{BusReport, Report};
 use serde_json::{Value, json};
 
@@ -23,7 +24,9 @@ pub(crate) fn ready(args: &WireArgs, adapters: &[Adapters], plant: &Plant) -> io
     let buses = || args.bus.iter().zip(adapters);
     if args.json {
         let buses: Vec<Value> = buses().map(|(bus, adapters)| in_json(bus, *adapters)).collect();
-        return render::out(&format!("{}\n", json!({ "event": "ready", "buses": buses })));
+        let MonotonicNs(started_ns) = plant.started_at();
+        let ready = json!({ "event": "ready", "buses": buses, "started_monotonic_ns": started_ns });
+        return render::out(&format!("{ready}\n"));
     }
     let width = |of: fn(&BusSpec) -> usize| args.bus.iter().map(of).max().unwrap_or_default();
     let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| rates(bus).len()));

@@ -1,0 +1,100 @@
+//! How fast frames follow each other, and how many an urgent one has to wait for.
+//!
+//! `CANDOR_CASES` says how many frames, or tries, of each kind. With `--nocapture` the figures of docs/wire.md are printed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use candor_core::bits::FrameBits;
+use candor_core::frame::{CANFD_BRS, Frame, RawId};
+use candor_core::units::BitRate;
+use candor_io::clock::{self, MonotonicNs};
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::{NEEDS, Wire, classic, open, receive, send};
+use crate::require::require;
+
+fn cases(default: usize) -> usize {
+    std::env::var("CANDOR_CASES").ok().map_or(default, |cases| cases.parse().unwrap())
+}
+
+#[test]
+fn a_flood_leaves_no_gap_at_any_bit_rate() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let classic = classic(0x100, &[0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88]);
+    let fd = Frame::fd(RawId(0x100), CANFD_BRS, &[0x5a; 64]).unwrap();
+    let kbit = |kbit: u32| BitRate::from_bits_per_second(kbit * 1000).unwrap();
+    for (rates, nominal, data, frame) in [
+        ("125k", 125, None, classic),
+        ("250k", 250, None, classic),
+        ("500k", 500, None, classic),
+        ("1M", 1000, None, classic),
+        ("500k/2M", 500, Some(2000), fd),
+    ] {
+        let wire = Wire::start(&["--bus", &format!("b0:{rates}:t-near,t-far")]);
+        let (near, far) = (open("t-near"), open("t-far"));
+        let frames = vec![frame; cases(100)];
+        thread::scope(|scope| {
+            scope.spawn(|| send(&near, &frames));
+            assert_eq!(receive(&far, frames.len()), frames);
+        });
+        let log = wire.end().frames();
+        let exact_ns = FrameBits::of(&frame).wire_time_ns(kbit(nominal), data.map(kbit));
+        let times: Vec<u64> = log.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).collect();
+        let holes = times.iter().filter(|&&time| time != exact_ns).count();
+        println!("{rates}: {} times from frame to frame, {} of them {exact_ns} ns", times.len(), times.len() - holes);
+        assert_eq!(holes, 0, "{rates}: {exact_ns} ns, but {times:?}");
+    }
+}
+
+/// The queue of the interface has bands, and an urgent frame overtakes whatever waits there. It cannot overtake what the driver
+/// has handed to the controller: that is why the depth of a controller matters.
+#[test]
+fn an_urgent_frame_waits_for_what_the_controller_holds() {
+    /// `TC_PRIO_INTERACTIVE`, which the default qdisc has in its first band.
+    const URGENT: i32 = 6;
+    let Some(_machine) = require(NEEDS) else { return };
+    for depth in [1_u8, 2, 3, 10] {
+        let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", &depth.to_string()]);
+        let (patient, urgent) = (open("t-near"), open("t-near"));
+        setsockopt(&urgent, sockopt::Priority, &URGENT).unwrap();
+        let done = AtomicBool::new(false);
+        let mut sent_at: Vec<u64> = Vec::new();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    send(&patient, &[classic(0x700, &[0x55; 8])]);
+                }
+            });
+            let tries = cases(20);
+            for number in 0..tries {
+                // Not in step with the frames of the flood.
+                thread::sleep(Duration::from_micros(13_000 + 137 * u64::try_from(number).unwrap()));
+                let MonotonicNs(now) = clock::monotonic().unwrap();
+                sent_at.push(u64::try_from(now).unwrap() - wire.started_ns);
+                send(&urgent, &[classic(0x100, &[0x55; 8])]);
+            }
+            thread::sleep(Duration::from_millis(20));
+            done.store(true, Ordering::Relaxed);
+        });
+        let log = wire.end().frames();
+        let urgent = log.iter().filter(|logged| logged.frame.id == RawId(0x100));
+        let ahead: Vec<usize> = urgent
+            .zip(&sent_at)
+            .map(|(urgent, &sent)| {
+                let is_ahead = |start: u64, end: u64| end > sent && start < urgent.start_ns;
+                log.iter().filter(|other| is_ahead(other.start_ns, other.end_ns)).count()
+            })
+            .collect();
+        assert_eq!(ahead.len(), sent_at.len(), "an urgent frame is missing");
+        let (least, most) = (*ahead.iter().min().unwrap(), *ahead.iter().max().unwrap());
+        #[expect(clippy::cast_precision_loss, reason = "small numbers, for people")]
+        let mean = ahead.iter().sum::<usize>() as f64 / ahead.len() as f64;
+        println!("depth {depth}: {least} to {most} frames of the flood ahead of an urgent one, {mean:.2} on average");
+        // Those in the controller; and one that the driver held ready, or that began while this one was on its way.
+        let depth = usize::from(depth);
+        assert!(most <= depth + 1 && mean <= 0.2 + depth as f64, "depth {depth}: {ahead:?}");
+        assert!(depth == 1 || least >= depth - 1, "depth {depth}: the controller was not full: {ahead:?}");
+    }
+}
