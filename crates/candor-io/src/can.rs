@@ -3,6 +3,7 @@
 mod ancillary;
 mod batch;
 mod interface;
+mod operational;
 mod options;
 mod poll;
 mod rebind;
@@ -10,6 +11,7 @@ mod timed;
 
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
 pub use interface::InterfaceIndex;
+pub use operational::wait_until_operational;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
 pub use timed::TimedSender;

@@ -1,10 +1,9 @@
 //! The interfaces of a guest.
 
-use std::fs;
-use std::thread;
 use std::time::Duration;
 
 use candor_core::units::BitRate;
+use candor_io::can;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
@@ -14,6 +13,7 @@ use crate::job::Topology;
 /// Bytes of a CAN FD frame; a vcan of this size carries classic frames too.
 const FD_FRAME_BYTES: u32 = 72;
 const KVASER_RATE: BitRate = BitRate::from_bits_per_second(1_000_000).expect("a million is not 0");
+const OPERATIONAL_WITHIN: Duration = Duration::from_secs(4);
 
 /// Brings up the loopback device and the interfaces of the topology.
 pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
@@ -43,15 +43,8 @@ pub(super) fn set_up(topology: Topology) -> Result<(), InitError> {
 /// The kernel says at most once a second that interfaces have become operational. That work is better done before the
 /// command starts than while it measures.
 fn wait_until_operational(name: &str) -> Result<(), InitError> {
-    const LOOK: Duration = Duration::from_millis(20);
-    const LOOKS: u32 = 200;
-    for _ in 0..LOOKS {
-        if fs::read_to_string(format!("/sys/class/net/{name}/operstate")).is_ok_and(|state| state.trim() == "up") {
-            return Ok(());
-        }
-        thread::sleep(LOOK);
-    }
-    Err(InitError::NotOperational(name.to_owned()))
+    let is_operational = can::wait_until_operational(name, OPERATIONAL_WITHIN);
+    is_operational.then_some(()).ok_or_else(|| InitError::NotOperational(name.to_owned()))
 }
 
 fn find(client: &mut Client, name: &str) -> Result<Link, InitError> {

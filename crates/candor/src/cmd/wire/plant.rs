@@ -1,14 +1,13 @@
 //! The interfaces of the buses, from the first socket to the last trace.
 
 use std::error::Error;
-use std::fs;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use candor_bus::BusNs;
-use candor_io::can::InterfaceIndex;
+use candor_io::can::{self, InterfaceIndex};
 use candor_io::clock::MonotonicNs;
 use candor_netlink::client::Client;
 use candor_netlink::link;
@@ -109,9 +108,9 @@ impl Plant {
             link::set_up(client, *index).map_err(|error| format!("{name} cannot be set up: {error}"))?;
         }
         for (_, name) in &self.interfaces {
-            let path = format!("/sys/class/net/{name}/operstate");
-            let is_up = || Ok(fs::read_to_string(&path).is_ok_and(|state| state.trim() == "up").then_some(()));
-            wait(OPERATIONAL_WITHIN, is_up)?.ok_or_else(|| format!("{name} is up but does not become operational"))?;
+            if !can::wait_until_operational(name, OPERATIONAL_WITHIN) {
+                return Err(format!("{name} is up but does not become operational").into());
+            }
         }
         self.ready_at = self.running.now()?;
         Ok(())

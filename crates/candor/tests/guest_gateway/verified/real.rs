@@ -228,11 +228,7 @@ pub(super) fn refuses_same_interface() -> bool {
 
 /// Until then a pair takes frames and loses them.
 fn wait_until_operational(name: &str) {
-    let start = Instant::now();
-    while std::fs::read_to_string(format!("/sys/class/net/{name}/operstate")).unwrap().trim() != "up" {
-        assert!(start.elapsed() < PATIENCE, "{name} is not operational after {PATIENCE:?}");
-        std::thread::sleep(SILENCE);
-    }
+    assert!(can::wait_until_operational(name, PATIENCE), "{name} is not operational after {PATIENCE:?}");
 }
 
 /// Lets an interface queue so many frames and send none of them: the qdisc netem with a long delay.
