@@ -6,8 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::time::{Duration, Instant};
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
+use candor_io::can::InterfaceIndex;
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanState, Link};
@@ -15,6 +14,7 @@ use nix::pty::openpty;
 use nix::unistd::ttyname;
 
 use crate::candor::{Candor, Run};
+use crate::frames::{classic, hear, listener_on, send, sender_on};
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Slcan, Feature::Vcan];
@@ -102,12 +102,6 @@ fn start(bus_keys: &str, engine: &str, folder: &tempfile::TempDir) -> Candor {
     Run { gateway: &gateway, engine, run_dir: folder.path().to_owned(), uid: None }.start()
 }
 
-fn send(socket: &CanSocket) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &[1, 2]).unwrap().to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
 fn notice_with(candor: &Candor, words: &str) -> String {
     loop {
         let notice = candor.notice();
@@ -126,14 +120,14 @@ fn a_bus_off_controller_is_started_again() {
         let mut adapter = Adapter::plug_in();
         let folder = tempfile::tempdir().unwrap();
         let candor = start("restart-after = \"300ms\"", engine, &folder);
-        let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+        let sender = sender_on(left.index);
         for round in 1..=2 {
-            send(&sender);
+            send(&sender, &classic(0x123, &[1, 2]));
             assert_eq!(adapter.next_frame(), "t12320102", "{engine}");
             adapter.says(OFF);
             let notice = notice_with(&candor, "bus-off");
             assert!(notice.contains("candor starts it again in 300ms"), "{engine}: {notice}");
-            send(&sender);
+            send(&sender, &classic(0x123, &[1, 2]));
             let notice = candor.notice();
             // The interface that candor itself took down is no news.
             let expected = match (engine, round) {
@@ -146,7 +140,7 @@ fn a_bus_off_controller_is_started_again() {
             }
             assert!(Adapter::link().up);
         }
-        send(&sender);
+        send(&sender, &classic(0x123, &[1, 2]));
         assert_eq!(adapter.next_frame(), "t12320102", "{engine}");
         let ended = candor.end(Signal::Terminate);
         assert!(ended.status.success(), "{engine}: {ended:?}");
@@ -161,20 +155,19 @@ fn a_bus_off_controller_is_started_again() {
 fn a_bus_off_controller_that_nobody_starts_again_is_told_of() {
     let Some(_machine) = require(NEEDS) else { return };
     let (left, third) = (Bus::new("left"), Bus::new("third"));
-    let listener = CanSocket::open(third.index, &Options::default()).unwrap();
+    let listener = listener_on(third.index);
     let mut adapter = Adapter::plug_in();
     let folder = tempfile::tempdir().unwrap();
     let candor = start("", "read-write", &folder);
-    let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let sender = sender_on(left.index);
     adapter.says(OFF);
     let notice = notice_with(&candor, "bus-off");
     assert!(notice.contains("sudo ip link set t-serial down && sudo ip link set t-serial up"), "{notice}");
     assert_eq!(Adapter::link().can.unwrap().state, Some(CanState::BusOff));
     for _ in 0..3 {
-        send(&sender);
+        send(&sender, &classic(0x123, &[1, 2]));
         // The last of the routes is for this one.
-        assert!(!can::poll(&[&listener], Some(PATIENCE)).unwrap().is_empty(), "a frame is missing");
-        listener.read(&mut [0; CANFD_MTU]).unwrap();
+        hear(&listener, PATIENCE).expect("a frame is missing");
     }
     let client = &mut Client::open().unwrap();
     link::set_down(client, adapter.index).unwrap();
@@ -182,7 +175,7 @@ fn a_bus_off_controller_that_nobody_starts_again_is_told_of() {
     adapter.says(ACTIVE);
     let notice = notice_with(&candor, "on its bus again");
     assert!(notice.contains("3 frames that were handed over meanwhile may be lost"), "{notice}");
-    send(&sender);
+    send(&sender, &classic(0x123, &[1, 2]));
     // Those of before are lost, or waited for room.
     assert_eq!(adapter.next_frame(), "t12320102");
     assert!(candor.end(Signal::Terminate).status.success());

@@ -3,19 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_core::frame::CANFD_MTU;
 use candor_io::signal::Signal;
 use candor_io::{guest, module};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::candor::{Candor, Ended, Run, notices};
+use crate::frames::{listener_on, send, sender_on};
 use crate::kernel;
 use crate::require::{Bus, Feature, is_there, jobs_between, require, skip};
 
 const ENGINES: [&str; 2] = ["kernel", "read-write"];
 const NOBODY: u32 = 65534;
+const FRAME: &str = "123#010203";
 const PATIENCE: Duration = Duration::from_secs(20);
 
 fn gateway(right: &str) -> String {
@@ -80,9 +81,9 @@ fn runs_in_user_space(candor: Candor, right: &Bus, words: &[&str]) {
     let said = said.unwrap_or_else(|| panic!("{:?}", candor.before_ready));
     assert!(words.iter().all(|word| said.contains(word)), "{said}");
     assert_eq!(candor.before_ready.iter().filter(|event| event["side"] == "kernel").count(), 0);
-    let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+    let listener = listener_on(right.index);
     let left = link::by_name(&mut Client::open().unwrap(), "t-left").unwrap().unwrap().index;
-    send_on(left);
+    send(&sender_on(left), &FRAME.parse().unwrap());
     assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
     assert!(candor.end(Signal::Terminate).status.success());
 }
@@ -130,12 +131,12 @@ fn an_interface_that_is_down() {
         assert_eq!(said.len(), 1, "{said:?}");
         assert!(said[0].starts_with("Interface t-right is down"), "{said:?}");
         assert!(said[0].ends_with("sudo ip link set t-right up"), "{said:?}");
-        send(&left);
+        send(&sender_on(left.index), &FRAME.parse().unwrap());
         wait_until_dropped(&candor, &left, engine);
         // Frames pass as soon as it is up, without a restart.
         right.set_up();
-        let listener = CanSocket::open(right.index, &Options::default()).unwrap();
-        send(&left);
+        let listener = listener_on(right.index);
+        send(&sender_on(left.index), &FRAME.parse().unwrap());
         assert_eq!(listener.read(&mut [0; CANFD_MTU]).unwrap(), 16);
         let ended = candor.end(Signal::Terminate);
         let route = &ended.event("final-counters")["routes"][0];
@@ -207,15 +208,4 @@ fn a_hop_limit_beyond_that_of_the_module() {
     says(&user_space, &["count the hops", "--engine kernel"]);
     let either = run(&text, "auto", run_dir.path()).fails();
     says(&either, &["neither in the kernel", "max_hops=1", "nor in user space", "count the hops", "max_hops=2"]);
-}
-
-fn send(bus: &Bus) {
-    send_on(bus.index);
-}
-
-fn send_on(interface: InterfaceIndex) {
-    let socket = CanSocket::open(interface, &Options { filters: &[], ..Options::default() }).unwrap();
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
 }

@@ -9,7 +9,7 @@ use candor_core::config;
 use candor_core::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use candor_core::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
 use candor_core::plan::{Engine, Plan};
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;
 use candor_netlink::link;
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::candor::{Run, program};
 use crate::forwarding;
+use crate::frames::{hear, listener_on};
 use crate::kernel::WithMaxHops;
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
@@ -270,7 +271,7 @@ impl Lab {
             self.plan.buses().iter().map(|bus| explain(&self.file, &bus.name, engine, &frames)).collect();
 
         let is_up: Vec<_> = self.buses.iter().map(is_up).collect();
-        let open = |at: usize| is_up[at].then(|| CanSocket::open(self.buses[at].index, &Options::default()).unwrap());
+        let open = |at: usize| is_up[at].then(|| listener_on(self.buses[at].index));
         let senders: Vec<_> = (0..self.buses.len()).map(open).collect();
         let listeners: Vec<_> = (0..self.buses.len()).map(open).collect();
         let run_dir = tempfile::tempdir().unwrap();
@@ -399,12 +400,7 @@ fn write(socket: &CanSocket, frame: &Frame) -> bool {
 
 /// The next frame in the form of `explain --json`.
 fn read(socket: &CanSocket, patience: Duration) -> Option<Value> {
-    let mut bytes = [0; CANFD_MTU];
-    if can::poll(&[socket], Some(patience)).unwrap().is_empty() {
-        return None;
-    }
-    let len = socket.read(&mut bytes).unwrap();
-    let frame = Frame::from_kernel(&bytes[..len]).unwrap();
+    let frame = hear(socket, patience)?;
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
     Some(serde_json::json!({
         "text": frame.to_string(),

@@ -6,8 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::{self, CanSocket};
 use candor_io::clock::{self, RealtimeNs};
 use candor_io::signal::{self, Signal};
 use candor_io::{guest, module};
@@ -15,6 +14,7 @@ use candor_netlink::client::Client;
 use candor_netlink::{link, qdisc};
 
 use crate::candor::{Candor, Run, program};
+use crate::frames::{hear, listener_on, number_of, numbered, send, sender_on};
 use crate::kernel;
 use crate::require::{Bus, Feature, is_there, require};
 
@@ -32,23 +32,10 @@ fn start(gateway: &str, engine: &str, folder: &tempfile::TempDir) -> Candor {
     Run { gateway, engine, run_dir: folder.path().to_owned(), uid: None }.start()
 }
 
-fn sends_on(bus: &Bus) -> CanSocket {
-    CanSocket::open(bus.index, &Options { filters: &[], ..Options::default() }).unwrap()
-}
-
-fn send(socket: &CanSocket, number: u32) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap().to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
 /// The number in the next frame.
 #[track_caller]
-fn hear(listener: &CanSocket) -> u32 {
-    assert!(!can::poll(&[listener], Some(PATIENCE)).unwrap().is_empty(), "a frame is missing");
-    let mut bytes = [0; CANFD_MTU];
-    let len = listener.read(&mut bytes).unwrap();
-    u32::from_be_bytes(*Frame::from_kernel(&bytes[..len]).unwrap().data.first_chunk().unwrap())
+fn next_number(listener: &CanSocket) -> u32 {
+    number_of(&hear(listener, PATIENCE).expect("a frame is missing"))
 }
 
 /// The bus on the right flaps and is unplugged while frames flow there and to a third bus.
@@ -62,8 +49,8 @@ fn a_bus_that_flaps_disturbs_no_other_and_hides_no_frame() {
         BUSES.to_owned() + &route("over", "right", "echo = true\n") + &route("beside", "third", "echo = true\n");
     for (engine, flaps) in [("mmap-adaptive", 200), ("read-write", 40), ("mmsg-mmsg", 40), ("uring-uring", 40)] {
         let (left, mut right, third) = (Bus::new("left"), Bus::new("right"), Bus::new("third"));
-        let listener = CanSocket::open(third.index, &Options::default()).unwrap();
-        let sender = sends_on(&left);
+        let listener = listener_on(third.index);
+        let sender = sender_on(left.index);
         let folder = tempfile::tempdir().unwrap();
         let candor = start(&gateway, engine, &folder);
         let enough = AtomicBool::new(false);
@@ -72,8 +59,8 @@ fn a_bus_that_flaps_disturbs_no_other_and_hides_no_frame() {
                 let mut number = 0;
                 // One after the other: every frame for the third bus arrives, whatever happens to the second.
                 while !enough.load(Ordering::Relaxed) {
-                    send(&sender, number);
-                    assert_eq!(hear(&listener), number, "{engine}");
+                    send(&sender, &numbered(number));
+                    assert_eq!(next_number(&listener), number, "{engine}");
                     number += 1;
                 }
                 number
@@ -91,11 +78,11 @@ fn a_bus_that_flaps_disturbs_no_other_and_hides_no_frame() {
             traffic.join().unwrap()
         });
         // It goes on by itself as soon as candor has seen the last one.
-        let other = CanSocket::open(right.index, &Options::default()).unwrap();
+        let other = listener_on(right.index);
         let mut more = sent;
         while can::poll(&[&other], Some(SILENCE)).unwrap().is_empty() {
-            send(&sender, more);
-            assert_eq!(hear(&listener), more, "{engine}");
+            send(&sender, &numbered(more));
+            assert_eq!(next_number(&listener), more, "{engine}");
             more += 1;
             assert!(more < sent + 200, "{engine}: it does not go on");
         }
@@ -131,12 +118,12 @@ fn a_driver_that_is_unloaded_is_waited_for() {
         while back < 2 {
             back += usize::from(candor.notice().ends_with("is back, and its routes go on"));
         }
-        let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+        let listener = listener_on(right.index);
         // A job or a socket is there a moment after the interface.
-        let sender = sends_on(&left);
+        let sender = sender_on(left.index);
         let mut number = 0;
         while can::poll(&[&listener], Some(SILENCE)).unwrap().is_empty() {
-            send(&sender, number);
+            send(&sender, &numbered(number));
             number += 1;
             assert!(number < 200, "{engine}: it does not go on");
         }
@@ -170,16 +157,16 @@ fn a_clock_that_is_set_makes_no_frame_old_and_none_young() {
                 message.header(&options);
             })
             .unwrap();
-            let listener = CanSocket::open(right.index, &Options::default()).unwrap();
-            let sender = sends_on(&left);
+            let listener = listener_on(right.index);
+            let sender = sender_on(left.index);
             let folder = tempfile::tempdir().unwrap();
             let candor = start(&gateway, engine, &folder);
             for number in 0..40 {
                 if number == 20 {
                     step(by);
                 }
-                send(&sender, number);
-                assert_eq!(hear(&listener), number, "{engine}");
+                send(&sender, &numbered(number));
+                assert_eq!(next_number(&listener), number, "{engine}");
             }
             std::thread::sleep(Duration::from_millis(400));
             let ended = candor.end(Signal::Terminate);
@@ -208,18 +195,18 @@ fn a_full_disk_ends_nothing() {
         command.arg("run").arg(&file).args(["--stats", "20ms", "--engine", engine]);
         command.env("CANDOR_RUN_DIR", folder.path().join("run")).stdin(Stdio::null());
         let mut candor = command.stdout(full()).stderr(full()).spawn().unwrap();
-        let listener = CanSocket::open(right.index, &Options::default()).unwrap();
-        let sender = sends_on(&left);
+        let listener = listener_on(right.index);
+        let sender = sender_on(left.index);
         let passes = |number: &mut u32| {
             // It says nothing when it is ready: nobody could read it.
             let first = *number;
             while can::poll(&[&listener], Some(SILENCE)).unwrap().is_empty() {
                 assert!(*number < first + 100, "{engine}: nothing is forwarded");
-                send(&sender, *number);
+                send(&sender, &numbered(*number));
                 *number += 1;
             }
             while !can::poll(&[&listener], Some(SILENCE)).unwrap().is_empty() {
-                hear(&listener);
+                next_number(&listener);
             }
         };
         let mut number = 0;

@@ -5,11 +5,11 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use candor_core::engine::UserEngine;
-use candor_core::frame::{CANFD_MTU, Frame};
-use candor_io::can::{self, CanSocket, Options};
+use candor_core::frame::Frame;
 use candor_io::signal::{self, Signal};
 
 use crate::candor::program;
+use crate::frames::{hear, listener_on, send};
 use crate::pair::Pair;
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
@@ -31,7 +31,7 @@ fn floor(arguments: &[&str]) -> Command {
 fn every_bare_loop_forwards_bytes_in_their_order() {
     let Some(_machine) = require(NEEDS) else { return };
     let (left, right) = (Pair::new(["t-l0", "t-l1"]), Pair::new(["t-r0", "t-r1"]));
-    let [sends, hears] = [left.near, right.far].map(|end| CanSocket::open(end, &Options::default()).unwrap());
+    let [sends, hears] = [left.near, right.far].map(listener_on);
     for (engine, seed) in UserEngine::all().zip(1..) {
         let mut running =
             floor(&[engine.name(), "--from", "t-l1", "--to", "t-r0"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -41,13 +41,13 @@ fn every_bare_loop_forwards_bytes_in_their_order() {
         for _ in 0..BURSTS {
             let burst: Vec<Frame> = (0..BURST).map(|_| traffic.frame()).collect();
             burst.iter().for_each(|frame| send(&sends, frame));
-            let heard: Vec<Frame> = burst.iter().map_while(|_| hear(&hears)).collect();
+            let heard: Vec<Frame> = burst.iter().map_while(|_| hear(&hears, PATIENCE)).collect();
             assert_eq!(heard, burst, "{engine}");
         }
         signal::send(running.id(), Signal::Terminate).unwrap();
         assert!(running.wait().unwrap().success(), "{engine}");
     }
-    assert!(can::poll(&[&hears], Some(Duration::ZERO)).unwrap().is_empty(), "a frame came twice");
+    assert_eq!(hear(&hears, Duration::ZERO), None, "a frame came twice");
 }
 
 #[test]
@@ -64,19 +64,4 @@ fn what_a_bare_loop_cannot_do_is_said() {
     refused(&ring, "A transmit ring does not echo on t-right, whatever one asks for: leave out --echo");
     refused(&["read-write", "--from", "t-left", "--to", "t-none"], "There is no interface t-none");
     refused(&["kernel", "--from", "t-left", "--to", "t-right"], "invalid value 'kernel'");
-}
-
-fn send(socket: &CanSocket, frame: &Frame) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
-fn hear(socket: &CanSocket) -> Option<Frame> {
-    if can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty() {
-        return None;
-    }
-    let mut bytes = [0; CANFD_MTU];
-    let len = socket.read(&mut bytes).unwrap();
-    Some(Frame::from_kernel(&bytes[..len]).unwrap())
 }

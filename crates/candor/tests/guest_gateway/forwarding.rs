@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use candor_core::config;
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::frame::Frame;
 use candor_core::job::{self, Job};
 use candor_core::oracle;
 use candor_core::plan::{BusIndex, Plan};
-use candor_io::can::{self, CanSocket, Options};
 use candor_io::signal::Signal;
 
 use crate::candor::{Run, notices};
+use crate::frames::{hear, listener_on, send, sender_on};
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
 
@@ -118,9 +118,9 @@ fn forwards_as_predicted(engine: &str) {
     let position = |name: &str| BusIndex(plan.buses().iter().position(|bus| bus.name == name).unwrap());
     let (source, receivers) = (position("in"), [position("one"), position("two")]);
 
-    let sender = CanSocket::open(buses[0].index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let sender = sender_on(buses[0].index);
     let listeners = [&buses[1], &buses[2]].map(|bus| {
-        let socket = CanSocket::open(bus.index, &Options::default()).unwrap();
+        let socket = listener_on(bus.index);
         socket.set_receive_buffer(4 << 20).unwrap();
         socket
     });
@@ -132,10 +132,10 @@ fn forwards_as_predicted(engine: &str) {
     let mut traffic = Traffic::from_seed(SEED);
     let frames: Vec<_> = (0..FRAMES).map(|_| traffic.frame()).collect();
     for (batch, sent) in frames.chunks(BATCH).enumerate() {
-        sent.iter().for_each(|frame| write(&sender, frame));
+        sent.iter().for_each(|frame| send(&sender, frame));
         for (listener, to) in listeners.iter().zip(receivers) {
             let expected: Vec<_> = sent.iter().flat_map(|frame| predicted(&jobs, source, to, frame)).collect();
-            let received: Vec<_> = expected.iter().map_while(|_| read(listener)).collect();
+            let received: Vec<_> = expected.iter().map_while(|_| hear(listener, PATIENCE)).collect();
             for (at, (received, expected)) in received.iter().zip(&expected).enumerate() {
                 assert_eq!(received, expected, "{engine}, batch {batch}, frame {at} on bus {}", plan.bus(to).name);
             }
@@ -143,7 +143,7 @@ fn forwards_as_predicted(engine: &str) {
         }
     }
     for listener in &listeners {
-        assert!(can::poll(&[listener], Some(Duration::from_millis(50))).unwrap().is_empty(), "a frame too many");
+        assert_eq!(hear(listener, Duration::from_millis(50)), None, "a frame too many");
     }
     let ended = candor.end(Signal::Terminate);
     assert!(ended.status.success(), "{ended:?}");
@@ -180,19 +180,4 @@ fn counted(event: &serde_json::Value) -> Counted {
             (name, number(route, "handled"), number(route, "dropped"), number(route, "deleted"))
         })
         .collect()
-}
-
-fn write(socket: &CanSocket, frame: &Frame) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
-fn read(socket: &CanSocket) -> Option<Frame> {
-    let mut bytes = [0; CANFD_MTU];
-    if can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty() {
-        return None;
-    }
-    let len = socket.read(&mut bytes).unwrap();
-    Some(Frame::from_kernel(&bytes[..len]).unwrap())
 }

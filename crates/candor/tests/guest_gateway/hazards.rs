@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use candor_core::config::{self, code};
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::frame::{FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::plan::BusIndex;
 use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
@@ -16,6 +16,7 @@ use candor_netlink::qdisc;
 use serde_json::Value;
 
 use crate::candor::{Ended, Run, notices};
+use crate::frames::{classic, send, sender_on};
 use crate::pair::Pair;
 use crate::require::{Bus, Feature, require};
 
@@ -50,17 +51,17 @@ fn a_ring_through_a_vxcan_pair_never_ends() {
     let job = Job::plain(BusIndex(1), BusIndex(0), FrameFormat::Classic, Filter::exact(RawId(0x123)));
     let job = CangwJob::new(&job, pair.far, pair.near);
     let mut client = Client::open().unwrap();
-    let listening = CanSocket::open(pair.near, &Options { filters: &[], ..Options::default() }).unwrap();
+    let listening = sender_on(pair.near);
     cangw::add(&mut client, &job).unwrap();
 
     // What came into the machine at the end to which the route leads stops there.
-    send(&listening, 1);
+    send(&listening, &classic(0x123, &[1, 2, 3]));
     std::thread::sleep(Duration::from_millis(50));
     assert_eq!(count(&mut client, pair.near).handled, 0);
 
     // What came in at the other goes round until the job is taken away.
     let started = Instant::now();
-    send(&CanSocket::open(pair.far, &Options { filters: &[], ..Options::default() }).unwrap(), 1);
+    send(&sender_on(pair.far), &classic(0x123, &[1, 2, 3]));
     std::thread::sleep(Duration::from_millis(100));
     let seen = count(&mut client, pair.near);
     cangw::delete(&mut client, &job).unwrap();
@@ -125,18 +126,13 @@ fn run_and_send(text: &str, from: &Bus, said: &[&str]) -> Ended {
     for (notice, said) in notices.iter().zip(said) {
         assert!(notice.contains(said), "{notice}");
     }
-    send(&CanSocket::open(from.index, &Options { filters: &[], ..Options::default() }).unwrap(), FRAMES);
+    let sender = sender_on(from.index);
+    (0..FRAMES).for_each(|_| send(&sender, &classic(0x123, &[1, 2, 3])));
     candor.end(Signal::Terminate)
 }
 
 fn start<'a>(gateway: &'a str, run_dir: &Path) -> Run<'a> {
     Run { gateway, engine: "kernel", run_dir: run_dir.to_owned(), uid: None }
-}
-
-fn send(socket: &CanSocket, frames: u64) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
-    (0..frames).for_each(|_| socket.write(&bytes[..len]).unwrap());
 }
 
 /// Handled, dropped and deleted of a route.

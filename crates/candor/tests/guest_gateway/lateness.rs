@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;
 use candor_netlink::qdisc;
 use serde_json::{Value, json};
 
 use crate::candor::{Candor, Run};
+use crate::frames::{hear, listener_on, numbered, send, sender_on};
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -41,7 +41,7 @@ impl Place {
             message.header(&options);
         })
         .unwrap();
-        let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+        let sender = sender_on(left.index);
         Self { _buses: [left, right], sender, run_dir: tempfile::tempdir().unwrap() }
     }
 
@@ -54,11 +54,7 @@ impl Place {
     }
 
     fn send(&self, numbers: std::ops::Range<u32>) {
-        let mut bytes = [0; CANFD_MTU];
-        for number in numbers {
-            let len = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap().to_kernel(&mut bytes);
-            self.sender.write(&bytes[..len]).unwrap();
-        }
+        numbers.for_each(|number| send(&self.sender, &numbered(number)));
     }
 }
 
@@ -167,25 +163,16 @@ fn what_is_fresh_passes() {
     let Some(_machine) = require(NEEDS) else { return };
     for engine in ["read-write", "mmap-adaptive", "mmsg-mmsg"] {
         let (left, right) = (Bus::new("left"), Bus::new("right"));
-        let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-        let receiver = CanSocket::open(right.index, &Options::default()).unwrap();
+        let sender = sender_on(left.index);
+        let receiver = listener_on(right.index);
         let run_dir = tempfile::tempdir().unwrap();
         let gateway = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n[[route]]\n\
                        name = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\nmax-age = \"10s\"\n";
         let candor = Run { gateway, engine, run_dir: run_dir.path().to_owned(), uid: None }.start();
-        let mut bytes = [0; CANFD_MTU];
+        (0..40).for_each(|number| send(&sender, &numbered(number)));
         for number in 0..40_u32 {
-            let frame = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap();
-            let len = frame.to_kernel(&mut bytes);
-            sender.write(&bytes[..len]).unwrap();
-        }
-        for number in 0..40_u32 {
-            assert!(
-                !can::poll(&[&receiver], Some(PATIENCE)).unwrap().is_empty(),
-                "{engine}: frame {number} is missing"
-            );
-            let len = receiver.read(&mut bytes).unwrap();
-            assert_eq!(Frame::from_kernel(&bytes[..len]).unwrap().payload(), number.to_be_bytes(), "{engine}");
+            let frame = hear(&receiver, PATIENCE).unwrap_or_else(|| panic!("{engine}: frame {number} is missing"));
+            assert_eq!(frame.payload(), number.to_be_bytes(), "{engine}");
         }
         let route = counted(candor);
         assert_eq!(route["drops"]["expired"], json!(0), "{engine}");

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, Batch, CanSocket, First, Options};
+use candor_io::can::{self, Batch, CanSocket, First};
 use candor_io::process;
 use candor_io::signal::Signal;
 use serde_json::Value;
 
 use crate::candor::Run;
+use crate::frames::{classic, listener_on, send, sender_on};
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
 
@@ -42,12 +42,6 @@ fn hear(listener: &CanSocket, frames: u64) -> u64 {
     heard
 }
 
-fn write(sender: &CanSocket, frame: &Frame) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    sender.write(&bytes[..len]).unwrap();
-}
-
 fn route(name: &str, to: &str, keys: &str) -> String {
     format!("[[route]]\nname = \"{name}\"\nfrom = \"left\"\nto = \"{to}\"\necho = true\n{keys}\n")
 }
@@ -67,9 +61,9 @@ fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
         + &route("many", "third", &format!("match = [{}]", many.join(", ")));
     for (engine, seed) in ENGINES.into_iter().zip(1..) {
         let (left, right, third) = (Bus::new("left"), Bus::new("right"), Bus::new("third"));
-        let listeners = [&right, &third].map(|bus| CanSocket::open(bus.index, &Options::default()).unwrap());
+        let listeners = [&right, &third].map(|bus| listener_on(bus.index));
         listeners.iter().for_each(|listener| listener.set_receive_buffer(8 << 20).unwrap());
-        let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+        let sender = sender_on(left.index);
         let run_dir = tempfile::tempdir().unwrap();
         let candor = Run { gateway: &gateway, engine, run_dir: run_dir.path().to_owned(), uid: None }.start();
 
@@ -85,7 +79,7 @@ fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
                 heard[0] += u64::from(is_low);
                 heard[1] += u64::from(is_both) + u64::from(is_many);
                 unwanted += u64::from(!(is_low || is_both || is_many));
-                write(&sender, &frame);
+                send(&sender, &frame);
             }
             // No more than finds room at once.
             for (listener, frames) in listeners.iter().zip(heard) {
@@ -95,8 +89,8 @@ fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
         }
         // Nobody reads: what finds no room is lost, and counted.
         process::pause(candor.pid()).unwrap();
-        let frame = Frame::classic(RawId(0x123), &[]).unwrap();
-        (0..BURST).for_each(|_| write(&sender, &frame));
+        let frame = classic(0x123, &[]);
+        (0..BURST).for_each(|_| send(&sender, &frame));
         process::resume(candor.pid()).unwrap();
         let heard = listeners.each_ref().map(drain);
         assert_eq!(heard[0], heard[1], "{engine}");

@@ -24,6 +24,7 @@ mod explained;
 mod faults;
 mod floors;
 mod forwarding;
+mod frames;
 mod hazards;
 mod kernel;
 mod lateness;

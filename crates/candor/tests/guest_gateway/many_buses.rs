@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use candor_core::config;
 use candor_core::engine::Engine;
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
+use candor_core::frame::{CANFD_MTU, Frame};
 use candor_engine::Gateway;
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
 
 use crate::candor::Run;
+use crate::frames::{self, classic, listener_on, send};
 use crate::kernel::WithVcanEcho;
 use crate::require::{Bus, Feature, require};
 
@@ -51,42 +52,43 @@ const fn fifth(bus: usize) -> usize {
 
 fn frame(from: usize, number: usize) -> Frame {
     let [high, low] = u16::try_from(number).unwrap().to_be_bytes();
-    Frame::classic(RawId(0x123), &[u8::try_from(from).unwrap(), high, low, 0, 0, 0, 0, 7]).unwrap()
+    classic(0x123, &[u8::try_from(from).unwrap(), high, low, 0, 0, 0, 0, 7])
 }
 
-/// What sits on the buses; each hears all but what it has sent itself.
-fn nodes(buses: &[Bus]) -> Vec<CanSocket> {
-    buses.iter().map(|bus| CanSocket::open(bus.index, &Options::default()).unwrap()).collect()
+/// The buses, and what sits on them: each node hears all but what it has sent itself.
+struct Place {
+    nodes: Vec<CanSocket>,
+    _buses: Vec<Bus>,
 }
 
-fn buses() -> Vec<Bus> {
-    (0..BUSES).map(|bus| Bus::new(&format!("many{bus}"))).collect()
+impl Place {
+    fn new() -> Self {
+        let buses: Vec<Bus> = (0..BUSES).map(|bus| Bus::new(&format!("many{bus}"))).collect();
+        let nodes = buses.iter().map(|bus| listener_on(bus.index)).collect();
+        Self { nodes, _buses: buses }
+    }
 }
 
-fn send(node: &CanSocket, frame: &Frame) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    node.write(&bytes[..len]).unwrap();
+/// The buses with each engine in turn.
+fn with_each_engine(mut check: impl FnMut(&str, &[CanSocket], Gateway)) {
+    let Some(_machine) = require(NEEDS) else { return };
+    let Some(_with) = WithVcanEcho::new() else { return };
+    for engine in ENGINES {
+        let place = Place::new();
+        let plan = config::load(file().as_bytes()).unwrap().plan;
+        let gateway = Gateway::start(plan.with_engine(Engine::named(engine).unwrap())).unwrap().0;
+        check(engine, &place.nodes, gateway);
+    }
 }
 
 /// The next frame; `None` if none comes for a long time.
 fn hear(node: &CanSocket) -> Option<Frame> {
-    if can::poll(&[node], Some(PATIENCE)).unwrap().is_empty() {
-        return None;
-    }
-    let mut bytes = [0; CANFD_MTU];
-    let len = node.read(&mut bytes).unwrap();
-    Some(Frame::from_kernel(&bytes[..len]).unwrap())
+    frames::hear(node, PATIENCE)
 }
 
 #[test]
 fn thirty_two_routes_between_sixteen_buses() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let Some(_with) = WithVcanEcho::new() else { return };
-    for engine in ENGINES {
-        let buses = buses();
-        let nodes = nodes(&buses);
-        let gateway = start(engine, &file());
+    with_each_engine(|engine, nodes, gateway| {
         let mut heard = vec![Vec::new(); BUSES];
         for round in 0..ROUNDS {
             for number in 0..AT_ONCE {
@@ -114,7 +116,7 @@ fn thirty_two_routes_between_sixteen_buses() {
         let ended = gateway.stop().unwrap();
         let expected = u64::try_from(ROUNDS * AT_ONCE).unwrap();
         assert!(ended.counters.iter().all(|route| (route.handled, route.dropped) == (expected, 0)), "{ended:?}");
-    }
+    });
 }
 
 #[test]
@@ -122,12 +124,7 @@ fn rings_wrap_around() {
     /// A receive ring has 512 slots, one for sending 128.
     const FRAMES: usize = 1300;
     const TOGETHER: usize = 50;
-    let Some(_machine) = require(NEEDS) else { return };
-    let Some(_with) = WithVcanEcho::new() else { return };
-    for engine in ENGINES {
-        let buses = buses();
-        let nodes = nodes(&buses);
-        let gateway = start(engine, &file());
+    with_each_engine(|engine, nodes, gateway| {
         for first in (0..FRAMES).step_by(TOGETHER) {
             let numbers = first..first + TOGETHER;
             numbers.clone().for_each(|number| send(&nodes[0], &frame(0, number)));
@@ -136,24 +133,14 @@ fn rings_wrap_around() {
             assert_eq!(numbers.filter_map(|_frame| hear(&nodes[fifth(0)])).count(), TOGETHER, "{engine}");
         }
         drop(gateway);
-    }
-}
-
-fn start(engine: &str, file: &str) -> Gateway {
-    let plan = config::load(file.as_bytes()).unwrap().plan;
-    Gateway::start(plan.with_engine(Engine::named(engine).unwrap())).unwrap().0
+    });
 }
 
 /// Counts what the whole process allocates, so nothing else may run in it meanwhile.
 #[test]
 fn a_frame_allocates_nothing() {
     const FRAMES: usize = 500;
-    let Some(_machine) = require(NEEDS) else { return };
-    let Some(_with) = WithVcanEcho::new() else { return };
-    for engine in ENGINES {
-        let buses = buses();
-        let nodes = nodes(&buses);
-        let gateway = start(engine, &file());
+    with_each_engine(|engine, nodes, gateway| {
         let mut bytes = [0; CANFD_MTU];
         let len = frame(0, 0).to_kernel(&mut bytes);
         let pass = |frames| {
@@ -175,7 +162,7 @@ fn a_frame_allocates_nothing() {
         let count = |stats: stats_alloc::Stats| (stats.allocations, stats.reallocations, stats.deallocations);
         assert_eq!(count(after), count(before), "{engine}");
         drop(gateway);
-    }
+    });
 }
 
 #[test]
@@ -183,8 +170,8 @@ fn sixteen_buses_and_2048_rules_take_less_than_16_mib() {
     const RULES: usize = 2048;
     const MOST_KIB: u64 = 16 << 10;
     let Some(_machine) = require(NEEDS) else { return };
-    let buses = buses();
-    let nodes = nodes(&buses);
+    let place = Place::new();
+    let nodes = &place.nodes;
     let mut gateway: String = (0..BUSES).map(|bus| format!("[bus.b{bus}]\ninterface = \"t-many{bus}\"\n")).collect();
     for rule in 0..RULES {
         let (from, to) = (rule % BUSES, next(rule % BUSES));
@@ -198,8 +185,7 @@ fn sixteen_buses_and_2048_rules_take_less_than_16_mib() {
         let run = Run { gateway: &gateway, engine, run_dir: run_dir.path().to_owned(), uid: None };
         let candor = run.start();
         for (at, node) in nodes.iter().enumerate() {
-            let id = RawId(0x9000_0000 + u32::try_from(at).unwrap());
-            send(node, &Frame::classic(id, &[0; 8]).unwrap());
+            send(node, &classic(0x9000_0000 + u32::try_from(at).unwrap(), &[0; 8]));
             assert_eq!(hear(&nodes[next(at)]).unwrap().data[..2], [1, 2], "{engine}, bus {at}");
         }
         let status = std::fs::read_to_string(format!("/proc/{}/status", candor.pid())).unwrap();

@@ -7,11 +7,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{CanSocket, Options};
 use candor_io::signal::{self, Signal};
 
 use crate::candor::program;
+use crate::frames::{classic, send, sender_on};
 use crate::require::{Bus, Feature, require};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,11 +30,9 @@ fn both_sides_are_counted_for_whoever_asks() {
     let ask = || talk(UnixStream::connect(&place).unwrap());
     wait_until("the gateway runs", || ask().contains("candor_uptime_seconds"));
 
-    let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let sender = sender_on(left.index);
     for (id, payload) in [(0x123, &[1][..]), (0x123, &[1]), (0x456, &[1, 2, 3])] {
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(id), payload).unwrap().to_kernel(&mut bytes);
-        sender.write(&bytes[..len]).unwrap();
+        send(&sender, &classic(id, payload));
     }
     let handled = |route: &str, side: &str, frames: u32| {
         format!(

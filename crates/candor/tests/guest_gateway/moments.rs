@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
 
 use crate::candor::Run;
+use crate::frames::{hear, listener_on, number_of, numbered, send};
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -35,8 +35,9 @@ fn both_directions_carry_at_once() {
             for socket in &sockets {
                 scope.spawn(|| {
                     for first in (0..FRAMES).step_by(BATCH as usize) {
-                        (first..first + BATCH).for_each(|number| send(socket, number));
-                        let heard: Vec<_> = (0..BATCH).map_while(|_| hear(socket, PATIENCE)).collect();
+                        (first..first + BATCH).for_each(|number| send(socket, &numbered(number)));
+                        let heard: Vec<_> =
+                            (0..BATCH).map_while(|_| hear(socket, PATIENCE).as_ref().map(number_of)).collect();
                         assert_eq!(heard, (first..first + BATCH).collect::<Vec<_>>(), "{engine}");
                     }
                 });
@@ -65,7 +66,7 @@ fn frames_that_come_during_the_start_are_counted() {
                     if enough.load(Ordering::Relaxed) {
                         return;
                     }
-                    send(&sender, number);
+                    send(&sender, &numbered(number));
                     std::thread::sleep(Duration::from_micros(200));
                 }
             });
@@ -75,8 +76,8 @@ fn frames_that_come_during_the_start_are_counted() {
             candor
         });
         let mut heard = Vec::new();
-        while let Some(number) = hear(&listener, SILENCE) {
-            heard.push(number);
+        while let Some(frame) = hear(&listener, SILENCE) {
+            heard.push(number_of(&frame));
         }
         assert!(!heard.is_empty());
         assert!(heard.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{engine}: lost, doubled or out of order");
@@ -86,23 +87,7 @@ fn frames_that_come_during_the_start_are_counted() {
 }
 
 fn open(bus: &Bus) -> CanSocket {
-    let socket = CanSocket::open(bus.index, &Options::default()).unwrap();
+    let socket = listener_on(bus.index);
     socket.set_receive_buffer(8 << 20).unwrap();
     socket
-}
-
-fn send(socket: &CanSocket, number: u32) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap().to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
-/// The number in the next frame.
-fn hear(socket: &CanSocket, patience: Duration) -> Option<u32> {
-    if can::poll(&[socket], Some(patience)).unwrap().is_empty() {
-        return None;
-    }
-    let mut bytes = [0; CANFD_MTU];
-    let len = socket.read(&mut bytes).unwrap();
-    Frame::from_kernel(&bytes[..len]).unwrap().data.first_chunk().copied().map(u32::from_be_bytes)
 }

@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
+use candor_io::can::{self, InterfaceIndex};
 use candor_netlink::client::Client;
 use candor_netlink::link;
+
+use crate::frames::{classic, listener_on, send};
 
 /// A vxcan pair that goes away with this value, and the jobs that use it.
 #[derive(Debug)]
@@ -24,13 +25,11 @@ impl Pair {
             link::set_up(&mut client, end).unwrap();
         }
         // The kernel takes a moment to see that both ends are up, and until then drops what is sent.
-        let (sends, hears) = [near, far].map(|end| CanSocket::open(end, &Options::default()).unwrap()).into();
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
+        let [sends, hears] = [near, far].map(listener_on);
         let deadline = Instant::now() + Duration::from_secs(20);
         while can::poll(&[&hears], Some(Duration::from_millis(20))).unwrap().is_empty() {
             assert!(Instant::now() < deadline, "nothing crosses the pair");
-            sends.write(&bytes[..len]).unwrap();
+            send(&sends, &classic(0x123, &[1, 2, 3]));
         }
         pair
     }

@@ -6,13 +6,12 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_engine::machine::Machine;
-use candor_io::can::{self, CanSocket, Options};
 use candor_io::process;
 use candor_io::signal::Signal;
 
 use crate::candor::{Candor, Run, program};
+use crate::frames::{classic, hear, listener_on, send, sender_on};
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const IPC_LOCK: u64 = 1 << 14;
@@ -107,8 +106,8 @@ impl Ours {
 fn another_user_runs_a_gateway_that_root_started() {
     let Some(_machine) = require(&[Feature::Cangw, Feature::Root, Feature::Vcan]) else { return };
     let (left, right) = (Bus::new("left"), Bus::new("right"));
-    let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-    let listener = CanSocket::open(right.index, &Options::default()).unwrap();
+    let sender = sender_on(left.index);
+    let listener = listener_on(right.index);
     // Who listed something there earlier has ended.
     let _ = std::fs::remove_dir_all("/run/candor");
     for (engine, expected) in [("kernel", NET_ADMIN), ("mmap-write", NET_ADMIN | NET_RAW), ("read-write", 0)] {
@@ -123,11 +122,8 @@ fn another_user_runs_a_gateway_that_root_started() {
             assert_eq!(u64::from_str_radix(&status(set), 16).unwrap(), expected, "{engine}: {set}");
         }
         assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 1234, "{engine}");
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(0x123), &[1]).unwrap().to_kernel(&mut bytes);
-        sender.write(&bytes[..len]).unwrap();
-        assert!(!can::poll(&[&listener], Some(PATIENCE)).unwrap().is_empty(), "{engine}: a frame is missing");
-        listener.read(&mut bytes).unwrap();
+        send(&sender, &classic(0x123, &[1]));
+        assert!(hear(&listener, PATIENCE).is_some(), "{engine}: a frame is missing");
         // Root knows of it.
         let seen = Command::new(program()).args(["status", "--json"]).env_remove("CANDOR_RUN_DIR").output().unwrap();
         let text = String::from_utf8(seen.stdout).unwrap();

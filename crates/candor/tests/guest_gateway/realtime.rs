@@ -4,14 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_core::realtime::Cpu;
 use candor_engine::machine::{Machine, Thread};
-use candor_io::can::{self, CanSocket, Options};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::candor::{Candor, Place, program};
+use crate::frames::{classic, hear, listener_on, send, sender_on};
 use crate::require::{Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -106,15 +105,12 @@ fn said_the_same(place: &Place, candor: &Candor, text: &str, sched: &str, has_la
 
 /// A thread whose memory is locked and was there from the start forwards without a page fault.
 fn no_page_is_missing(place: &Place, candor: &Candor, route: &[Thread], engine: &str) {
-    let sender = CanSocket::open(place.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-    let receiver = CanSocket::open(place.right.index, &Options::default()).unwrap();
-    let (mut bytes, mut back) = ([0; CANFD_MTU], [0; CANFD_MTU]);
-    let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
-    let mut forward = |frames| {
+    let sender = sender_on(place.left.index);
+    let receiver = listener_on(place.right.index);
+    let forward = |frames| {
         for _ in 0..frames {
-            sender.write(&bytes[..len]).unwrap();
-            assert!(!can::poll(&[&receiver], Some(PATIENCE)).unwrap().is_empty(), "{engine}: a frame did not arrive");
-            receiver.read(&mut back).unwrap();
+            send(&sender, &classic(0x123, &[1, 2, 3]));
+            assert!(hear(&receiver, PATIENCE).is_some(), "{engine}: a frame did not arrive");
         }
     };
     // User-mode Linux has no hardware that marks a page as used, so it faults once for each page of a ring.

@@ -12,14 +12,14 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
 use candor_core::rule::{Checksums, Modifications};
-use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
 use serde_json::Value;
 
 use crate::candor::program;
+use crate::frames::{classic, send, sender_on};
 use crate::require::{Bus, Feature, jobs_between, require, skip};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -95,10 +95,7 @@ impl Place {
             counters.map(|all| all.handled + all.dropped + all.deleted).sum::<u32>()
         };
         let before = counted();
-        let socket = CanSocket::open(self.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(id), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
-        socket.write(&bytes[..len]).unwrap();
+        send(&sender_on(self.left.index), &classic(id, &[1, 2, 3]));
         let deadline = Instant::now() + Duration::from_secs(20);
         let mut last = counted();
         loop {

@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, Batch, CanSocket, First, Options, SendList};
+use candor_io::can::{self, Batch, CanSocket, First, SendList};
 use candor_io::signal::{self, Signal};
 use serde_json::Value;
 
 use crate::candor::{Candor, Ended, Run, write};
+use crate::frames::{listener_on, number_of, sender_on};
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -90,9 +91,9 @@ struct Stream {
 
 impl Stream {
     fn new(place: &Place) -> Self {
-        let listener = CanSocket::open(place.right.index, &Options::default()).unwrap();
+        let listener = listener_on(place.right.index);
         listener.set_receive_buffer(1 << 20).unwrap();
-        let sender = CanSocket::open(place.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+        let sender = sender_on(place.left.index);
         Self { sender, listener, heard: AtomicU32::new(0), enough: AtomicBool::new(false) }
     }
 
@@ -132,8 +133,7 @@ impl Stream {
         self.listener.recv_batch(batch, First::DoesNotWait).unwrap();
         for received in batch.frames() {
             let frame = Frame::from_kernel(received.bytes).unwrap();
-            let number = u32::from_be_bytes(*frame.data.first_chunk().unwrap());
-            assert_eq!(number, *heard, "lost, doubled or out of order");
+            assert_eq!(number_of(&frame), *heard, "lost, doubled or out of order");
             let is_whole = |&(id, end): &(u32, [u8; 4])| frame.id == RawId(id) && frame.data[4..8] == end;
             let which = TREATMENTS.iter().position(is_whole);
             treated[which.unwrap_or_else(|| panic!("treated by half of each file: {frame:?}"))] += 1;

@@ -6,8 +6,6 @@ mod noticed;
 use std::path::Path;
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, Options};
 use candor_io::guest;
 use candor_io::signal::Signal;
 use candor_netlink::cangw::{self, CangwJob};
@@ -17,6 +15,7 @@ use candor_netlink::link;
 
 use crate::candor::{Candor, Run};
 use crate::errors::require_module_away;
+use crate::frames::{classic, hear, listener_on, send, sender_on};
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -284,16 +283,9 @@ fn a_module_that_is_loaded_again_gets_its_jobs_back() {
 
 /// Sends a frame and says whether it arrives, once.
 fn passes(from: &Bus, to: &Bus) -> bool {
-    let listener = CanSocket::open(to.index, &Options::default()).unwrap();
-    let sender = CanSocket::open(from.index, &Options { filters: &[], ..Options::default() }).unwrap();
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &[1, 2, 3]).unwrap().to_kernel(&mut bytes);
-    sender.write(&bytes[..len]).unwrap();
-    let heard = |patience| {
-        let there = !can::poll(&[&listener], Some(patience)).unwrap().is_empty();
-        there.then(|| listener.read(&mut [0; CANFD_MTU]).unwrap())
-    };
-    heard(PATIENCE).is_some() && heard(SILENCE).is_none()
+    let listener = listener_on(to.index);
+    send(&sender_on(from.index), &classic(0x123, &[1, 2, 3]));
+    hear(&listener, PATIENCE).is_some() && hear(&listener, SILENCE).is_none()
 }
 
 fn delete(bus: &Bus) {

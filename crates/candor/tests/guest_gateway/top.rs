@@ -8,8 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{CanSocket, Options};
 use candor_io::process;
 use candor_io::signal::Signal;
 use nix::pty::{OpenptyResult, Winsize, openpty};
@@ -17,6 +15,7 @@ use nix::sys::termios::{InputFlags, LocalFlags, OutputFlags, tcgetattr};
 use serde_json::Value;
 
 use crate::candor::{Run, program};
+use crate::frames::{classic, send, sender_on};
 use crate::require::{Bus, Feature, require};
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,13 +40,11 @@ fn gateways_are_found_and_looked_at() {
     assert!(nobody.0 == Some(2) && nobody.1.contains("No candor runs in this network namespace"), "{nobody:?}");
 
     let car = run(CAR, "auto", "car.toml");
-    let sender = CanSocket::open(left.index, &Options { filters: &[], ..Options::default() }).unwrap();
+    let sender = sender_on(left.index);
     let mut looks = top(folder.path(), &["--json", "--interval", "500ms"]);
     while looks.try_wait().unwrap().is_none() {
         for id in [0x123, 0x456] {
-            let mut bytes = [0; CANFD_MTU];
-            let len = Frame::classic(RawId(id), &[1, 2]).unwrap().to_kernel(&mut bytes);
-            sender.write(&bytes[..len]).unwrap();
+            send(&sender, &classic(id, &[1, 2]));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

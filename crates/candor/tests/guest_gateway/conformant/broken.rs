@@ -7,6 +7,8 @@ use candor_io::can::{CanSocket, Options};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
+use crate::frames::send;
+
 /// Names its interfaces, `vcan0:vcan1`, and may say after how many frames it gives up: `vcan0:vcan1:500`.
 pub(super) const VARIABLE: &str = "CANDOR_TEST_BROKEN_GATEWAY";
 const DOUBLED: u32 = 100;
@@ -35,11 +37,7 @@ fn the_broken_gateway() {
         CanSocket::open(link.index, &Options { filters, ..Options::default() }).unwrap()
     };
     let (left, right) = (open(from, &[Filter::ALL]), open(to, &[]));
-    let send = |frame: &Frame| {
-        let mut bytes = [0; CANFD_MTU];
-        let len = frame.to_kernel(&mut bytes);
-        right.write(&bytes[..len]).unwrap();
-    };
+    let send = |frame: &Frame| send(&right, frame);
     let mut held = None;
     for number in 1..=last {
         let mut frame = loop {

@@ -6,6 +6,7 @@ use candor_netlink::client::Client;
 use candor_netlink::qdisc;
 
 use super::*;
+use crate::frames::{classic, hear, send};
 use crate::require::jobs_between;
 
 /// Routes between the same buses and in the same receive list, so that their order matters.
@@ -25,13 +26,9 @@ fn jobs_in_the_kernel_are_exchanged_where_they_differ() {
     let place = Place::new();
     let before = ordered(&[("a", 0x100), ("b", 0x101), ("c", 0x123), ("d", 0x103)]);
     let candor = place.start(&before, "auto");
-    let sender = CanSocket::open(place.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-    let send = |times: u32| {
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(0x123), &[]).unwrap().to_kernel(&mut bytes);
-        (0..times).for_each(|_| sender.write(&bytes[..len]).unwrap());
-    };
-    send(3);
+    let sender = sender_on(place.left.index);
+    let pass = |times: u32| (0..times).for_each(|_| send(&sender, &classic(0x123, &[])));
+    pass(3);
     let jobs = || -> Vec<_> {
         let jobs = jobs_between(&[&place.left]);
         jobs.iter().map(|job| (job.filter.id, job.counters.handled)).collect()
@@ -56,15 +53,14 @@ fn jobs_in_the_kernel_are_exchanged_where_they_differ() {
     let said = reload(&candor, &place.file(), &in_user_space);
     assert_eq!((&said["event"], &said["kernel_jobs"]), (&"reloaded".into(), &0.into()), "{said}");
     assert_eq!(jobs(), []);
-    let listener = CanSocket::open(place.right.index, &Options::default()).unwrap();
-    send(2);
+    let listener = listener_on(place.right.index);
+    pass(2);
     for _ in 0..2 {
-        assert!(!can::poll(&[&listener], Some(PATIENCE)).unwrap().is_empty());
-        listener.read(&mut [0; CANFD_MTU]).unwrap();
+        hear(&listener, PATIENCE).unwrap();
     }
     let said = reload(&candor, &place.file(), &before);
     assert_eq!((&said["event"], &said["kernel_jobs"]), (&"reloaded".into(), &4.into()), "{said}");
-    send(1);
+    pass(1);
     are([(0x100, 0), (0x101, 0), (0x123, 1), (0x103, 0)]);
     let ended = candor.end(Signal::Terminate);
     assert!(ended.status.success(), "{ended:?}");
@@ -94,10 +90,8 @@ fn frames_that_wait_stay_with_their_route() {
             )
         };
         let candor = place.start(&(BUSES.to_owned() + &route("over", "right")), engine);
-        let sender = CanSocket::open(place.left.index, &Options { filters: &[], ..Options::default() }).unwrap();
-        let mut bytes = [0; CANFD_MTU];
-        let len = Frame::classic(RawId(0x123), &[1]).unwrap().to_kernel(&mut bytes);
-        (0..ROOM + 10).for_each(|_| sender.write(&bytes[..len]).unwrap());
+        let sender = sender_on(place.left.index);
+        (0..ROOM + 10).for_each(|_| send(&sender, &classic(0x123, &[1])));
         let wait = || std::thread::sleep(Duration::from_millis(100));
         wait();
 

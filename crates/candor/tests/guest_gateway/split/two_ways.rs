@@ -4,18 +4,19 @@ use std::time::Duration;
 
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 use candor_core::job::Job;
 use candor_core::payload::PayloadPattern;
 use candor_core::placement::Side;
 use candor_core::plan::{BusIndex, Echo, Engine, RouteIndex};
 use candor_engine::Gateway;
-use candor_io::can::{self, CanSocket, Options};
+use candor_io::can::CanSocket;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use super::NEEDS;
 use super::wires::{NAMES, Wires};
+use crate::frames::{hear, listener_on, number_of, numbered, send};
 use crate::require::require;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -50,7 +51,7 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
     let mut client = Client::open().unwrap();
     let mut open = |name: &str| {
         let index = link::by_name(&mut client, name).unwrap().unwrap().index;
-        let socket = CanSocket::open(index, &Options::default()).unwrap();
+        let socket = listener_on(index);
         socket.set_receive_buffer(8 << 20).unwrap();
         socket
     };
@@ -73,7 +74,7 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
     let mut heard = [Vec::new(), Vec::new()];
     for batch in numbers.chunks(BATCH) {
         for (end, marker) in ends.iter().zip([0x8000_0000_u32, 0]) {
-            batch.iter().for_each(|number| write(end, number | marker));
+            batch.iter().for_each(|number| send(end, &numbered(number | marker)));
         }
         for (end, heard) in ends.iter().zip(&mut heard) {
             heard.extend((0..batch.len()).map_while(|_| read(end, PATIENCE)));
@@ -104,18 +105,7 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
     );
 }
 
-fn write(socket: &CanSocket, number: u32) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = Frame::classic(RawId(0x123), &number.to_be_bytes()).unwrap().to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
-}
-
 /// The number in the next frame.
 fn read(socket: &CanSocket, patience: Duration) -> Option<u32> {
-    if can::poll(&[socket], Some(patience)).unwrap().is_empty() {
-        return None;
-    }
-    let mut bytes = [0; CANFD_MTU];
-    let len = socket.read(&mut bytes).unwrap();
-    Frame::from_kernel(&bytes[..len]).unwrap().data.first_chunk().copied().map(u32::from_be_bytes)
+    hear(socket, patience).as_ref().map(number_of)
 }

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use candor_core::filter::Filter;
-use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
-use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
+use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, Frame};
+use candor_io::can::{CanSocket, InterfaceIndex, Options};
 use candor_netlink::client::Client;
 use candor_netlink::link;
+
+use crate::frames;
 
 pub(super) const BUSES: usize = 3;
 /// Interfaces of the gateway, and the ends at which the test sits.
@@ -41,9 +43,7 @@ impl Wires {
     }
 
     pub(super) fn send(&self, bus: usize, frame: &Frame) {
-        let mut bytes = [0; CANFD_MTU];
-        let len = frame.to_kernel(&mut bytes);
-        self.sockets[bus].write(&bytes[..len]).unwrap();
+        frames::send(&self.sockets[bus], frame);
     }
 
     /// Forgets what a run that failed has left, which may be much.
@@ -58,12 +58,8 @@ impl Wires {
         let mut heard = Vec::new();
         loop {
             let patience = if heard.len() < count { PATIENCE } else { SILENCE };
-            if can::poll(&[&self.sockets[bus]], Some(patience)).unwrap().is_empty() {
-                return heard;
-            }
-            let mut bytes = [0; CANFD_MTU];
-            let len = self.sockets[bus].read(&mut bytes).unwrap();
-            heard.push(Frame::from_kernel(&bytes[..len]).unwrap());
+            let Some(frame) = frames::hear(&self.sockets[bus], patience) else { return heard };
+            heard.push(frame);
             if heard.len() > 100 * (count + 1) {
                 // It circulates.
                 return heard;

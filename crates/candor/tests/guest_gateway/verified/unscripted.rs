@@ -8,7 +8,7 @@ use candor_core::job::Job;
 use candor_core::oracle::Interface;
 use candor_core::oracle::vectors::Gateway;
 use candor_core::plan::BusIndex;
-use candor_io::can::{CanSocket, InterfaceIndex, Options};
+use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 use nix::errno::Errno;
 use nix::sys::socket::{
@@ -16,6 +16,7 @@ use nix::sys::socket::{
 };
 
 use super::real::{Real, TC_H_ROOT, add_qdisc};
+use crate::frames::sender_on;
 use crate::require::{Bus, Feature, require};
 
 const FEATURES: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -34,7 +35,7 @@ fn the_socket_priority_of_a_sender_passes_the_gateway() {
     let index = real.index(BusIndex(1));
     drop_of_priority(index, usize::try_from(URGENT).unwrap());
     real.add(&job).unwrap();
-    let sender = CanSocket::open(real.index(BusIndex(0)), &Options { filters: &[], ..Options::default() }).unwrap();
+    let sender = sender_on(real.index(BusIndex(0)));
     let mut send = |priority| {
         setsockopt(&sender, sockopt::Priority, &priority).unwrap();
         sender.write(&[0; 16]).unwrap();
