@@ -12,7 +12,7 @@ use candor_netlink::client::NetlinkError;
 use crate::engines::Lack;
 use crate::realtime::RealtimeError;
 use crate::refusal::Refusal;
-use crate::run_dir::Owner;
+use crate::run_dir::{Owner, RunDirError};
 
 /// A gateway that cannot start or cannot go on.
 #[derive(Debug, thiserror::Error)]
@@ -373,25 +373,6 @@ fn recreated(created: usize, lost: usize) -> String {
         jobs => format!("; {jobs} of before cannot come back, because an interface has gone in the meantime"),
     };
     created + &lost
-}
-
-/// A file or folder of the run directory that cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[error("{doing} failed")]
-pub struct RunDirError {
-    /// Which one.
-    pub path: PathBuf,
-    /// What was done with it.
-    pub doing: &'static str,
-    /// Why it failed.
-    #[source]
-    pub source: io::Error,
-}
-
-impl From<RunDirError> for GatewayError {
-    fn from(error: RunDirError) -> Self {
-        Self::RunDir(error)
-    }
 }
 
 /// An error with all that is behind it, in one line.

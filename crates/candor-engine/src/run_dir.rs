@@ -8,40 +8,37 @@
 
 mod content;
 mod entry;
+mod failure;
+mod folder;
 mod give;
 mod hold;
 mod owner;
 mod place;
 
 pub(crate) use entry::Entry;
+pub use failure::RunDirError;
 pub use give::give_run_dir;
 pub(crate) use owner::{Change, Instance, OwnedJob};
 pub use owner::{Owner, Since};
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::placement::Side;
 use candor_core::plan::Engine;
 use candor_io::lock::{self, FileLock};
-use candor_io::process;
 use candor_netlink::cangw::{CangwJob, JobFlags};
 
 use crate::desk::process_exists;
-use crate::error::{GatewayError, RunDirError};
+use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::reconcile::{Counts, Identity};
 use entry::Found;
+use failure::failed;
+use folder::{is_denied, make_private};
 use place::Place;
-
-const DEFAULT_PATH: &str = "/run/candor";
-const PRIVATE_FOLDER: u32 = 0o700;
-const OTHERS: u32 = 0o077;
-const WRITABLE_BY_ALL: u32 = 0o002;
-const ROOT: u32 = 0;
 
 /// The run directory, held against other starting candors as long as this value lives.
 #[derive(Debug)]
@@ -69,14 +66,13 @@ pub(crate) struct Look {
 impl RunDir {
     /// Opens the directory and reads what is in it. Waits a little while another candor starts.
     pub(crate) fn open(tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
-        let path = configured_path().unwrap_or_else(|| DEFAULT_PATH.into());
-        Self::open_at(path, tell)
+        Self::open_at(folder::of_the_system(), tell)
     }
 
     /// Opens the first directory that this user may use; `None`, after telling, if there is none.
     pub(crate) fn open_where_possible(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
         let mut first = None;
-        for path in possible_paths() {
+        for path in folder::possible() {
             match Self::open_at(path, tell) {
                 Err(GatewayError::RunDir(error)) if is_denied(&error) => {
                     first.get_or_insert(error.path);
@@ -92,13 +88,12 @@ impl RunDir {
 
     /// Looks into all directories that are there, and makes none.
     pub(crate) fn look(tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
-        Self::look_into(possible_paths(), tell)
+        Self::look_into(folder::possible(), tell)
     }
 
     /// Looks where `candor apply` keeps its lists; `None` if nothing was ever there.
     pub(crate) fn look_where_applied(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
-        let path = configured_path().unwrap_or_else(|| DEFAULT_PATH.into());
-        let mut look = Self::look_into(vec![path], tell)?;
+        let mut look = Self::look_into(vec![folder::of_the_system()], tell)?;
         match look.denied.pop() {
             Some(error) => Err(GatewayError::OwnersUnknown(error)),
             None => Ok(look.open.pop()),
@@ -334,50 +329,6 @@ fn may_overlap(one: Filter, other: Filter) -> bool {
     (one.id | other.id) & CAN_INV_FILTER != 0 || (one.id ^ other.id) & one.mask & other.mask == 0
 }
 
-fn configured_path() -> Option<PathBuf> {
-    std::env::var_os("CANDOR_RUN_DIR").map(PathBuf::from)
-}
-
-/// Where the lists of this user may be, best first.
-fn possible_paths() -> Vec<PathBuf> {
-    match configured_path() {
-        Some(path) => vec![path],
-        None => [Some(PathBuf::from(DEFAULT_PATH)), path_of_user()].into_iter().flatten().collect(),
-    }
-}
-
-fn path_of_user() -> Option<PathBuf> {
-    std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()).map(|p| p.join("candor"))
-}
-
-/// Whether it is for this user that a directory cannot be used.
-fn is_denied(error: &RunDirError) -> bool {
-    matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
-}
-
-/// Makes the directory if it is missing. One that somebody chose keeps the rights that it has, but must be such that nobody
-/// else can put files there.
-fn make_private(path: &Path) -> Result<(), RunDirError> {
-    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
-    let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
-    let rights = data.permissions();
-    // Only root makes folders in /run, so whoever has that one got it from root.
-    let is_given = path == Path::new(DEFAULT_PATH) && process::effective_user() == ROOT;
-    if !is_given && ![ROOT, process::effective_user()].contains(&data.uid()) {
-        let reason = format!("it belongs to the user number {}, who could mislead you", data.uid());
-        return Err(failed(path, "Trusting it")(io::Error::new(ErrorKind::PermissionDenied, reason)));
-    }
-    if path != Path::new(DEFAULT_PATH) && rights.mode() & WRITABLE_BY_ALL != 0 {
-        let reason = "everybody can write there; take a folder of your own, or type: chmod o-w";
-        return Err(failed(path, "Trusting it")(io::Error::other(format!("{reason} {}", path.display()))));
-    }
-    if path == Path::new(DEFAULT_PATH) && rights.mode() & OTHERS != 0 {
-        // Somebody else's folder cannot be used anyway.
-        let _ = fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FOLDER));
-    }
-    Ok(())
-}
-
 /// A file that a process wrote and did not live to name.
 fn remove_if_abandoned(path: &Path) -> Result<(), RunDirError> {
     let Ok(file) = lock::open_regular(OpenOptions::new().read(true), path) else { return Ok(()) };
@@ -400,10 +351,6 @@ fn remove_file(path: &Path) -> Result<(), RunDirError> {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result.map_err(failed(path, "Removing it")),
     }
-}
-
-fn failed(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> RunDirError {
-    move |source| RunDirError { path: path.to_owned(), doing, source }
 }
 
 #[cfg(test)]

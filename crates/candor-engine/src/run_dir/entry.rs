@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use candor_io::lock::FileLock;
 
 use super::content::Content;
-use super::{Instance, Place, failed, remove};
-use crate::error::RunDirError;
+use super::failure::{RunDirError, failed};
+use super::{Instance, Place, remove};
 
 const PRIVATE_FILE: u32 = 0o600;
 

@@ -5,8 +5,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
 use std::path::Path;
 
-use super::{DEFAULT_PATH, PRIVATE_FOLDER, configured_path, failed};
-use crate::error::{GatewayError, RunDirError};
+use super::failure::{RunDirError, failed};
+use super::folder::{self, DEFAULT_PATH, PRIVATE_FOLDER};
+use crate::error::GatewayError;
 
 /// Makes `/run/candor` the folder of this user and this group, if it is nobody else's: gateways of two users cannot know of
 /// each other. A folder that `CANDOR_RUN_DIR` names is left as it is.
@@ -14,7 +15,7 @@ use crate::error::{GatewayError, RunDirError};
 /// # Errors
 /// [`GatewayError`] if somebody else's gateways are in it.
 pub fn give_run_dir(user: u32, group: u32) -> Result<(), GatewayError> {
-    if configured_path().is_none() {
+    if folder::configured().is_none() {
         give(Path::new(DEFAULT_PATH), user, group)?;
     }
     Ok(())

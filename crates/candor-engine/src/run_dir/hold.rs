@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use candor_io::lock;
 use candor_io::signal::{self, Signal};
 
-use super::{OTHERS, failed};
+use super::failure::failed;
+use super::folder::OTHERS;
 use crate::error::GatewayError;
 use crate::notice::Notice;
 

@@ -1,3 +1,5 @@
+use std::os::unix::fs::PermissionsExt as _;
+
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;

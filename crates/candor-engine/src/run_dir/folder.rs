@@ -1,0 +1,66 @@
+//! Which folder the run directory is, and whether it can be trusted.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use candor_io::process;
+
+use super::failure::{RunDirError, failed};
+
+pub(super) const DEFAULT_PATH: &str = "/run/candor";
+pub(super) const PRIVATE_FOLDER: u32 = 0o700;
+pub(super) const OTHERS: u32 = 0o077;
+const WRITABLE_BY_ALL: u32 = 0o002;
+const ROOT: u32 = 0;
+
+/// The one that somebody chose.
+pub(super) fn configured() -> Option<PathBuf> {
+    std::env::var_os("CANDOR_RUN_DIR").map(PathBuf::from)
+}
+
+/// The one of the whole machine, unless somebody chose another.
+pub(super) fn of_the_system() -> PathBuf {
+    configured().unwrap_or_else(|| DEFAULT_PATH.into())
+}
+
+/// Where the lists of this user may be, best first.
+pub(super) fn possible() -> Vec<PathBuf> {
+    match configured() {
+        Some(path) => vec![path],
+        None => [Some(PathBuf::from(DEFAULT_PATH)), of_user()].into_iter().flatten().collect(),
+    }
+}
+
+fn of_user() -> Option<PathBuf> {
+    std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()).map(|p| p.join("candor"))
+}
+
+/// Whether it is for this user that a directory cannot be used.
+pub(super) fn is_denied(error: &RunDirError) -> bool {
+    matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+/// Makes the directory if it is missing. One that somebody chose keeps the rights that it has, but must be such that nobody
+/// else can put files there.
+pub(super) fn make_private(path: &Path) -> Result<(), RunDirError> {
+    fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
+    let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
+    let rights = data.permissions();
+    // Only root makes folders in /run, so whoever has that one got it from root.
+    let is_given = path == Path::new(DEFAULT_PATH) && process::effective_user() == ROOT;
+    if !is_given && ![ROOT, process::effective_user()].contains(&data.uid()) {
+        let reason = format!("it belongs to the user number {}, who could mislead you", data.uid());
+        return Err(failed(path, "Trusting it")(io::Error::new(ErrorKind::PermissionDenied, reason)));
+    }
+    if path != Path::new(DEFAULT_PATH) && rights.mode() & WRITABLE_BY_ALL != 0 {
+        let reason = "everybody can write there; take a folder of your own, or type: chmod o-w";
+        return Err(failed(path, "Trusting it")(io::Error::other(format!("{reason} {}", path.display()))));
+    }
+    if path == Path::new(DEFAULT_PATH) && rights.mode() & OTHERS != 0 {
+        // Somebody else's folder cannot be used anyway.
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FOLDER));
+    }
+    Ok(())
+}
