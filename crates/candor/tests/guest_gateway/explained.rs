@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use candor_core::config;
-use candor_core::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
+use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 use candor_core::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
 use candor_core::plan::{Engine, Plan};
 use candor_io::can::CanSocket;
@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::candor::{Run, program};
 use crate::forwarding;
-use crate::frames::{hear, listener_on};
+use crate::frames::{hear, listener_on, try_send};
 use crate::kernel::WithMaxHops;
 use crate::require::{Bus, Feature, require};
 use crate::traffic::Traffic;
@@ -389,10 +389,8 @@ fn is_up(bus: &Bus) -> bool {
 
 /// Whether the interface takes the frame.
 fn write(socket: &CanSocket, frame: &Frame) -> bool {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    match socket.write(&bytes[..len]) {
-        Ok(_) => true,
+    match try_send(socket, frame) {
+        Ok(()) => true,
         Err(error) if frame.format == FrameFormat::Fd && error.raw_os_error() == Some(22) => false,
         Err(error) => panic!("{frame}: {error}"),
     }

@@ -1,5 +1,6 @@
 //! Frames, and the sockets at which a test sits on a bus: one frame out, one frame in.
 
+use std::io;
 use std::time::Duration;
 
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
@@ -30,9 +31,13 @@ pub(crate) fn number_of(frame: &Frame) -> u32 {
 
 #[track_caller]
 pub(crate) fn send(socket: &CanSocket, frame: &Frame) {
+    try_send(socket, frame).unwrap();
+}
+
+pub(crate) fn try_send(socket: &CanSocket, frame: &Frame) -> io::Result<()> {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
-    socket.write(&bytes[..len]).unwrap();
+    socket.write(&bytes[..len])
 }
 
 /// The next frame; `None` if none comes for so long.

@@ -9,14 +9,15 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_io::can::{self, CanSocket, Options};
+use candor_core::frame::Frame;
+use candor_io::can::{CanSocket, InterfaceIndex};
 use candor_io::signal::{self, Signal};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use serde_json::Value;
 
 use crate::candor::{Run, program};
+use crate::frames::{classic, hear, listener_on, try_send};
 use crate::require::{Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vhci];
@@ -94,8 +95,7 @@ fn a_queue_fills_behind_a_controller_that_cannot_send() {
     // Nobody else is there to acknowledge.
     let wire = Wire::start(&["--bus", "b0:500k:t-lone", "--depth", "2"]);
     let lone = open("t-lone");
-    let (bytes, len) = bytes(&classic(0x123, &[]));
-    let taken = (0..100).take_while(|_| lone.write(&bytes[..len]).is_ok()).count();
+    let taken = (0..100).take_while(|_| try_send(&lone, &classic(0x123, &[])).is_ok()).count();
     // The queue of 10, and one frame that the driver has given back to it.
     assert!((12..=13).contains(&taken), "{taken} frames");
     wire.child_is_killed();
@@ -219,30 +219,19 @@ impl Ended {
     }
 }
 
-fn index(name: &str) -> Option<can::InterfaceIndex> {
+fn index(name: &str) -> Option<InterfaceIndex> {
     Some(link::by_name(&mut Client::open().unwrap(), name).unwrap()?.index)
 }
 
 fn open(name: &str) -> CanSocket {
-    CanSocket::open(index(name).unwrap(), &Options::default()).unwrap()
-}
-
-fn classic(id: u32, payload: &[u8]) -> Frame {
-    Frame::classic(RawId(id), payload).unwrap()
-}
-
-fn bytes(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    (bytes, len)
+    listener_on(index(name).unwrap())
 }
 
 /// Sends frames as fast as the interface takes them.
 fn send(socket: &CanSocket, frames: &[Frame]) {
     for frame in frames {
-        let (bytes, len) = bytes(frame);
         let deadline = Instant::now() + PATIENCE;
-        while let Err(error) = socket.write(&bytes[..len]) {
+        while let Err(error) = try_send(socket, frame) {
             assert_eq!(error.raw_os_error(), Some(ENOBUFS), "{error}");
             assert!(Instant::now() < deadline, "the interface takes nothing more");
             std::thread::sleep(Duration::from_micros(100));
@@ -253,10 +242,8 @@ fn send(socket: &CanSocket, frames: &[Frame]) {
 fn receive(socket: &CanSocket, count: usize) -> Vec<Frame> {
     let mut frames = Vec::new();
     while frames.len() < count {
-        assert!(!can::poll(&[socket], Some(PATIENCE)).unwrap().is_empty(), "{} of {count} frames", frames.len());
-        let mut bytes = [0; CANFD_MTU];
-        let len = socket.read(&mut bytes).unwrap();
-        frames.push(Frame::from_kernel(&bytes[..len]).unwrap());
+        let frame = hear(socket, PATIENCE);
+        frames.push(frame.unwrap_or_else(|| panic!("{} of {count} frames", frames.len())));
     }
     frames
 }

@@ -15,6 +15,8 @@ use candor_netlink::client::Client;
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 use candor_netlink::link;
 
+use crate::frames::try_send;
+
 /// The kernel delivers before `write()` returns, unless it is very busy.
 const SILENCE: Duration = Duration::from_millis(5);
 /// No interface has it.
@@ -180,10 +182,8 @@ impl Gateway for Real {
         };
         let options = Options { filters: &[], loopback: shown, ..Options::default() };
         let sender = CanSocket::open(self.index(on), &options).unwrap();
-        let mut bytes = [0; CANFD_MTU];
-        let len = frame.to_kernel(&mut bytes);
         // What is refused nobody sees.
-        let _ = sender.write(&bytes[..len]);
+        let _ = try_send(&sender, frame);
         let own = (loopback == Loopback::On).then_some(on);
         let mut heard = self.heard(own);
         // The first on the sender's interface is the frame itself.

@@ -12,7 +12,8 @@ use candor_core::units::BitRate;
 use candor_io::clock::{self, MonotonicNs};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::{NEEDS, Wire, classic, open, receive, send};
+use super::{NEEDS, Wire, open, receive, send};
+use crate::frames::classic;
 use crate::require::require;
 
 fn cases(default: usize) -> usize {
