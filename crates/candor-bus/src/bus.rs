@@ -13,7 +13,7 @@ use crate::confinement::{Counters, ErrorState};
 use crate::controller::{Pending, Tag};
 use crate::event::Event;
 use crate::fault::Faults;
-use crate::node::{NodeConfig, NodeId, NodeSet};
+use crate::node::{NodeConfig, NodeId, NodeSet, Timing};
 use crate::time::BusNs;
 use broken::Broken;
 use clean::Clean;
@@ -45,6 +45,11 @@ pub enum SubmitError {
     #[error("The tag is in use")]
     TagInUse,
 }
+
+/// A node that has no part in what happens on the bus: switched off, or bus-off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("The node is not on the bus")]
+pub struct NotOnBus;
 
 /// A CAN bus and its nodes.
 ///
@@ -106,7 +111,7 @@ impl Bus {
             self.bit_rate = config.timing.nominal;
         }
         if let Some(node) = self.node_mut(node) {
-            *node = Node { presence: Presence::Joining { since: now }, ..Node::new(config) };
+            *node = Node { held: node.held, presence: Presence::Joining { since: now }, ..Node::new(config) };
         }
     }
 
@@ -166,7 +171,14 @@ impl Bus {
         is_free
     }
 
-    /// Keeps a node from starting frames, or lets it again. What it holds stays; it hears and acknowledges as before.
+    /// Whether a node has a frame of this name still to send, or on the wire.
+    #[must_use]
+    pub fn holds(&self, node: NodeId, tag: Tag) -> bool {
+        self.node(node).is_some_and(|node| node.controller.holds(tag))
+    }
+
+    /// Keeps a node from starting frames, or lets it again. What it holds stays; it hears and acknowledges as before. Switching
+    /// it off and on changes nothing.
     pub fn hold(&mut self, node: NodeId, held: bool) {
         if let Some(node) = self.node_mut(node) {
             node.held = held;
@@ -179,11 +191,33 @@ impl Bus {
     }
 
     /// Gives a node error counters, as if it had earned them. Moves it to bus-off where they say so.
-    pub fn set_counters(&mut self, now: BusNs, node: NodeId, counters: Counters, events: &mut Vec<Event>) {
+    ///
+    /// # Errors
+    /// [`NotOnBus`] if the node is switched off or bus-off: its counters mean nothing then.
+    pub fn set_counters(
+        &mut self,
+        now: BusNs,
+        node: NodeId,
+        counters: Counters,
+        events: &mut Vec<Event>,
+    ) -> Result<(), NotOnBus> {
+        let known = self.node_mut(node).filter(|node| node.takes_part()).ok_or(NotOnBus)?;
+        if let Some((player, _)) = &mut known.straggler {
+            player.counters = counters;
+        }
         if counters.state() == ErrorState::BusOff {
             self.leave_wire(now, node);
+        } else if let Wire::Broken(broken) = &mut self.wire {
+            broken.set_counters(now, node, counters);
         }
         self.count(now, node, counters, events);
+        Ok(())
+    }
+
+    /// The bit rates of a node, if it is on the bus.
+    #[must_use]
+    pub fn timing(&self, node: NodeId) -> Option<Timing> {
+        self.node(node).filter(|node| node.takes_part()).map(|node| node.config.timing)
     }
 
     /// What goes wrong from now on.

@@ -40,7 +40,7 @@ pub struct Counters {
 
 impl Counters {
     /// Counters that make a node error passive stay so until a good frame; these are bounded there, as in silicon.
-    const RECEIVE_MAX: u16 = 255;
+    pub(crate) const RECEIVE_MAX: u16 = 255;
 
     /// The state that these counters mean.
     #[must_use]

@@ -141,6 +141,27 @@ impl Episode {
         !self.stuck && !self.players.iter().any(Player::is_busy) && (nobody || waiting.any(Player::is_ready))
     }
 
+    /// Whether further bits mean nothing to anybody, because the wire is dominant and all have counted whatever they can.
+    pub(crate) fn is_numb(&self) -> bool {
+        let is_flipped = self.flip.is_some_and(|bit| bit >= self.bit);
+        self.stuck && !is_flipped && !self.recessive && self.players.iter().all(Player::is_numb)
+    }
+
+    /// Lets so many of such bits go by. Gives how many times `rate` bits were not counted, and still went by.
+    pub(crate) fn pass_over(&mut self, bits: u64, rate: u64) -> u64 {
+        for player in &mut self.players {
+            player.pass_over(bits);
+        }
+        let nominal = u64::from(self.moment.nominal) + bits;
+        let kept = if nominal < rate { nominal } else { nominal % rate };
+        // What is kept is less than a 32-bit rate, or than what was there.
+        self.moment.nominal = u32::try_from(kept).unwrap_or(u32::MAX);
+        self.quiet_since = self.moment;
+        let bits = u32::try_from(bits).unwrap_or(u32::MAX);
+        (self.run, self.bit) = (self.run.saturating_add(bits), self.bit.saturating_add(bits));
+        (nominal - kept) / rate
+    }
+
     /// Plays one bit; the nodes whose state has changed at its end are named to `changed`.
     pub(crate) fn step(&mut self, mut changed: impl FnMut(NodeId, Counters)) {
         let (bit, expected) = (self.bit, self.expected());
@@ -193,7 +214,7 @@ impl Episode {
 
     /// A bit goes by.
     fn pass(&mut self, recessive: bool) {
-        self.run = if recessive == self.recessive { self.run + 1 } else { 1 };
+        self.run = if recessive == self.recessive { self.run.saturating_add(1) } else { 1 };
         self.recessive = recessive;
         if let Some(reading) = &mut self.reading {
             reading.see(recessive);
@@ -202,6 +223,6 @@ impl Episode {
         if !recessive {
             self.quiet_since = self.moment;
         }
-        self.bit += 1;
+        self.bit = self.bit.saturating_add(1);
     }
 }

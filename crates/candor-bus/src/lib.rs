@@ -34,7 +34,7 @@ mod fault;
 mod node;
 mod time;
 
-pub use bus::{Bus, SubmitError};
+pub use bus::{Bus, NotOnBus, SubmitError};
 pub use confinement::{
     CAN_BUS_OFF_THRESHOLD, CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorState,
 };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use candor_bus::{
-    Bus, BusNs, Disturbance, ErrorState, Event, NodeConfig, NodeId, Order, SubmitError, Tag, Target, Timing,
+    Bus, BusNs, Counters, Disturbance, ErrorState, Event, NodeConfig, NodeId, Order, SubmitError, Tag, Target, Timing,
 };
 use candor_core::arbitrary;
 use candor_core::bits::FrameBits;
@@ -27,6 +27,7 @@ enum Step {
     Restart { node: u8 },
     Hold { node: u8, held: bool },
     Stick { stuck: bool },
+    Counters { node: u8, counters: Counters },
     Plan { disturbance: Disturbance },
     ErrorRate { per_million_bits: u32 },
 }
@@ -82,6 +83,8 @@ fn submit_or_wait() -> impl Strategy<Value = Step> {
 fn anything() -> impl Strategy<Value = Step> {
     let disturbance = prop_oneof![
         (NODES, 0_u32..150).prop_map(|(node, bit)| Disturbance::ErrorFlag { node: NodeId(node), bit }),
+        NODES.prop_map(|node| Disturbance::ErrorFlagSomewhere { node: NodeId(node) }),
+        Just(Disturbance::FlipSomewhere),
         (0_u32..150).prop_map(|bit| Disturbance::Flip { bit }),
         Just(Disturbance::NoAcknowledge),
     ];
@@ -93,6 +96,9 @@ fn anything() -> impl Strategy<Value = Step> {
         1 => NODES.prop_map(|node| Step::Restart { node }),
         1 => (NODES, any::<bool>()).prop_map(|(node, held)| Step::Hold { node, held }),
         1 => any::<bool>().prop_map(|stuck| Step::Stick { stuck }),
+        1 => (NODES, 0_u16..300, 0_u16..256).prop_map(|(node, transmit, receive)| {
+            Step::Counters { node, counters: Counters { transmit, receive } }
+        }),
         3 => disturbance.prop_map(|disturbance| Step::Plan { disturbance }),
         1 => (0_u32..3000).prop_map(|per_million_bits| Step::ErrorRate { per_million_bits }),
     ]
@@ -172,6 +178,14 @@ fn play(schedule: &Schedule) -> Result<Played, TestCaseError> {
             Step::Restart { node } => played.bus.restart(now, NodeId(node)),
             Step::Hold { node, held } => played.bus.hold(NodeId(node), held),
             Step::Stick { stuck } => played.bus.stick(now, stuck),
+            Step::Counters { node, counters } => {
+                let is_on_the_bus = played.bus.timing(NodeId(node)).is_some();
+                let done = played.bus.set_counters(now, NodeId(node), counters, &mut played.events);
+                prop_assert_eq!(done.is_ok(), is_on_the_bus);
+                if is_on_the_bus {
+                    prop_assert_eq!(played.bus.counters(NodeId(node)), counters);
+                }
+            }
             Step::Plan { disturbance } => played.bus.faults().plan(Target::default(), disturbance, 1),
             Step::ErrorRate { per_million_bits } => {
                 played.bus.faults().set_bit_error_rate(f64::from(per_million_bits) / 1e6);

@@ -182,7 +182,8 @@ fn model_story(schedule: &Schedule) -> Story {
             Some(Disturbance::ErrorFlag { node, bit }) => {
                 bus.disturb(bit_model::Disturbance::Misread { frame, bit: bit.into(), node: node.0.into() });
             }
-            None => {}
+            // The other model has no seed; what these become is among the others.
+            Some(Disturbance::ErrorFlagSomewhere { .. } | Disturbance::FlipSomewhere) | None => {}
         }
     }
     for (tag, (bit, step)) in schedule.steps.iter().enumerate() {

@@ -243,7 +243,7 @@ fn thirty_two_errors_are_bus_off_and_1408_bits_of_silence_the_way_back() {
 fn frames_of_others_are_silence_enough_for_recovery() {
     let mut bench = Bench::new(3);
     let off = Counters { transmit: 256, receive: 0 };
-    bench.bus.set_counters(bench.at(0), bench.nodes[0], off, &mut Vec::new());
+    bench.bus.set_counters(bench.at(0), bench.nodes[0], off, &mut Vec::new()).unwrap();
     bench.bus.restart(bench.at(0), bench.nodes[0]);
     let length = bits("555#");
     for _ in 0..10 {
@@ -324,6 +324,55 @@ fn a_dominant_idle_wire_is_no_frame() {
     assert_eq!(bench.counters(0), (0, 17));
     bench.run(5000);
     assert_eq!(bench.counters(0), (0, 255));
+}
+
+#[test]
+fn a_wire_that_is_dominant_for_days_costs_no_more_than_for_a_second() {
+    const DAYS: u64 = 3 * 24 * 3600 * 500_000;
+    let mut bench = Bench::new(3);
+    bench.send(0, 0, "555#1122334455667788");
+    bench.run(20);
+    bench.bus.stick(bench.at(20), true);
+    bench.run(1000);
+    bench.send(1000, 1, "123#");
+    let wake_ups = std::iter::successors(bench.bus.next_event(), |_| {
+        bench.bus.advance(bench.bus.next_event().unwrap(), &mut Vec::new());
+        bench.bus.next_event()
+    });
+    let wake_ups = wake_ups.take_while(|&at| at < bench.zero + 3_600_000_000_000).count();
+    assert!(wake_ups <= 3601, "{wake_ups} in an hour");
+    let events = bench.events(DAYS);
+    assert_eq!(events, []);
+    assert_eq!(bench.counters(1), (0, 255));
+    bench.bus.stick(bench.at(DAYS), false);
+    let events = bench.events(DAYS + 1000);
+    let Some(&Event::Error { start, at, end, bit: 21, .. }) = events.first() else { panic!("{events:?}") };
+    assert_eq!((start, at), (bench.at(0), bench.at(22)), "the frame of days ago");
+    let Some(&Event::Delivered { start, .. }) = events.last() else { panic!("{events:?}") };
+    // A delimiter of 8, which the first recessive bit is the first of, and an intermission.
+    assert_eq!((end, start), (bench.at(DAYS + 8), bench.at(DAYS + 11)));
+    assert!(bench.bus.busy_ns() > DAYS * BIT_NS);
+}
+
+#[test]
+fn counters_are_set_in_the_middle_of_whatever_happens() {
+    for (bit, is_broken) in [(30, false), (60, true)] {
+        let mut bench = Bench::new(3);
+        bench.bus.faults().plan(Target::default(), Disturbance::Flip { bit: 50 }, 1);
+        bench.send(0, 0, "555#1122334455667788");
+        bench.run(bit);
+        let counters = Counters { transmit: 120, receive: 90 };
+        let mut events = Vec::new();
+        for node in 0..2 {
+            bench.bus.set_counters(bench.at(bit), bench.nodes[node], counters, &mut events).unwrap();
+            assert_eq!(bench.counters(node), (120, 90));
+        }
+        assert_eq!(events.len(), 2, "{events:?}");
+        bench.run(400);
+        // What the error counts comes before it or after; then a frame arrives.
+        assert_eq!(bench.counters(0).0, if is_broken { 119 } else { 127 });
+        assert_eq!(bench.counters(1).1, if is_broken { 89 } else { 90 });
+    }
 }
 
 #[test]

@@ -10,6 +10,9 @@ use candor_core::units::BitRate;
 
 /// How far ahead the next thing to tell is looked for, in bits.
 const LOOK_AHEAD_BITS: u32 = 64;
+/// The same where nothing is to be told before somebody lets go of the wire, in nanoseconds.
+const NUMB_NS: u64 = SECOND_NS;
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// Nodes and wire, bit by bit.
 #[derive(Clone, Debug)]
@@ -19,6 +22,9 @@ pub(super) struct Broken {
     start: BusNs,
     timing: Timing,
     episode: Episode,
+    /// How much time went by that the episode does not count, all of it in whole seconds: a dominant wire lasts as long as
+    /// somebody holds it.
+    numb_ns: u64,
     /// Changes of state that were not told yet, and when they were.
     changes: Vec<(BusNs, NodeId, Counters)>,
     next: BusNs,
@@ -26,7 +32,7 @@ pub(super) struct Broken {
 
 impl Broken {
     fn new(clean: Option<Clean>, start: BusNs, timing: Timing, episode: Episode) -> Self {
-        let mut broken = Self { clean, start, timing, episode, changes: Vec::new(), next: start };
+        let mut broken = Self { clean, start, timing, episode, numb_ns: 0, changes: Vec::new(), next: start };
         broken.look_ahead();
         broken
     }
@@ -38,6 +44,9 @@ impl Broken {
     /// Plays the bits that have begun before this time: nothing that is done now changes them any more.
     pub(super) fn catch_up(&mut self, to: BusNs) {
         while !self.episode.is_over() && self.time_of(self.episode.moment()) < to {
+            if self.episode.is_numb() {
+                self.pass_over(to);
+            }
             let end_of_bit = self.time_of(self.episode.next_moment());
             let changes = &mut self.changes;
             self.episode.step(|node, counters| changes.push((end_of_bit, node, counters)));
@@ -45,9 +54,30 @@ impl Broken {
         self.look_ahead();
     }
 
+    /// Passes over the bits up to this time, but for the last, at once: they mean nothing to anybody.
+    fn pass_over(&mut self, to: BusNs) {
+        let ns = to.since(self.time_of(self.episode.moment()));
+        let rate = u64::from(self.timing.nominal.bits_per_second());
+        let (seconds, rest) = (ns / SECOND_NS, ns % SECOND_NS * rate / SECOND_NS);
+        // The episode counts bits of less than two seconds.
+        let all = seconds.saturating_mul(rate).saturating_add(rest).saturating_sub(1);
+        let uncounted = self.episode.pass_over(all, rate);
+        self.numb_ns = self.numb_ns.saturating_add(uncounted.saturating_mul(SECOND_NS));
+    }
+
     /// The counters of a node as they are now.
     pub(super) fn counters(&self, node: NodeId) -> Option<Counters> {
         self.episode.players().iter().find(|player| player.node == node).map(|player| player.counters)
+    }
+
+    /// The counters of a node are others from now on.
+    pub(super) fn set_counters(&mut self, now: BusNs, node: NodeId, counters: Counters) {
+        self.catch_up(now);
+        if let Some(player) = self.episode.player_mut(node) {
+            player.counters = counters;
+        }
+        self.changes.retain(|(_, other, _)| *other != node);
+        self.look_ahead();
     }
 
     pub(super) fn leave(&mut self, now: BusNs, node: NodeId) {
@@ -61,7 +91,13 @@ impl Broken {
         self.clean.as_ref().and_then(|clean| clean.sends(node))
     }
 
-    fn time_of(&self, Moment { nominal, data }: Moment) -> BusNs {
+    /// When a bit begins that is not played yet.
+    fn time_of(&self, moment: Moment) -> BusNs {
+        self.early(moment) + self.numb_ns
+    }
+
+    /// When a bit began before anything was passed over.
+    fn early(&self, Moment { nominal, data }: Moment) -> BusNs {
         let bits = FrameBits { nominal, data, stuff: 0 };
         self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
     }
@@ -70,6 +106,10 @@ impl Broken {
     fn look_ahead(&mut self) {
         if let Some(&(at, ..)) = self.changes.first() {
             self.next = at;
+            return;
+        }
+        if self.episode.is_numb() {
+            self.next = self.time_of(self.episode.moment()) + NUMB_NS;
             return;
         }
         let mut ahead = self.episode.clone();
@@ -219,7 +259,7 @@ impl Bus {
                 events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
             } else if let Some(bit) = report.lost {
                 // The arbitration field is sent at the nominal bit rate.
-                self.lose(*sending, bit, broken.time_of(Moment { nominal: bit, data: 0 }), events);
+                self.lose(*sending, bit, broken.early(Moment { nominal: bit, data: 0 }), events);
             } else {
                 let given_up = self.try_again(node, tag);
                 events.push(self.error(broken, sending, end, given_up));
@@ -242,7 +282,7 @@ impl Bus {
             (_, first) => first.unwrap_or_else(|| (broken.episode.bit() - 1, ErrorKind::Form)),
         };
         let detected = named(&broken.episode, |player| player.report().error.is_some());
-        let at = broken.episode.noticed().map_or(end, |moment| broken.time_of(moment));
+        let at = broken.episode.noticed().map_or(end, |moment| broken.early(moment));
         let start = broken.start;
         Event::Error { at, start, end, sender: sending.node, frame: sending.frame, bit, kind, detected, given_up }
     }

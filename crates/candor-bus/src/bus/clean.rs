@@ -209,7 +209,7 @@ impl Bus {
     /// From which bit on the frame must be played, and what with.
     fn what_goes_wrong(&mut self, clean: &Clean, len: u32) -> Option<(u32, Wrong)> {
         let first = clean.senders[0];
-        let disturbance = self.faults.next(first.node, &first.frame, len);
+        let disturbance = self.faults.next(first.node, &first.frame, |node| clean.involves(node), len);
         let mut wrong = Wrong { stragglers: self.stragglers(clean), ..Wrong::default() };
         let mut bits = Vec::new();
         if !wrong.stragglers.is_empty() {

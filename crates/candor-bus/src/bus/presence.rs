@@ -87,6 +87,11 @@ impl Node {
         late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()
     }
 
+    /// Whether it hears, or will once it has heard enough silence.
+    pub(super) const fn takes_part(&self) -> bool {
+        matches!(self.presence, Presence::Joining { .. } | Presence::On)
+    }
+
     pub(super) fn off() -> Self {
         let nominal = BitRate::from_bits_per_second(1).expect("is not zero");
         let timing = Timing { nominal, data: None };

@@ -18,6 +18,10 @@ const DELIMITER_BITS: u32 = 8;
 /// A dominant bit among so many of an intermission is no start of frame, but a call for time.
 const OVERLOAD_BITS: u32 = 2;
 
+/// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
+/// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
+const DOMINANT_AGAIN: u32 = 8;
+
 /// Recessive bits that make anybody ready: a flag that needs six equal ones, a bit after it, and a delimiter.
 const READY_WITHIN_BITS: u32 = FLAG_BITS + 1 + DELIMITER_BITS;
 
@@ -123,6 +127,25 @@ impl Player {
             Phase::ActiveFlag { .. } => !self.listen_only,
             Phase::Following { .. } | Phase::Noise => true,
             _ => false,
+        }
+    }
+
+    /// Whether it counts nothing more, however long the wire stays dominant.
+    pub(crate) const fn is_numb(&self) -> bool {
+        match self.phase {
+            Phase::AfterFlag { first: false, .. } => {
+                self.listen_only || !self.transmitter && self.counters.receive >= Counters::RECEIVE_MAX
+            }
+            Phase::Gone => true,
+            _ => false,
+        }
+    }
+
+    /// Lets so many dominant bits go by that it does not count.
+    pub(crate) fn pass_over(&mut self, bits: u64) {
+        if let Phase::AfterFlag { dominant, .. } = &mut self.phase {
+            let rest = u32::try_from(bits % u64::from(DOMINANT_AGAIN)).unwrap_or(0);
+            *dominant = (*dominant + rest) % DOMINANT_AGAIN;
         }
     }
 

@@ -2,16 +2,13 @@
 
 use candor_core::bits::{BitRule, END_OF_FRAME_BITS, INTERMISSION_BITS, WireBits};
 
-use super::{DELIMITER_BITS, FLAG_BITS, OVERLOAD_BITS, Phase, Player};
+use super::{DELIMITER_BITS, DOMINANT_AGAIN, FLAG_BITS, OVERLOAD_BITS, Phase, Player};
 use crate::confinement::ErrorState;
 use crate::episode::reading::Expected;
 use crate::event::ErrorKind;
 
 /// Equal bits that stuffing forbids.
 const STUFF_ERROR_RUN: u32 = 6;
-/// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
-/// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
-const DOMINANT_AGAIN: u32 = 8;
 
 /// One bit as all nodes see it.
 #[derive(Clone, Copy)]
