@@ -14,12 +14,14 @@ mod give;
 mod hold;
 mod owner;
 mod place;
+mod wires;
 
 pub(crate) use entry::Entry;
 pub use failure::RunDirError;
 pub use give::give_run_dir;
 pub(crate) use owner::{Change, Instance, OwnedJob};
 pub use owner::{Owner, Since};
+pub use wires::{Wire, socket_for_wire, wires};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -135,6 +137,17 @@ impl RunDir {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
+    /// Where a process of this network namespace that plays buses takes commands.
+    fn socket_for_wire(&self, pid: u32) -> PathBuf {
+        self.path.join(format!("{}-{pid}.{}", self.here.netns, wires::EXTENSION))
+    }
+
+    /// The process whose file of this namespace this is, by its name.
+    fn pid_of(&self, path: &Path) -> Option<u32> {
+        let name = path.file_stem().and_then(|stem| stem.to_str())?;
+        name.strip_prefix(&format!("{}-", self.here.netns))?.parse().ok()
+    }
+
     /// Processes that run in this network namespace.
     pub(crate) fn alive(&self) -> &[Instance] {
         &self.alive
@@ -247,11 +260,12 @@ impl RunDir {
     /// Removes what processes left that were killed.
     fn clear_desks(&self) {
         let Ok(files) = fs::read_dir(&self.path) else { return };
-        let is_desk =
-            |path: &PathBuf| path.extension().is_some_and(|extension| extension == "reload" || extension == "metrics");
+        let is_desk = |path: &PathBuf| {
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            extension.is_some_and(|extension| ["reload", "metrics", wires::EXTENSION].contains(&extension))
+        };
         let of_dead = |path: &PathBuf| {
-            let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-            let pid = name.strip_prefix(&format!("{}-", self.here.netns)).and_then(|pid| pid.parse().ok());
+            let pid = self.pid_of(path);
             let lives = |pid: u32| process_exists(pid) || self.alive.iter().any(|other| other.pid() == Some(pid));
             pid.is_some_and(|pid| !lives(pid))
         };

@@ -10,8 +10,8 @@ mod change;
 mod decode;
 
 pub use change::{
-    create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_can_bitrates, set_down, set_mtu, set_tx_queue_len,
-    set_up,
+    create_vcan, create_vxcan, delete, rename, set_can_bitrate, set_can_bitrates, set_can_restart, set_down, set_mtu,
+    set_tx_queue_len, set_up,
 };
 
 use std::num::NonZeroU32;
@@ -34,6 +34,7 @@ const IFLA_INFO_KIND: u16 = 1;
 const IFLA_INFO_DATA: u16 = 2;
 const IFLA_CAN_BITTIMING: u16 = 1;
 const IFLA_CAN_CTRLMODE: u16 = 5;
+const IFLA_CAN_RESTART_MS: u16 = 6;
 const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 /// Bytes of `struct ifinfomsg`.
 const HEADER_BYTES: usize = 16;

@@ -1,11 +1,13 @@
 //! Making, changing and removing interfaces.
 
+use std::num::NonZeroU32;
+
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
 use super::{
-    HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_CAN_CTRLMODE, IFLA_CAN_DATA_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA,
-    IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, RTM_DELLINK, RTM_NEWLINK,
+    HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_CAN_CTRLMODE, IFLA_CAN_DATA_BITTIMING, IFLA_CAN_RESTART_MS, IFLA_IFNAME,
+    IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_TXQLEN, RTM_DELLINK, RTM_NEWLINK,
 };
 use crate::client::{Client, NetlinkError};
 use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
@@ -144,6 +146,29 @@ fn bitrates(index: InterfaceIndex, nominal: BitRate, data: Option<BitRate>) -> M
     message
 }
 
+/// Sets after how many milliseconds a controller comes back from bus-off by itself (`restart-ms`); `None`: not at all. The
+/// interface must be down.
+///
+/// # Errors
+/// `EBUSY` if the interface is up, `EOPNOTSUPP` where the driver cannot restart, or whatever else the kernel refuses with.
+pub fn set_can_restart(
+    client: &mut Client,
+    index: InterfaceIndex,
+    after_ms: Option<NonZeroU32>,
+) -> Result<(), NetlinkError> {
+    client.request(restart(index, after_ms))
+}
+
+fn restart(index: InterfaceIndex, after_ms: Option<NonZeroU32>) -> MessageWriter {
+    let mut message = change(RTM_NEWLINK, index, 0, 0);
+    message.nested(IFLA_LINKINFO, |info| {
+        info.text(IFLA_INFO_KIND, "can").nested(IFLA_INFO_DATA, |of_can| {
+            of_can.attribute(IFLA_CAN_RESTART_MS, &after_ms.map_or(0, NonZeroU32::get).to_ne_bytes());
+        });
+    });
+    message
+}
+
 /// `struct can_bittiming` of which only the rate is given.
 fn bit_timing(rate: BitRate) -> [u8; BIT_TIMING_BYTES] {
     let mut bytes = [0; BIT_TIMING_BYTES];
@@ -169,7 +194,7 @@ mod tests {
     /// `ip link set can0 type can bitrate 500000 dbitrate 2000000 fd on`, written by hand after `if_link.h` and
     /// `can/netlink.h`.
     #[test]
-    fn bit_rates_with_can_fd() {
+    fn the_can_side_of_an_interface() {
         let index = InterfaceIndex::new(7).unwrap();
         let [nominal, data] = [500_000, 2_000_000].map(|rate| BitRate::from_bits_per_second(rate).unwrap());
         let attribute = |kind: u16, value: &[u8]| {
@@ -190,5 +215,11 @@ mod tests {
         let modes = [0x20_u32.to_ne_bytes(); 2].concat();
         let fd = [classic, attribute(5, &modes), attribute(9, &rate(2_000_000))].concat();
         assert_eq!(bitrates(index, nominal, Some(data)).payload(), expected(&fd));
+
+        // `restart-ms 100`, and `restart-ms 0`.
+        for (after_ms, number) in [(NonZeroU32::new(100), 100_u32), (None, 0)] {
+            let of_can = attribute(6, &number.to_ne_bytes());
+            assert_eq!(restart(index, after_ms).payload(), expected(&of_can));
+        }
     }
 }

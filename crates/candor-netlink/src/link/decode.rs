@@ -6,8 +6,8 @@ use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
 use super::{
-    CanLink, CanState, HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_CAN_DATA_BITTIMING, IFLA_IFNAME, IFLA_INFO_DATA,
-    IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, Link, Traffic,
+    CanLink, CanState, HEADER_BYTES, IFLA_CAN_BITTIMING, IFLA_CAN_DATA_BITTIMING, IFLA_CAN_RESTART_MS, IFLA_IFNAME,
+    IFLA_INFO_DATA, IFLA_INFO_KIND, IFLA_LINKINFO, IFLA_MTU, IFLA_STATS64, IFLA_TXQLEN, Link, Traffic,
 };
 use crate::codec::{Attributes, DecodeError, Message};
 
@@ -16,7 +16,6 @@ const IFF_UP: u32 = 1;
 /// Not among the 16 flags that programs of the last century knew.
 const IFF_ECHO: u32 = 0x4_0000;
 const IFLA_CAN_STATE: u16 = 4;
-const IFLA_CAN_RESTART_MS: u16 = 6;
 
 /// `None` for an interface without a number, which the kernel does not send.
 pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
