@@ -10,6 +10,8 @@
 //! round: interfaces down, [`Running::stop`], wait for the interfaces to be gone ([`Port::is_free`]). Whoever dies
 //! without that closes the sockets all the same, and the kernel removes the interfaces by itself.
 
+mod orders;
+mod report;
 mod running;
 mod vhci;
 
@@ -18,5 +20,7 @@ mod vhci;
 /// has to say: each packet would be a wake-up of its own.
 const PRIORITY: u8 = 94;
 
-pub use running::{BusReport, Conditions, Report, Running, Told};
+pub use orders::Reply;
+pub use report::{BusReport, Report};
+pub use running::{Conditions, Running, Told};
 pub use vhci::{Netdev, Port, Vhci, VhciError, load_driver};

@@ -30,6 +30,7 @@
 
 pub mod device;
 mod exchange;
+pub mod fault;
 pub mod host;
 pub mod model;
 pub mod promises;

@@ -3,6 +3,7 @@
 //! ```text
 //!  bytes ─▶ Device ─▶ Request ─▶ Bus::switch_on, submit, cancel, …
 //!  bytes ◀─ Device ◀─ Notice ◀── Event ──▶ the story, for whoever keeps the log
+//!                        FaultOrder ─▶ Bus ─▶ Effect ──▶ the same
 //! ```
 //!
 //! # Time
@@ -10,13 +11,17 @@
 //! it woke up, and cannot have seen what the bus is about to do; so it counts as having come in time for that
 //! ([`Segment::receive`]). The bus thus runs on a time line of its own on which lateness does not add up.
 
+mod faults;
+
 use std::collections::VecDeque;
 
 use candor_bus::{Bus, BusNs, Event, NodeConfig, NodeId, Order, Timing};
 
 use crate::device::{Device, DeviceError, Statistics};
 use crate::exchange::{Channel, Notice, Part, Request};
+use crate::fault::Happening;
 use crate::model::{AnyModel, Model};
+use faults::{BABBLED_FRAMES, Disorder};
 
 /// How many received frames an adapter keeps for each channel while its driver posts no transfer. A second at 1 Mbit/s
 /// is 20000 of the shortest frames; a driver that is behind by so much has lost more than this.
@@ -44,14 +49,16 @@ pub struct Segment {
     settings: Settings,
     bus: Bus,
     devices: Vec<Plugged>,
-    /// Which channel a node is.
-    nodes: Vec<(DeviceId, Channel)>,
+    /// Which channel a node is. One that only babbles is none.
+    nodes: Vec<Option<(DeviceId, Channel)>>,
     /// What devices want and have not got yet.
     wanted: VecDeque<(DeviceId, Request)>,
     /// What happened and nobody was told of yet.
     events: Vec<Event>,
     /// What happened and was not handed out yet.
-    story: Vec<Event>,
+    story: Vec<Happening>,
+    /// Faults on command.
+    disorder: Disorder,
     /// For the requests of one call.
     requests: Vec<Request>,
 }
@@ -59,8 +66,33 @@ pub struct Segment {
 #[derive(Clone, Debug)]
 struct Plugged {
     device: Device<AnyModel>,
+    /// The same, as it is before anybody sets anything.
+    blank: AnyModel,
     /// The nodes of its channels follow each other.
     first: u8,
+    /// It has no stream, and takes no part.
+    is_unplugged: bool,
+    /// Of those that were here before it was plugged in again.
+    past: Statistics,
+}
+
+impl Plugged {
+    /// Plugs in a new one of its kind.
+    fn renew(&mut self) {
+        self.past = self.statistics();
+        self.device = Device::new(self.blank.clone(), QUEUE_FRAMES);
+        self.is_unplugged = false;
+    }
+
+    fn statistics(&self) -> Statistics {
+        let (past, now) = (self.past, self.device.statistics());
+        Statistics {
+            dropped: past.dropped + now.dropped,
+            refused: past.refused + now.refused,
+            waiting: now.waiting,
+            waiting_most: past.waiting_most.max(now.waiting_most),
+        }
+    }
 }
 
 impl Segment {
@@ -75,6 +107,7 @@ impl Segment {
             wanted: VecDeque::new(),
             events: Vec::new(),
             story: Vec::new(),
+            disorder: Disorder::default(),
             requests: Vec::new(),
         }
     }
@@ -89,9 +122,10 @@ impl Segment {
         let id = DeviceId(self.devices.len());
         for channel in 0..channels {
             self.bus.add_node()?;
-            self.nodes.push((id, Channel(channel)));
+            self.nodes.push(Some((id, Channel(channel))));
         }
-        self.devices.push(Plugged { device: Device::new(model, QUEUE_FRAMES), first });
+        let (device, past) = (Device::new(model.clone(), QUEUE_FRAMES), Statistics::default());
+        self.devices.push(Plugged { device, blank: model, first, is_unplugged: false, past });
         Some(id)
     }
 
@@ -102,7 +136,8 @@ impl Segment {
     /// [`DeviceError`] if the peer is no kernel. [`unplug`](Self::unplug) the device and close its stream.
     pub fn receive(&mut self, device: DeviceId, bytes: &[u8], now: BusNs) -> Result<(), DeviceError> {
         let at = self.in_time(now);
-        let Some(plugged) = self.devices.get_mut(device.0) else { return Ok(()) };
+        let plugged = self.devices.get_mut(device.0).filter(|plugged| !plugged.is_unplugged);
+        let Some(plugged) = plugged else { return Ok(()) };
         let outcome = plugged.device.receive(bytes, at, &mut self.requests);
         self.wanted.extend(self.requests.drain(..).map(|request| (device, request)));
         self.settle(at);
@@ -112,45 +147,52 @@ impl Segment {
     /// Takes a device off the bus. Its stream is at its end.
     pub fn unplug(&mut self, device: DeviceId, now: BusNs) {
         let at = self.in_time(now);
+        self.take_off(device);
+        self.settle(at);
+    }
+
+    fn take_off(&mut self, device: DeviceId) {
         let Some(plugged) = self.devices.get_mut(device.0) else { return };
         plugged.device.unplug(&mut self.requests);
+        plugged.is_unplugged = true;
         self.wanted.extend(self.requests.drain(..).map(|request| (device, request)));
-        self.settle(at);
     }
 
     /// When the bus wants to be looked at, if nobody writes anything before.
     #[must_use]
     pub fn next_event(&self) -> Option<BusNs> {
-        self.bus.next_event()
+        [self.bus.next_event(), self.disorder.next()].into_iter().flatten().min()
     }
 
     /// Lets time pass up to `now`, and appends what happened to the story, in the order of time.
-    pub fn advance(&mut self, now: BusNs, story: &mut Vec<Event>) {
+    pub fn advance(&mut self, now: BusNs, story: &mut Vec<Happening>) {
         // Step by step: what a device asks for because of an event, it asks for at the time of that event.
-        while let Some(at) = self.bus.next_event().filter(|&at| at <= now) {
+        while let Some(at) = self.next_event().filter(|&at| at <= now) {
             self.bus.advance(at, &mut self.events);
             self.settle(at);
+            self.carry_out_due(at);
         }
         self.bus.advance(now, &mut self.events);
         self.settle(now);
         story.append(&mut self.story);
     }
 
-    /// What a device has to say, to be written to its stream and drained by the caller.
+    /// What a device has to say, to be written to its stream and drained by the caller. `None` if it is unplugged.
     pub fn output(&mut self, device: DeviceId) -> Option<&mut Vec<u8>> {
-        Some(self.devices.get_mut(device.0)?.device.output())
+        let plugged = self.devices.get_mut(device.0).filter(|plugged| !plugged.is_unplugged)?;
+        Some(plugged.device.output())
     }
 
     /// What the messages of a device had to wait and suffer.
     #[must_use]
     pub fn statistics(&self, device: DeviceId) -> Option<Statistics> {
-        Some(self.devices.get(device.0)?.device.statistics())
+        Some(self.devices.get(device.0)?.statistics())
     }
 
-    /// Which device and channel a node is.
+    /// Which device and channel a node is. One that only babbles is none.
     #[must_use]
     pub fn channel(&self, NodeId(node): NodeId) -> Option<(DeviceId, Channel)> {
-        self.nodes.get(usize::from(node)).copied()
+        self.nodes.get(usize::from(node)).copied().flatten()
     }
 
     /// The bus itself, to look at.
@@ -159,13 +201,8 @@ impl Segment {
         &self.bus
     }
 
-    /// The bus itself, for faults.
-    pub const fn bus_mut(&mut self) -> &mut Bus {
-        &mut self.bus
-    }
-
     fn in_time(&self, now: BusNs) -> BusNs {
-        self.bus.next_event().map_or(now, |next| next.min(now))
+        self.next_event().map_or(now, |next| next.min(now))
     }
 
     /// Tells everybody what happened and does what they want, until nobody wants anything more.
@@ -202,17 +239,21 @@ impl Segment {
             Request::Start { timing, listen_only, one_shot, .. } => {
                 // A bus is changed after it has come to the moment of the change.
                 self.bus.advance(at, &mut self.events);
+                let slots = self.devices.get(device.0).map_or(1, |plugged| plugged.device.model().slots());
                 let config = NodeConfig {
                     timing: self.rates(timing),
                     order: self.settings.order,
-                    depth: self.devices.get(device.0).map_or(1, |plugged| plugged.device.model().slots()),
+                    // An adapter takes no more than its slots; what its node babbles comes on top.
+                    depth: slots + BABBLED_FRAMES as usize,
                     listen_only,
                     one_shot,
                 };
+                self.end_babble_of(node);
                 self.bus.switch_on(at, node, config);
             }
             Request::Stop { .. } => {
                 self.bus.advance(at, &mut self.events);
+                self.end_babble_of(node);
                 self.bus.switch_off(at, node);
             }
         }
@@ -228,8 +269,9 @@ impl Segment {
         let mut events = std::mem::take(&mut self.events);
         for event in &events {
             self.tell_of(event);
+            self.babble_on(event);
         }
-        self.story.append(&mut events);
+        self.story.extend(events.drain(..).map(Happening::Event));
         self.events = events;
     }
 

@@ -1,6 +1,7 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
 mod conformance;
+mod fault;
 mod import;
 mod lab;
 mod measure;
@@ -11,6 +12,7 @@ mod traffic;
 mod wire;
 
 pub(crate) use conformance::ConformanceArgs;
+pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
 pub(crate) use lab::{
     GuardArgs, GuestArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs,
@@ -21,7 +23,7 @@ pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
 pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
-pub(crate) use wire::{WireArgs, WireModel, WireOrder};
+pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
 
 use std::path::PathBuf;
 use std::time::Duration;

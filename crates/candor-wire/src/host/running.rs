@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -13,19 +14,22 @@ use candor_io::clock::{self, MonotonicNs};
 use candor_io::poll::{self, Interest, Watched};
 use candor_io::schedule::{self, Policy};
 
+use super::orders::{Command, Desk, Orders, Reply};
+use super::report::{BusReport, Report};
 use crate::device::Statistics;
+use crate::fault::{FaultOrder, Happening};
 use crate::segment::{DeviceId, Segment};
 
 /// What one read takes. The largest packet is smaller.
 const BUFFER_BYTES: usize = 1 << 16;
 
 /// Something that happened on one of the buses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Told {
     /// Which bus, in the order given to [`Running::start`].
     pub bus: usize,
     /// What.
-    pub event: Event,
+    pub what: Happening,
 }
 
 /// Under what conditions the thread runs.
@@ -35,42 +39,11 @@ pub struct Conditions {
     pub no_priority: Option<io::Error>,
 }
 
-/// What became of one bus.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BusReport {
-    /// Frames that went over the wire whole.
-    pub frames: u64,
-    /// Frames that broke.
-    pub errors: u64,
-    /// How long the wire was taken, in nanoseconds.
-    pub busy_ns: u64,
-    /// How much later than a moment of the bus the thread woke up for it, at worst.
-    pub worst_late: Duration,
-    /// When that was.
-    pub worst_late_at: BusNs,
-    /// Received frames and errors that an adapter dropped because the kernel did not fetch them.
-    pub dropped: u64,
-    /// The most that ever waited for the kernel in one adapter.
-    pub waiting_most: usize,
-    /// Adapters that the kernel let go of, or that it did not speak to as a kernel does.
-    pub lost_devices: u32,
-}
-
-/// What became of all buses.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Report {
-    /// Each bus, in the order given to [`Running::start`].
-    pub buses: Vec<BusReport>,
-    /// How long they were played.
-    pub elapsed: BusNs,
-}
-
 /// Buses that are being played.
 #[derive(Debug)]
 pub struct Running {
     thread: JoinHandle<io::Result<Report>>,
-    /// Closing it ends the thread.
-    stop: UnixStream,
+    orders: Orders,
     told: Arc<Mutex<Vec<Told>>>,
     start: MonotonicNs,
     /// Under what conditions the thread runs.
@@ -84,7 +57,7 @@ impl Running {
     /// # Errors
     /// Whatever keeps a thread from being started.
     pub fn start(buses: Vec<(Segment, Vec<UnixStream>)>, wants_story: bool) -> io::Result<Self> {
-        let (stop, stopped) = UnixStream::pair()?;
+        let (orders, desk) = Orders::open()?;
         let told = Arc::new(Mutex::new(Vec::new()));
         let start = clock::monotonic()?;
         let mut lines = Vec::new();
@@ -93,24 +66,45 @@ impl Running {
             lines.push(Line { segment, report: BusReport::default(), last_end: None });
             for (device, stream) in of_bus.into_iter().enumerate() {
                 stream.set_nonblocking(true)?;
-                streams.push(Stream { bus, device: DeviceId(device), stream });
+                streams.push(Stream { bus, device: DeviceId(device), stream, interest: Interest::Read });
             }
         }
-        let player = Player {
-            lines,
-            start,
-            told: wants_story.then(|| Arc::clone(&told)),
-            fresh: Vec::new(),
-            untold: Vec::new(),
-        };
-        let (ready, conditions) = std::sync::mpsc::channel();
+        let told_on = wants_story.then(|| Arc::clone(&told));
+        let player = Player { lines, start, desk, told: told_on, fresh: Vec::new(), untold: Vec::new() };
+        let (ready, conditions) = mpsc::channel();
         let thread = thread::Builder::new().name("wire".into()).spawn(move || {
             let no_priority = take_priority().err();
             let _nobody_waits = ready.send(Conditions { no_priority });
-            player.play(&streams, &stopped)
+            player.play(streams)
         })?;
         let conditions = conditions.recv().unwrap_or_default();
-        Ok(Self { thread, stop, told, start, conditions })
+        Ok(Self { thread, orders, told, start, conditions })
+    }
+
+    /// Has something done to a bus, at the moment that the order names or at once. [`replies`](Self::replies) tells what
+    /// comes of it.
+    ///
+    /// # Errors
+    /// If the thread has ended.
+    pub fn order(&self, bus: usize, order: FaultOrder) -> io::Result<()> {
+        self.orders.send(Command::Fault { bus, order })
+    }
+
+    /// Gives the stream of an adapter that was plugged in again ([`Fault::Replug`](crate::fault::Fault::Replug)).
+    ///
+    /// # Errors
+    /// If the thread has ended.
+    pub fn plug(&self, bus: usize, device: DeviceId, stream: UnixStream) -> io::Result<()> {
+        stream.set_nonblocking(true)?;
+        self.orders.send(Command::Stream { bus, device, stream })
+    }
+
+    /// What came of orders since the last call. Waits for it, at most so long, if nothing has come yet.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn replies(&self, at_most: Duration) -> io::Result<Vec<Reply>> {
+        self.orders.replies(at_most)
     }
 
     /// What happened since the last call, in the order in which it was played: that of time for each bus.
@@ -144,7 +138,7 @@ impl Running {
     /// # Errors
     /// Whatever ended it before.
     pub fn stop(self) -> io::Result<(Report, Vec<Told>)> {
-        drop(self.stop);
+        drop(self.orders);
         let report = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
         Ok((report, told))
@@ -168,6 +162,17 @@ struct Stream {
     bus: usize,
     device: DeviceId,
     stream: UnixStream,
+    /// What is waited for, while nobody waits.
+    interest: Interest,
+}
+
+/// Why the buses are not played on for a moment.
+#[derive(Debug)]
+enum Pause {
+    /// So many commands have come.
+    Commands(usize),
+    /// Nobody commands any more.
+    End(BusNs),
 }
 
 /// A bus and what became of it.
@@ -183,41 +188,91 @@ struct Line {
 struct Player {
     lines: Vec<Line>,
     start: MonotonicNs,
+    desk: Desk,
     told: Option<Arc<Mutex<Vec<Told>>>>,
-    fresh: Vec<Event>,
+    fresh: Vec<Happening>,
     /// What the story lacks.
     untold: Vec<Told>,
 }
 
 impl Player {
-    /// Until `stopped` is closed at the other end.
-    fn play(mut self, streams: &[Stream], stopped: &UnixStream) -> io::Result<Report> {
-        let mut watched = vec![Watched::new(stopped.as_fd(), Interest::Read)];
-        watched.extend(streams.iter().map(|stream| Watched::new(stream.stream.as_fd(), Interest::Read)));
+    /// Until nobody commands any more.
+    fn play(mut self, mut streams: Vec<Stream>) -> io::Result<Report> {
         let mut buffer = vec![0; BUFFER_BYTES];
         loop {
-            let now = since(self.start)?;
+            match self.play_on(&mut streams, &mut buffer)? {
+                Pause::Commands(count) => self.obey(count, &mut streams)?,
+                Pause::End(now) => return Ok(self.report(&streams, now)),
+            }
+        }
+    }
+
+    /// Until somebody commands.
+    fn play_on(&mut self, streams: &mut [Stream], buffer: &mut [u8]) -> io::Result<Pause> {
+        let bell = self.desk.bell()?;
+        let mut watched = vec![Watched::new(bell.as_fd(), Interest::Read)];
+        watched.extend(streams.iter().map(|stream| Watched::new(stream.stream.as_fd(), stream.interest)));
+        let pause = self.play_watched(streams, &mut watched, buffer);
+        let interests: Vec<Interest> = watched.iter().skip(1).map(|watched| watched.interest).collect();
+        for (stream, interest) in streams.iter_mut().zip(interests) {
+            stream.interest = interest;
+        }
+        pause
+    }
+
+    fn play_watched(
+        &mut self,
+        streams: &[Stream],
+        watched: &mut [Watched<'_>],
+        buffer: &mut [u8],
+    ) -> io::Result<Pause> {
+        let mut now = since(self.start)?;
+        loop {
+            for (stream, watched) in streams.iter().zip(watched.iter_mut().skip(1)) {
+                self.write(stream, watched, now);
+            }
+            now = since(self.start)?;
             let next = self.lines.iter().filter_map(|line| line.segment.next_event()).min();
-            match poll::wait(&mut watched, next.map(|next| Duration::from_nanos(next.since(now)))) {
+            match poll::wait(watched, next.map(|next| Duration::from_nanos(next.since(now)))) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             }
-            let now = since(self.start)?;
-            let Some((end, watched)) = watched.split_first_mut() else { continue };
-            if end.is_ready {
-                return Ok(self.report(streams, now));
+            now = since(self.start)?;
+            let Some((bell, watched)) = watched.split_first_mut() else { continue };
+            if bell.is_ready {
+                return Ok(self.desk.answer_bell().map_or(Pause::End(now), Pause::Commands));
             }
             for (stream, watched) in streams.iter().zip(&mut *watched) {
                 if watched.is_ready && watched.interest == Interest::Read {
-                    self.read(stream, watched, &mut buffer, now);
+                    self.read(stream, watched, buffer, now);
                 }
             }
             self.advance(now);
-            for (stream, watched) in streams.iter().zip(watched) {
-                self.write(stream, watched, now);
+        }
+    }
+
+    /// Does what was commanded.
+    fn obey(&mut self, count: usize, streams: &mut [Stream]) -> io::Result<()> {
+        for _ in 0..count {
+            let now = since(self.start)?;
+            match self.desk.next() {
+                Some(Command::Fault { bus, order }) => {
+                    let Some(line) = self.lines.get_mut(bus) else { continue };
+                    if let Some(at) = line.segment.order(order, now) {
+                        self.desk.reply(Reply::Planned { order: order.id, at });
+                    }
+                    self.advance(now);
+                }
+                Some(Command::Stream { bus, device, stream }) => {
+                    if let Some(known) = streams.iter_mut().find(|known| (known.bus, known.device) == (bus, device)) {
+                        (known.stream, known.interest) = (stream, Interest::Read);
+                    }
+                }
+                None => {}
             }
         }
+        Ok(())
     }
 
     /// Everything that is there to be read.
@@ -250,9 +305,14 @@ impl Player {
                 }
             }
             line.segment.advance(now, &mut self.fresh);
-            line.count(&self.fresh);
+            for happening in &self.fresh {
+                match happening {
+                    Happening::Event(event) => line.count(event),
+                    Happening::Fault(effect) => self.desk.reply(Reply::Effect { bus, effect: *effect }),
+                }
+            }
             if self.told.is_some() {
-                self.untold.extend(self.fresh.iter().map(|&event| Told { bus, event }));
+                self.untold.extend(self.fresh.iter().map(|&what| Told { bus, what }));
             }
             self.fresh.clear();
         }
@@ -268,7 +328,11 @@ impl Player {
         let Some(line) = self.lines.get_mut(stream.bus).filter(|_| watched.interest != Interest::Nothing) else {
             return;
         };
-        let Some(output) = line.segment.output(stream.device) else { return };
+        let Some(output) = line.segment.output(stream.device) else {
+            // Unplugged: whoever ordered that closes the stream.
+            watched.interest = Interest::Nothing;
+            return;
+        };
         while !output.is_empty() {
             match (&stream.stream).write(output) {
                 Ok(taken) => drop(output.drain(..taken)),
@@ -312,16 +376,14 @@ impl Line {
         let _closed_already = stream.stream.shutdown(std::net::Shutdown::Both);
     }
 
-    fn count(&mut self, events: &[Event]) {
-        for event in events {
-            match *event {
-                Event::Delivered { end, .. } => {
-                    self.report.frames += u64::from(self.last_end != Some(end));
-                    self.last_end = Some(end);
-                }
-                Event::Error { .. } => self.report.errors += 1,
-                Event::LostArbitration { .. } | Event::State { .. } => {}
+    fn count(&mut self, event: &Event) {
+        match *event {
+            Event::Delivered { end, .. } => {
+                self.report.frames += u64::from(self.last_end != Some(end));
+                self.last_end = Some(end);
             }
+            Event::Error { .. } => self.report.errors += 1,
+            Event::LostArbitration { .. } | Event::State { .. } => {}
         }
     }
 }

@@ -1,3 +1,5 @@
+mod faults;
+
 use std::num::NonZeroU8;
 
 use candor_bus::{BusNs, ErrorKind, Event, NodeId, Order, Tag, Timing};
@@ -6,6 +8,7 @@ use candor_core::units::BitRate;
 
 use super::{DeviceId, Segment, Settings};
 use crate::exchange::{Channel, Request};
+use crate::fault::Happening;
 use crate::model::{AnyModel, GsUsb, Ucan, gs_usb};
 
 const NOMINAL_BIT_NS: u64 = 2000;
@@ -51,6 +54,14 @@ fn send(segment: &mut Segment, device: usize, channel: u8, tag: u32, id: u32, no
 }
 
 fn story(segment: &mut Segment, to: u64) -> Vec<Event> {
+    let event = |happening| match happening {
+        Happening::Event(event) => Some(event),
+        Happening::Fault(_) => None,
+    };
+    happenings(segment, to).into_iter().filter_map(event).collect()
+}
+
+fn happenings(segment: &mut Segment, to: u64) -> Vec<Happening> {
     let mut story = Vec::new();
     segment.advance(BusNs(to), &mut story);
     story
@@ -102,13 +113,13 @@ fn what_is_read_late_comes_in_time_for_what_was_to_happen() {
     start(&mut segment, 0, 0, 500_000);
     start(&mut segment, 1, 0, 500_000);
     send(&mut segment, 0, 0, 1, 0x100, 1_000_000);
-    let mut story = story(&mut segment, 1_000_000);
+    let mut told = story(&mut segment, 1_000_000);
     let end = segment.next_event().unwrap();
     // The holder wakes up a quarter of a millisecond late and finds a frame that was written before.
     send(&mut segment, 1, 0, 1, 0x200, end.0 + 250_000);
-    segment.advance(BusNs(end.0 + 250_000), &mut story);
-    segment.advance(BusNs(3_000_000), &mut story);
-    let frames = delivered(&story);
+    told.extend(story(&mut segment, end.0 + 250_000));
+    told.extend(story(&mut segment, 3_000_000));
+    let frames = delivered(&told);
     assert_eq!(frames[0].2, end.0);
     assert_eq!(frames[1].1, end.0 + 3 * NOMINAL_BIT_NS, "lateness does not open a gap");
 }

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use candor_core::units::parse_duration;
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use super::TimedFault;
 use crate::cmd::wire::spec::BusSpec;
 
 /// Make CAN buses in software, with interfaces of the kernel on them, until SIGINT or SIGTERM.
@@ -23,9 +24,14 @@ use crate::cmd::wire::spec::BusSpec;
 /// At the end it says how late it was at worst. If that is more than --late, sockets heard of frames later than of those of a
 /// real bus, and the run is invalid.
 ///
+/// While it runs, candor wire inject lets things go wrong on its buses.
+///
 /// Exit status: 0 it ran until the signal and was in time, 1 it ran and was late or lost frames, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WireArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<WireCommand>,
     /// A bus: its name, its bit rate, with CAN FD also that of the data phase, and an interface for each node; 500k, 1M,
     /// 83.333k (repeatable).
     #[arg(long, required = true, value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
@@ -36,6 +42,10 @@ pub(crate) struct WireArgs {
     /// How many frames a controller holds before its interface stops: ucan, 1 to 255 (default: 3). gs_usb always holds 10.
     #[arg(long, value_name = "FRAMES")]
     pub(crate) depth: Option<NonZeroU8>,
+    /// Have every node at the bit rates of its bus, whatever `ip link` sets; data bit rates only where CAN FD is on. Without it
+    /// nodes of different rates see errors, as on a real bus.
+    #[arg(long)]
+    pub(crate) force_rates: bool,
     /// In which order a controller sends what it holds.
     #[arg(long, default_value = "fifo")]
     pub(crate) order: WireOrder,
@@ -52,8 +62,36 @@ pub(crate) struct WireArgs {
     /// --pcapng >(wireshark -k -i -)
     #[arg(long, value_name = "FILE")]
     pub(crate) pcapng: Option<PathBuf>,
+    /// Let this go wrong, in the words of candor wire inject: --fault 'bus-off can1 --at 5s' (repeatable).
+    #[arg(long, value_name = "FAULT")]
+    pub(crate) fault: Vec<TimedFault>,
     /// Print one JSON object per line instead of text.
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum WireCommand {
+    Inject(InjectArgs),
+}
+
+/// Let something go wrong on a bus of a candor wire that runs.
+///
+/// It happens at once, or with --at at a moment on the time line of the bus, which begins with candor wire and is that of its
+/// log. The same faults at the same moments with the same seed do the same to the same frames.
+///
+/// A bus-off at the twelfth second of the bus: sudo candor wire inject bus-off can1 --at 12s
+///
+/// Of several candor wires, the one is asked that has the bus or the interface.
+///
+/// Exit status: 0 it happened or is planned, 1 it was refused, 2 nobody could be asked.
+#[derive(Args, Debug)]
+#[command(subcommand_value_name = "FAULT", subcommand_help_heading = "Faults")]
+pub(crate) struct InjectArgs {
+    #[command(flatten)]
+    pub(crate) fault: TimedFault,
+    /// Print JSON.
+    #[arg(long, global = true)]
     pub(crate) json: bool,
 }
 

@@ -1,26 +1,35 @@
 //! `candor wire`: CAN buses in software.
 
+mod adapter;
 mod adapters;
 mod capture;
+mod control;
+mod faults;
+mod inject;
 mod log;
 mod plant;
 mod report;
+mod session;
 pub(crate) mod spec;
 mod witness;
 
+use std::error::Error;
 use std::io;
 use std::time::Duration;
 
-use candor_bus::Order;
+use candor_bus::{Order, Timing};
 use candor_io::signal::EndingSignals;
 use candor_wire::Settings;
 
-use crate::cli::{WireArgs, WireOrder};
+use crate::cli::{WireArgs, WireCommand, WireOrder};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::render;
 use adapters::Adapters;
+use faults::Places;
 use plant::Plant;
+use session::Session;
+use spec::BusSpec;
 use witness::Witness;
 
 /// How often the log and the capture are written. A long story takes the processor for milliseconds from those who keep a bus busy, where there
@@ -28,21 +37,32 @@ use witness::Witness;
 const LOOK: Duration = Duration::from_millis(5);
 
 pub(crate) fn run(args: &WireArgs) -> Outcome {
+    if let Some(WireCommand::Inject(args)) = &args.command {
+        return inject::run(args);
+    }
     spec::check(&args.bus)?;
     let adapters =
         args.bus.iter().map(|bus| Adapters::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
-    let mut witness = Witness::create(args)?;
+    let places = Places::new(&args.bus, &adapters);
+    for fault in &args.fault {
+        places.place(&fault.words)?;
+    }
+    let mut witness = Witness::create(args, &places)?;
     // From here on a signal waits until everything can be undone.
     let signals = EndingSignals::block()?;
     let order = match args.order {
         WireOrder::Fifo => Order::Fifo,
         WireOrder::LowestId => Order::LowestId,
     };
-    let settings = Settings { seed: args.seed, order, rates: None };
+    let forced = |bus: &BusSpec| Timing { nominal: bus.rate, data: bus.data_rate };
+    let settings = |bus: &BusSpec| {
+        let rates = args.force_rates.then(|| forced(bus));
+        Settings { seed: args.seed, order, rates }
+    };
     let plant = Plant::build(&args.bus, &adapters, settings, witness.is_wanted())?;
-    let told = report::ready(args, &adapters, &plant);
-    let outcome = told.and_then(|()| play(&signals, &plant, &mut witness));
-    let (report, rest, ready_at) = plant.dismantle()?;
+    let mut session = Session::new(plant, &places, args.json);
+    let outcome = play(args, &adapters, &signals, &mut session, &mut witness);
+    let (report, rest, ready_at) = session.end().dismantle()?;
     witness.write(&rest)?;
     let is_valid = report::end(args, &report, ready_at)?;
     outcome?;
@@ -50,9 +70,18 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
 }
 
 /// Until a signal comes.
-fn play(signals: &EndingSignals, plant: &Plant, witness: &mut Witness) -> io::Result<()> {
-    while signals.wait(LOOK)?.is_none() && !plant.has_ended() {
-        witness.write(&plant.story())?;
+fn play(
+    args: &WireArgs,
+    adapters: &[Adapters],
+    signals: &EndingSignals,
+    session: &mut Session<'_>,
+    witness: &mut Witness,
+) -> Result<(), Box<dyn Error>> {
+    session.begin(&args.fault)?;
+    report::ready(args, adapters, session.plant(), session.control())?;
+    while signals.wait(LOOK)?.is_none() && !session.plant().has_ended() {
+        session.look()?;
+        witness.write(&session.plant().story())?;
     }
     Ok(())
 }

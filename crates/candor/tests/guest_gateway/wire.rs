@@ -1,6 +1,7 @@
 //! Buses of candor itself: `candor wire` with the kernel's own drivers, with the gateway between two of them, and what it
 //! leaves behind.
 
+mod injected;
 mod pace;
 
 use std::fs;
@@ -10,6 +11,7 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use candor_core::frame::Frame;
+use candor_core::units::BitRate;
 use candor_io::can::{CanSocket, InterfaceIndex};
 use candor_io::signal::{self, Signal};
 use candor_netlink::client::Client;
@@ -107,6 +109,31 @@ fn a_queue_fills_behind_a_controller_that_cannot_send() {
 }
 
 #[test]
+fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
+    let Some(_machine) = require(NEEDS) else { return };
+    for (force, errors) in [(&["--force-rates"][..], false), (&[], true)] {
+        let wire = Wire::start(&[&["--bus", "b0:500k:t-near,t-far"][..], force].concat());
+        let (client, far) = (&mut Client::open().unwrap(), index("t-far").unwrap());
+        link::set_down(client, far).unwrap();
+        link::set_can_bitrate(client, far, BitRate::from_bits_per_second(125_000).unwrap()).unwrap();
+        link::set_up(client, far).unwrap();
+        let (near, far) = (open("t-near"), open("t-far"));
+        send(&near, &[classic(0x123, &[1])]);
+        if !errors {
+            assert_eq!(receive(&far, 1), [classic(0x123, &[1])]);
+        } else {
+            // The slower one destroys it until one of them is off the bus or passive.
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let ended = wire.end();
+        assert_eq!(ended.log.contains("\nerror "), errors, "{}", ended.log);
+        if let Some(frame) = ended.frames().first().filter(|_| !errors) {
+            assert!(frame.end_ns - frame.start_ns < 70 * BIT_NS, "at 500 kbit/s");
+        }
+    }
+}
+
+#[test]
 fn a_name_that_is_taken_is_told() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vhci, Feature::Vcan]) else { return };
     let _taken = crate::require::Bus::new("taken");
@@ -127,7 +154,7 @@ struct Wire {
     interfaces: Vec<String>,
     /// CLOCK_MONOTONIC when the time of the buses was 0.
     started_ns: u64,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 /// What it left.
@@ -153,10 +180,17 @@ impl Wire {
         let log = folder.path().join("wire.log");
         let mut command = Command::new(program());
         command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments);
+        command.env("CANDOR_RUN_DIR", folder.path());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
+        // Faults of the beginning come first.
+        while line.is_empty() || line.starts_with("{\"at_ns\"") && line.contains("\"fault\"") {
+            line.clear();
+            if stdout.read_line(&mut line).unwrap() == 0 {
+                break;
+            }
+        }
         let Ok(ready) = serde_json::from_str::<Value>(&line) else {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
@@ -170,7 +204,7 @@ impl Wire {
             assert!(index(name).is_some(), "{name} is not there");
         }
         let started_ns = ready["started_monotonic_ns"].as_u64().unwrap();
-        Self { child, stdout, log, interfaces, started_ns, _folder: folder }
+        Self { child, stdout, log, interfaces, started_ns, folder }
     }
 
     /// Ends it in order: nothing may be left.

@@ -94,7 +94,7 @@ impl Drop for Metrics {
 }
 
 /// Binds a socket; one that a killed candor left behind is replaced.
-fn bind(path: &Path) -> io::Result<UnixListener> {
+pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
     match UnixListener::bind(path) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
             // A file refuses connections, too.

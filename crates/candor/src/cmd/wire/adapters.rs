@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU8;
 
+use candor_wire::DeviceId;
 use candor_wire::model::{AnyModel, GsUsb, Ucan, gs_usb};
 
 use super::spec::BusSpec;
@@ -46,14 +47,27 @@ impl Adapters {
         Self { model: WireModel::Ucan, depth: depth.unwrap_or(DEFAULT_UCAN_DEPTH) }
     }
 
-    /// The devices of a bus, each with the number of its interfaces.
-    pub(crate) fn devices(self, bus: &BusSpec) -> Vec<(AnyModel, usize)> {
-        let each = match self.model {
+    /// The devices of a bus, each with its interfaces.
+    pub(crate) fn devices(self, bus: &BusSpec) -> Vec<(AnyModel, &[String])> {
+        bus.interfaces.chunks(self.each()).map(|interfaces| (self.device(bus, interfaces), interfaces)).collect()
+    }
+
+    /// The device that has the interface with this number on its bus.
+    pub(crate) fn device_of(self, interface: usize) -> DeviceId {
+        DeviceId(interface / self.each())
+    }
+
+    /// The interfaces of a device.
+    pub(crate) fn interfaces_of(self, bus: &BusSpec, DeviceId(device): DeviceId) -> &[String] {
+        bus.interfaces.chunks(self.each()).nth(device).unwrap_or_default()
+    }
+
+    /// How many interfaces a device has.
+    const fn each(self) -> usize {
+        match self.model {
             WireModel::GsUsb => GS_USB_CHANNELS,
             WireModel::Ucan => 1,
-        };
-        let device = |interfaces: &[String]| (self.device(bus, interfaces), interfaces.len());
-        bus.interfaces.chunks(each).map(device).collect()
+        }
     }
 
     fn device(self, bus: &BusSpec, interfaces: &[String]) -> AnyModel {
@@ -96,8 +110,12 @@ mod tests {
         }
         let bus = classic.parse().unwrap();
         let devices = |model| Adapters::choose(model, None, &bus).unwrap().devices(&bus);
-        let counts = |devices: Vec<(AnyModel, usize)>| devices.into_iter().map(|(_, count)| count).collect::<Vec<_>>();
+        let counts =
+            |devices: Vec<(AnyModel, &[String])>| devices.into_iter().map(|(_, of)| of.len()).collect::<Vec<_>>();
         assert_eq!(counts(devices(gs_usb)), [3, 1]);
+        let adapters = Adapters::choose(gs_usb, None, &bus).unwrap();
+        assert_eq!([2, 3].map(|interface| adapters.device_of(interface)), [DeviceId(0), DeviceId(1)]);
+        assert_eq!(adapters.interfaces_of(&bus, DeviceId(1)), ["can3"]);
         assert_eq!(counts(devices(ucan)), [1, 1, 1, 1]);
     }
 }

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use candor_bus::{BusNs, Counters, Event, NodeId};
 use candor_core::frame::{CANFD_FDF, Frame, FrameFormat};
 use candor_wire::Part;
+use candor_wire::fault::Happening;
 use candor_wire::host::Told;
 use candor_wire::model::ErrorReport;
 
@@ -58,8 +59,9 @@ impl Capture {
 
     pub(crate) fn write(&mut self, story: &[Told]) -> io::Result<()> {
         for told in story {
-            if let Some(bus) = self.buses.get(told.bus) {
-                packet(&mut self.bytes, told.bus, bus, &told.event);
+            // Faults on command are no packets; what they do to frames is.
+            if let (Some(bus), Happening::Event(event)) = (self.buses.get(told.bus), &told.what) {
+                packet(&mut self.bytes, told.bus, bus, event);
             }
         }
         self.file.write_all(&self.bytes).map_err(|error| failed(&self.path, &error))?;
@@ -93,7 +95,7 @@ fn headers(buses: &[BusSpec]) -> Vec<u8> {
 }
 
 fn packet(bytes: &mut Vec<u8>, index: usize, bus: &BusSpec, event: &Event) {
-    let name = |NodeId(node): NodeId| bus.interfaces.get(usize::from(node)).map_or("?", String::as_str);
+    let name = |NodeId(node): NodeId| bus.interfaces.get(usize::from(node)).map_or(log::STRANGER, String::as_str);
     let (at, packet, comment) = match *event {
         Event::Delivered { end, start, sender, frame, retries, lost, .. } => {
             let comment =

@@ -6,33 +6,42 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use candor_bus::{ErrorKind, ErrorState, Event, NodeId, NodeSet};
+use candor_wire::fault::{Effect, Happening};
 use candor_wire::host::Told;
 
+use super::faults::Places;
 use super::spec::BusSpec;
 
 /// Says which form follows.
 const HEADLINE: &str = "# candor wire log, form 1\n";
+/// A node that is no interface and only babbles.
+pub(super) const STRANGER: &str = "-";
 
 /// A log that is being written.
 #[derive(Debug)]
 pub(crate) struct Log {
     path: PathBuf,
     file: File,
-    buses: Vec<BusSpec>,
+    places: Places,
     text: String,
 }
 
 impl Log {
-    pub(crate) fn create(path: &Path, buses: &[BusSpec]) -> io::Result<Self> {
+    pub(super) fn create(path: &Path, places: &Places) -> io::Result<Self> {
         let file = File::create(path).map_err(|error| failed(path, &error))?;
         let text = HEADLINE.to_owned();
-        Ok(Self { path: path.to_owned(), file, buses: buses.to_vec(), text })
+        Ok(Self { path: path.to_owned(), file, places: places.clone(), text })
     }
 
     pub(crate) fn write(&mut self, story: &[Told]) -> io::Result<()> {
         for told in story {
-            if let Some(bus) = self.buses.get(told.bus) {
-                line(&mut self.text, bus, &told.event);
+            match &told.what {
+                Happening::Event(event) => {
+                    if let Some(bus) = self.places.bus(told.bus) {
+                        line(&mut self.text, bus, event);
+                    }
+                }
+                Happening::Fault(effect) => fault(&mut self.text, &self.places, told.bus, effect),
             }
         }
         self.file.write_all(self.text.as_bytes()).map_err(|error| failed(&self.path, &error))?;
@@ -46,7 +55,7 @@ pub(super) fn failed(path: &Path, error: &io::Error) -> io::Error {
 }
 
 fn line(text: &mut String, bus: &BusSpec, event: &Event) {
-    let name = |NodeId(node): NodeId| bus.interfaces.get(usize::from(node)).map_or("?", String::as_str);
+    let name = |NodeId(node): NodeId| bus.interfaces.get(usize::from(node)).map_or(STRANGER, String::as_str);
     let on = &bus.name;
     let written = match *event {
         Event::Delivered { end, start, sender, frame, retries, lost, .. } => {
@@ -64,6 +73,14 @@ fn line(text: &mut String, bus: &BusSpec, event: &Event) {
         }
     };
     written.expect("text takes everything");
+}
+
+/// One that happened, and did not stay an order.
+fn fault(text: &mut String, places: &Places, bus: usize, effect: &Effect) {
+    if effect.refused.is_none() {
+        let (name, what) = (places.bus_name(bus), places.describe(bus, &effect.fault));
+        writeln!(text, "fault {name} {} {what}", effect.at).expect("text takes everything");
+    }
 }
 
 pub(super) fn names<'a>(nodes: NodeSet, name: impl Fn(NodeId) -> &'a str) -> String {

@@ -1,38 +1,27 @@
 //! The interfaces of the buses, from the first socket to the last trace.
 
-use std::error::Error;
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use candor_bus::BusNs;
-use candor_io::can::{self, InterfaceIndex};
 use candor_io::clock::MonotonicNs;
 use candor_netlink::client::Client;
 use candor_netlink::link;
-use candor_wire::host::{Netdev, Port, Report, Running, Told, Vhci, load_driver};
-use candor_wire::{Segment, Settings};
+use candor_wire::fault::{Effect, Fault, FaultOrder};
+use candor_wire::host::{Reply, Report, Running, Told, Vhci, load_driver};
+use candor_wire::{DeviceId, Segment, Settings};
 
+use super::adapter::{Adapter, Failure};
 use super::adapters::Adapters;
 use super::spec::BusSpec;
-
-/// An enumeration takes half a second where nothing else is to be done.
-const APPEARS_WITHIN: Duration = Duration::from_secs(15);
-const GONE_WITHIN: Duration = Duration::from_secs(15);
-/// The kernel looks at links once a second.
-const OPERATIONAL_WITHIN: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(5);
-
-type Failure = Box<dyn Error>;
 
 /// Buses with their interfaces.
 #[derive(Debug)]
 pub(crate) struct Plant {
     running: Running,
-    ports: Vec<Port>,
-    /// Every interface, with the name that it is to have.
-    interfaces: Vec<(InterfaceIndex, String)>,
+    vhci: Vhci,
+    adapters: Vec<Adapter>,
     ready_at: BusNs,
 }
 
@@ -41,38 +30,29 @@ impl Plant {
     pub(crate) fn build(
         buses: &[BusSpec],
         adapters: &[Adapters],
-        settings: Settings,
+        settings: impl Fn(&BusSpec) -> Settings,
         wants_story: bool,
     ) -> Result<Self, Failure> {
         let mut client = Client::open()?;
-        let names = || buses.iter().flat_map(|bus| &bus.interfaces);
-        for name in names() {
-            if link::by_name(&mut client, name)?.is_some() {
-                return Err(format!(
-                    "There is an interface {name} already: choose another name, or rename that one (sudo ip link set \
-                     {name} down && sudo ip link set {name} name OTHER)"
-                )
-                .into());
-            }
-        }
+        refuse_taken_names(&mut client, buses)?;
         let vhci = Vhci::find()?;
         for adapters in adapters {
             load_driver(adapters.model.name())?;
         }
         let (mut played, mut plugs) = (Vec::new(), Vec::new());
-        for (bus, adapters) in buses.iter().zip(adapters) {
-            let (mut segment, mut streams) = (Segment::new(settings), Vec::new());
-            for (model, channels) in adapters.devices(bus) {
+        for (number, (bus, adapters)) in buses.iter().zip(adapters).enumerate() {
+            let (mut segment, mut streams) = (Segment::new(settings(bus)), Vec::new());
+            for (model, names) in adapters.devices(bus) {
                 let (ours, kernels) = UnixStream::pair()?;
-                segment.plug(model).ok_or("The bus has no room for all of its nodes")?;
+                let device = segment.plug(model).ok_or("The bus has no room for all of its nodes")?;
+                plugs.push((Adapter::new((number, bus), device, names, ours.try_clone()?), kernels));
                 streams.push(ours);
-                plugs.push((kernels, channels));
             }
             played.push((segment, streams));
         }
         let running = Running::start(played, wants_story)?;
-        let mut plant = Self { running, ports: Vec::new(), interfaces: Vec::new(), ready_at: BusNs(0) };
-        match plant.set_up(&mut client, &vhci, plugs, buses) {
+        let mut plant = Self { running, vhci, adapters: Vec::new(), ready_at: BusNs(0) };
+        match plant.set_up(&mut client, plugs) {
             Ok(()) => Ok(plant),
             Err(failure) => {
                 // What went wrong first is to be told, not what follows from it.
@@ -82,35 +62,18 @@ impl Plant {
         }
     }
 
-    fn set_up(
-        &mut self,
-        client: &mut Client,
-        vhci: &Vhci,
-        plugs: Vec<(UnixStream, usize)>,
-        buses: &[BusSpec],
-    ) -> Result<(), Failure> {
-        let mut names = buses.iter().flat_map(|bus| &bus.interfaces);
-        let mut appeared: Vec<(Netdev, &String)> = Vec::new();
-        for (kernels, channels) in plugs {
-            let port = vhci.attach(&kernels)?;
-            // The kernel has it now; as long as a copy is open here, it would not notice our end.
-            drop(kernels);
-            self.ports.push(port.clone());
-            let netdevs = netdevs(&port, channels)?;
-            appeared.extend(netdevs.into_iter().zip(&mut names));
+    fn set_up(&mut self, client: &mut Client, plugs: Vec<(Adapter, UnixStream)>) -> Result<(), Failure> {
+        for (mut adapter, kernels) in plugs {
+            let plugged = adapter.plug_in(client, &self.vhci, kernels);
+            // Whatever came of it, it is to be removed.
+            self.adapters.push(adapter);
+            plugged?;
         }
-        self.interfaces = appeared.iter().map(|(netdev, name)| (netdev.index, (*name).clone())).collect();
-        rename(client, &appeared)?;
-        let nodes = buses.iter().flat_map(|bus| bus.interfaces.iter().map(move |_| bus));
-        for ((index, name), bus) in self.interfaces.iter().zip(nodes) {
-            let refused = |error| format!("{name} cannot be set to {}: {error}", rates(bus));
-            link::set_can_bitrates(client, *index, bus.rate, bus.data_rate).map_err(refused)?;
-            link::set_up(client, *index).map_err(|error| format!("{name} cannot be set up: {error}"))?;
+        for adapter in &self.adapters {
+            adapter.set(client)?;
         }
-        for (_, name) in &self.interfaces {
-            if !can::wait_until_operational(name, OPERATIONAL_WITHIN) {
-                return Err(format!("{name} is up but does not become operational").into());
-            }
+        for adapter in &self.adapters {
+            adapter.wait_for_operation()?;
         }
         self.ready_at = self.running.now()?;
         Ok(())
@@ -119,6 +82,57 @@ impl Plant {
     /// The moment at which the time on the buses began.
     pub(crate) const fn started_at(&self) -> MonotonicNs {
         self.running.started_at()
+    }
+
+    /// When all interfaces were there.
+    pub(crate) const fn ready_at(&self) -> BusNs {
+        self.ready_at
+    }
+
+    /// The time on the buses.
+    pub(crate) fn now(&self) -> io::Result<BusNs> {
+        self.running.now()
+    }
+
+    /// Has something done to a bus.
+    pub(crate) fn order(&self, bus: usize, order: FaultOrder) -> io::Result<()> {
+        self.running.order(bus, order)
+    }
+
+    /// What came of orders since the last call; waits for it, at most so long.
+    pub(crate) fn replies(&self, at_most: Duration) -> io::Result<Vec<Reply>> {
+        self.running.replies(at_most)
+    }
+
+    /// Does the kernel's part of a fault that has happened to a bus.
+    pub(crate) fn follow(&mut self, bus: usize, effect: &Effect) -> Result<(), Failure> {
+        match effect.fault {
+            Fault::Unplug { device } if effect.refused.is_none() => {
+                let mut client = Client::open()?;
+                self.adapter(bus, device)?.pull(&mut client)
+            }
+            Fault::Replug { device } if effect.refused.is_none() => self.replug(bus, device),
+            _ => Ok(()),
+        }
+    }
+
+    fn adapter(&mut self, bus: usize, device: DeviceId) -> Result<&mut Adapter, Failure> {
+        let found = self.adapters.iter_mut().find(|adapter| (adapter.bus, adapter.device) == (bus, device));
+        found.ok_or_else(|| "There is no such adapter".into())
+    }
+
+    fn replug(&mut self, bus: usize, device: DeviceId) -> Result<(), Failure> {
+        let mut client = Client::open()?;
+        let adapter = self.adapter(bus, device)?;
+        // Two devices at a time would take each other's names.
+        adapter.wait_until_gone(&mut client)?;
+        let (ours, kernels) = adapter.renew()?;
+        self.running.plug(bus, device, ours)?;
+        let vhci = self.vhci.clone();
+        let adapter = self.adapter(bus, device)?;
+        adapter.plug_in(&mut client, &vhci, kernels)?;
+        adapter.set(&mut client)?;
+        adapter.wait_for_operation()
     }
 
     /// What happened since the last call.
@@ -139,64 +153,29 @@ impl Plant {
     /// Removes all interfaces. Gives what became of the buses, what was not told yet, and when they were ready.
     pub(crate) fn dismantle(self) -> Result<(Report, Vec<Told>, BusNs), Failure> {
         let mut client = Client::open()?;
-        for (index, _) in &self.interfaces {
-            // One that somebody unplugged is gone.
-            let _gone = link::set_down(&mut client, *index);
+        for adapter in &self.adapters {
+            adapter.set_down(&mut client);
         }
         let (report, rest) = self.running.stop()?;
-        for (index, name) in &self.interfaces {
-            let is_gone = || Ok(link::list(&mut client)?.iter().all(|link| link.index != *index).then_some(()));
-            wait(GONE_WITHIN, is_gone)?.ok_or_else(|| format!("The kernel does not remove {name}"))?;
+        for adapter in &self.adapters {
+            adapter.close();
         }
-        for port in &self.ports {
-            let is_free = || Ok(port.is_free()?.then_some(()));
-            wait(GONE_WITHIN, is_free)?.ok_or("The kernel does not free a port of vhci-hcd")?;
+        for mut adapter in self.adapters {
+            adapter.wait_until_gone(&mut client)?;
         }
         Ok((report, rest, self.ready_at))
     }
 }
 
-/// The interfaces of a device, as soon as all are there.
-fn netdevs(port: &Port, channels: usize) -> Result<Vec<Netdev>, Failure> {
-    let all = || Ok(Some(port.netdevs()?).filter(|netdevs| netdevs.len() >= channels));
-    wait(APPEARS_WITHIN, all)?.ok_or_else(|| {
-        "The kernel makes no interfaces for the adapter. It does so in the first network namespace only; otherwise dmesg \
-         may say why"
-            .into()
-    })
-}
-
-/// Gives the interfaces their names. One may have the name that another is to have.
-fn rename(client: &mut Client, appeared: &[(Netdev, &String)]) -> Result<(), Failure> {
-    let wrong = || appeared.iter().filter(|(netdev, name)| netdev.name != **name);
-    for (netdev, _) in wrong() {
-        link::rename(client, netdev.index, &format!("wire-{}", netdev.index.number()))?;
-    }
-    for (netdev, name) in wrong() {
-        let refused = |error| format!("{} cannot be renamed to {name}: {error}", netdev.name);
-        link::rename(client, netdev.index, name).map_err(refused)?;
+fn refuse_taken_names(client: &mut Client, buses: &[BusSpec]) -> Result<(), Failure> {
+    for name in buses.iter().flat_map(|bus| &bus.interfaces) {
+        if link::by_name(client, name)?.is_some() {
+            return Err(format!(
+                "There is an interface {name} already: choose another name, or rename that one (sudo ip link set \
+                 {name} down && sudo ip link set {name} name OTHER)"
+            )
+            .into());
+        }
     }
     Ok(())
-}
-
-/// Bit rates as people write them.
-pub(super) fn rates(bus: &BusSpec) -> String {
-    match bus.data_rate {
-        Some(data) => format!("{} and {data}", bus.rate),
-        None => bus.rate.to_string(),
-    }
-}
-
-/// Looks until there is something, at most so long.
-fn wait<T>(at_most: Duration, mut look: impl FnMut() -> Result<Option<T>, Failure>) -> Result<Option<T>, Failure> {
-    let deadline = Instant::now() + at_most;
-    loop {
-        if let Some(found) = look()? {
-            return Ok(Some(found));
-        }
-        if Instant::now() >= deadline {
-            return Ok(None);
-        }
-        thread::sleep(LOOK);
-    }
 }

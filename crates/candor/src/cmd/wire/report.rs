@@ -7,8 +7,10 @@ use candor_io::clock::MonotonicNs;
 use candor_wire::host::{BusReport, Report};
 use serde_json::{Value, json};
 
+use super::adapter::rates;
 use super::adapters::Adapters;
-use super::plant::{Plant, rates};
+use super::control::Control;
+use super::plant::Plant;
 use super::spec::BusSpec;
 use super::warn;
 use crate::cli::WireArgs;
@@ -16,7 +18,12 @@ use crate::gateway_file::plural;
 use crate::render;
 
 /// What was made.
-pub(crate) fn ready(args: &WireArgs, adapters: &[Adapters], plant: &Plant) -> io::Result<()> {
+pub(super) fn ready(
+    args: &WireArgs,
+    adapters: &[Adapters],
+    plant: &Plant,
+    control: Option<&Control>,
+) -> io::Result<()> {
     if let Some(error) = plant.no_priority() {
         let text = format!("candor has no real-time priority ({error}): other programs will make it late");
         warn(args.json, &text)?;
@@ -25,18 +32,28 @@ pub(crate) fn ready(args: &WireArgs, adapters: &[Adapters], plant: &Plant) -> io
     if args.json {
         let buses: Vec<Value> = buses().map(|(bus, adapters)| in_json(bus, *adapters)).collect();
         let MonotonicNs(started_ns) = plant.started_at();
-        let ready = json!({ "event": "ready", "buses": buses, "started_monotonic_ns": started_ns });
+        let ready = json!({
+            "event": "ready",
+            "at_ns": plant.ready_at().0,
+            "buses": buses,
+            "control": control.map(Control::path),
+            "started_monotonic_ns": started_ns,
+        });
         return render::out(&format!("{ready}\n"));
     }
     let width = |of: fn(&BusSpec) -> usize| args.bus.iter().map(of).max().unwrap_or_default();
-    let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| rates(bus).len()));
+    let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| speed(bus).len()));
     let line = |(bus, adapters): (&BusSpec, &Adapters)| {
         let (model, depth) = (adapters.model.name(), adapters.depth);
         let interfaces = bus.interfaces.join(" ");
-        format!("{:names$}  {:speeds$}  {model} of depth {depth:<3}  {interfaces}\n", bus.name, rates(bus))
+        format!("{:names$}  {:speeds$}  {model} of depth {depth:<3}  {interfaces}\n", bus.name, speed(bus))
     };
     let lines: String = buses().map(line).collect();
     render::out(&format!("{lines}Ready; end it with Ctrl-C\n"))
+}
+
+fn speed(bus: &BusSpec) -> String {
+    rates(bus.rate, bus.data_rate)
 }
 
 fn in_json(bus: &BusSpec, adapters: Adapters) -> Value {

@@ -5,6 +5,7 @@ use std::io;
 use candor_wire::host::Told;
 
 use super::capture::Capture;
+use super::faults::Places;
 use super::log::Log;
 use crate::cli::WireArgs;
 
@@ -16,8 +17,8 @@ pub(crate) struct Witness {
 }
 
 impl Witness {
-    pub(crate) fn create(args: &WireArgs) -> io::Result<Self> {
-        let log = args.log.as_deref().map(|path| Log::create(path, &args.bus)).transpose()?;
+    pub(super) fn create(args: &WireArgs, places: &Places) -> io::Result<Self> {
+        let log = args.log.as_deref().map(|path| Log::create(path, places)).transpose()?;
         let capture = args.pcapng.as_deref().map(|path| Capture::create(path, &args.bus)).transpose()?;
         Ok(Self { log, capture })
     }

@@ -1,0 +1,305 @@
+//! What is done to a bus on command, now or at a moment of its own time line.
+
+use candor_bus::{
+    BusNs, CAN_BUS_OFF_THRESHOLD, Counters, Disturbance, ErrorState, Event, NodeConfig, NodeId, SubmitError, Tag,
+    Target,
+};
+use candor_core::frame::Frame;
+
+use super::{DeviceId, Segment};
+use crate::fault::{Effect, Fault, FaultId, FaultOrder, Happening, Hold, Refusal};
+
+/// Frames of a babbling node that its controller holds: while one is on the wire, the next one waits.
+pub(super) const BABBLED_FRAMES: u32 = 2;
+/// Orders and plans that are remembered, each.
+const PLANNED_MAX: usize = 1024;
+
+/// What was ordered and has not ended.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disorder {
+    /// What is to come, in the order of its times.
+    agenda: Vec<Entry>,
+    /// One at most that goes on, and those before it that have not quite ended.
+    babbles: Vec<Babble>,
+    /// The node that is no interface, once there was one.
+    stranger: Option<NodeId>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    at: BusNs,
+    order: FaultOrder,
+    /// The end of a fault whose time is over.
+    is_end: bool,
+}
+
+/// A node that sends a frame over and over.
+#[derive(Clone, Copy, Debug)]
+struct Babble {
+    node: NodeId,
+    frame: Frame,
+    /// It has ended but for the frame on the wire.
+    is_over: bool,
+}
+
+impl Disorder {
+    pub(super) fn next(&self) -> Option<BusNs> {
+        self.agenda.first().map(|entry| entry.at)
+    }
+
+    fn insert(&mut self, entry: Entry) {
+        let place = self.agenda.partition_point(|other| other.at <= entry.at);
+        self.agenda.insert(place, entry);
+    }
+
+    /// Forgets when this was to end: it has ended, or begins anew.
+    fn forget_end(&mut self, end: &Fault) {
+        let both = matches!(end, Fault::Release { what: Hold::All });
+        let is_meant = |fault: &Fault| {
+            fault == end || both && matches!(fault, Fault::Release { what: Hold::Babble | Hold::Stuck })
+        };
+        self.agenda.retain(|entry| !entry.is_end || !is_meant(&entry.order.fault));
+    }
+
+    /// Of which babbling a frame is.
+    fn babble_of(&self, sender: NodeId, tag: Tag) -> Option<Babble> {
+        let of_node = |babble: &&Babble| babble.node == sender && babbled().any(|other| other == tag);
+        self.babbles.iter().find(of_node).copied()
+    }
+}
+
+/// Names that no adapter gives its frames, for they count from 0.
+fn babbled() -> impl Iterator<Item = Tag> {
+    (0..BABBLED_FRAMES).map(|number| Tag(u32::MAX - number))
+}
+
+impl Segment {
+    /// Has something done to the bus: at its moment, or now if it has none. Gives the moment if that is still to come;
+    /// otherwise the story tells what came of it.
+    pub fn order(&mut self, order: FaultOrder, now: BusNs) -> Option<BusNs> {
+        let here = self.in_time(now);
+        let Some(at) = order.at else {
+            self.carry_out(here, &order);
+            return None;
+        };
+        let refused = if at < now {
+            Refusal::Past { now }
+        } else if self.disorder.agenda.len() >= PLANNED_MAX {
+            Refusal::TooMany
+        } else {
+            self.disorder.insert(Entry { at, order, is_end: false });
+            return Some(at);
+        };
+        self.note(here, order.id, order.fault, Some(refused));
+        None
+    }
+
+    /// Carries out whatever was ordered for up to now.
+    pub(super) fn carry_out_due(&mut self, at: BusNs) {
+        while self.disorder.next().is_some_and(|next| next <= at) {
+            let entry = self.disorder.agenda.remove(0);
+            self.carry_out(entry.at, &entry.order);
+        }
+    }
+
+    fn carry_out(&mut self, at: BusNs, order: &FaultOrder) {
+        self.bus.advance(at, &mut self.events);
+        self.settle(at);
+        let outcome = self.attempt(at, &order.fault);
+        self.note(at, order.id, order.fault, outcome.err());
+        self.settle(at);
+        if let (Ok(()), Some(end)) = (outcome, order.fault.end()) {
+            self.disorder.forget_end(&end);
+            if let Some(lasts_ns) = order.lasts_ns {
+                let order = FaultOrder { id: order.id, at: None, lasts_ns: None, fault: end };
+                self.disorder.insert(Entry { at: at + lasts_ns, order, is_end: true });
+            }
+        }
+    }
+
+    fn note(&mut self, at: BusNs, order: FaultId, fault: Fault, refused: Option<Refusal>) {
+        self.story.push(Happening::Fault(Effect { at, order, fault, refused }));
+    }
+
+    fn attempt(&mut self, at: BusNs, fault: &Fault) -> Result<(), Refusal> {
+        match *fault {
+            Fault::Babble { frame, node } => return self.babble(at, frame, node),
+            Fault::BitError { target, bit, times } => {
+                let disturbance = bit.map_or(Disturbance::FlipSomewhere, |bit| Disturbance::Flip { bit });
+                return self.plan(target, disturbance, times);
+            }
+            Fault::BitErrorRate { rate } => self.bus.faults().set_bit_error_rate(rate),
+            Fault::BusOff { node } => {
+                let counters = Counters { transmit: CAN_BUS_OFF_THRESHOLD, ..self.bus.counters(node) };
+                self.bus.set_counters(at, node, counters, &mut self.events)?;
+            }
+            Fault::Clear => self.clear(at),
+            Fault::Counters { node, counters } => self.bus.set_counters(at, node, counters, &mut self.events)?,
+            Fault::ErrorFrame { node, id, bit, times } => {
+                self.channel(node).ok_or(Refusal::NoNode)?;
+                let somewhere = Disturbance::ErrorFlagSomewhere { node };
+                let disturbance = bit.map_or(somewhere, |bit| Disturbance::ErrorFlag { node, bit });
+                return self.plan(Target { sender: None, id, witness: Some(node) }, disturbance, times);
+            }
+            Fault::Freeze { node } => self.hold(node, true)?,
+            Fault::LostAck { target, times } => return self.plan(target, Disturbance::NoAcknowledge, times),
+            Fault::Release { what } => {
+                self.disorder.forget_end(fault);
+                if what != Hold::Stuck {
+                    self.hush(at);
+                }
+                if what != Hold::Babble {
+                    self.bus.stick(at, false);
+                }
+            }
+            Fault::Replug { device } => return self.replug(device),
+            Fault::Stuck => self.bus.stick(at, true),
+            Fault::Thaw { node } => {
+                self.disorder.forget_end(fault);
+                self.hold(node, false)?;
+            }
+            Fault::Unplug { device } => return self.pull(device),
+        }
+        Ok(())
+    }
+
+    fn plan(&mut self, target: Target, disturbance: Disturbance, times: u32) -> Result<(), Refusal> {
+        if self.bus.faults().planned() >= PLANNED_MAX {
+            return Err(Refusal::TooMany);
+        }
+        self.bus.faults().plan(target, disturbance, times);
+        Ok(())
+    }
+
+    fn hold(&mut self, node: NodeId, held: bool) -> Result<(), Refusal> {
+        self.channel(node).ok_or(Refusal::NoNode)?;
+        self.bus.hold(node, held);
+        Ok(())
+    }
+
+    fn clear(&mut self, at: BusNs) {
+        self.disorder.agenda.clear();
+        self.bus.faults().clear();
+        self.bus.stick(at, false);
+        self.hush(at);
+        for node in self.node_ids() {
+            self.bus.hold(node, false);
+        }
+    }
+
+    fn babble(&mut self, at: BusNs, frame: Frame, node: Option<NodeId>) -> Result<(), Refusal> {
+        self.hush(at);
+        let sender = match node {
+            Some(node) => self.bus.timing(node).map(|_on_the_bus| node).ok_or(Refusal::NotOnBus)?,
+            None => self.stranger(at)?,
+        };
+        self.end_babble_of(sender);
+        self.disorder.babbles.push(Babble { node: sender, frame, is_over: false });
+        for tag in babbled() {
+            match self.bus.submit(at, sender, tag, frame) {
+                // One of before that is still on the wire goes on.
+                Ok(()) | Err(SubmitError::TagInUse) => {}
+                Err(error) => {
+                    self.hush(at);
+                    return Err(Refusal::Frame(error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A node that is no interface, on the bus.
+    fn stranger(&mut self, at: BusNs) -> Result<NodeId, Refusal> {
+        let timing = self.node_ids().find_map(|node| self.bus.timing(node)).ok_or(Refusal::Silent)?;
+        let node = match self.disorder.stranger {
+            Some(node) => node,
+            None => {
+                let node = self.bus.add_node().ok_or(Refusal::NoRoom)?;
+                self.nodes.push(None);
+                *self.disorder.stranger.insert(node)
+            }
+        };
+        if self.bus.timing(node).is_none() {
+            let (order, depth) = (self.settings.order, BABBLED_FRAMES as usize);
+            let config = NodeConfig { timing, order, depth, listen_only: false, one_shot: false };
+            self.bus.switch_on(at, node, config);
+        }
+        Ok(node)
+    }
+
+    /// Ends the babbling, but for a frame on the wire.
+    fn hush(&mut self, at: BusNs) {
+        for mut babble in std::mem::take(&mut self.disorder.babbles) {
+            let mut is_on_the_wire = false;
+            for tag in babbled() {
+                is_on_the_wire |= self.bus.holds(babble.node, tag) && !self.bus.cancel(babble.node, tag);
+            }
+            if is_on_the_wire {
+                babble.is_over = true;
+                self.disorder.babbles.push(babble);
+            } else {
+                self.send_away(at, babble.node);
+            }
+        }
+    }
+
+    /// A node that hangs on the bus only to babble would acknowledge the frames of others.
+    fn send_away(&mut self, at: BusNs, node: NodeId) {
+        if self.disorder.stranger == Some(node) {
+            self.bus.switch_off(at, node);
+        }
+    }
+
+    /// The part of a babbling node in what happens.
+    pub(super) fn babble_on(&mut self, event: &Event) {
+        match *event {
+            Event::Delivered { end, sender, tag, .. } => match self.disorder.babble_of(sender, tag) {
+                Some(Babble { frame, is_over: false, .. }) => {
+                    let _full_of_nothing_else = self.bus.submit(end, sender, tag, frame);
+                }
+                Some(Babble { node, is_over: true, .. }) => {
+                    self.end_babble_of(node);
+                    self.send_away(end, node);
+                }
+                None => {}
+            },
+            // It knows no driver that would do it, and no shame.
+            Event::State { at, node, state: ErrorState::BusOff, .. } if self.disorder.stranger == Some(node) => {
+                self.bus.restart(at, node);
+            }
+            Event::Error { .. } | Event::LostArbitration { .. } | Event::State { .. } => {}
+        }
+    }
+
+    /// A controller that is started or stopped holds nothing.
+    pub(super) fn end_babble_of(&mut self, node: NodeId) {
+        self.disorder.babbles.retain(|babble| babble.node != node);
+    }
+
+    fn pull(&mut self, device: DeviceId) -> Result<(), Refusal> {
+        let plugged = self.devices.get(device.0).ok_or(Refusal::NoNode)?;
+        if plugged.is_unplugged {
+            return Err(Refusal::Unplugged);
+        }
+        self.take_off(device);
+        Ok(())
+    }
+
+    fn replug(&mut self, device: DeviceId) -> Result<(), Refusal> {
+        let plugged = self.devices.get_mut(device.0).ok_or(Refusal::NoNode)?;
+        if !plugged.is_unplugged {
+            return Err(Refusal::NotUnplugged);
+        }
+        plugged.renew();
+        for node in self.node_ids() {
+            if self.channel(node).is_some_and(|(of, _)| of == device) {
+                self.bus.hold(node, false);
+            }
+        }
+        Ok(())
+    }
+
+    fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+        (0..u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)).map(NodeId)
+    }
+}

@@ -1,0 +1,271 @@
+//! Words for faults as orders to a bus, and what came of them as words.
+
+use std::fmt::Write as _;
+
+use candor_bus::{CAN_BUS_OFF_THRESHOLD, Counters, NodeId, Target};
+use candor_wire::DeviceId;
+use candor_wire::fault::{Fault, Hold};
+
+use super::adapters::Adapters;
+use super::spec::BusSpec;
+use crate::cli::{FaultWords, Identifier};
+
+/// Where faults can happen.
+#[derive(Clone, Debug)]
+pub(super) struct Places {
+    buses: Vec<(BusSpec, Adapters)>,
+}
+
+/// A fault with its bus.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Placed {
+    /// In the order of the buses.
+    pub(super) bus: usize,
+    pub(super) fault: Fault,
+}
+
+impl Places {
+    pub(super) fn new(buses: &[BusSpec], adapters: &[Adapters]) -> Self {
+        Self { buses: buses.iter().cloned().zip(adapters.iter().copied()).collect() }
+    }
+
+    pub(super) fn bus(&self, bus: usize) -> Option<&BusSpec> {
+        self.buses.get(bus).map(|(bus, _)| bus)
+    }
+
+    pub(super) fn bus_name(&self, bus: usize) -> &str {
+        self.bus(bus).map_or("?", |bus| &bus.name)
+    }
+
+    pub(super) fn buses(&self) -> impl Iterator<Item = &BusSpec> {
+        self.buses.iter().map(|(bus, _)| bus)
+    }
+
+    /// Finds what the words name.
+    pub(super) fn place(&self, words: &FaultWords) -> Result<Placed, String> {
+        match words {
+            FaultWords::Babble { bus, frame, node, .. } => {
+                let bus = self.bus_called(bus)?;
+                let node = node.as_deref().map(|node| self.node(bus, node)).transpose()?;
+                Ok(Placed { bus, fault: Fault::Babble { frame: frame.0, node } })
+            }
+            FaultWords::BitError { bus, node, id, bit, times } => {
+                let (bus, target) = self.target(bus, node.as_deref(), *id)?;
+                Ok(Placed { bus, fault: Fault::BitError { target, bit: *bit, times: at_least_once(*times)? } })
+            }
+            FaultWords::BitErrorRate { bus, rate } => {
+                if !(0.0..=1.0).contains(rate) {
+                    return Err(format!("{rate} is no probability; it is from 0 to 1, such as 1e-5"));
+                }
+                Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::BitErrorRate { rate: *rate } })
+            }
+            FaultWords::BusOff { node } => self.at_node(node, |node| Fault::BusOff { node }),
+            FaultWords::Clear { bus } => Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Clear }),
+            FaultWords::Counters { node, tx, rx } => {
+                if *tx > TRANSMIT_MAX || *rx > RECEIVE_MAX {
+                    return Err(format!(
+                        "No controller counts that far: TX goes to {TRANSMIT_MAX}, RX to {RECEIVE_MAX}"
+                    ));
+                }
+                let counters = Counters { transmit: *tx, receive: *rx };
+                self.at_node(node, |node| Fault::Counters { node, counters })
+            }
+            FaultWords::ErrorFrame { node, id, bit, times } => {
+                let (id, bit, times) = (id.map(|id| id.0), *bit, at_least_once(*times)?);
+                self.at_node(node, |node| Fault::ErrorFrame { node, id, bit, times })
+            }
+            FaultWords::Freeze { node, .. } => self.at_node(node, |node| Fault::Freeze { node }),
+            FaultWords::LostAck { bus, node, id, times } => {
+                let (bus, target) = self.target(bus, node.as_deref(), *id)?;
+                Ok(Placed { bus, fault: Fault::LostAck { target, times: at_least_once(*times)? } })
+            }
+            FaultWords::Release { bus } => {
+                Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Release { what: Hold::All } })
+            }
+            FaultWords::Replug { node } => self.at_device(node, |device| Fault::Replug { device }),
+            FaultWords::Stuck { bus, .. } => Ok(Placed { bus: self.bus_called(bus)?, fault: Fault::Stuck }),
+            FaultWords::Thaw { node } => self.at_node(node, |node| Fault::Thaw { node }),
+            FaultWords::Unplug { node } => self.at_device(node, |device| Fault::Unplug { device }),
+        }
+    }
+
+    fn bus_called(&self, name: &str) -> Result<usize, String> {
+        self.buses().position(|bus| bus.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.buses().map(|bus| bus.name.as_str()).collect();
+            format!("There is no bus {name} here; there is {}", names.join(", "))
+        })
+    }
+
+    fn node(&self, bus: usize, name: &str) -> Result<NodeId, String> {
+        let (on, node) = self.interface(name)?;
+        if on == bus {
+            return Ok(node);
+        }
+        Err(format!("The interface {name} is on the bus {}, not on {}", self.bus_name(on), self.bus_name(bus)))
+    }
+
+    /// The bus of an interface, and which of its nodes it is.
+    fn interface(&self, name: &str) -> Result<(usize, NodeId), String> {
+        let of = |(number, bus): (usize, &BusSpec)| {
+            let node = bus.interfaces.iter().position(|interface| interface == name)?;
+            Some((number, NodeId(u8::try_from(node).ok()?)))
+        };
+        self.buses().enumerate().find_map(of).ok_or_else(|| {
+            let names: Vec<&str> = self.buses().flat_map(|bus| &bus.interfaces).map(String::as_str).collect();
+            format!("There is no interface {name} on these buses; there is {}", names.join(", "))
+        })
+    }
+
+    fn target(&self, bus: &str, node: Option<&str>, id: Option<Identifier>) -> Result<(usize, Target), String> {
+        let bus = self.bus_called(bus)?;
+        let sender = node.map(|node| self.node(bus, node)).transpose()?;
+        Ok((bus, Target { sender, id: id.map(|id| id.0), witness: None }))
+    }
+
+    fn at_node(&self, name: &str, fault: impl FnOnce(NodeId) -> Fault) -> Result<Placed, String> {
+        let (bus, node) = self.interface(name)?;
+        Ok(Placed { bus, fault: fault(node) })
+    }
+
+    fn at_device(&self, name: &str, fault: impl FnOnce(DeviceId) -> Fault) -> Result<Placed, String> {
+        let (bus, NodeId(node)) = self.interface(name)?;
+        let device = self.buses.get(bus).map_or(DeviceId(0), |(_, adapters)| adapters.device_of(node.into()));
+        Ok(Placed { bus, fault: fault(device) })
+    }
+
+    /// A fault as the log has it: a name, and what there is to say about it as KEY=VALUE.
+    pub(super) fn describe(&self, bus: usize, fault: &Fault) -> String {
+        let Some((spec, adapters)) = self.buses.get(bus) else { return String::new() };
+        let name = |NodeId(node): NodeId| spec.interfaces.get(usize::from(node)).map_or("?", String::as_str);
+        let adapter = |device| adapters.interfaces_of(spec, device).join(",");
+        let mut said = Said(String::new());
+        match *fault {
+            Fault::Babble { frame, node } => said.word("babble").key("frame", frame).maybe("node", node.map(name)),
+            Fault::BitError { target, bit, times } => {
+                said.word("bit-error").target(target, name).maybe("bit", bit).key("times", times)
+            }
+            Fault::BitErrorRate { rate } => said.word("bit-error-rate").key("rate", rate),
+            Fault::BusOff { node } => said.word("bus-off").key("node", name(node)),
+            Fault::Clear => said.word("clear"),
+            Fault::Counters { node, counters: Counters { transmit, receive } } => {
+                said.word("counters").key("node", name(node)).key("tx", transmit).key("rx", receive)
+            }
+            Fault::ErrorFrame { node, id, bit, times } => {
+                let id = id.map(Identifier);
+                said.word("error-frame").key("node", name(node)).maybe("id", id).maybe("bit", bit).key("times", times)
+            }
+            Fault::Freeze { node } => said.word("freeze").key("node", name(node)),
+            Fault::LostAck { target, times } => said.word("lost-ack").target(target, name).key("times", times),
+            Fault::Release { what } => said.word("release").key("what", hold_name(what)),
+            Fault::Replug { device } => said.word("replug").key("adapter", adapter(device)),
+            Fault::Stuck => said.word("stuck"),
+            Fault::Thaw { node } => said.word("thaw").key("node", name(node)),
+            Fault::Unplug { device } => said.word("unplug").key("adapter", adapter(device)),
+        };
+        said.0
+    }
+}
+
+/// What a transmit error counter is at bus-off, and what receive error counters stop at.
+const TRANSMIT_MAX: u16 = CAN_BUS_OFF_THRESHOLD;
+const RECEIVE_MAX: u16 = 255;
+
+fn at_least_once(times: u32) -> Result<u32, String> {
+    if times == 0 { Err("0 times is never; leave out --times to have it once".to_owned()) } else { Ok(times) }
+}
+
+const fn hold_name(what: Hold) -> &'static str {
+    match what {
+        Hold::All => "all",
+        Hold::Babble => "babble",
+        Hold::Stuck => "stuck",
+    }
+}
+
+/// Words in the making.
+struct Said(String);
+
+impl Said {
+    fn word(&mut self, word: &str) -> &mut Self {
+        self.0.push_str(word);
+        self
+    }
+
+    fn key(&mut self, key: &str, value: impl std::fmt::Display) -> &mut Self {
+        write!(self.0, " {key}={value}").expect("text takes everything");
+        self
+    }
+
+    fn maybe(&mut self, key: &str, value: Option<impl std::fmt::Display>) -> &mut Self {
+        if let Some(value) = value {
+            self.key(key, value);
+        }
+        self
+    }
+
+    fn target<'a>(&mut self, target: Target, name: impl Fn(NodeId) -> &'a str) -> &mut Self {
+        self.maybe("node", target.sender.map(name)).maybe("id", target.id.map(Identifier))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::TimedFault;
+
+    fn places() -> Places {
+        let buses: Vec<BusSpec> =
+            ["b0:500k:can0,can1,can2,can3", "b1:125k:can4"].map(|bus| bus.parse().unwrap()).into();
+        let adapters: Vec<Adapters> = buses.iter().map(|bus| Adapters::choose(None, None, bus).unwrap()).collect();
+        Places::new(&buses, &adapters)
+    }
+
+    fn told(text: &str) -> String {
+        let places = places();
+        let fault: TimedFault = text.parse().unwrap();
+        match places.place(&fault.words) {
+            Ok(placed) => {
+                format!("{} {}", places.bus_name(placed.bus), places.describe(placed.bus, &placed.fault))
+            }
+            Err(error) => error,
+        }
+    }
+
+    #[test]
+    fn each_fault_finds_its_place() {
+        let told = [
+            "babble b0",
+            "babble b1 --frame 123#11 --node can4 --for 1s",
+            "bit-error b0 --node can1 --id 123 --bit 20 --times 3",
+            "bit-error b0",
+            "bit-error-rate b0 1e-5",
+            "bus-off can4 --at 2s",
+            "clear b1",
+            "counters can2 128 7",
+            "error-frame can1 --id 12345678",
+            "freeze can1",
+            "lost-ack b0 --node can0 --times 100",
+            "release b0",
+            "replug can1",
+            "stuck b0 --for 5ms",
+            "thaw can1",
+            "unplug can3",
+        ]
+        .map(told);
+        insta::assert_snapshot!(told.join("\n"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_told() {
+        let told = [
+            "stuck b2",
+            "bus-off can9",
+            "bit-error b0 --node can4",
+            "bit-error b0 --times 0",
+            "bit-error-rate b0 2",
+            "counters can0 257 0",
+        ]
+        .map(told);
+        insta::assert_snapshot!(told.join("\n"));
+    }
+}
