@@ -109,9 +109,9 @@ fn as_bytes(frames: &[Frame]) -> Vec<([u8; CANFD_MTU], usize)> {
 /// What the read-write engine does with a frame, but for the two system calls and its counters.
 #[inline(never)]
 fn forward_all(rules: &RuleSet, received: &[([u8; CANFD_MTU], usize)]) -> usize {
-    let mut fired = 0;
+    let (mut fired, mut frame) = (0, Frame::EMPTY);
     for (bytes, len) in received {
-        let Ok(frame) = Frame::from_kernel(&bytes[..*len]) else { continue };
+        let Ok(()) = frame.become_kernel(&bytes[..*len]) else { continue };
         rules.route(BusIndex(0), &frame, |job, routed| {
             if let Routed::Send { to, frame } = routed {
                 let mut bytes = [0; CANFD_MTU];

@@ -98,18 +98,22 @@ impl RawId {
 ///
 /// Bytes beyond the length matter: can-gw modifies all 8 (or 64) of them, and they show when a rule makes the frame
 /// longer.
+///
+/// The fields lie as in the kernel's structs, with the format in the place of a byte that those do not use: so copies between
+/// them are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(C)]
 pub struct Frame {
-    /// Which of the two structs this is.
-    pub format: FrameFormat,
     /// Identifier and flags.
     pub id: RawId,
     /// Payload length in bytes as the kernel holds it (`len`). A valid frame has at most 8 or 64.
     pub len: u8,
-    /// Raw DLC 9 to 15 of a classic frame with 8 bytes (`len8_dlc`), otherwise 0.
-    pub len8_dlc: u8,
     /// `CANFD_BRS`, `CANFD_ESI`, `CANFD_FDF`; 0 for classic frames.
     pub flags: u8,
+    /// Which of the two structs this is.
+    pub format: FrameFormat,
+    /// Raw DLC 9 to 15 of a classic frame with 8 bytes (`len8_dlc`), otherwise 0.
+    pub len8_dlc: u8,
     /// The payload buffer. Classic frames use the first 8 bytes, the rest is 0.
     pub data: [u8; CANFD_MAX_DLEN],
 }
@@ -129,6 +133,10 @@ pub enum FrameError {
 }
 
 impl Frame {
+    /// A classic frame without payload, identifier 0.
+    pub const EMPTY: Self =
+        Self { id: RawId(0), len: 0, flags: 0, format: FrameFormat::Classic, len8_dlc: 0, data: [0; CANFD_MAX_DLEN] };
+
     /// A classic frame with this payload.
     ///
     /// # Errors

@@ -79,23 +79,30 @@ impl RuleSet {
     ///
     /// The first argument of `visit` is the position of the job in the slice that was compiled. Frames that no job takes
     /// (wrong format, impossible length, unknown bus) are not told of, as can-gw counts them nowhere.
+    ///
+    /// Always inlined: what the caller does with a frame that only passes is then compiled into one piece with the look-up,
+    /// which saves a third of both.
+    #[inline(always)]
     pub fn route(&self, from: BusIndex, frame: &Frame, mut visit: impl FnMut(usize, Routed<'_>)) {
         let Some(bus) = self.buses.get(from.0) else { return };
         if usize::from(frame.len) > frame.format.max_len() {
             return;
         }
-        match frame.format {
-            FrameFormat::Classic => {
-                bus.classic.for_each_match(frame.id, &mut (), |job| self.actions.run(job, frame, &mut visit));
-            }
-            FrameFormat::Fd if frame.flags & CANFD_FDF != 0 => {
-                bus.fd.for_each_match(frame.id, &mut (), |job| self.actions.run(job, frame, &mut visit));
-            }
+        let marked;
+        let (lists, frame) = match frame.format {
+            FrameFormat::Classic => (&bus.classic, frame),
+            FrameFormat::Fd if frame.flags & CANFD_FDF != 0 => (&bus.fd, frame),
             FrameFormat::Fd => {
                 // Not every driver marks the FD frames that it delivers, but the kernel marks all that are sent.
-                let marked = Frame { flags: frame.flags | CANFD_FDF, ..*frame };
-                bus.fd.for_each_match(frame.id, &mut (), |job| self.actions.run(job, &marked, &mut visit));
+                marked = Frame { flags: frame.flags | CANFD_FDF, ..*frame };
+                (&bus.fd, &marked)
             }
+        };
+        let Some(jobs) = lists.matches(frame.id, &mut ()) else {
+            return lists.for_each_match(frame.id, &mut (), &mut |job| self.actions.run(job, frame, &mut visit));
+        };
+        for job in jobs {
+            self.actions.run(*job, frame, &mut visit);
         }
     }
 }

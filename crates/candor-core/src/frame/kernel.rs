@@ -17,18 +17,32 @@ impl Frame {
     ///
     /// # Errors
     /// [`KernelBytesError`] for any other size (CAN XL among them).
-    #[inline]
     pub fn from_kernel(bytes: &[u8]) -> Result<Self, KernelBytesError> {
+        let mut frame = Self::EMPTY;
+        frame.become_kernel(bytes)?;
+        Ok(frame)
+    }
+
+    /// Becomes what these bytes are, as [`from_kernel`](Self::from_kernel) says it. In its place, for whom each instruction
+    /// counts: a frame that is put together and then moved costs twice as much.
+    ///
+    /// # Errors
+    /// As [`from_kernel`](Self::from_kernel); then it stays what it was.
+    #[inline]
+    pub fn become_kernel(&mut self, bytes: &[u8]) -> Result<(), KernelBytesError> {
         // Arrays, because copies of a size that is known need no call.
-        if let Ok(&[a, b, c, d, len, _, _, len8_dlc, ref payload @ ..]) = <&[u8; CAN_MTU]>::try_from(bytes) {
-            let mut data = [0; CANFD_MAX_DLEN];
-            data[..CAN_MAX_DLEN].copy_from_slice(payload);
-            let id = RawId(u32::from_ne_bytes([a, b, c, d]));
-            return Ok(Self { format: FrameFormat::Classic, id, len, len8_dlc, flags: 0, data });
+        if let Ok([a, b, c, d, len, _, _, len8_dlc, payload @ ..]) = <&[u8; CAN_MTU]>::try_from(bytes) {
+            (self.id, self.format) = (RawId(u32::from_ne_bytes([*a, *b, *c, *d])), FrameFormat::Classic);
+            (self.len, self.len8_dlc, self.flags) = (*len, *len8_dlc, 0);
+            self.data = [0; CANFD_MAX_DLEN];
+            self.data[..CAN_MAX_DLEN].copy_from_slice(payload);
+            return Ok(());
         }
-        if let Ok(&[a, b, c, d, len, flags, _, _, data @ ..]) = <&[u8; CANFD_MTU]>::try_from(bytes) {
-            let id = RawId(u32::from_ne_bytes([a, b, c, d]));
-            return Ok(Self { format: FrameFormat::Fd, id, len, len8_dlc: 0, flags, data });
+        if let Ok([a, b, c, d, len, flags, _, _, payload @ ..]) = <&[u8; CANFD_MTU]>::try_from(bytes) {
+            (self.id, self.format) = (RawId(u32::from_ne_bytes([*a, *b, *c, *d])), FrameFormat::Fd);
+            (self.len, self.len8_dlc, self.flags) = (*len, 0, *flags);
+            self.data = *payload;
+            return Ok(());
         }
         Err(KernelBytesError(bytes.len()))
     }

@@ -40,25 +40,34 @@ impl Actions {
     }
 
     /// Lets a job whose filter matches do its work, and tells of it if its payload matches too.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run(&self, job: u32, frame: &Frame, visit: &mut impl FnMut(usize, Routed<'_>)) {
         let position = job as usize;
         let Some(action) = self.jobs.get(position) else { return };
+        if action.change != UNCHANGED || !action.payload.is_any() {
+            return self.look_and_change(action, (position, frame), visit);
+        }
+        visit(position, Routed::Send { to: BusIndex(action.to as usize), frame });
+    }
+
+    /// Apart, so that a job that only passes frames on does not pay for the room that this needs.
+    #[inline(never)]
+    fn look_and_change(
+        &self,
+        action: &Action,
+        (job, frame): (usize, &Frame),
+        visit: &mut impl FnMut(usize, Routed<'_>),
+    ) {
         if !action.payload.is_any() && !self.patterns.take(action.payload, frame) {
             return;
         }
+        let to = BusIndex(action.to as usize);
         if action.change == UNCHANGED {
-            return visit(position, Routed::Send { to: BusIndex(action.to as usize), frame });
+            return visit(job, Routed::Send { to, frame });
         }
-        self.run_change(action, (position, frame), visit);
-    }
-
-    /// Apart, so that a job that changes nothing does not pay for the room that this needs.
-    #[inline(never)]
-    fn run_change(&self, action: &Action, (job, frame): (usize, &Frame), visit: &mut impl FnMut(usize, Routed<'_>)) {
         let mut changed = *frame;
         match self.changes.apply(action.change, &mut changed) {
-            Verdict::Send => visit(job, Routed::Send { to: BusIndex(action.to as usize), frame: &changed }),
+            Verdict::Send => visit(job, Routed::Send { to, frame: &changed }),
             Verdict::Delete => visit(job, Routed::Delete),
         }
     }

@@ -5,7 +5,7 @@ use super::inverted::Inverted;
 use super::masked::Masked;
 use super::meter::Meter;
 use crate::filter::{Normalised, ReceiveList};
-use crate::frame::{CAN_EFF_FLAG, RawId};
+use crate::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, RawId};
 
 /// Numbers of jobs, by how their filters are found.
 #[derive(Clone, Debug, Default)]
@@ -14,7 +14,7 @@ pub(super) struct Lists {
     error: Errors,
     /// Mask 0.
     all: Box<[u32]>,
-    /// Whether there is any filter that is masked or inverted. Without one a single look passes them all by.
+    /// Whether there is any filter that is masked or inverted.
     compares: bool,
     /// For frames with 11-bit identifiers: without the filters that only those of 29 bits match.
     masked_standard: Masked,
@@ -61,19 +61,34 @@ impl Lists {
         }
     }
 
-    /// Calls back for each job whose filter matches, in the order of delivery.
+    /// The jobs whose filters match, in the order of delivery, if a look or two finds them in one place: so it is for data
+    /// frames in gateways without masks, or with filters for everything only.
     #[inline]
-    pub(super) fn for_each_match(&self, id: RawId, meter: &mut impl Meter, mut found: impl FnMut(u32)) {
+    pub(super) fn matches(&self, id: RawId, meter: &mut impl Meter) -> Option<&[u32]> {
+        if self.compares || id.0 & (CAN_ERR_FLAG | CAN_RTR_FLAG) != 0 {
+            return None;
+        }
+        match (&*self.all, self.exact.find(id.0, meter)) {
+            ([], jobs) | (jobs, []) => Some(jobs),
+            _ => None,
+        }
+    }
+
+    /// Calls back for each job whose filter matches, in the order of delivery, whatever frame and filters there are.
+    ///
+    /// Apart, so that those who found all [matches](Self::matches) do not pay for the room that this needs.
+    #[inline(never)]
+    pub(super) fn for_each_match(&self, id: RawId, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
         if id.is_err() {
-            return self.error.for_each_match(id.0, meter, &mut found);
+            return self.error.for_each_match(id.0, meter, found);
         }
         for job in &self.all {
             found(*job);
         }
         if self.compares {
             let masked = if id.is_eff() { &self.masked_extended } else { &self.masked_standard };
-            masked.for_each_match(id.0, meter, &mut found);
-            self.inverted.for_each_match(id.0, meter, &mut found);
+            masked.for_each_match(id.0, meter, found);
+            self.inverted.for_each_match(id.0, meter, found);
         }
         if !id.is_rtr() {
             for job in self.exact.find(id.0, meter) {

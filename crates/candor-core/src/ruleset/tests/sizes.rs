@@ -22,7 +22,10 @@ fn work(jobs: &[Job], ids: impl Iterator<Item = u32>) -> (usize, f64) {
     let (mut most, mut all, mut count) = (0, 0, 0_u32);
     for id in ids {
         let mut looks = 0_usize;
-        rules.buses[0].classic.for_each_match(RawId(id), &mut looks, |_| {});
+        let lists = &rules.buses[0].classic;
+        if lists.matches(RawId(id), &mut looks).is_none() {
+            lists.for_each_match(RawId(id), &mut looks, &mut |_| {});
+        }
         most = most.max(looks);
         all += looks;
         count += 1;
