@@ -24,7 +24,32 @@ pub struct Instruction {
 
 const _: () = assert!(size_of::<Instruction>() == size_of::<libc::sock_filter>());
 
-/// Gives a socket its filter (`SO_ATTACH_FILTER`); an empty one takes everything. The kernel checks it.
+/// `ld [type]; jeq #PACKET_OUTGOING`: what goes out comes to the next instruction, the rest to the one behind it. The type is
+/// `SKF_AD_PKTTYPE` of the ancillary data.
+pub(super) const IF_OUTGOING: [Instruction; 2] = [
+    Instruction { code: 0x20, if_true: 0, if_false: 0, operand: 0xFFFF_F000 + 4 },
+    Instruction { code: 0x15, if_true: 0, if_false: 1, operand: PACKET_OUTGOING },
+];
+const PACKET_OUTGOING: u32 = 4;
+
+/// `ret #all`.
+pub(super) const TAKE: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: u32::MAX };
+/// `ret #0`.
+pub(super) const PASS_OVER: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 };
+
+/// Gives a socket another filter in one step; an empty one takes everything.
+pub(super) fn replace(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
+    if !instructions.is_empty() {
+        return attach(fd, instructions);
+    }
+    match socket::set_int(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0) {
+        // There is none.
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+        detached => detached,
+    }
+}
+
+/// Gives a socket without a filter one (`SO_ATTACH_FILTER`); an empty one takes everything. The kernel checks it.
 pub(crate) fn attach(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
     if instructions.is_empty() {
         return Ok(());

@@ -1,6 +1,7 @@
 //! The memory of a ring.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -42,42 +43,74 @@ impl Mapping {
         self.slots
     }
 
-    /// The slot behind this one; behind the last comes the first.
+    /// The number of the slot behind this one; behind the last comes the first.
     pub(super) const fn after(&self, slot: usize) -> usize {
         if slot + 1 == self.slots { 0 } else { slot + 1 }
     }
 
-    /// Who has the slot.
-    pub(super) fn status(&self, slot: usize) -> u32 {
-        // Acquire: what the kernel wrote before it gave the slot away is seen by what follows.
-        self.status_of(slot).load(Ordering::Acquire)
+    /// The number of the slot in front of this one; in front of the first is the last.
+    pub(super) const fn before(&self, slot: usize) -> usize {
+        if slot == 0 { self.slots - 1 } else { slot - 1 }
     }
 
-    pub(super) fn set_status(&self, slot: usize, status: u32) {
-        // Release: what was read or written before is done when the kernel sees the slot as its own.
-        self.status_of(slot).store(status, Ordering::Release);
-    }
-
-    fn status_of(&self, slot: usize) -> &AtomicU32 {
-        // SAFETY: the status is the first field of the header, so it has the slot's address, which is a multiple of 256
-        // and hence aligned; it lives as long as the mapping, which `self` borrows. Kernel and this process use it as an
-        // atomic number only.
-        unsafe { AtomicU32::from_ptr(self.header(slot).cast()) }
-    }
-
-    /// The header of a slot.
-    pub(super) fn header(&self, slot: usize) -> *mut libc::tpacket2_hdr {
-        self.at(slot, 0).cast()
-    }
-
-    /// A place in a slot.
+    /// The slot of this number.
     ///
     /// # Panics
     /// If there is none.
-    pub(super) fn at(&self, slot: usize, offset: usize) -> *mut u8 {
-        assert!(slot < self.slots && offset < SLOT_BYTES, "slot and offset are inside the ring");
+    #[inline]
+    pub(super) fn slot(&self, number: usize) -> Slot<'_> {
+        assert!(number < self.slots, "the slot is inside the ring");
         // SAFETY: the sum is less than `slots * SLOT_BYTES`, the length of the mapping, by the assertion above.
-        unsafe { self.start.as_ptr().add(slot * SLOT_BYTES + offset) }
+        let start = unsafe { self.start.add(number * SLOT_BYTES) };
+        Slot { start, mapping: PhantomData }
+    }
+}
+
+/// One slot of a mapping: it is looked for once for all that is done with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot<'a> {
+    /// [`SLOT_BYTES`] bytes inside the mapping, aligned to as many because a mapping begins with a page.
+    start: NonNull<u8>,
+    mapping: PhantomData<&'a Mapping>,
+}
+
+impl<'a> Slot<'a> {
+    /// Who has the slot.
+    #[inline]
+    pub(super) fn status(self) -> u32 {
+        // Acquire: what the kernel wrote before it gave the slot away is seen by what follows.
+        self.status_number().load(Ordering::Acquire)
+    }
+
+    #[inline]
+    pub(super) fn set_status(self, status: u32) {
+        // Release: what was read or written before is done when the kernel sees the slot as its own.
+        self.status_number().store(status, Ordering::Release);
+    }
+
+    #[inline]
+    fn status_number(self) -> &'a AtomicU32 {
+        // SAFETY: the status is the first field of the header, so it has the slot's address, which is a multiple of 256
+        // and hence aligned; it lives as long as the mapping, which `'a` borrows. Kernel and this process use it as an
+        // atomic number only.
+        unsafe { AtomicU32::from_ptr(self.header().cast()) }
+    }
+
+    /// The header.
+    #[inline]
+    pub(super) const fn header(self) -> *mut libc::tpacket2_hdr {
+        self.start.as_ptr().cast()
+    }
+
+    /// A place in the slot.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline]
+    pub(super) fn at(self, offset: usize) -> *mut u8 {
+        assert!(offset < SLOT_BYTES, "the offset is inside the slot");
+        // SAFETY: the slot has SLOT_BYTES bytes, and the offset is less by the assertion above.
+        unsafe { self.start.as_ptr().add(offset) }
     }
 }
 

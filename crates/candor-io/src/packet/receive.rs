@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU};
 
-use super::filter::{self, Instruction};
+use super::filter::{self, IF_OUTGOING, Instruction, PASS_OVER, TAKE};
 use super::layout::{self, FREE, LOSING, SLOT_BYTES, USER};
-use super::mapping::Mapping;
+use super::mapping::{Mapping, Slot};
 use crate::can::InterfaceIndex;
 use crate::clock::RealtimeNs;
 use crate::poll::ppoll;
@@ -55,6 +55,8 @@ pub struct ReceiveRing {
     /// Frames lost since the last [`take_lost`](Self::take_lost).
     lost: u32,
     takes: Takes,
+    /// Whether the kernel keeps away what goes out; else the filter does.
+    ignores_outgoing: bool,
     fd: OwnedFd,
 }
 
@@ -85,12 +87,12 @@ impl ReceiveRing {
         slots: usize,
     ) -> io::Result<Self> {
         let fd = super::open()?;
-        filter::attach(&fd, instructions)?;
-        // Kernels before 4.20 do not know it; a filter can look at the packet type instead.
-        match socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1) {
-            Err(error) if error.raw_os_error() != Some(libc::ENOPROTOOPT) => return Err(error),
-            _ => {}
-        }
+        let ignores_outgoing = match socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1) {
+            // Kernels before 4.20 do not know it.
+            Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => false,
+            outcome => outcome.map(|()| true)?,
+        };
+        replace_filter(&fd, instructions, ignores_outgoing)?;
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
         let protocol = match takes {
             Takes::Classic => layout::ETH_P_CAN,
@@ -98,7 +100,7 @@ impl ReceiveRing {
             Takes::Both => libc::ETH_P_ALL,
         };
         socket::with_address(&fd, libc::bind, &super::address(interface, protocol)?)?;
-        Ok(Self { mapping, next: 0, lost: 0, takes, fd })
+        Ok(Self { mapping, next: 0, lost: 0, takes, ignores_outgoing, fd })
     }
 
     /// Opens a ring for somebody who measures: everything that comes in on an interface, or everything that leaves there,
@@ -114,11 +116,11 @@ impl ReceiveRing {
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
         match hears {
             Hears::Incoming => socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1)?,
-            Hears::Outgoing => filter::attach(&fd, &ONLY_OUTGOING)?,
+            Hears::Outgoing => filter::attach(&fd, &[&IF_OUTGOING[..], &[TAKE, PASS_OVER]].concat())?,
         }
         let mapping = Mapping::new(&fd, libc::PACKET_RX_RING, &layout::request(slots)?)?;
         socket::with_address(&fd, libc::bind, &super::address(interface, libc::ETH_P_ALL)?)?;
-        Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, fd })
+        Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, ignores_outgoing: true, fd })
     }
 
     /// Which formats come into the ring.
@@ -159,26 +161,38 @@ impl ReceiveRing {
 
     /// Whether a frame is there.
     #[must_use]
+    #[inline]
     pub fn has_frame(&self) -> bool {
-        self.mapping.status(self.next) & USER != 0
+        self.mapping.slot(self.next).status() & USER != 0
     }
 
     /// Gives the oldest frame to `take`, and the slot back to the kernel; `false` if there is none.
-    pub fn receive(&mut self, take: impl FnOnce(Received<'_>)) -> bool {
-        let slot = self.next;
-        let status = self.mapping.status(slot);
-        if status & USER == 0 {
-            return false;
+    pub fn receive(&mut self, take: impl FnMut(Received<'_>)) -> bool {
+        self.receive_all(1, take) == 1
+    }
+
+    /// Gives the frames that are there, the oldest first and at most so many, to `take`, and each slot back to the kernel as
+    /// soon as its frame is taken. Says how many there were.
+    #[inline(always)]
+    pub fn receive_all(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
+        let mut status = self.mapping.slot(self.next).status();
+        for taken in 0..most {
+            if status & USER == 0 {
+                return taken;
+            }
+            let slot = self.mapping.slot(self.next);
+            let after = self.mapping.after(self.next);
+            let status_after = self.mapping.slot(after).status();
+            let (at, bytes) = look(slot);
+            take(Received { bytes, at, more: status_after & USER != 0 });
+            slot.set_status(FREE);
+            self.next = after;
+            if status & LOSING != 0 {
+                self.count_lost();
+            }
+            status = status_after;
         }
-        let after = self.mapping.after(slot);
-        let (at, bytes) = self.look(slot);
-        take(Received { bytes, at, more: self.mapping.status(after) & USER != 0 });
-        self.mapping.set_status(slot, FREE);
-        self.next = after;
-        if status & LOSING != 0 {
-            self.count_lost();
-        }
-        true
+        most
     }
 
     /// Frames that this filter takes come into the ring from now on, in one step.
@@ -186,7 +200,7 @@ impl ReceiveRing {
     /// # Errors
     /// `EINVAL` for a filter that the kernel does not take.
     pub fn set_instructions(&self, instructions: &[Instruction]) -> io::Result<()> {
-        filter::attach(&self.fd, instructions)
+        replace_filter(&self.fd, instructions, self.ignores_outgoing)
     }
 
     /// Opens another ring for other formats, and closes this one to further frames. What waits here stays here; what comes
@@ -214,26 +228,8 @@ impl ReceiveRing {
     /// The frames that wait, the oldest first.
     fn waiting(&self) -> impl Iterator<Item = &[u8]> {
         let slots = std::iter::successors(Some(self.next), |slot| Some(self.mapping.after(*slot)));
-        let waits = |slot: &usize| self.mapping.status(*slot) & USER != 0;
-        slots.take(self.slots()).take_while(waits).map(|slot| self.look(slot).1)
-    }
-
-    /// Stamp and bytes of a frame in a slot that is ours.
-    #[inline]
-    fn look(&self, slot: usize) -> (RealtimeNs, &[u8]) {
-        let header = self.mapping.header(slot);
-        // SAFETY: the status says that the slot is ours, so the kernel writes nothing into it until the status is set
-        // back. The header is aligned and inside the mapping, and consists of integers.
-        let header = unsafe { header.read() };
-        let (mac, sec, nsec) = (header.tp_mac, header.tp_sec, header.tp_nsec);
-        let at = RealtimeNs(i64::from(sec) * 1_000_000_000 + i64::from(nsec));
-        let (start, len) = (usize::from(mac), (header.tp_snaplen as usize).min(CANFD_MTU + 1));
-        if start + len > SLOT_BYTES {
-            return (at, &[]);
-        }
-        // SAFETY: start and length are inside the slot, which is ours until its status is set back, and that is done by
-        // `receive` only, after its last use of the slice; nobody in this process writes into it.
-        (at, unsafe { std::slice::from_raw_parts(self.mapping.at(slot, start), len) })
+        let slots = slots.take(self.slots()).map(|slot| self.mapping.slot(slot));
+        slots.take_while(|slot| slot.status() & USER != 0).map(|slot| look(slot).1)
     }
 
     /// Frames that were lost since the last call of this or the next one, as far as it is known without asking the kernel.
@@ -257,13 +253,33 @@ impl ReceiveRing {
     }
 }
 
-/// `ld [type]; jeq #PACKET_OUTGOING; ret #all; ret #0`: the type is `SKF_AD_PKTTYPE` of the ancillary data.
-const ONLY_OUTGOING: [Instruction; 4] = [
-    Instruction { code: 0x20, if_true: 0, if_false: 0, operand: 0xFFFF_F000 + 4 },
-    Instruction { code: 0x15, if_true: 0, if_false: 1, operand: 4 },
-    Instruction { code: 0x06, if_true: 0, if_false: 0, operand: u32::MAX },
-    Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 },
-];
+/// Stamp and bytes of a frame in a slot that is ours.
+#[inline]
+fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
+    // SAFETY: the status says that the slot is ours, so the kernel writes nothing into it until the status is set back.
+    // The header is aligned and inside the mapping, and consists of integers.
+    let header = unsafe { slot.header().read() };
+    let (mac, sec, nsec) = (header.tp_mac, header.tp_sec, header.tp_nsec);
+    let at = RealtimeNs(i64::from(sec) * 1_000_000_000 + i64::from(nsec));
+    /// One byte more than the largest frame, so that what is larger is not taken for one.
+    const MOST: usize = CANFD_MTU + 1;
+    let (start, len) = (usize::from(mac), (header.tp_snaplen as usize).min(MOST));
+    if start > SLOT_BYTES - MOST {
+        return (at, &[]);
+    }
+    // SAFETY: start and length are inside the slot, which is ours until its status is set back, and that is done by
+    // `receive_all` only, after its last use of the slice; nobody in this process writes into it.
+    (at, unsafe { std::slice::from_raw_parts(slot.at(start), len) })
+}
+
+/// Gives a socket its filter, which also passes over what goes out if the kernel does not.
+fn replace_filter(fd: &OwnedFd, instructions: &[Instruction], ignores_outgoing: bool) -> io::Result<()> {
+    if ignores_outgoing {
+        return filter::replace(fd, instructions);
+    }
+    let rest = if instructions.is_empty() { &[TAKE] } else { instructions };
+    filter::replace(fd, &[&IF_OUTGOING, &[PASS_OVER][..], rest].concat())
+}
 
 /// So many frames at the beginning of a ring are those at the end of an older one, or stand between such. Of the formats
 /// that both know so many are possible.

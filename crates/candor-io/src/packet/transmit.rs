@@ -30,6 +30,14 @@ pub struct Batch {
     pub refused: Option<io::Error>,
 }
 
+/// What came into a ring of frames that follow each other.
+#[derive(Clone, Copy, Debug)]
+struct Put {
+    count: usize,
+    /// Whether there was no room for a further one.
+    is_full: bool,
+}
+
 impl TransmitRing {
     /// Opens a ring on an interface for at least so many frames, each of which bears the mark (`SO_MARK`).
     ///
@@ -54,29 +62,21 @@ impl TransmitRing {
     /// the socket's share of waiting frames is used up or the ring is full of frames that wait for the bus, `ENETDOWN`,
     /// `ENXIO` or `ENODEV` as with CAN_RAW, `EMSGSIZE` if a frame does not fit the MTU, `EINVAL` for another length.
     pub fn send<'a>(&mut self, frames: impl IntoIterator<Item = &'a [u8]>) -> Batch {
-        let mut frames = frames.into_iter().peekable();
+        let mut frames = frames.into_iter();
+        let mut next = frames.next();
         let mut taken = 0;
         // The kernel takes frames of one protocol with each call.
-        while let Some(first) = frames.peek() {
-            let len = first.len();
-            let protocol = match len {
-                CAN_MTU => layout::ETH_P_CAN,
-                CANFD_MTU => libc::ETH_P_CANFD,
+        while let Some(first) = next {
+            let start = self.next;
+            let (protocol, put) = match first.len() {
+                CAN_MTU => (layout::ETH_P_CAN, self.put_all::<CAN_MTU>(&mut next, &mut frames)),
+                CANFD_MTU => (libc::ETH_P_CANFD, self.put_all::<CANFD_MTU>(&mut next, &mut frames)),
                 _ => return Batch { taken, refused: Some(io::ErrorKind::InvalidInput.into()) },
             };
-            let start = self.next;
-            let mut put = 0;
-            let mut is_full = false;
-            while frames.peek().is_some_and(|frame| frame.len() == len) {
-                is_full = self.mapping.status(self.next) != FREE;
-                let Some(frame) = frames.next_if(|_| !is_full) else { break };
-                self.put(frame);
-                put += 1;
-            }
-            let outcome = if put == 0 { Ok(()) } else { self.push(protocol) };
-            let sent = self.settle(start, put);
+            let outcome = if put.count == 0 { Ok(()) } else { self.push(protocol) };
+            let sent = self.settle(start, put.count);
             taken += sent;
-            if sent < put || is_full {
+            if sent < put.count || put.is_full {
                 // The kernel says nothing of the frames that had no room behind those that had.
                 let refused = outcome.err().unwrap_or_else(|| io::Error::from_raw_os_error(libc::EAGAIN));
                 return Batch { taken, refused: Some(refused) };
@@ -85,30 +85,36 @@ impl TransmitRing {
         Batch { taken, refused: None }
     }
 
-    /// Writes a frame into the next slot, which is free.
-    fn put(&mut self, frame: &[u8]) {
-        // Arrays, because copies of a size that is known need no call.
-        if let Ok(frame) = <&[u8; CAN_MTU]>::try_from(frame) {
-            self.put_array(frame);
-        } else if let Ok(frame) = <&[u8; CANFD_MTU]>::try_from(frame) {
-            self.put_array(frame);
-        }
-    }
-
-    fn put_array<const LEN: usize>(&mut self, frame: &[u8; LEN]) {
+    /// Puts frames of one length into the ring, as many as follow each other and as there is room for.
+    #[inline]
+    fn put_all<'a, const LEN: usize>(
+        &mut self,
+        next: &mut Option<&'a [u8]>,
+        frames: &mut impl Iterator<Item = &'a [u8]>,
+    ) -> Put {
         const { assert!(SEND_OFFSET + LEN <= SLOT_BYTES && LEN <= u32::MAX as usize) };
-        let header = self.mapping.header(self.next);
         #[expect(clippy::cast_possible_truncation, reason = "asserted above")]
         let len = LEN as u32;
-        // SAFETY: the slot's status is free, so the kernel does not look at the rest of it until the status is set below. The
-        // header is inside the slot and aligned, and `self` is borrowed exclusively.
-        unsafe { (*header).tp_len = len };
-        let place = self.mapping.at(self.next, SEND_OFFSET).cast::<[u8; LEN]>();
-        // SAFETY: as above; the payload (32 bytes behind the start, as long as asserted) is inside the slot, and an array of
-        // bytes has no alignment.
-        unsafe { place.write(*frame) };
-        self.mapping.set_status(self.next, SEND_REQUEST);
-        self.next = self.mapping.after(self.next);
+        let mut count = 0;
+        // An array, because a copy of a size that is known needs no call.
+        while let Some(frame) = next.and_then(|frame| <&[u8; LEN]>::try_from(frame).ok()) {
+            let slot = self.mapping.slot(self.next);
+            if slot.status() != FREE {
+                return Put { count, is_full: true };
+            }
+            // SAFETY: the slot's status is free, so the kernel does not look at the rest of it until the status is set below.
+            // The header is inside the slot and aligned, and `self` is borrowed exclusively.
+            unsafe { (*slot.header()).tp_len = len };
+            let place = slot.at(SEND_OFFSET).cast::<[u8; LEN]>();
+            // SAFETY: as above; the payload (32 bytes behind the start, as long as asserted) is inside the slot, and an array
+            // of bytes has no alignment.
+            unsafe { place.write(*frame) };
+            slot.set_status(SEND_REQUEST);
+            self.next = self.mapping.after(self.next);
+            count += 1;
+            *next = frames.next();
+        }
+        Put { count, is_full: false }
     }
 
     /// Has the kernel send what is in the ring.
@@ -124,9 +130,14 @@ impl TransmitRing {
     /// Counts the frames that the kernel took, and takes those back that it did not.
     fn settle(&mut self, start: usize, put: usize) -> usize {
         let is_taken = |slot| {
-            let status = self.mapping.status(slot);
+            let status = self.mapping.slot(slot).status();
             status != SEND_REQUEST && status & WRONG_FORMAT == 0
         };
+        // The kernel takes them in their order and stops at the first that it does not take: who sees that it has the last
+        // one needs no look at the others.
+        if put > 0 && is_taken(self.mapping.before(self.next)) {
+            return put;
+        }
         let mut slot = start;
         let mut taken = 0;
         while taken < put && is_taken(slot) {
@@ -136,7 +147,7 @@ impl TransmitRing {
         // The kernel stands at the first that it did not take, and so does this process now.
         self.next = slot;
         for _ in taken..put {
-            self.mapping.set_status(slot, FREE);
+            self.mapping.slot(slot).set_status(FREE);
             slot = self.mapping.after(slot);
         }
         taken
