@@ -137,6 +137,9 @@ impl<S: Transmit> Outlets<S> {
     }
 
     /// Sends what a job made of the frame that arrived, or keeps it until [`flush`](Self::flush).
+    ///
+    /// Always inlined, and only what every frame needs: the rest is apart.
+    #[inline(always)]
     pub(super) fn take(
         &mut self,
         program: &Program,
@@ -146,19 +149,17 @@ impl<S: Transmit> Outlets<S> {
     ) {
         let Self { outlets, holds, ages } = self;
         let outlet = outlets[to.0].as_mut().expect("every bus that a job of this thread sends to was opened");
-        // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
-        if !*holds && !S::collects(arrived.more) {
-            outlet.queue.next().write(job, frame, arrived.at);
-            *holds = outlet.send_next(program, ages) == Next::Later;
-            return;
-        }
-        if outlet.queue.is_full() && outlet.flush(program, ages) == Next::Later {
-            // The policy of the oldest is to go when others come.
-            outlet.drop_oldest(program);
+        if outlet.queue.is_full() {
+            outlet.make_room(program, ages);
         }
         outlet.queue.next().write(job, frame, arrived.at);
-        outlet.queue.push_next();
-        *holds = true;
+        // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
+        if !*holds && !S::collects(arrived.more) {
+            *holds = outlet.send_next(program, ages) == Next::Later;
+        } else {
+            outlet.queue.push_next();
+            *holds = true;
+        }
     }
 
     /// Hands over what was kept, as far as there is room.
@@ -206,6 +207,15 @@ impl<S: Transmit> Outlet<S> {
     fn open(port: &Arc<Port>, timed: Option<Timed>) -> io::Result<Self> {
         let (port, sender) = (Arc::clone(port), S::open(port)?);
         Ok(Self { port, sender, queue: Queue::new(MAX_AT_ONCE), full_since: None, timed })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, program: &Program, ages: &mut Ages) {
+        if self.flush(program, ages) == Next::Later {
+            // The policy of the oldest is to go when others come.
+            self.drop_oldest(program);
+        }
     }
 
     /// The short way of the next frame of an empty queue.

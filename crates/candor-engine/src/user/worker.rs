@@ -146,20 +146,31 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
         let Self { program, port, from, receiver, outlets, .. } = self;
         let program = &**program;
         let mut tally = Tally::default();
-        let outcome = receiver.receive(outlets.patience(), S::collects(true), |arrived| {
-            let takings_before = tally.takings();
-            program.rules.route(*from, arrived.frame, |job, routed| {
-                tally.take();
-                match routed {
-                    Routed::Delete => program.count_deleted(job),
-                    Routed::Send { to, frame } => {
-                        program.count_matched(job);
-                        outlets.take(program, (job, frame), to, &arrived);
-                    }
-                }
-            });
-            tally.count(takings_before);
-        });
+        // Into one piece with the receiver, the look-up and the queue: calls between them would cost a third of it all.
+        let outcome = receiver.receive(
+            outlets.patience(),
+            S::collects(true),
+            #[inline(always)]
+            |arrived| {
+                let takings_before = tally.takings();
+                program.rules.route(
+                    *from,
+                    arrived.frame,
+                    #[inline(always)]
+                    |job, routed| {
+                        tally.take();
+                        match routed {
+                            Routed::Delete => program.count_deleted(job),
+                            Routed::Send { to, frame } => {
+                                program.count_matched(job);
+                                outlets.take(program, (job, frame), to, &arrived);
+                            }
+                        }
+                    },
+                );
+                tally.count(takings_before);
+            },
+        );
         port.ledger.add(&tally);
         outlets.flush(program);
         outcome

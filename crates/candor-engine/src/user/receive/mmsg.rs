@@ -27,9 +27,10 @@ impl Receive for Mmsg {
             return Ok(());
         }
         let mut left = port.socket.recv_batch(batch, First::Waits)?;
+        let mut frame = Frame::EMPTY;
         for received in batch.frames() {
             left -= 1;
-            if let Ok(frame) = Frame::from_kernel(received.bytes) {
+            if frame.become_kernel(received.bytes).is_ok() {
                 take(Arrived { frame: &frame, at: received.at, more: left > 0 });
             }
         }

@@ -84,18 +84,16 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
         if !self.wait(patience)? {
             return Ok(());
         }
-        for _ in 0..MAX_AT_ONCE {
-            let mut more = false;
-            self.ring.receive(|received| {
-                more = received.more;
-                if let Ok(frame) = Frame::from_kernel(received.bytes) {
-                    take(Arrived { frame: &frame, at: Some(received.at), more });
+        let mut frame = Frame::EMPTY;
+        self.ring.receive_all(
+            MAX_AT_ONCE,
+            #[inline(always)]
+            |received| {
+                if frame.become_kernel(received.bytes).is_ok() {
+                    take(Arrived { frame: &frame, at: Some(received.at), more: received.more });
                 }
-            });
-            if !more {
-                break;
-            }
-        }
+            },
+        );
         self.port.ledger.count_ring(self.ring.known_lost());
         Ok(())
     }

@@ -25,8 +25,9 @@ impl Receive for Uring {
     }
 
     fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
+        let mut frame = Frame::EMPTY;
         self.receiver.receive(&self.port.socket, patience, MAX_AT_ONCE, |bytes, more| {
-            if let Ok(frame) = Frame::from_kernel(bytes) {
+            if frame.become_kernel(bytes).is_ok() {
                 take(Arrived { frame: &frame, at: None, more });
             }
         })
