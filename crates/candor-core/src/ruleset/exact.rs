@@ -33,7 +33,7 @@ impl Exact {
     }
 
     /// The jobs for a data frame with this identifier, in ascending order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find(&self, id: u32, meter: &mut impl Meter) -> &[u32] {
         if id & CAN_EFF_FLAG == 0 {
             meter.look();

@@ -63,7 +63,7 @@ impl Lists {
 
     /// The jobs whose filters match, in the order of delivery, if a look or two finds them in one place: so it is for data
     /// frames in gateways without masks, or with filters for everything only.
-    #[inline]
+    #[inline(always)]
     pub(super) fn matches(&self, id: RawId, meter: &mut impl Meter) -> Option<&[u32]> {
         if self.compares || id.0 & (CAN_ERR_FLAG | CAN_RTR_FLAG) != 0 {
             return None;
