@@ -12,13 +12,16 @@ use candor_core::units::BitRate;
 use candor_io::clock::{self, MonotonicNs};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::{NEEDS, Wire, open, receive, send};
+use super::{NEEDS, Wire, open, send};
 use crate::frames::classic;
 use crate::require::require;
 
 fn cases(default: usize) -> usize {
     std::env::var("CANDOR_CASES").ok().map_or(default, |cases| cases.parse().unwrap())
 }
+
+/// Ten in the queue of the interface and ten in the controller; and some more, because the moment does not matter.
+const QUEUED: u64 = 50;
 
 #[test]
 fn a_flood_leaves_no_gap_at_any_bit_rate() {
@@ -34,14 +37,13 @@ fn a_flood_leaves_no_gap_at_any_bit_rate() {
         ("500k/2M", 500, Some(2000), fd),
     ] {
         let wire = Wire::start(&["--bus", &format!("b0:{rates}:t-near,t-far")]);
-        let (near, far) = (open("t-near"), open("t-far"));
-        let frames = vec![frame; cases(100)];
-        thread::scope(|scope| {
-            scope.spawn(|| send(&near, &frames));
-            assert_eq!(receive(&far, frames.len()), frames);
-        });
-        let log = wire.end().frames();
         let exact_ns = FrameBits::of(&frame).wire_time_ns(kbit(nominal), data.map(kbit));
+        let frames = vec![frame; cases(100)];
+        send(&open("t-near"), &frames);
+        // Nobody reads them: with one processor at 1 Mbit/s, that is time which the sender needs. The last ones are still queued.
+        thread::sleep(Duration::from_nanos(QUEUED * exact_ns));
+        let log = wire.end().frames();
+        assert_eq!(log.iter().map(|logged| logged.frame).collect::<Vec<_>>(), frames, "{rates}");
         let times: Vec<u64> = log.windows(2).map(|pair| pair[1].start_ns - pair[0].start_ns).collect();
         let holes = times.iter().filter(|&&time| time != exact_ns).count();
         println!("{rates}: {} times from frame to frame, {} of them {exact_ns} ns", times.len(), times.len() - holes);
