@@ -70,8 +70,23 @@ const PACKAGE: &str = "can-utils";
 const FOLDER: &str = "can-utils";
 
 /// Programs of the package that need nothing but the C library.
-const PROGRAMS: [&str; 9] =
-    ["candump", "canfdtest", "cangen", "cangw", "canplayer", "cansend", "cansequence", "cansniffer", "slcan_attach"];
+const PROGRAMS: [&str; 15] = [
+    "canbusload",
+    "candump",
+    "canfdtest",
+    "cangen",
+    "cangw",
+    "canplayer",
+    "cansend",
+    "cansequence",
+    "cansniffer",
+    "isotpdump",
+    "isotprecv",
+    "isotpsend",
+    "j1939cat",
+    "j1939spy",
+    "slcan_attach",
+];
 
 #[cfg(test)]
 mod tests {
