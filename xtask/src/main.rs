@@ -15,6 +15,7 @@ mod soak;
 mod static_build;
 mod step;
 mod test;
+mod wire_pictures;
 
 use std::process::ExitCode;
 
@@ -51,6 +52,8 @@ enum Command {
     Saturation(saturation::Args),
     /// Load a gateway for ten virtual minutes: no frame may be lost, and its memory may not grow.
     Soak(soak::Args),
+    /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
+    WirePictures(wire_pictures::Args),
     /// Build the static candor that laboratories use, and print where it is.
     Static,
 }
@@ -76,6 +79,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Bursts(args) => bursts::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::Soak(args) => soak::run(&args),
+        Command::WirePictures(args) => wire_pictures::run(&args),
         Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
             println!("{}", static_build::candor()?.display());
