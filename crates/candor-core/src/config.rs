@@ -20,6 +20,7 @@ pub use check::{ListKind, ListOf, Lists, Withheld};
 
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::plan::{Engine, Plan};
+use crate::wire::Wire;
 
 /// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 40 000 of them.
 pub const MAX_FILE_BYTES: usize = 8 << 20;
@@ -66,6 +67,26 @@ pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diag
         }
         _ => Err(findings.into_sorted()),
     }
+}
+
+/// Reads the buses that a file declares for `candor wire`, and their faults as `fault` understands them; `None` if it has
+/// none. Whether the rest is a gateway does not matter, as long as it is written as the file format wants it.
+///
+/// # Errors
+/// Every mistake, as [`load`].
+pub fn load_wire<F>(
+    bytes: &[u8],
+    fault: impl Fn(&str) -> Result<F, String>,
+) -> Result<Option<(Wire, Vec<F>)>, Vec<Diagnostic>> {
+    let text = parse::limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let mut findings = Findings::default();
+    let spec = parse::spec(text, &mut findings);
+    let wire = spec.and_then(|spec| {
+        let written = spec.wire.as_ref()?;
+        let faults = check::wire::faults(written, fault, &mut findings);
+        Some((check::wire::wire(written, &mut findings)?, faults))
+    });
+    if findings.has_errors() { Err(findings.into_sorted()) } else { Ok(wire) }
 }
 
 /// Which lists of a file keep frames from its routes: what a [`Plan`] does not tell, because it has what is left.

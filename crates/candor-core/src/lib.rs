@@ -34,3 +34,4 @@ pub mod safety;
 pub mod stats;
 pub mod text;
 pub mod units;
+pub mod wire;

@@ -59,6 +59,8 @@ fn every_key_of_a_file_is_explained() {
     let places = [
         ("The file", "other = 1\n".to_owned()),
         ("`[realtime]`", "[realtime]\nother = 1\n".to_owned()),
+        ("`[wire]`", "[wire]\nother = 1\n".to_owned()),
+        ("`[wire.bus.NAME]`", "[wire.bus.a]\nother = 1\n".to_owned()),
         ("`[bus.NAME]`", "[bus.a]\nother = 1\n".to_owned()),
         ("`[[route]]`", route("other = 1")),
         ("Filters", route("match = { other = 1 }")),

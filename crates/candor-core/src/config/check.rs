@@ -16,6 +16,7 @@ mod route;
 mod selection;
 mod uid;
 mod warnings;
+pub(super) mod wire;
 mod withheld;
 
 pub use withheld::{ListKind, ListOf, Lists, Withheld};
@@ -71,6 +72,10 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
         .realtime
         .as_ref()
         .map_or_else(|| Some(Realtime::default()), |written| realtime::realtime(written, findings));
+    // It is for candor wire; but who writes it into a gateway file wants to know that it is right.
+    if let Some(written) = &spec.wire {
+        wire::wire(written, findings);
+    }
     let peers = peers::peers(spec, &names, findings);
     let mut ids = Identifiers::new(spec, findings);
     let limits = spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, findings).map(Rc::new)).collect::<Vec<_>>();
@@ -133,6 +138,13 @@ fn conflict(place: &Span, message: &str, other: Span, says: &str, help: &str, fi
 
 fn something_to_do(spec: &Spec, findings: &mut Findings) {
     if findings.torn {
+        return;
+    }
+    if let Some(wire) = spec.wire.as_ref().filter(|_| !spec.sections.bus && !spec.sections.route) {
+        findings.report(
+            Diagnostic::error(code::NO_ROUTE, wire.span.clone(), "The file has buses of candor wire, but no route")
+                .help("candor wire takes it as it is; a gateway needs [bus.NAME] and [[route]], too"),
+        );
         return;
     }
     if !spec.sections.bus {

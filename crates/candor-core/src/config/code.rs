@@ -67,6 +67,10 @@ codes! {
     SCHED = "E0313";
     /// Not a set of processors.
     CPUS = "E0314";
+    /// No such adapter or order of `[wire]`.
+    WIRE_WORD = "E0315";
+    /// Not a fault.
+    FAULT = "E0316";
 
     /// A bus that the file does not have.
     UNKNOWN_BUS = "E0401";

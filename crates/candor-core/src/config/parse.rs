@@ -12,6 +12,7 @@ mod realtime;
 mod route;
 mod sections;
 mod syntax;
+mod wire;
 
 pub(super) use entry::{closest, quote};
 

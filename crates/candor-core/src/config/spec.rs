@@ -40,6 +40,8 @@ pub struct Spec {
     pub buses: Vec<BusSpec>,
     /// `[[route]]`, in the order of the file.
     pub routes: Vec<RouteSpec>,
+    /// `[wire]`.
+    pub wire: Option<WireSpec>,
     /// Whether the file has a `bus` or `route` key at all, even a broken one.
     pub sections: Sections,
     /// Names of buses that are there, but are no tables.
@@ -87,6 +89,48 @@ pub struct CpusSpec {
     pub span: Span,
     /// Its numbers.
     pub numbers: Vec<Spanned<i64>>,
+}
+
+/// `[wire]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WireSpec {
+    /// Its name.
+    pub span: Span,
+    /// Whether a key is of the wrong type and not here.
+    pub is_torn: bool,
+    /// `[wire.bus.NAME]`, in the order of the file.
+    pub buses: Vec<WireBusSpec>,
+    /// `model`.
+    pub model: Option<Spanned<String>>,
+    /// `depth`.
+    pub depth: Option<Spanned<i64>>,
+    /// `order`.
+    pub order: Option<Spanned<String>>,
+    /// `force-rates`.
+    pub force_rates: Option<Spanned<bool>>,
+    /// `seed`.
+    pub seed: Option<Spanned<i64>>,
+    /// `late`.
+    pub late: Option<Spanned<String>>,
+    /// `log`.
+    pub log: Option<Spanned<String>>,
+    /// `pcapng`.
+    pub pcapng: Option<Spanned<String>>,
+    /// `faults`.
+    pub faults: Vec<Spanned<String>>,
+}
+
+/// `[wire.bus.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WireBusSpec {
+    /// NAME.
+    pub name: Spanned<String>,
+    /// `bitrate`.
+    pub bitrate: Option<Spanned<String>>,
+    /// `data-bitrate`.
+    pub data_bitrate: Option<Spanned<String>>,
+    /// `interfaces`.
+    pub interfaces: Vec<Spanned<String>>,
 }
 
 /// `[bus.NAME]`.

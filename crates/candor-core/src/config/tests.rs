@@ -1,5 +1,6 @@
 mod realtime;
 mod routes;
+mod wire;
 
 use proptest::prelude::*;
 
@@ -9,7 +10,7 @@ use crate::frame::FrameFormat;
 use crate::plan::{Engine, Formats, Selection};
 
 /// The files of the folder `examples`.
-pub(crate) const EXAMPLES: [&str; 14] = [
+pub(crate) const EXAMPLES: [&str; 15] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
     include_str!("../../../../examples/03-modify.toml"),
@@ -22,6 +23,7 @@ pub(crate) const EXAMPLES: [&str; 14] = [
     include_str!("../../../../examples/10-classic-and-fd.toml"),
     include_str!("../../../../examples/11-default-deny.toml"),
     include_str!("../../../../examples/12-realtime.toml"),
+    include_str!("../../../../examples/13-wire.toml"),
     include_str!("../../../../examples/kvaser-kernel.toml"),
     include_str!("../../../../examples/kvaser-read-write.toml"),
 ];

@@ -10,6 +10,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::TimedFault;
 use crate::cmd::wire::spec::BusSpec;
 
+const DEFAULT_LATE: Duration = Duration::from_millis(1);
+
 /// Make CAN buses in software, with interfaces of the kernel on them, until SIGINT or SIGTERM.
 ///
 /// Frames take as long as on copper: each bus is played bit by bit, with stuff bits, arbitration, acknowledgement, error
@@ -21,20 +23,26 @@ use crate::cmd::wire::spec::BusSpec;
 ///
 /// Two buses, one of them with CAN FD: sudo candor wire --bus b0:500k/2M:can0,can1 --bus b1:125k:can2,can3
 ///
+/// Or all of it from a file, which may be that of the gateway between them: sudo candor wire gateway.toml
+///
 /// At the end it says how late it was at worst. If that is more than --late, sockets heard of frames later than of those of a
 /// real bus, and the run is invalid.
 ///
 /// While it runs, candor wire inject lets things go wrong on its buses.
 ///
-/// Exit status: 0 it ran until the signal and was in time, 1 it ran and was late or lost frames, 2 it could not run.
-#[derive(Args, Debug)]
+/// Exit status: 0 it ran until the signal and was in time, 1 it ran and was late or lost frames, or the file is not valid, 2 it
+/// could not run.
+#[derive(Args, Clone, Debug)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(crate) struct WireArgs {
     #[command(subcommand)]
     pub(crate) command: Option<WireCommand>,
+    /// A file with `[wire]`, see docs/config.md. What an option says counts instead; faults are added.
+    #[arg(value_name = "FILE", conflicts_with = "bus")]
+    pub(crate) file: Option<PathBuf>,
     /// A bus: its name, its bit rate, with CAN FD also that of the data phase, and an interface for each node; 500k, 1M,
     /// 83.333k (repeatable).
-    #[arg(long, required = true, value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
+    #[arg(long, required_unless_present = "file", value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
     pub(crate) bus: Vec<BusSpec>,
     /// Play this adapter. Without it: ucan if --depth is given, else gs_usb.
     #[arg(long)]
@@ -46,15 +54,15 @@ pub(crate) struct WireArgs {
     /// nodes of different rates see errors, as on a real bus.
     #[arg(long)]
     pub(crate) force_rates: bool,
-    /// In which order a controller sends what it holds.
-    #[arg(long, default_value = "fifo")]
-    pub(crate) order: WireOrder,
-    /// Seed of everything random on the buses.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Lateness from which on the run is invalid.
-    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = parse_duration)]
-    pub(crate) late: Duration,
+    /// In which order a controller sends what it holds (default: fifo).
+    #[arg(long)]
+    pub(crate) order: Option<WireOrder>,
+    /// Seed of everything random on the buses (default: 1).
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Lateness from which on the run is invalid (default: 1ms).
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) late: Option<Duration>,
     /// Write what happens on the wires into this file, a line each, in simulated time; docs/wire.md describes it.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
@@ -70,7 +78,14 @@ pub(crate) struct WireArgs {
     pub(crate) json: bool,
 }
 
-#[derive(Debug, Subcommand)]
+impl WireArgs {
+    /// Lateness from which on the run is invalid.
+    pub(crate) fn late(&self) -> Duration {
+        self.late.unwrap_or(DEFAULT_LATE)
+    }
+}
+
+#[derive(Clone, Debug, Subcommand)]
 pub(crate) enum WireCommand {
     Inject(InjectArgs),
 }
@@ -85,7 +100,7 @@ pub(crate) enum WireCommand {
 /// Of several candor wires, the one is asked that has the bus or the interface.
 ///
 /// Exit status: 0 it happened or is planned, 1 it was refused, 2 nobody could be asked.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(subcommand_value_name = "FAULT", subcommand_help_heading = "Faults")]
 pub(crate) struct InjectArgs {
     #[command(flatten)]
@@ -116,8 +131,9 @@ impl WireModel {
 }
 
 /// Which frame of a controller is sent first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WireOrder {
+    #[default]
     /// The one that came first: an urgent frame waits for all before it.
     Fifo,
     /// The one with the lowest identifier.

@@ -5,6 +5,7 @@ mod adapters;
 mod capture;
 mod control;
 mod faults;
+mod file;
 mod inject;
 mod log;
 mod plant;
@@ -40,6 +41,17 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
     if let Some(WireCommand::Inject(args)) = &args.command {
         return inject::run(args);
     }
+    let with_file = match &args.file {
+        Some(path) => match file::complete(args, path)? {
+            Some(args) => Some(args),
+            None => return Ok(Exit::No),
+        },
+        None => None,
+    };
+    play_buses(with_file.as_ref().unwrap_or(args))
+}
+
+fn play_buses(args: &WireArgs) -> Outcome {
     spec::check(&args.bus)?;
     let adapters =
         args.bus.iter().map(|bus| Adapters::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
@@ -50,14 +62,14 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
     let mut witness = Witness::create(args, &places)?;
     // From here on a signal waits until everything can be undone.
     let signals = EndingSignals::block()?;
-    let order = match args.order {
+    let order = match args.order.unwrap_or_default() {
         WireOrder::Fifo => Order::Fifo,
         WireOrder::LowestId => Order::LowestId,
     };
     let forced = |bus: &BusSpec| Timing { nominal: bus.rate, data: bus.data_rate };
     let settings = |bus: &BusSpec| {
         let rates = args.force_rates.then(|| forced(bus));
-        Settings { seed: args.seed, order, rates }
+        Settings { seed: args.seed.unwrap_or(1), order, rates }
     };
     let plant = Plant::build(&args.bus, &adapters, settings, witness.is_wanted())?;
     let mut session = Session::new(plant, &places, args.json);

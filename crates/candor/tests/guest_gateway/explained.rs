@@ -55,7 +55,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 14] = examples!(
+const EXAMPLES: [(&str, &str); 15] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -68,6 +68,7 @@ const EXAMPLES: [(&str, &str); 14] = examples!(
     "10-classic-and-fd.toml",
     "11-default-deny.toml",
     "12-realtime.toml",
+    "13-wire.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );

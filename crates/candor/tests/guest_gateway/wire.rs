@@ -91,6 +91,36 @@ fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
     }
 }
 
+/// One file has the buses and the gateway between them.
+#[test]
+fn a_file_says_which_buses_there_are() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let gateway = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
+                   [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n\
+                   [wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
+                   [wire.bus.fast]\nbitrate = \"1Mbit/s\"\ninterfaces = [\"t-a\", \"t-b\"]\n\
+                   [wire.bus.slow]\nbitrate = \"125kbit/s\"\ninterfaces = [\"t-c\", \"t-d\"]\n";
+    let run_dir = tempfile::tempdir().unwrap();
+    let file = run_dir.path().join("gateway.toml");
+    fs::write(&file, gateway).unwrap();
+    let wire = Wire::start(&[file.to_str().unwrap()]);
+    let run = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None };
+    let candor = run.start();
+    let (sender, receiver) = (open("t-a"), open("t-d"));
+    let frames: Vec<Frame> = (0..3).map(|number| classic(0x321, &[number])).collect();
+    send(&sender, &frames);
+    assert_eq!(receive(&receiver, frames.len()), frames);
+    assert!(candor.end(Signal::Terminate).status.success());
+    let ended = wire.end();
+    assert_eq!(ended.last["buses"][1]["error_frames"], 2, "{}", ended.last);
+    let length = |bus: &str| {
+        let log = ended.frames();
+        let frame = log.iter().find(|logged| logged.bus == bus).unwrap();
+        frame.end_ns - frame.start_ns
+    };
+    assert_eq!(length("slow"), 8 * length("fast"));
+}
+
 #[test]
 fn a_queue_fills_behind_a_controller_that_cannot_send() {
     let Some(_machine) = require(NEEDS) else { return };

@@ -120,7 +120,7 @@ fn restart_after(written: &Spanned<String>, findings: &mut Findings) -> Option<D
 
 /// # Source
 /// `dev_valid_name()` in `net/core/dev.c`.
-fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<String> {
+pub(super) fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<String> {
     let problem = match written.value.as_str() {
         "" => "The interface has no name".to_owned(),
         text if text.len() > MAX_INTERFACE_BYTES => {
@@ -139,7 +139,7 @@ fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<Strin
     None
 }
 
-fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {
+pub(super) fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {
     match written.value.parse() {
         Ok(rate) => Some(rate),
         Err(error) => {

@@ -7,10 +7,10 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::entry::{Entry, entries, put, quote, require};
 use crate::config::parse::headers::STRAY_ROUTE;
-use crate::config::parse::{ids, realtime, route};
+use crate::config::parse::{ids, realtime, route, wire};
 use crate::config::spec::{BusSpec, IdsSpec, RouteSpec, Spanned, Spec};
 
-const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route"];
+const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route", "wire"];
 const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer", "restart-after"];
 
 const BIT_RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
@@ -33,6 +33,7 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
                 spec.sections.route |= !is_empty(entry.value.get_ref());
                 routes(&entry, &mut spec.routes, findings);
             }
+            "wire" => spec.wire = wire::wire(&entry, findings),
             STRAY_ROUTE if has_strays => {
                 spec.sections.route = true;
                 stray_routes(&entry, &mut spec.routes, findings);
@@ -149,7 +150,7 @@ fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BusSpe
 }
 
 /// A number without a unit is the likely mistake here, and it deserves the answer that fits it.
-fn bit_rate(entry: &Entry<'_>, findings: &mut Findings) -> Option<Spanned<String>> {
+pub(super) fn bit_rate(entry: &Entry<'_>, findings: &mut Findings) -> Option<Spanned<String>> {
     let DeValue::Integer(number) = entry.value.get_ref() else {
         return entry.string(BIT_RATE, findings);
     };

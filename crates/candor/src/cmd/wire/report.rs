@@ -121,7 +121,7 @@ fn text(args: &WireArgs, report: &Report, elapsed_ns: u64, why_not: &[String]) -
         ));
     }
     if why_not.is_empty() {
-        text.push_str(&format!("The run is valid: nothing was more than {:?} late\n", args.late));
+        text.push_str(&format!("The run is valid: nothing was more than {:?} late\n", args.late()));
     }
     for reason in why_not {
         text.push_str(&format!("The run is INVALID: {reason}\n"));
@@ -139,10 +139,12 @@ fn wrong(args: &WireArgs, bus: &BusSpec, report: &BusReport) -> Option<String> {
     if report.dropped > 0 {
         return Some(format!("{name}: the kernel did not fetch {} in time", counted(report.dropped, "message")));
     }
-    (report.worst_late > args.late).then(|| {
+    (report.worst_late > args.late()).then(|| {
         format!(
             "{name}: {:?} late at {} s, and {:?} are allowed (--late); candor needs a processor for itself",
-            report.worst_late, report.worst_late_at, args.late
+            report.worst_late,
+            report.worst_late_at,
+            args.late()
         )
     })
 }

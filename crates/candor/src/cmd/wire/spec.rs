@@ -31,8 +31,6 @@ pub(crate) enum BusSpecError {
     Rate { text: String, source: QuantityError },
     #[error("`{0}` is no name of an interface: up to {MAX_NAME_BYTES} characters, no spaces, / or :")]
     Interface(String),
-    #[error("a bus has {max} nodes at most, not {0}", max = NodeSet::MAX_NODES)]
-    TooMany(usize),
     #[error("the data bit rate {data} is below the bit rate {nominal}")]
     SlowData { data: BitRate, nominal: BitRate },
 }
@@ -62,9 +60,6 @@ impl FromStr for BusSpec {
         if let Some(wrong) = interfaces.iter().find(|name| !is_interface_name(name)) {
             return Err(BusSpecError::Interface(wrong.clone()));
         }
-        if interfaces.len() > NodeSet::MAX_NODES {
-            return Err(BusSpecError::TooMany(interfaces.len()));
-        }
         Ok(Self { name: name.to_owned(), rate: nominal, data_rate: data, interfaces })
     }
 }
@@ -80,6 +75,10 @@ pub(crate) fn check(buses: &[BusSpec]) -> Result<(), String> {
     for (at, bus) in buses.iter().enumerate() {
         if buses.iter().take(at).any(|other| other.name == bus.name) {
             return Err(format!("Two buses are called {}", bus.name));
+        }
+        let nodes = bus.interfaces.len();
+        if nodes > NodeSet::MAX_NODES {
+            return Err(format!("A bus has {} nodes at most; {} has {nodes}", NodeSet::MAX_NODES, bus.name));
         }
         for (position, name) in bus.interfaces.iter().enumerate() {
             let before = bus.interfaces.iter().take(position);
@@ -133,5 +132,7 @@ mod tests {
         assert!(check(&buses(&["b0:500k:can0", "b0:500k:can1"])).unwrap_err().contains("called b0"));
         assert!(check(&buses(&["b0:500k:can0", "b1:500k:can0"])).unwrap_err().contains("can0"));
         assert!(check(&buses(&["b0:500k:can0,can0"])).unwrap_err().contains("can0"));
+        let many: Vec<String> = (0..65).map(|node| format!("can{node}")).collect();
+        assert!(check(&buses(&[&format!("b0:500k:{}", many.join(","))])).unwrap_err().contains("64 nodes at most"));
     }
 }
