@@ -15,10 +15,12 @@ mod report;
 mod running;
 mod vhci;
 
-/// Of the thread of the buses and of the kernel's threads for the ports: above every gateway and every tester, because
-/// hardware waits for nobody. They all have the same, so that none takes the processor from another in the middle of what it
-/// has to say: each packet would be a wake-up of its own.
-const PRIORITY: u8 = 94;
+/// Of the thread of the buses: above every gateway and every tester, because hardware waits for nobody.
+const PRIORITY: u8 = 93;
+/// Of the kernel's threads for the ports. They take the processor from the buses, not the other way round: a bus that is too
+/// much for it becomes late, which is counted, and not what drivers hear of it. And they say all that they have to say at
+/// once, where each packet would be a wake-up of its own.
+const PORT_PRIORITY: u8 = PRIORITY + 1;
 
 pub use orders::Reply;
 pub use report::{BusReport, Report};

@@ -216,10 +216,10 @@ fn kernel_threads() -> BTreeSet<u32> {
     processes.filter_map(number).filter(is_port).collect()
 }
 
-/// Gives such a thread the priority of the buses. Without one it shares the processor with whoever floods the
+/// Gives such a thread its priority. Without one it shares the processor with whoever floods the
 /// interface, and a controller of a fast bus runs empty although frames wait for it.
 fn hurry(thread: u32) -> io::Result<()> {
-    let priority = RtPriority::new(super::PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
+    let priority = RtPriority::new(super::PORT_PRIORITY).ok_or(io::ErrorKind::InvalidInput)?;
     schedule::set_policy_of_process(thread, Policy::Fifo(priority))
 }
 
