@@ -16,6 +16,7 @@
 pub mod arbitrary;
 pub mod bits;
 pub mod config;
+pub mod egress;
 pub mod engine;
 pub mod explain;
 pub mod filter;

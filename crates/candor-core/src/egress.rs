@@ -1,0 +1,20 @@
+//! What stands between the programs that send on an interface and its driver: queueing disciplines, classes, filters.
+//!
+//! ```text
+//!  [egress.BUS]  bands   ──compile──▶ Tree ──candor-netlink──▶ kernel
+//!                tree    ──text─────▶   ▲                        │
+//!  tc script             ──text─────────┘    ◀──── observed ─────┘
+//! ```
+//!
+//! A [`tree::Tree`] is the common meaning: what a file wants, what a `tc` script makes and what the kernel says it has
+//! are all of this type, so they can be compared, linted and drawn by the same code.
+//!
+//! # Source
+//! `net/sched/` of Linux 6.1; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).
+
+pub mod action;
+pub mod discipline;
+pub mod ematch;
+pub mod filter;
+pub mod handle;
+pub mod tree;

@@ -1,0 +1,120 @@
+//! Names of disciplines and classes: `1:`, `1:2`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Name of a queueing discipline (`1:`) or of a class (`1:2`): 16 bits of major number, which the disciplines of an
+/// interface have for themselves, and 16 bits of minor number, 0 for the discipline itself.
+///
+/// # Source
+/// `TC_H_MAJ`, `TC_H_MIN`, `include/uapi/linux/pkt_sched.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Handle(pub u32);
+
+impl Handle {
+    /// `TC_H_UNSPEC`: the kernel chooses, or there is none.
+    pub const NONE: Self = Self(0);
+    /// `TC_H_ROOT`: the parent of the discipline that frames come to first.
+    pub const ROOT: Self = Self(0xFFFF_FFFF);
+    /// `TC_H_CLSACT`: the parent of `clsact`, and of `ingress`.
+    pub const CLSACT: Self = Self(0xFFFF_FFF1);
+    /// The name that `clsact` always has.
+    pub const CLSACT_QDISC: Self = Self(0xFFFF_0000);
+    /// `TC_H_MIN_INGRESS` of `clsact`: the parent of filters for frames that come in.
+    pub const INGRESS: Self = Self(0xFFFF_FFF2);
+    /// `TC_H_MIN_EGRESS` of `clsact`: the parent of filters for frames that leave, before any discipline.
+    pub const EGRESS: Self = Self(0xFFFF_FFF3);
+
+    /// `major:minor`.
+    #[must_use]
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self((major as u32) << 16 | minor as u32)
+    }
+
+    /// What the disciplines of an interface are told apart by.
+    #[must_use]
+    pub const fn major(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+
+    /// Which class of the discipline; 0 is the discipline.
+    #[must_use]
+    pub const fn minor(self) -> u16 {
+        (self.0 & 0xFFFF) as u16
+    }
+
+    /// The discipline to which a class belongs.
+    #[must_use]
+    pub const fn qdisc(self) -> Self {
+        Self(self.0 & 0xFFFF_0000)
+    }
+}
+
+/// As `tc` prints it.
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::NONE => f.write_str("none"),
+            Self::ROOT => f.write_str("root"),
+            Self::CLSACT => f.write_str("clsact"),
+            Self::INGRESS => f.write_str("ingress"),
+            Self::EGRESS => f.write_str("egress"),
+            handle if handle.minor() == 0 => write!(f, "{:x}:", handle.major()),
+            handle if handle.major() == 0 => write!(f, ":{:x}", handle.minor()),
+            handle => write!(f, "{:x}:{:x}", handle.major(), handle.minor()),
+        }
+    }
+}
+
+/// A text that is no [`Handle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Not a handle: two hexadecimal numbers of up to 4 digits with a colon between them, such as `1:` or `1:2`")]
+pub struct HandleError;
+
+/// Reads `1:`, `1:2`, `:2` (hexadecimal, as everywhere in `tc`) and the words that [`Display`](fmt::Display) prints.
+impl FromStr for Handle {
+    type Err = HandleError;
+
+    fn from_str(text: &str) -> Result<Self, HandleError> {
+        match text {
+            "none" => return Ok(Self::NONE),
+            "root" => return Ok(Self::ROOT),
+            "clsact" => return Ok(Self::CLSACT),
+            "ingress" => return Ok(Self::INGRESS),
+            "egress" => return Ok(Self::EGRESS),
+            _ => {}
+        }
+        let (major, minor) = text.split_once(':').ok_or(HandleError)?;
+        if major.is_empty() && minor.is_empty() {
+            return Err(HandleError);
+        }
+        let number = |digits: &str| match digits {
+            "" => Ok(0),
+            _ if digits.starts_with('+') => Err(HandleError),
+            _ => u16::from_str_radix(digits, 16).map_err(|_not_a_number| HandleError),
+        };
+        Ok(Self::new(number(major)?, number(minor)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_are_written_as_tc_writes_them() {
+        let written = ["1:", "1:2", ":2", "8001:", "ffff:a", "root", "ingress", "egress", "clsact", "none"];
+        for text in written {
+            assert_eq!(text.parse::<Handle>().unwrap().to_string(), text);
+        }
+        assert_eq!("1:2".parse(), Ok(Handle::new(1, 2)));
+        assert_eq!("10:".parse(), Ok(Handle::new(0x10, 0)));
+    }
+
+    #[test]
+    fn what_is_no_handle_is_refused() {
+        for text in ["", ":", "1", "1:2:3", "10000:", "1:g", "1:+2", "-1:"] {
+            assert_eq!(text.parse::<Handle>(), Err(HandleError), "{text}");
+        }
+    }
+}
