@@ -23,6 +23,7 @@ pub mod filter;
 pub mod frame;
 pub mod ids;
 pub mod import;
+pub mod interface_name;
 pub mod job;
 pub mod oracle;
 pub mod payload;

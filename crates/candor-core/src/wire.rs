@@ -41,6 +41,13 @@ pub struct WireBus {
     pub interfaces: Vec<String>,
 }
 
+/// Whether a bus may be called so: words of the log are separated by spaces, and parts of `--bus` by colons.
+#[must_use]
+pub fn is_bus_name(name: &str) -> bool {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    !name.is_empty() && name.chars().all(is_plain)
+}
+
 /// Which adapter is played, by the kernel's name of its driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireModel {

@@ -16,6 +16,7 @@ pub use change::{
 
 use std::num::NonZeroU32;
 
+use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 
@@ -38,8 +39,6 @@ const IFLA_CAN_RESTART_MS: u16 = 6;
 const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 /// Bytes of `struct ifinfomsg`.
 const HEADER_BYTES: usize = 16;
-/// Longest name of an interface, `IFNAMSIZ` without the final NUL.
-const MAX_NAME_BYTES: usize = 15;
 
 /// One network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +123,7 @@ pub fn list(client: &mut Client) -> Result<Vec<Link>, NetlinkError> {
 /// # Errors
 /// Whatever the kernel refuses with, except that there is no such interface.
 pub fn by_name(client: &mut Client, name: &str) -> Result<Option<Link>, NetlinkError> {
-    if name.is_empty() || name.len() > MAX_NAME_BYTES {
+    if name.is_empty() || name.len() > MAX_INTERFACE_NAME_BYTES {
         return Ok(None);
     }
     let mut message = MessageWriter::new(RTM_GETLINK, NLM_F_REQUEST | NLM_F_ACK);

@@ -21,8 +21,6 @@ mod withheld;
 
 pub use withheld::{ListKind, ListOf, Lists, Withheld};
 
-pub(super) use buses::MAX_INTERFACE_BYTES;
-
 use std::rc::Rc;
 
 use crate::config::check::identifiers::Identifiers;

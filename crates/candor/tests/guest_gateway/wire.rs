@@ -65,24 +65,31 @@ fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
     assert!(lost <= 20, "{lost} losses against 20 frames");
 }
 
-#[test]
-fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
-    let Some(_machine) = require(NEEDS) else { return };
-    let wire = Wire::start(&["--bus", "fast:1M:t-a,t-b", "--bus", "slow:125k:t-c,t-d", "--depth", "2"]);
-    let gateway = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
-                   [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n";
+/// From a fast bus to one of an eighth of its rate.
+const GATEWAY: &str = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
+                       [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n";
+
+/// So many frames from one end of the buses to the other, through a gateway between them.
+fn forward(wire: Wire, gateway: &str, count: u8) -> (Vec<Logged>, Vec<Logged>, Value) {
     let run_dir = tempfile::tempdir().unwrap();
     let run = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None };
     let candor = run.start();
     let (sender, receiver) = (open("t-a"), open("t-d"));
-    let frames: Vec<Frame> = (0..5).map(|number| classic(0x321, &[number])).collect();
+    let frames: Vec<Frame> = (0..count).map(|number| classic(0x321, &[number])).collect();
     send(&sender, &frames);
     assert_eq!(receive(&receiver, frames.len()), frames);
     assert!(candor.end(Signal::Terminate).status.success());
     let ended = wire.end();
     let log = ended.frames();
-    let on = |bus: &str| log.iter().filter(|logged| logged.bus == bus).cloned().collect::<Vec<_>>();
-    let (fast, slow) = (on("fast"), on("slow"));
+    let on = |bus: &str| log.iter().filter(|logged| logged.bus == bus).cloned().collect();
+    (on("fast"), on("slow"), ended.last)
+}
+
+#[test]
+fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let wire = Wire::start(&["--bus", "fast:1M:t-a,t-b", "--bus", "slow:125k:t-c,t-d", "--depth", "2"]);
+    let (fast, slow, _) = forward(wire, GATEWAY, 5);
     assert_eq!((fast.len(), slow.len()), (5, 5));
     for (fast, slow) in fast.iter().zip(&slow) {
         assert_eq!((fast.frame, slow.node.as_str()), (slow.frame, "t-c"));
@@ -95,30 +102,19 @@ fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
 #[test]
 fn a_file_says_which_buses_there_are() {
     let Some(_machine) = require(NEEDS) else { return };
-    let gateway = "[bus.fast]\ninterface = \"t-b\"\n[bus.slow]\ninterface = \"t-c\"\n\
-                   [[route]]\nname = \"all\"\nfrom = \"fast\"\nto = \"slow\"\nframes = \"classic\"\n\
-                   [wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
-                   [wire.bus.fast]\nbitrate = \"1Mbit/s\"\ninterfaces = [\"t-a\", \"t-b\"]\n\
-                   [wire.bus.slow]\nbitrate = \"125kbit/s\"\ninterfaces = [\"t-c\", \"t-d\"]\n";
-    let run_dir = tempfile::tempdir().unwrap();
-    let file = run_dir.path().join("gateway.toml");
-    fs::write(&file, gateway).unwrap();
-    let wire = Wire::start(&[file.to_str().unwrap()]);
-    let run = Run { gateway, engine: "read-write", run_dir: run_dir.path().to_owned(), uid: None };
-    let candor = run.start();
-    let (sender, receiver) = (open("t-a"), open("t-d"));
-    let frames: Vec<Frame> = (0..3).map(|number| classic(0x321, &[number])).collect();
-    send(&sender, &frames);
-    assert_eq!(receive(&receiver, frames.len()), frames);
-    assert!(candor.end(Signal::Terminate).status.success());
-    let ended = wire.end();
-    assert_eq!(ended.last["buses"][1]["error_frames"], 2, "{}", ended.last);
-    let length = |bus: &str| {
-        let log = ended.frames();
-        let frame = log.iter().find(|logged| logged.bus == bus).unwrap();
-        frame.end_ns - frame.start_ns
-    };
-    assert_eq!(length("slow"), 8 * length("fast"));
+    let file = format!(
+        "{GATEWAY}[wire]\ndepth = 2\nfaults = [\"lost-ack slow --times 2\"]\n\
+         [wire.bus.fast]\nbitrate = \"1Mbit/s\"\ninterfaces = [\"t-a\", \"t-b\"]\n\
+         [wire.bus.slow]\nbitrate = \"125kbit/s\"\ninterfaces = [\"t-c\", \"t-d\"]\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gateway.toml");
+    fs::write(&path, &file).unwrap();
+    let wire = Wire::start(&[path.to_str().unwrap()]);
+    let (fast, slow, last) = forward(wire, &file, 3);
+    assert_eq!(last["buses"][1]["error_frames"], 2, "{last}");
+    let length = |logged: &Logged| logged.end_ns - logged.start_ns;
+    assert_eq!(length(&slow[0]), 8 * length(&fast[0]));
 }
 
 #[test]

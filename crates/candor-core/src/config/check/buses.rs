@@ -9,13 +9,12 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::quote;
 use crate::config::spec::{BusSpec, Spanned, Spec};
+use crate::interface_name;
 use crate::plan::{Bus, BusIndex};
 use crate::units::BitRate;
 
 /// A controller that is off the bus has to wait for 128 times 11 recessive bits anyway, which is 11 ms at 125 kbit/s.
 const RESTART_AFTER: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
-/// `IFNAMSIZ` less the final zero byte.
-pub(in crate::config) const MAX_INTERFACE_BYTES: usize = 15;
 
 /// The buses of a file by name. toml sees to it that no name is there twice.
 pub(super) struct BusNames<'s> {
@@ -118,25 +117,17 @@ fn restart_after(written: &Spanned<String>, findings: &mut Findings) -> Option<D
     None
 }
 
-/// # Source
-/// `dev_valid_name()` in `net/core/dev.c`.
 pub(super) fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<String> {
-    let problem = match written.value.as_str() {
-        "" => "The interface has no name".to_owned(),
-        text if text.len() > MAX_INTERFACE_BYTES => {
-            format!("The name of an interface has at most {MAX_INTERFACE_BYTES} bytes, this one has {}", text.len())
+    match interface_name::check(&written.value) {
+        Ok(()) => Some(written.value.clone()),
+        Err(problem) => {
+            findings.report(
+                Diagnostic::error(code::INTERFACE, written.span.clone(), problem.to_string())
+                    .help("write the name that `ip link show type can` or `type vcan` prints, such as \"can0\""),
+            );
+            None
         }
-        "." | ".." => format!("No interface can be called {}", quote(&written.value)),
-        text => match text.chars().find(|&c| matches!(c, '/' | ':') || c.is_whitespace() || c.is_control()) {
-            Some(character) => format!("The name of an interface cannot contain {character:?}"),
-            None => return Some(text.to_owned()),
-        },
-    };
-    findings.report(
-        Diagnostic::error(code::INTERFACE, written.span.clone(), problem)
-            .help("write the name that `ip link show type can` or `type vcan` prints, such as \"can0\""),
-    );
-    None
+    }
 }
 
 pub(super) fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {

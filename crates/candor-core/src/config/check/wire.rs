@@ -9,7 +9,7 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};
 use crate::config::parse::{closest, quote};
 use crate::config::spec::{Spanned, WireBusSpec, WireSpec};
-use crate::wire::{Wire, WireBus, WireModel, WireOrder};
+use crate::wire::{Wire, WireBus, WireModel, WireOrder, is_bus_name};
 
 pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Option<Wire> {
     if spec.buses.is_empty() && !spec.is_torn {
@@ -68,8 +68,7 @@ fn sound<T>(value: Option<Option<T>>) -> Option<Option<T>> {
 
 fn bus<'s>(spec: &'s WireBusSpec, owners: &mut HashMap<&'s str, &'s Span>, findings: &mut Findings) -> Option<WireBus> {
     let name = &spec.name.value;
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
-    let is_name = !name.is_empty() && name.chars().all(is_plain);
+    let is_name = is_bus_name(name);
     if !is_name {
         let message = format!("{} is no name for a bus of `wire`", quote(name));
         let help = "write letters, digits, - and _, such as \"b0\": words of its log are separated by spaces";

@@ -2,13 +2,13 @@
 
 use toml::de::{DeTable, DeValue};
 
-use crate::config::check::MAX_INTERFACE_BYTES;
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::entry::{Entry, entries, put, quote, require};
 use crate::config::parse::headers::STRAY_ROUTE;
 use crate::config::parse::{ids, realtime, route, wire};
 use crate::config::spec::{BusSpec, IdsSpec, RouteSpec, Spanned, Spec};
+use crate::interface_name::MAX_INTERFACE_NAME_BYTES;
 
 const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route", "wire"];
 const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer", "restart-after"];
@@ -102,7 +102,8 @@ fn buses(entry: &Entry<'_>, spec: &mut Spec, findings: &mut Findings) {
             }
             value => {
                 spec.broken_buses.push(named.key.to_owned());
-                let interface = value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_INTERFACE_BYTES);
+                let interface =
+                    value.as_str().filter(|text| !text.is_empty() && text.len() <= MAX_INTERFACE_NAME_BYTES);
                 let (name, interface) = (named.key.escape_debug(), interface.unwrap_or("can0").escape_debug());
                 let help = format!("write a line [bus.{name}] and below it interface = \"{interface}\"");
                 named.wrong_type::<()>("a bus", Some(help), findings);

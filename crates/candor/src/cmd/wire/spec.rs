@@ -3,10 +3,9 @@
 use std::str::FromStr;
 
 use candor_bus::NodeSet;
+use candor_core::interface_name::{self, MAX_INTERFACE_NAME_BYTES};
 use candor_core::units::{BitRate, QuantityError};
-
-/// Longest name of an interface, `IFNAMSIZ` without the final NUL.
-const MAX_NAME_BYTES: usize = 15;
+use candor_core::wire::is_bus_name;
 
 /// A bus that is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(crate) enum BusSpecError {
     BusName(String),
     #[error("`{text}` is no bit rate: {source}")]
     Rate { text: String, source: QuantityError },
-    #[error("`{0}` is no name of an interface: up to {MAX_NAME_BYTES} characters, no spaces, / or :")]
+    #[error("`{0}` is no name of an interface: up to {MAX_INTERFACE_NAME_BYTES} characters, no spaces, / or :")]
     Interface(String),
     #[error("the data bit rate {data} is below the bit rate {nominal}")]
     SlowData { data: BitRate, nominal: BitRate },
@@ -43,7 +42,7 @@ impl FromStr for BusSpec {
         if name.is_empty() {
             return Err(BusSpecError::NoName);
         }
-        if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_') {
+        if !is_bus_name(name) {
             return Err(BusSpecError::BusName(name.to_owned()));
         }
         let rate =
@@ -64,10 +63,9 @@ impl FromStr for BusSpec {
     }
 }
 
-/// What `dev_valid_name()` of the kernel takes, of plain characters.
+/// What an interface may be renamed to, of plain characters: `%` would have the kernel put a number there.
 fn is_interface_name(name: &str) -> bool {
-    let is_plain = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '/' | ':' | '%');
-    !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.chars().all(is_plain) && name != "." && name != ".."
+    interface_name::check(name).is_ok() && name.chars().all(|letter| letter.is_ascii_graphic() && letter != '%')
 }
 
 /// Whether the buses go together.
