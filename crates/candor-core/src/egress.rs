@@ -13,6 +13,8 @@
 //! `net/sched/` of Linux 6.1; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).
 
 pub mod action;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod discipline;
 pub mod ematch;
 pub mod filter;

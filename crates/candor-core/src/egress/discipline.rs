@@ -243,3 +243,24 @@ pub struct SizeTable {
     /// The table; empty for none.
     pub sizes: Vec<u16>,
 }
+
+impl SizeTable {
+    /// The table that `tc` makes for `stab`: `slots` lengths as they are, none below `mpu_bytes`. Without `mpu_bytes` it would
+    /// change nothing, and there is none.
+    #[must_use]
+    pub fn even(overhead_bytes: i32, mpu_bytes: u32, mtu_bytes: u32, slots: usize) -> Self {
+        if mpu_bytes == 0 {
+            return Self { overhead_bytes, ..Self::default() };
+        }
+        let last = slots.saturating_sub(1);
+        let covers = |log: &u8| usize::try_from(mtu_bytes >> log).is_ok_and(|slot| slot <= last);
+        let cell_log = (0..=31).find(covers).unwrap_or(31);
+        let length = |slot: u64| ((slot + 1) << cell_log).max(u64::from(mpu_bytes));
+        let longest = (0_u64..).zip(0..slots).map(|(slot, _)| length(slot)).max().unwrap_or(0);
+        let size_log = (0..=31).find(|log| longest >> log <= u64::from(u16::MAX)).unwrap_or(31);
+        let entry = |slot| u16::try_from(length(slot) >> size_log).unwrap_or(u16::MAX);
+        let sizes = (0_u64..).zip(0..slots).map(|(slot, _)| entry(slot)).collect();
+        // The entry of a cell is its upper end, so a length of just that belongs to it.
+        Self { overhead_bytes, mpu_bytes, cell_log, size_log, cell_align: -1, mtu_bytes, sizes }
+    }
+}
