@@ -17,6 +17,7 @@ mod hazards;
 mod parse;
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
+pub(crate) use parse::{closest, quote};
 
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::plan::{Engine, Plan};

@@ -21,7 +21,7 @@ mod entry;
 mod listing;
 mod options;
 mod program;
-mod shell;
+pub(crate) mod shell;
 mod table;
 mod value;
 

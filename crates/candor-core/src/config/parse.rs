@@ -14,7 +14,7 @@ mod sections;
 mod syntax;
 mod wire;
 
-pub(super) use entry::{closest, quote};
+pub(crate) use entry::{closest, quote};
 
 use std::borrow::Cow;
 

@@ -5,21 +5,21 @@
 mod lexer;
 mod word;
 
-pub(super) use word::{ExpansionKind, Word};
+pub(crate) use word::{ExpansionKind, Word};
 
 use crate::config::diagnostic::Span;
 use lexer::{Separator, Token};
 
 /// A simple command: its words, and whether it always runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+pub(crate) struct Command {
     /// Never empty.
-    pub(super) words: Vec<Word>,
-    pub(super) runs: Runs,
+    pub(crate) words: Vec<Word>,
+    pub(crate) runs: Runs,
 }
 
 impl Command {
-    pub(super) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         let ends = self.words.first().zip(self.words.last());
         ends.map_or(0..0, |(first, last)| first.span().start..last.span().end)
     }
@@ -27,7 +27,7 @@ impl Command {
 
 /// When a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Runs {
+pub(crate) enum Runs {
     /// Once, provided that the commands joined to it by `&&` succeed.
     Once,
     /// Only if the command before it fails: the place of the `||`.
@@ -42,7 +42,7 @@ pub(super) enum Runs {
 
 /// Something around commands that decides whether and how often they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Construct {
+pub(crate) enum Construct {
     /// `case`
     Case,
     /// A function.
@@ -57,13 +57,13 @@ pub(super) enum Construct {
 
 /// What a script consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Command(Command),
     /// The lines of a here-document.
     Document(Span),
 }
 
-pub(super) fn pieces(text: &str) -> Vec<Piece> {
+pub(crate) fn pieces(text: &str) -> Vec<Piece> {
     let mut parser = Parser::default();
     for token in lexer::tokens(text) {
         parser.take(token);

@@ -202,7 +202,7 @@ pub(super) fn require(
 }
 
 /// The known word that was probably meant.
-pub(in crate::config) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+pub(crate) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     const LONGEST_WORD_BYTES: usize = 64;
     const LEAST_LIKENESS: f64 = 0.7;
     if word.len() > LONGEST_WORD_BYTES {
@@ -218,7 +218,7 @@ pub(in crate::config) fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'
 }
 
 /// Text of the user inside a message: shortened, and harmless to a terminal.
-pub(in crate::config) fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     // Names are like this, and a large file may need many of them.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./ ".contains(&byte);
     if text.len() <= MAX_QUOTED_CHARS && text.bytes().all(is_plain) {

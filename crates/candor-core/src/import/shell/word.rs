@@ -6,7 +6,7 @@ use crate::config::diagnostic::Span;
 
 /// A word as the program gets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::import) struct Word {
+pub(crate) struct Word {
     text: String,
     /// Where in the source each byte of the text stands.
     places: Vec<usize>,
@@ -20,16 +20,16 @@ pub(in crate::import) struct Word {
 
 /// Something that only a shell that runs can replace by its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::import) struct Expansion {
+pub(crate) struct Expansion {
     /// Where it stands.
-    pub(in crate::import) span: Span,
+    pub(crate) span: Span,
     /// What it is.
-    pub(in crate::import) kind: ExpansionKind,
+    pub(crate) kind: ExpansionKind,
 }
 
 /// What there is to expand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::import) enum ExpansionKind {
+pub(crate) enum ExpansionKind {
     /// `$(…)`, `` `…` ``, `$((…))`.
     Command,
     /// `{a,b}`, `{0..3}`.
@@ -48,7 +48,7 @@ impl Word {
     }
 
     /// A word that stands in the source as it is.
-    pub(in crate::import) fn plain(text: &str, start: usize) -> Self {
+    pub(crate) fn plain(text: &str, start: usize) -> Self {
         let end = start + text.len();
         Self { text: text.to_owned(), places: (start..end).collect(), span: start..end, ..Self::default() }
     }
@@ -74,20 +74,20 @@ impl Word {
     }
 
     /// The word as the program gets it, as far as it is known.
-    pub(in crate::import) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    pub(in crate::import) fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.span.clone()
     }
 
-    pub(in crate::import) const fn expansion(&self) -> Option<&Expansion> {
+    pub(crate) const fn expansion(&self) -> Option<&Expansion> {
         self.expansion.as_ref()
     }
 
     /// Whether a quote or bracket in it is never closed.
-    pub(in crate::import) fn is_unclosed(&self) -> bool {
+    pub(crate) fn is_unclosed(&self) -> bool {
         self.expansion.as_ref().is_some_and(|expansion| expansion.kind == ExpansionKind::Unclosed)
     }
 
@@ -97,7 +97,7 @@ impl Word {
     }
 
     /// Where a part of the text stands. An empty part is a place between two characters.
-    pub(in crate::import) fn part(&self, range: Range<usize>) -> Span {
+    pub(crate) fn part(&self, range: Range<usize>) -> Span {
         let place = |at: usize| self.places.get(at).copied().unwrap_or(self.span.end);
         let start = place(range.start);
         let end = range.end.checked_sub(1).filter(|last| *last >= range.start).map_or(start, |last| place(last) + 1);
