@@ -3,7 +3,7 @@
 //! ```text
 //!  [egress.BUS]  bands   ──compile──▶ Tree ──candor-netlink──▶ kernel
 //!                tree    ──text─────▶   ▲                        │
-//!  tc script             ──text─────────┘    ◀──── observed ─────┘
+//!  tc script            ◀──text────────┘    ◀──── observed ─────┘
 //! ```
 //!
 //! A [`tree::Tree`] is the common meaning: what a file wants, what a `tc` script makes and what the kernel says it has
@@ -19,4 +19,5 @@ pub mod discipline;
 pub mod ematch;
 pub mod filter;
 pub mod handle;
+pub mod text;
 pub mod tree;

@@ -11,18 +11,21 @@ use proptest::sample::select;
 use std::time::Duration;
 
 use super::discipline::{ByteRate, Discipline, Etf, Ets, FqCodel, Htb, Netem, Peak, Prio, Sfq, SizeTable, Tbf};
+use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
 
 /// Trees that the kernel can have and a `tc` script can say: every parent is there, and before its children; filters of one
-/// parent are in the order in which they are asked.
+/// parent are in the order in which they are asked, the tables of `u32` before all of them.
 pub fn tree() -> impl Strategy<Value = Tree> {
     let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
-    (option::weighted(0.9, plant()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
+    (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
         |(plant, clsact, stab)| {
             let mut tree = Tree::default();
             if let Some(plant) = plant {
                 put(&mut tree, Handle::ROOT, plant);
+                // Disciplines are numbered in the order in which they are made.
+                tree.classes.sort_by_key(|class| class.handle.major());
                 tree.qdiscs[0].stab = stab;
             }
             let asked: Vec<_> = tree.qdiscs.iter().filter_map(|qdisc| asks(qdisc, &tree.classes)).collect();
@@ -44,8 +47,8 @@ pub fn tree() -> impl Strategy<Value = Tree> {
     )
 }
 
-fn below(parent: Handle, filters: Vec<super::filter::Filter>) -> Vec<super::filter::Filter> {
-    filters.into_iter().map(|filter| super::filter::Filter { parent, ..filter }).collect()
+fn below(parent: Handle, filters: Vec<Filter>) -> Vec<Filter> {
+    filters.into_iter().map(|filter| Filter { parent, ..filter }).collect()
 }
 
 /// Whether a discipline asks filters, and the classes that these may name.
@@ -72,14 +75,14 @@ enum Plant {
 }
 
 fn plant() -> impl Strategy<Value = Plant> {
-    childless().prop_map(Plant::Alone).prop_recursive(3, 12, 3, |inner| {
+    childless().boxed().prop_map(Plant::Alone).prop_recursive(3, 12, 3, |inner| {
         let children = vec(option::of(inner.clone()), 0..3);
-        let bands = prop_oneof![prio(), ets()];
+        let bands = prop_oneof![prio().boxed(), ets().boxed()];
         let of_htb = vec((htb_class(), option::of(inner.clone())), 0..4);
         let of_drr = vec((option::of(quantity()), option::of(inner.clone())), 0..3);
         prop_oneof![
             (bands, children).prop_map(|(discipline, children)| Plant::Below(discipline, children)),
-            (prop_oneof![tbf(), netem()], option::of(inner))
+            (prop_oneof![tbf().boxed(), netem().boxed()], option::of(inner))
                 .prop_map(|(discipline, child)| Plant::Below(discipline, vec![child])),
             (htb(), of_htb).prop_map(|(htb, classes)| {
                 let classes = classes.into_iter().map(|(class, child)| (Share::Htb(class), child));
@@ -135,9 +138,9 @@ pub fn childless() -> impl Strategy<Value = Discipline> {
         limit().prop_map(|limit_bytes| Discipline::Bfifo { limit_bytes }),
         limit().prop_map(|limit_frames| Discipline::Skbprio { limit_frames }),
         Just(Discipline::PfifoFast),
-        sfq(),
-        fq_codel(),
-        etf(),
+        sfq().boxed(),
+        fq_codel().boxed(),
+        etf().boxed(),
     ]
 }
 
@@ -202,7 +205,14 @@ fn htb_class() -> impl Strategy<Value = HtbClass> {
 }
 
 fn netem() -> impl Strategy<Value = Discipline> {
-    let time = || prop_oneof![Just(0_u64), (0..2000_u64).prop_map(|us| us * 1000), 0..10_000_000_000_u64];
+    // What tc can say: whole microseconds.
+    let time = || {
+        prop_oneof![
+            Just(0_u64),
+            (0..20_u64).prop_map(|ms| ms * 1_000_000),
+            (0..10_000_000_u64).prop_map(|us| us * 1000)
+        ]
+    };
     let share = || prop_oneof![2 => Just(0_u32), 1 => any::<u32>(), 1 => Just(u32::MAX)];
     (option::of(quantity()), time(), time(), share(), share()).prop_map(
         |(limit_frames, delay, jitter, loss, duplicate)| {
@@ -259,6 +269,7 @@ pub fn size_table() -> impl Strategy<Value = SizeTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::egress::filter::{Classifier, U32};
 
     proptest! {
         #[test]
@@ -272,8 +283,12 @@ mod tests {
             for (at, found) in tree.classes.iter().enumerate() {
                 prop_assert!(qdisc(found.parent).is_some() || class(found.parent).is_some_and(|parent| parent < at));
             }
+            let is_table = |filter: &Filter| {
+                matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
+            };
             for pair in tree.filters.windows(2).filter(|pair| pair[0].parent == pair[1].parent) {
-                prop_assert!(pair[0].preference < pair[1].preference);
+                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!is_table(filter), filter.preference));
+                prop_assert!(one < other);
             }
         }
     }

@@ -5,12 +5,13 @@ use super::filter::Filter;
 use super::handle::Handle;
 
 /// The disciplines, classes and filters of an interface, each list in the order in which they are made: a parent before
-/// what hangs below it, filters of one parent in the order in which they are asked.
+/// what hangs below it, filters of one parent in the order in which they are asked, but the tables of `u32` before all of
+/// them, because others refer to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
     /// The disciplines; empty is the kernel's default.
     pub qdiscs: Vec<Qdisc>,
-    /// Classes of those disciplines whose classes are made one by one (`htb`, `drr`).
+    /// Classes of those disciplines whose classes are made one by one (`htb`, `drr`), in the order of these.
     pub classes: Vec<Class>,
     /// What sorts frames into classes, and what is done with them on the way.
     pub filters: Vec<Filter>,

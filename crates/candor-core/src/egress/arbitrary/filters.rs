@@ -15,34 +15,33 @@ use crate::egress::handle::Handle;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
 
 /// Filters of one parent, which is [`Handle::NONE`] here, that name these classes; in the order in which they are asked.
-pub fn filters(classes: Vec<Handle>) -> impl Strategy<Value = Vec<Filter>> {
+pub fn filters(classes: Vec<Handle>) -> BoxedStrategy<Vec<Filter>> {
     let class = if classes.is_empty() { Just(None).boxed() } else { option::weighted(0.8, select(classes)).boxed() };
     let protocol = select([ETH_P_ALL, ETH_P_ALL, ETH_P_CAN, ETH_P_CANFD, 0x88B5].as_slice());
-    let actions = prop_oneof![2 => Just(Vec::new()), 1 => vec(action(), 1..3)];
-    let each = (classifier(), class, protocol, actions, 1..2000_u16);
-    vec(each, 0..4).prop_map(|found| {
-        let mut preference = 0;
-        let filters = found.into_iter().enumerate();
-        filters
-            .map(|(at, ((handle, classifier), class, protocol, actions, step))| {
+    let actions = prop_oneof![2 => Just(Vec::new()), 1 => vec(action().boxed(), 1..3)];
+    // In boxes: the strategies of a test live on its stack, all at once.
+    let each = (classifier().boxed(), class, protocol, actions.boxed(), 1..2000_u16).boxed();
+    vec(each, 0..4)
+        .prop_map(|found| {
+            let mut preference = 0;
+            let numbered = (0_u32..).zip(found).map(|(at, ((handle, classifier), class, protocol, actions, step))| {
                 preference += step;
-                let class = class.filter(|_| !decides_nothing(&classifier));
-                let actions = if makes_a_table(&classifier) { Vec::new() } else { actions };
-                // A table, or one that goes on in it: they differ in their number.
-                let handle =
-                    if makes_a_table(&classifier) { handle + (u32::try_from(at).unwrap_or(0) << 20) } else { handle };
+                let is_table = makes_a_table(&classifier);
+                let class = class.filter(|_| !is_table && !matches!(classifier, Classifier::Flow(_)));
+                let actions = if is_table { Vec::new() } else { actions };
+                // Tables have a number of their own each.
+                let handle = if is_table { handle + (at << 20) } else { handle };
                 Filter { parent: Handle::NONE, preference, protocol, handle, classifier, class, actions }
-            })
-            .collect()
-    })
+            });
+            let mut filters: Vec<_> = numbered.collect();
+            filters.sort_by_key(|filter| !makes_a_table(&filter.classifier));
+            filters
+        })
+        .boxed()
 }
 
 fn makes_a_table(classifier: &Classifier) -> bool {
     matches!(classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
-}
-
-fn decides_nothing(classifier: &Classifier) -> bool {
-    makes_a_table(classifier) || matches!(classifier, Classifier::Flow(_))
 }
 
 fn classifier() -> impl Strategy<Value = (u32, Classifier)> {
@@ -152,7 +151,8 @@ fn action() -> impl Strategy<Value = Action> {
         how,
         verdict,
     });
-    let marked = (option::of(any::<u32>().prop_map(Handle)), option::of(any::<u32>()), verdict());
+    let marked = (option::of(any::<u32>().prop_map(Handle)), option::of(any::<u32>()), verdict())
+        .prop_filter("it changes nothing", |(priority, mark, _)| priority.is_some() || mark.is_some());
     prop_oneof![
         verdict().prop_map(|verdict| Action::Gact { verdict }),
         mirred,
