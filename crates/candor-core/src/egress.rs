@@ -20,4 +20,5 @@ pub mod ematch;
 pub mod filter;
 pub mod handle;
 pub mod text;
+pub mod ticks;
 pub mod tree;

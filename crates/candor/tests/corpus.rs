@@ -4,7 +4,7 @@ use std::fs;
 
 use candor_core::config::promises;
 use candor_core::import;
-use candor_netlink::cangw;
+use candor_netlink::{cangw, tc};
 
 #[test]
 fn the_corpus_keeps_the_promises() {
@@ -28,6 +28,17 @@ fn the_jobs_of_the_corpus_keep_the_promises() {
         replayed += 1;
     }
     assert!(replayed > 10, "only {replayed} files");
+}
+
+#[test]
+fn the_queues_of_the_corpus_keep_the_promises() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink_tc");
+    let mut replayed = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        tc::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+        replayed += 1;
+    }
+    assert!(replayed > 30, "only {replayed} files");
 }
 
 #[test]

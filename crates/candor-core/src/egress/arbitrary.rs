@@ -1,5 +1,6 @@
 //! Strategies for property tests of trees: disciplines in their places, classes, filters, actions.
 
+pub mod any;
 mod filters;
 
 pub use filters::{ematch, filters};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use candor_core::plan::{Plan, Timestamp};
 use candor_netlink::client::Client;
-use candor_netlink::qdisc;
+use candor_netlink::tc;
 
 use super::Interfaces;
 use crate::error::GatewayError;
@@ -12,10 +12,10 @@ use crate::notice::Notice;
 
 /// Looks at the disciplines of all outgoing interfaces, also at those below a root.
 pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
-    let there = qdisc::list(client).map_err(GatewayError::Links)?;
+    let there = tc::qdiscs(client).map_err(GatewayError::Links)?;
     let has = |bus, kind: &str| {
         let interface = interfaces.present(bus);
-        there.iter().any(|qdisc| Some(qdisc.interface) == interface && qdisc.kind == kind)
+        there.iter().any(|there| Some(there.interface) == interface && there.qdisc.discipline.kind() == kind)
     };
     let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
     let name = |bus| interfaces.link(bus).name.clone();

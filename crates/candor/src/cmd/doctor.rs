@@ -22,7 +22,8 @@ use candor_io::can::{self, InterfaceIndex};
 use candor_io::dma_latency::CPU_DMA_LATENCY;
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
-use candor_netlink::{link, qdisc};
+use candor_netlink::link;
+use candor_netlink::tc::{self, ListedQdisc};
 
 use crate::cli::DoctorArgs;
 use crate::cmd::Outcome;
@@ -101,8 +102,8 @@ fn ask(client: &mut Client) -> Result<Asked, Box<dyn std::error::Error>> {
 }
 
 fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {
-    let roots = qdisc::list(client)?.into_iter().filter(|qdisc| qdisc.is_root);
-    let roots = roots.map(|qdisc| (qdisc.interface.number(), qdisc.kind)).collect();
+    let roots = tc::qdiscs(client)?.into_iter().filter(ListedQdisc::is_root);
+    let roots = roots.map(|root| (root.interface.number(), root.qdisc.discipline.kind().to_owned())).collect();
     Ok(Network { links: link::list(client)?, roots })
 }
 

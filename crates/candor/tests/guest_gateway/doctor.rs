@@ -2,13 +2,15 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::time::Duration;
 
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;
-use candor_netlink::{link, qdisc};
+use candor_netlink::link;
 use serde_json::Value;
 
 use crate::candor::{Run, program};
+use crate::queues;
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -102,12 +104,7 @@ fn what_somebody_does_to_an_interface_is_found() {
     let (left, right) = (Bus::new("left"), Bus::new("right"));
     let mut client = Client::open().unwrap();
     left.set_down();
-    // `struct tc_netem_qopt`: no delay, room for 100 frames.
-    let options: Vec<_> = [0_u32, 100, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-    qdisc::replace_root_with(&mut client, right.index, "netem", |message| {
-        message.header(&options);
-    })
-    .unwrap();
+    queues::delay(right.index, Duration::ZERO, 100);
     link::set_tx_queue_len(&mut client, right.index, 10).unwrap();
     let text = format!("engine = \"read-write\"\n{BUSES}");
     let (status, found) = doctor(Some(&text), None);

@@ -11,11 +11,12 @@ use candor_io::clock::{self, RealtimeNs};
 use candor_io::signal::{self, Signal};
 use candor_io::{guest, module};
 use candor_netlink::client::Client;
-use candor_netlink::{link, qdisc};
+use candor_netlink::link;
 
 use crate::candor::{Candor, Run, program};
 use crate::frames::{hear, listener_on, number_of, numbered, send, sender_on};
 use crate::kernel;
+use crate::queues;
 use crate::require::{Bus, Feature, is_there, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -151,12 +152,7 @@ fn a_clock_that_is_set_makes_no_frame_old_and_none_young() {
     for engine in ["read-write", "mmap-adaptive", "mmsg-mmsg"] {
         for by in [HOUR_NS, -HOUR_NS] {
             let (left, right, third) = (Bus::new("left"), Bus::new("right"), Bus::new("third"));
-            // `struct tc_netem_qopt`: a delay of a minute in ticks of 64 ns, and the limit.
-            let options: Vec<_> = [937_500_000, ROOM, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-            qdisc::replace_root_with(&mut Client::open().unwrap(), third.index, "netem", |message| {
-                message.header(&options);
-            })
-            .unwrap();
+            queues::delay(third.index, Duration::from_secs(60), ROOM);
             let listener = listener_on(right.index);
             let sender = sender_on(left.index);
             let folder = tempfile::tempdir().unwrap();

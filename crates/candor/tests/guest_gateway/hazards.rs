@@ -4,6 +4,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use candor_core::config::{self, code};
+use candor_core::egress::discipline::{Discipline, Etf};
+use candor_core::egress::handle::Handle;
+use candor_core::egress::tree::Qdisc;
 use candor_core::filter::Filter;
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::job::Job;
@@ -12,20 +15,19 @@ use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
 use candor_io::signal::Signal;
 use candor_netlink::cangw::{self, CangwJob, JobCounters};
 use candor_netlink::client::Client;
-use candor_netlink::qdisc;
+use candor_netlink::tc;
 use serde_json::Value;
 
 use crate::candor::{Ended, Run, notices};
 use crate::frames::{classic, send, sender_on};
 use crate::pair::Pair;
+use crate::queues;
 use crate::require::{Bus, Feature, require};
 
 const FRAMES: u64 = 100;
 const BUSES: &str = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
 /// `CLOCK_TAI`, the only one that etf takes.
 const CLOCK_TAI: i32 = 11;
-/// `TCA_ETF_PARMS`.
-const ETF_PARAMETERS: u16 = 1;
 
 #[test]
 fn a_bridge_with_echo_deletes_one_frame_for_each_and_is_no_hazard() {
@@ -81,31 +83,29 @@ fn the_fq_qdisc_drops_frames_that_keep_their_time_stamps() {
     assert_eq!(found, [code::KEEPS_TIMESTAMP]);
 
     assert_eq!(counted(&run_and_send(&text, &left, &[]), "over"), (FRAMES, 0, 0));
-    let mut client = Client::open().unwrap();
-    qdisc::replace_root(&mut client, right.index, "fq").unwrap();
+    queues::set_root(right.index, Discipline::Other { kind: "fq".into(), options: Vec::new() });
     let said = ["Route \"over\" keeps time stamps, which the qdisc fq of t-right takes for the time to send"];
     assert_eq!(counted(&run_and_send(&text, &left, &said), "over"), (0, FRAMES, 0));
     let without = text.replace("keep-timestamp = true\n", "");
     assert_eq!(counted(&run_and_send(&without, &left, &[]), "over"), (FRAMES, 0, 0));
 
     // The advice helps, and so does taking it away: vcan has none by default.
-    qdisc::replace_root(&mut client, right.index, "pfifo_fast").unwrap();
+    queues::set_root(right.index, Discipline::PfifoFast);
     assert_eq!(counted(&run_and_send(&text, &left, &[]), "over"), (FRAMES, 0, 0));
-    qdisc::delete_root(&mut client, right.index).unwrap();
-    let kinds = qdisc::list(&mut client).unwrap().into_iter().filter(|qdisc| qdisc.interface == right.index);
-    assert_eq!(kinds.map(|qdisc| (qdisc.kind, qdisc.is_root)).collect::<Vec<_>>(), [("noqueue".to_owned(), true)]);
+    queues::delete_root(right.index);
+    let there = tc::qdiscs(&mut Client::open().unwrap()).unwrap().into_iter();
+    let there = there.filter(|qdisc| qdisc.interface == right.index).map(|there| there.qdisc);
+    let noqueue = Qdisc { handle: Handle::NONE, parent: Handle::ROOT, stab: None, discipline: Discipline::Noqueue };
+    assert_eq!(there.collect::<Vec<_>>(), [noqueue]);
 }
 
 #[test]
 fn the_etf_qdisc_drops_every_frame_of_a_gateway() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (left, right) = (Bus::new("left"), Bus::new("right"));
-    // `struct tc_etf_qopt`: no delta, a clock, no flags.
-    let parameters: Vec<_> = [0, CLOCK_TAI, 0].into_iter().flat_map(i32::to_ne_bytes).collect();
-    qdisc::replace_root_with(&mut Client::open().unwrap(), right.index, "etf", |options| {
-        options.attribute(ETF_PARAMETERS, &parameters);
-    })
-    .unwrap();
+    let clock_id = CLOCK_TAI;
+    let etf = Etf { delta_ns: 0, clock_id, deadline_mode: false, offload: false, skip_sock_check: false };
+    queues::set_root(right.index, Discipline::Etf(etf));
     let said = ["t-right has the qdisc etf, which drops frames without a time to send them"];
     for kept in ["", "keep-timestamp = true\n"] {
         let text = format!("{BUSES}{}echo = true\n{kept}", route("over"));

@@ -4,12 +4,11 @@ use std::time::Duration;
 
 use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
-use candor_netlink::client::Client;
-use candor_netlink::qdisc;
 use serde_json::{Value, json};
 
 use crate::candor::{Candor, Run};
 use crate::frames::{hear, listener_on, numbered, send, sender_on};
+use crate::queues;
 use crate::require::{Bus, Feature, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
@@ -34,13 +33,7 @@ struct Place {
 impl Place {
     fn new(delay: Duration) -> Self {
         let (left, right) = (Bus::new("left"), Bus::new("right"));
-        // `struct tc_netem_qopt`: the delay in ticks of 64 ns, the limit, and no other disturbance.
-        let ticks = u32::try_from(delay.as_nanos() / 64).unwrap();
-        let options: Vec<_> = [ticks, ROOM, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-        qdisc::replace_root_with(&mut Client::open().unwrap(), right.index, "netem", |message| {
-            message.header(&options);
-        })
-        .unwrap();
+        queues::delay(right.index, delay, ROOM);
         let sender = sender_on(left.index);
         Self { _buses: [left, right], sender, run_dir: tempfile::tempdir().unwrap() }
     }

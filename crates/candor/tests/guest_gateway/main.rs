@@ -36,6 +36,7 @@ mod moments;
 mod pair;
 mod privileges;
 mod probe;
+mod queues;
 mod realtime;
 mod reconciled;
 mod reloaded;

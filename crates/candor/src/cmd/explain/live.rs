@@ -11,7 +11,7 @@ use candor_core::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
 use candor_engine::GatewayError;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
-use candor_netlink::qdisc;
+use candor_netlink::tc;
 
 use super::needed_hops;
 
@@ -48,10 +48,12 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
 /// Which queueing disciplines drop what a gateway sends.
 pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), NetlinkError> {
     let mut client = Client::open()?;
-    let (links, qdiscs) = (link::list(&mut client)?, qdisc::list(&mut client)?);
+    let (links, qdiscs) = (link::list(&mut client)?, tc::qdiscs(&mut client)?);
     let has = |bus: BusIndex, kind: &str| {
         let link = links.iter().find(|link| link.name == plan.bus(bus).interface);
-        link.is_some_and(|link| qdiscs.iter().any(|qdisc| qdisc.interface == link.index && qdisc.kind == kind))
+        link.is_some_and(|link| {
+            qdiscs.iter().any(|there| there.interface == link.index && there.qdisc.discipline.kind() == kind)
+        })
     };
     let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
     for bus in outgoing.into_iter().filter(|&bus| has(bus, "etf")) {

@@ -2,11 +2,9 @@
 
 use std::time::Instant;
 
-use candor_netlink::client::Client;
-use candor_netlink::qdisc;
-
 use super::*;
 use crate::frames::{classic, hear, send};
+use crate::queues;
 use crate::require::jobs_between;
 
 /// Routes between the same buses and in the same receive list, so that their order matters.
@@ -77,12 +75,7 @@ fn frames_that_wait_stay_with_their_route() {
     let Some(_machine) = require(NEEDS) else { return };
     for engine in ["read-write", "mmap-adaptive"] {
         let place = Place::new();
-        // `struct tc_netem_qopt`: a delay of a minute in ticks of 64 ns, and the limit.
-        let options: Vec<_> = [937_500_000, ROOM, 0, 0, 0, 0].into_iter().flat_map(u32::to_ne_bytes).collect();
-        qdisc::replace_root_with(&mut Client::open().unwrap(), place.right.index, "netem", |message| {
-            message.header(&options);
-        })
-        .unwrap();
+        queues::delay(place.right.index, Duration::from_secs(60), ROOM);
         let route = |name: &str, to: &str| {
             format!(
                 "[[route]]\nname = \"{name}\"\nfrom = \"left\"\nto = \"{to}\"\necho = false\n\

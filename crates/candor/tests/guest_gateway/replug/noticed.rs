@@ -1,14 +1,13 @@
 //! What else is noticed when interfaces come and go: what was missed, who else was there first, what drops frames by now.
 
+use candor_core::egress::discipline::{Discipline, Etf};
 use candor_io::process;
-use candor_netlink::qdisc;
 
 use super::*;
+use crate::queues;
 
-/// `struct tc_etf_qopt`, without which etf is not to be had: no delta, `CLOCK_TAI`, no flags.
-const ETF: [i32; 3] = [0, 11, 0];
-/// `TCA_ETF_PARMS`.
-const ETF_PARAMETERS: u16 = 1;
+/// With `CLOCK_TAI`, the only one that it takes.
+const ETF: Etf = Etf { delta_ns: 0, clock_id: 11, deadline_mode: false, offload: false, skip_sock_check: false };
 
 /// While candor stands still, the kernel tells it of more than its socket has room for.
 #[test]
@@ -71,13 +70,7 @@ fn two_candors_for_one_interface_that_came_back_do_not_double_frames() {
 #[test]
 fn a_queueing_discipline_that_drops_is_told_whenever_it_comes() {
     let Some(_machine) = require(NEEDS) else { return };
-    let set_etf = |bus: &Bus| {
-        let bytes: Vec<_> = ETF.into_iter().flat_map(i32::to_ne_bytes).collect();
-        qdisc::replace_root_with(&mut Client::open().unwrap(), bus.index, "etf", |options| {
-            options.attribute(ETF_PARAMETERS, &bytes);
-        })
-        .unwrap();
-    };
+    let set_etf = |bus: &Bus| queues::set_root(bus.index, Discipline::Etf(ETF));
     let text = gateway(&[]);
     for engine in ["kernel", "read-write"] {
         let mut place = Place::new();
@@ -86,7 +79,7 @@ fn a_queueing_discipline_that_drops_is_told_whenever_it_comes() {
         set_etf(&place.right);
         is_told();
         // What comes again is told again, here and at an interface that came back.
-        qdisc::delete_root(&mut Client::open().unwrap(), place.right.index).unwrap();
+        queues::delete_root(place.right.index);
         look();
         set_etf(&place.right);
         is_told();

@@ -4,12 +4,13 @@ use std::fmt;
 use std::time::Duration;
 
 use candor_core::bits::Occupancy;
+use candor_core::egress::discipline::Discipline;
 use candor_core::placement::Side;
 use candor_core::plan::RouteIndex;
 use candor_engine::{BusCounters, Gateway, LATENCY_BOUNDS, RouteCounters};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanState, Link, Traffic};
-use candor_netlink::qdisc::{self, Queue};
+use candor_netlink::tc::{self, QdiscStats};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -41,7 +42,7 @@ struct Bus {
     /// `None` while its interface is away.
     link: Option<Link>,
     /// What waits at it; `None` where there is no queue.
-    queue: Option<Queue>,
+    queue: Option<QdiscStats>,
     /// How long it was occupied; `None` if its bit rate is not known.
     busy: Option<Occupancy>,
 }
@@ -75,10 +76,11 @@ impl Observer {
         // Where the kernel does not answer, nothing is known of the buses, and the counters are said all the same.
         let mut client = Client::open();
         let links = client.as_mut().ok().and_then(|client| link::list(client).ok()).unwrap_or_default();
-        let qdiscs = client.as_mut().ok().and_then(|client| qdisc::list(client).ok()).unwrap_or_default();
+        let qdiscs = client.as_mut().ok().and_then(|client| tc::qdiscs(client).ok()).unwrap_or_default();
         let queue = |link: &Link| {
-            let qdisc = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root)?;
-            (qdisc.kind != NO_QUEUE).then_some(qdisc.queue)
+            let root = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root())?;
+            // What interfaces have that have none, such as virtual ones.
+            (root.qdisc.discipline != Discipline::Noqueue).then_some(root.stats)
         };
         let of_bus = |bus: &candor_core::plan::Bus| {
             let link = links.iter().find(|link| link.name == bus.interface);
@@ -92,9 +94,6 @@ impl Observer {
         gateway.plan().buses().iter().map(of_bus).collect()
     }
 }
-
-/// The discipline of interfaces that have none, such as virtual ones.
-const NO_QUEUE: &str = "noqueue";
 
 fn of(snapshot: Snapshot) -> String {
     let mut registry = Registry::with_prefix("candor");
@@ -255,10 +254,10 @@ impl Snapshot {
 
     fn queues(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let queues = || self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.queue?)));
-        let waiting = queues().map(|(labels, queue)| (labels, u64::from(queue.frames)));
+        let waiting = queues().map(|(labels, queue)| (labels, u64::from(queue.backlog_frames)));
         let help = "Frames of all programs that wait in the queue of the interface";
         Metric { name: "bus_queue_frames", help, values: waiting.collect() }.encode_gauge(encoder)?;
-        let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.dropped)));
+        let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.drops)));
         let help = "Frames of all programs for which the queue of the interface had no room";
         Metric { name: "bus_queue_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)
     }
@@ -388,7 +387,8 @@ mod tests {
         };
         let bus = |name: &str, interface: &str, link| Bus {
             labels: [("bus", name.to_owned()), ("interface", interface.to_owned())],
-            queue: Some(Queue { frames: 3, dropped: 4 }).filter(|_| Option::is_some(&link)),
+            queue: Some(QdiscStats { backlog_frames: 3, drops: 4, ..QdiscStats::default() })
+                .filter(|_| Option::is_some(&link)),
             busy: link.as_ref().map(|_| Occupancy { least_ns: 333_000_000, most_ns: 480_000_000 }),
             link,
         };
