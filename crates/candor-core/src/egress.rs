@@ -15,6 +15,7 @@
 pub mod action;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod classify;
 pub mod discipline;
 pub mod ematch;
 pub mod filter;

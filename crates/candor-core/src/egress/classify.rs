@@ -1,0 +1,321 @@
+//! What becomes of a frame in a [`Tree`]: slow and plain code that says what the kernel does, for explanations and for tests.
+//!
+//! Time has no part in it: queues are never full, nobody waits, and a limit is not known to be reached.
+//!
+//! # Source
+//! `prio_classify`, `ets_classify`, `htb_classify`, `drr_classify`, `sfq_classify`, `fq_codel_classify` in `net/sched/sch_*.c`;
+//! `tcf_classify` in `cls_api.c` and the classifiers of Linux 6.1.
+
+mod chain;
+mod expression;
+mod tables;
+
+use super::discipline::{Discipline, Ets};
+use super::handle::Handle;
+use super::tree::{Qdisc, Tree};
+use chain::{Asked, Choice};
+
+/// A frame on its way out, as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'f> {
+    /// `struct can_frame` or `struct canfd_frame`.
+    pub bytes: &'f [u8],
+    /// `ETH_P_CAN`, `ETH_P_CANFD`.
+    pub protocol: u16,
+    /// `SO_PRIORITY`, or what a filter on its way in has set; a class if the upper half is not 0.
+    pub priority: u32,
+    /// `SO_MARK`, or what a filter has set.
+    pub mark: u32,
+    /// Who sent it; nobody if a gateway did.
+    pub socket: Option<Socket>,
+    /// Index of the interface by which it came in; 0 for none.
+    pub incoming_interface: u32,
+}
+
+/// The socket of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket {
+    /// Its user.
+    pub user: u32,
+    /// Its group.
+    pub group: u32,
+}
+
+/// What became of a frame, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// The filters that were asked, in this order.
+    pub tested: Vec<Tested>,
+    /// Where it ended.
+    pub end: End,
+}
+
+/// A filter that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tested {
+    /// Its position in [`Tree::filters`].
+    pub filter: usize,
+    /// Whether the frame fits.
+    pub fits: bool,
+}
+
+/// Where the way of a frame ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// `htb` sends it at once, ahead of all its classes.
+    Direct {
+        /// The discipline.
+        qdisc: Handle,
+    },
+    /// It is gone.
+    Dropped {
+        /// The discipline, or [`Handle::EGRESS`].
+        at: Handle,
+        /// Who hears of it.
+        heard: Heard,
+    },
+    /// It waits.
+    Queue {
+        /// The class in which it waits; [`Handle::NONE`] at the root.
+        class: Handle,
+        /// The discipline in which it waits; [`Handle::NONE`] if nobody made one there and the kernel has put its own.
+        qdisc: Handle,
+    },
+    /// An action has taken it away; the sender thinks that it left.
+    Taken,
+    /// It cannot be known.
+    Unknown(Unknown),
+}
+
+/// Who hears that a frame is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// The discipline counts it and the sender hears that all is well.
+    Nobody,
+    /// The sender gets `ENOBUFS`.
+    Sender,
+}
+
+/// Why it cannot be known what becomes of a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// A class by a hash of which only the kernel knows the seed, or by the address of a socket.
+    Flow,
+    /// Filters that lead in a circle.
+    Circle,
+    /// A kind that candor does not know, or bytes before the frame, which nobody has written for it.
+    Kind,
+    /// A table of `u32` that is not there.
+    Table,
+    /// Whether a limit is reached depends on the frames before.
+    Traffic,
+}
+
+/// What becomes of a frame that leaves by the interface of this tree.
+#[must_use]
+pub fn egress(tree: &Tree, packet: &Packet<'_>) -> Course {
+    let mut walk = Walk { tree, packet: *packet, tested: Vec::new() };
+    let end = walk.run().unwrap_or_else(End::Unknown);
+    Course { tested: walk.tested, end }
+}
+
+struct Walk<'t, 'f> {
+    tree: &'t Tree,
+    /// With what actions have changed.
+    packet: Packet<'f>,
+    tested: Vec<Tested>,
+}
+
+/// Slots of `sfq` and `fq_codel` if nobody says it.
+const USUAL_FLOWS: u32 = 1024;
+
+impl<'t> Walk<'t, '_> {
+    fn run(&mut self) -> Result<End, Unknown> {
+        match self.ask(Handle::EGRESS)? {
+            Asked::Dropped => return Ok(End::Dropped { at: Handle::EGRESS, heard: Heard::Sender }),
+            Asked::Taken => return Ok(End::Taken),
+            Asked::Found(_) | Asked::NoFilters | Asked::Nothing => {}
+        }
+        let mut class = Handle::NONE;
+        let mut below = self.tree.qdiscs.iter().find(|qdisc| qdisc.parent == Handle::ROOT);
+        // A discipline is below another one, so that each comes once at most.
+        for _ in 0..=self.tree.qdiscs.len() {
+            let Some(qdisc) = below else { return Ok(End::Queue { class, qdisc: Handle::NONE }) };
+            class = match self.through(qdisc)? {
+                Step::Class(class) => class,
+                Step::End(end) => return Ok(end),
+                Step::Stays => return Ok(End::Queue { class, qdisc: qdisc.handle }),
+            };
+            below = self.child(class);
+        }
+        Err(Unknown::Circle)
+    }
+
+    fn child(&self, class: Handle) -> Option<&'t Qdisc> {
+        self.tree.qdiscs.iter().find(|qdisc| qdisc.parent == class && class.major() != 0)
+    }
+
+    fn through(&mut self, qdisc: &Qdisc) -> Result<Step, Unknown> {
+        match &qdisc.discipline {
+            Discipline::Drr => self.drr(qdisc),
+            Discipline::Ets(ets) => self.banded(qdisc, ets.bands, &Self::ets_map(ets)),
+            Discipline::FqCodel(fq_codel) => self.flows(qdisc, fq_codel.flows),
+            Discipline::Htb(htb) => self.htb(qdisc, htb.default),
+            Discipline::Netem(_) | Discipline::Tbf(_) => {
+                // Its only class has any number.
+                let child = self.tree.qdiscs.iter().find(|child| self.is_below(child, qdisc));
+                Ok(child.map_or(Step::Stays, |child| Step::Class(child.parent)))
+            }
+            Discipline::Other { .. } => Err(Unknown::Kind),
+            Discipline::Prio(prio) => self.banded(qdisc, prio.bands, &prio.priomap),
+            Discipline::Sfq(sfq) => self.flows(qdisc, sfq.divisor),
+            Discipline::Bfifo { .. }
+            | Discipline::Clsact
+            | Discipline::Etf(_)
+            | Discipline::Noqueue
+            | Discipline::Pfifo { .. }
+            | Discipline::PfifoFast
+            | Discipline::PfifoHeadDrop { .. }
+            | Discipline::Skbprio { .. } => Ok(Step::Stays),
+        }
+    }
+
+    fn is_below(&self, child: &Qdisc, qdisc: &Qdisc) -> bool {
+        let is_place = [Handle::ROOT, Handle::CLSACT].contains(&child.parent);
+        qdisc.handle != Handle::NONE && !is_place && child.parent.qdisc() == qdisc.handle
+    }
+
+    /// Whether the priority of the frame names a class of this discipline.
+    fn is_named(&self, qdisc: &Qdisc) -> bool {
+        qdisc.handle != Handle::NONE && Handle(self.packet.priority).qdisc() == qdisc.handle
+    }
+
+    /// Fewer bands than priorities leave the rest to the last one.
+    fn ets_map(ets: &Ets) -> [u8; 16] {
+        std::array::from_fn(|priority| {
+            ets.priomap.get(priority).copied().unwrap_or_else(|| ets.bands.saturating_sub(1))
+        })
+    }
+
+    /// `prio` and `ets`.
+    fn banded(&mut self, qdisc: &Qdisc, bands: u8, map: &[u8; 16]) -> Result<Step, Unknown> {
+        let priority = Handle(self.packet.priority);
+        let band = |band: u8| Step::Class(Handle::new(qdisc.handle.major(), u16::from(band) + 1));
+        // The band of class 0 is beyond all others, and what is beyond goes to that of priority 0.
+        let numbered = |minor: u16| match u8::try_from(minor.wrapping_sub(1)) {
+            Ok(number) if number < bands => band(number),
+            _ => band(map[0]),
+        };
+        if self.is_named(qdisc) {
+            return Ok(numbered(priority.minor()));
+        }
+        Ok(match self.ask(qdisc.handle)? {
+            Asked::Dropped => silently(qdisc),
+            Asked::Taken => Step::End(End::Taken),
+            Asked::Found(Choice::Class(class)) => numbered(class.minor()),
+            Asked::Found(Choice::Flow { .. }) => return Err(Unknown::Flow),
+            Asked::NoFilters | Asked::Nothing => {
+                let index = if priority.major() == 0 { usize::from(priority.minor() & 15) } else { 0 };
+                band(map[index])
+            }
+        })
+    }
+
+    fn drr(&mut self, qdisc: &Qdisc) -> Result<Step, Unknown> {
+        let named = Handle(self.packet.priority);
+        if self.is_named(qdisc) && self.has_class(named) {
+            return Ok(Step::Class(named));
+        }
+        Ok(match self.ask(qdisc.handle)? {
+            Asked::Taken => Step::End(End::Taken),
+            Asked::Found(Choice::Class(class)) if self.has_class(class) && class.qdisc() == qdisc.handle => {
+                Step::Class(class)
+            }
+            Asked::Found(Choice::Flow { .. }) => return Err(Unknown::Flow),
+            Asked::Dropped | Asked::Found(_) | Asked::NoFilters | Asked::Nothing => silently(qdisc),
+        })
+    }
+
+    fn has_class(&self, handle: Handle) -> bool {
+        self.tree.classes.iter().any(|class| class.handle == handle)
+    }
+
+    fn is_leaf(&self, handle: Handle) -> bool {
+        !self.tree.classes.iter().any(|class| class.parent == handle)
+    }
+
+    fn htb(&mut self, qdisc: &Qdisc, default: u16) -> Result<Step, Unknown> {
+        let direct = Step::End(End::Direct { qdisc: qdisc.handle });
+        let named = Handle(self.packet.priority);
+        let mut from = qdisc.handle;
+        if self.is_named(qdisc) {
+            if named == qdisc.handle {
+                return Ok(direct);
+            }
+            if self.has_class(named) {
+                if self.is_leaf(named) {
+                    return Ok(Step::Class(named));
+                }
+                from = named;
+            }
+        }
+        for _ in 0..=self.tree.classes.len() {
+            match self.ask(from)? {
+                Asked::Dropped => return Ok(silently(qdisc)),
+                Asked::Taken => return Ok(Step::End(End::Taken)),
+                Asked::Found(Choice::Flow { .. }) => return Err(Unknown::Flow),
+                Asked::Found(Choice::Class(class)) if class == qdisc.handle => return Ok(direct),
+                Asked::Found(Choice::Class(class)) if self.has_class(class) && class.qdisc() == qdisc.handle => {
+                    if self.is_leaf(class) {
+                        return Ok(Step::Class(class));
+                    }
+                    from = class;
+                }
+                Asked::Found(_) | Asked::NoFilters | Asked::Nothing => {
+                    let default = Handle::new(qdisc.handle.major(), default);
+                    let is_right = self.has_class(default) && self.is_leaf(default);
+                    return Ok(if is_right { Step::Class(default) } else { direct });
+                }
+            }
+        }
+        Err(Unknown::Circle)
+    }
+
+    /// `sfq` and `fq_codel`, whose flows are numbers up to that of their slots. Which one it is makes no difference here.
+    fn flows(&mut self, qdisc: &Qdisc, flows: Option<u32>) -> Result<Step, Unknown> {
+        let flows = flows.unwrap_or(USUAL_FLOWS);
+        let named = u32::from(Handle(self.packet.priority).minor());
+        if self.is_named(qdisc) && (1..=flows).contains(&named) {
+            return Ok(Step::Stays);
+        }
+        Ok(match self.ask(qdisc.handle)? {
+            Asked::NoFilters => Step::Stays,
+            Asked::Taken => Step::End(End::Taken),
+            // Number 0 is no flow.
+            Asked::Found(Choice::Class(class)) if (1..=flows).contains(&u32::from(class.minor())) => Step::Stays,
+            Asked::Found(Choice::Flow { first, count: Some(count) })
+                if first.minor() > 0 && u32::from(first.minor()).saturating_add(count - 1) <= flows =>
+            {
+                Step::Stays
+            }
+            Asked::Found(Choice::Flow { .. }) => return Err(Unknown::Flow),
+            Asked::Dropped | Asked::Found(_) | Asked::Nothing => silently(qdisc),
+        })
+    }
+}
+
+/// What a discipline does with a frame.
+enum Step {
+    /// It goes to this class.
+    Class(Handle),
+    End(End),
+    /// It waits in the discipline itself.
+    Stays,
+}
+
+fn silently(qdisc: &Qdisc) -> Step {
+    Step::End(End::Dropped { at: qdisc.handle, heard: Heard::Nobody })
+}
+
+#[cfg(test)]
+mod tests;
