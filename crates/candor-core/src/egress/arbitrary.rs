@@ -16,8 +16,9 @@ use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
 
-/// Trees that the kernel can have and a `tc` script can say: every parent is there, and before its children; filters of one
-/// parent are in the order in which they are asked, the tables of `u32` before all of them.
+/// Trees that a `tc` script can say: every parent is there, and before its children; filters of one parent are in the order in
+/// which they are asked, the tables of `u32` before all of them. A kernel may refuse one for its numbers: tables that are not
+/// there, perturbation of centuries, clocks that `etf` does not take.
 pub fn tree() -> impl Strategy<Value = Tree> {
     let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
     (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
