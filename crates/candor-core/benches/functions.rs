@@ -24,7 +24,7 @@ fn route(criterion: &mut Criterion) {
             criterion.bench_function(&format!("route/{}/{count}", kind.name()), |bencher| {
                 bencher.iter(|| {
                     let frame = next.next().expect("a cycle has no end");
-                    rules.route(BusIndex(0), black_box(frame), |job, routed| {
+                    rules.from_bus(BusIndex(0)).outcomes(black_box(frame), |job, routed| {
                         black_box((job, routed));
                     });
                 });

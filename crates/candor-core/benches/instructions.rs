@@ -12,7 +12,7 @@ use std::process::{Command, ExitCode};
 
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_core::plan::BusIndex;
-use candor_core::ruleset::{Routed, RuleSet};
+use candor_core::ruleset::{RuleSet, Visit};
 use sets::{BUSES, FRAMES, Kind};
 
 /// How many rules a set has.
@@ -79,22 +79,41 @@ fn run_measured(work: &str, kind: &str, count: &str) -> Result<(), String> {
     let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or("no such kind of rules")?;
     let count = count.parse().map_err(|error| format!("{count} is no number of rules: {error}"))?;
     let jobs = kind.jobs(count);
-    let (rules, frames) = (RuleSet::compile(&jobs, BUSES), kind.frames(&jobs));
-    let fired = if work == BYTES { forward_all(&rules, &as_bytes(&frames)) } else { route_all(&rules, &frames) };
+    let (rules, frames) = (RuleSet::compile(&jobs, BUSES), as_bytes(&kind.frames(&jobs)));
+    let fired = if work == BYTES { forward_all(&rules, &frames) } else { route_all(&rules, &frames) };
     let expected = kind.fire(count) * FRAMES;
     if fired == expected { Ok(()) } else { Err(format!("{fired} jobs have fired instead of {expected}")) }
 }
 
-#[inline(never)]
-fn route_all(rules: &RuleSet, frames: &[Frame]) -> usize {
-    let mut fired = 0;
-    for frame in frames {
-        rules.route(BusIndex(0), frame, |job, routed| {
-            black_box((job, routed));
-            fired += 1;
-        });
+/// Does nothing with a frame but count it.
+#[derive(Default)]
+struct Fired(usize);
+
+impl Visit for Fired {
+    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        black_box((job, to, bytes));
+        self.0 += 1;
     }
-    fired
+
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
+        black_box((job, to, frame));
+        self.0 += 1;
+    }
+
+    fn delete(&mut self, job: usize) {
+        black_box(job);
+        self.0 += 1;
+    }
+}
+
+#[inline(never)]
+fn route_all(rules: &RuleSet, received: &[([u8; CANFD_MTU], usize)]) -> usize {
+    let mut fired = Fired::default();
+    let rules = rules.from_bus(BusIndex(0));
+    for (bytes, len) in received {
+        rules.route(&bytes[..*len], &mut fired);
+    }
+    fired.0
 }
 
 fn as_bytes(frames: &[Frame]) -> Vec<([u8; CANFD_MTU], usize)> {
@@ -106,20 +125,37 @@ fn as_bytes(frames: &[Frame]) -> Vec<([u8; CANFD_MTU], usize)> {
     frames.iter().map(bytes_of).collect()
 }
 
-/// What the read-write engine does with a frame, but for the two system calls and its counters.
+/// Writes the bytes of the frames that are sent.
+#[derive(Default)]
+struct Writer(usize);
+
+impl Visit for Writer {
+    fn pass(&mut self, job: usize, to: BusIndex, received: &[u8]) {
+        let mut bytes = [0; CANFD_MTU];
+        bytes[..received.len()].copy_from_slice(received);
+        black_box((job, to, &bytes[..received.len()]));
+        self.0 += 1;
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
+        let mut bytes = [0; CANFD_MTU];
+        let len = frame.to_kernel(&mut bytes);
+        black_box((job, to, &bytes[..len]));
+        self.0 += 1;
+    }
+
+    fn delete(&mut self, _job: usize) {
+        self.0 += 1;
+    }
+}
+
+/// What the engines do with a frame, but for the system calls, the queue and the counters.
 #[inline(never)]
 fn forward_all(rules: &RuleSet, received: &[([u8; CANFD_MTU], usize)]) -> usize {
-    let (mut fired, mut frame) = (0, Frame::EMPTY);
+    let mut writer = Writer::default();
+    let rules = rules.from_bus(BusIndex(0));
     for (bytes, len) in received {
-        let Ok(()) = frame.become_kernel(&bytes[..*len]) else { continue };
-        rules.route(BusIndex(0), &frame, |job, routed| {
-            if let Routed::Send { to, frame } = routed {
-                let mut bytes = [0; CANFD_MTU];
-                let len = frame.to_kernel(&mut bytes);
-                black_box((job, to, &bytes[..len]));
-            }
-            fired += 1;
-        });
+        rules.route(&bytes[..*len], &mut writer);
     }
-    fired
+    writer.0
 }

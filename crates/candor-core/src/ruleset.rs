@@ -23,20 +23,32 @@ mod nearest;
 mod patterns;
 mod pool;
 
-use crate::frame::{CANFD_FDF, Frame, FrameFormat};
+use crate::frame::{CAN_MAX_DLEN, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::job::Job;
 use crate::plan::{BusIndex, Incoming};
 use actions::Actions;
 use lists::Lists;
 
-/// What a job did with a frame.
+/// Who is told what the jobs did with a frame. `job` is the position of the job in the slice that was compiled.
+pub trait Visit {
+    /// It sends the frame as it came: these bytes.
+    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]);
+
+    /// It sends this frame instead.
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame);
+
+    /// It deletes the frame: its length became impossible.
+    fn delete(&mut self, job: usize);
+}
+
+/// What a job did with a frame, for [`FromBus::outcomes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routed<'a> {
     /// It sends this frame to this bus.
     Send {
         /// Where to.
         to: BusIndex,
-        /// What; the received frame itself if the job changes nothing.
+        /// What; the given frame itself if the job changes nothing.
         frame: &'a Frame,
     },
     /// It deletes the frame: its length became impossible.
@@ -48,11 +60,20 @@ pub enum Routed<'a> {
 pub struct RuleSet {
     /// By source bus.
     buses: Box<[BusRules]>,
+    /// Of a bus that is none of those.
+    nothing: BusRules,
     /// By job.
     actions: Actions,
 }
 
-#[derive(Clone, Debug)]
+/// All jobs from one bus, ready to run.
+#[derive(Clone, Copy, Debug)]
+pub struct FromBus<'a> {
+    bus: &'a BusRules,
+    actions: &'a Actions,
+}
+
+#[derive(Clone, Debug, Default)]
 struct BusRules {
     classic: Lists,
     fd: Lists,
@@ -72,38 +93,111 @@ impl RuleSet {
             Lists::build(numbered.map(|(number, job)| (job.filter.normalise(), number)))
         };
         let of_bus = |from| BusRules { classic: lists(from, FrameFormat::Classic), fd: lists(from, FrameFormat::Fd) };
-        Self { buses: (0..buses).map(of_bus).collect(), actions: Actions::of(jobs) }
+        Self { buses: (0..buses).map(of_bus).collect(), nothing: BusRules::default(), actions: Actions::of(jobs) }
     }
 
+    /// What is to be done with frames from this bus.
+    #[must_use]
+    pub fn from_bus(&self, from: BusIndex) -> FromBus<'_> {
+        FromBus { bus: self.buses.get(from.0).unwrap_or(&self.nothing), actions: &self.actions }
+    }
+}
+
+impl FromBus<'_> {
     /// Runs every job that is for this frame, in the order of delivery, and tells what each did with it.
     ///
-    /// The first argument of `visit` is the position of the job in the slice that was compiled. Frames that no job takes
-    /// (wrong format, impossible length, unknown bus) are not told of, as can-gw counts them nowhere.
+    /// `bytes` are `struct can_frame` or `struct canfd_frame`; the size tells which. What is none of them (CAN XL), and frames
+    /// that no job takes (wrong format, impossible length), are not told of, as can-gw counts them nowhere. Of a
+    /// frame that only passes nothing is read but identifier, length and flags.
     ///
-    /// Always inlined: what the caller does with a frame that only passes is then compiled into one piece with the look-up,
+    /// Always inlined: what the visitor does with a frame that only passes is then compiled into one piece with the look-up,
     /// which saves a third of both.
     #[inline(always)]
-    pub fn route(&self, from: BusIndex, frame: &Frame, mut visit: impl FnMut(usize, Routed<'_>)) {
-        let Some(bus) = self.buses.get(from.0) else { return };
-        if usize::from(frame.len) > frame.format.max_len() {
-            return;
-        }
-        let marked;
-        let (lists, frame) = match frame.format {
-            FrameFormat::Classic => (&bus.classic, frame),
-            FrameFormat::Fd if frame.flags & CANFD_FDF != 0 => (&bus.fd, frame),
-            FrameFormat::Fd => {
-                // Not every driver marks the FD frames that it delivers, but the kernel marks all that are sent.
-                marked = Frame { flags: frame.flags | CANFD_FDF, ..*frame };
-                (&bus.fd, &marked)
+    pub fn route(&self, bytes: &[u8], visitor: &mut impl Visit) {
+        // Arrays, so that the visitor knows the size when it is compiled.
+        if let Ok(classic) = <&[u8; CAN_MTU]>::try_from(bytes) {
+            if usize::from(classic[4]) <= CAN_MAX_DLEN {
+                self.run(&self.bus.classic, classic, visitor);
             }
-        };
-        let Some(jobs) = lists.matches(frame.id, &mut ()) else {
-            return lists.for_each_match(frame.id, &mut (), &mut |job| self.actions.run(job, frame, &mut visit));
+        } else if let Ok(fd) = <&[u8; CANFD_MTU]>::try_from(bytes) {
+            match usize::from(fd[4]) {
+                0..=CANFD_MAX_DLEN if fd[5] & CANFD_FDF != 0 => self.run(&self.bus.fd, fd, visitor),
+                0..=CANFD_MAX_DLEN => self.run_unmarked(fd, visitor),
+                _ => {}
+            }
+        }
+    }
+
+    /// As [`route`](Self::route), for those who have a frame, want a closure and do not count instructions.
+    pub fn outcomes(&self, frame: &Frame, tell: impl FnMut(usize, Routed<'_>)) {
+        let mut bytes = [0; CANFD_MTU];
+        let len = frame.to_kernel(&mut bytes);
+        self.route(&bytes[..len], &mut Teller { frame, tell });
+    }
+
+    #[inline(always)]
+    fn run<const LEN: usize>(&self, lists: &Lists, bytes: &[u8; LEN], visitor: &mut impl Visit) {
+        // In one piece: put together from bytes it would cost seven instructions.
+        let Some(id) = bytes.first_chunk() else { return };
+        let id = RawId(u32::from_ne_bytes(*id));
+        let Some(jobs) = lists.matches(id, &mut ()) else {
+            return lists.for_each_match(id, &mut (), &mut |job| self.actions.run(job, bytes, visitor));
         };
         for job in jobs {
-            self.actions.run(*job, frame, &mut visit);
+            self.actions.run(*job, bytes, visitor);
         }
+    }
+
+    /// Not every driver marks the FD frames that it delivers, but the kernel marks all that are sent.
+    #[inline(never)]
+    fn run_unmarked(&self, bytes: &[u8; CANFD_MTU], visitor: &mut impl Visit) {
+        let Ok(mut frame) = Frame::from_kernel(bytes) else { return };
+        frame.flags |= CANFD_FDF;
+        let mut marked = *bytes;
+        marked[5] = frame.flags;
+        let mut visitor = Marked { frame: &frame, visitor };
+        let run = &mut |job| self.actions.run(job, &marked, &mut visitor);
+        self.bus.fd.for_each_match(frame.id, &mut (), run);
+    }
+}
+
+/// Tells a closure.
+struct Teller<'a, F> {
+    frame: &'a Frame,
+    tell: F,
+}
+
+impl<F: FnMut(usize, Routed<'_>)> Visit for Teller<'_, F> {
+    fn pass(&mut self, job: usize, to: BusIndex, _bytes: &[u8]) {
+        (self.tell)(job, Routed::Send { to, frame: self.frame });
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
+        (self.tell)(job, Routed::Send { to, frame });
+    }
+
+    fn delete(&mut self, job: usize) {
+        (self.tell)(job, Routed::Delete);
+    }
+}
+
+/// Where a frame that passes is not the one that came.
+struct Marked<'a, V> {
+    frame: &'a Frame,
+    visitor: &'a mut V,
+}
+
+impl<V: Visit> Visit for Marked<'_, V> {
+    fn pass(&mut self, job: usize, to: BusIndex, _bytes: &[u8]) {
+        self.visitor.send(job, to, self.frame);
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
+        self.visitor.send(job, to, frame);
+    }
+
+    fn delete(&mut self, job: usize) {
+        self.visitor.delete(job);
     }
 }
 

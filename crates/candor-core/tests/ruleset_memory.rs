@@ -34,7 +34,7 @@ fn a_frame_takes_no_memory() {
             let mut fired = 0;
             let taken = measure(|| {
                 for frame in &frames {
-                    rules.route(BusIndex(0), frame, |_, _| fired += 1);
+                    rules.from_bus(BusIndex(0)).outcomes(frame, |_, _| fired += 1);
                 }
             });
             assert_eq!(taken.count_total, 0, "{} × {count}", kind.name());
@@ -62,7 +62,7 @@ fn rare_frames_take_no_memory() {
     let (mut sent, mut deleted) = (0, 0);
     let taken = measure(|| {
         for frame in &frames {
-            rules.route(BusIndex(0), frame, |_, routed| match routed {
+            rules.from_bus(BusIndex(0)).outcomes(frame, |_, routed| match routed {
                 Routed::Send { .. } => sent += 1,
                 Routed::Delete => deleted += 1,
             });
@@ -114,7 +114,7 @@ fn equal_changes_are_kept_once() {
     assert!(with < without + 256, "{with} bytes instead of {without}");
     let frame = Frame::classic(RawId(equal[0].filter.id), &[1]).unwrap();
     let mut format = None;
-    rules.route(BusIndex(0), &frame, |_, routed| {
+    rules.from_bus(BusIndex(0)).outcomes(&frame, |_, routed| {
         if let Routed::Send { frame, .. } = routed {
             format = Some(frame.format);
         }

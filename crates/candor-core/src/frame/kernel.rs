@@ -32,9 +32,12 @@ impl Frame {
     pub fn become_kernel(&mut self, bytes: &[u8]) -> Result<(), KernelBytesError> {
         // Arrays, because copies of a size that is known need no call.
         if let Ok([a, b, c, d, len, _, _, len8_dlc, payload @ ..]) = <&[u8; CAN_MTU]>::try_from(bytes) {
+            if self.format == FrameFormat::Fd {
+                // Of a classic frame it is 0 already.
+                self.data = [0; CANFD_MAX_DLEN];
+            }
             (self.id, self.format) = (RawId(u32::from_ne_bytes([*a, *b, *c, *d])), FrameFormat::Classic);
             (self.len, self.len8_dlc, self.flags) = (*len, *len8_dlc, 0);
-            self.data = [0; CANFD_MAX_DLEN];
             self.data[..CAN_MAX_DLEN].copy_from_slice(payload);
             return Ok(());
         }

@@ -1,6 +1,6 @@
 //! What each job does, by its number.
 
-use super::Routed;
+use super::Visit;
 use super::change::{ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
@@ -23,6 +23,8 @@ struct Action {
     /// [`UNCHANGED`]: the frame passes as it is.
     change: u32,
     payload: Choice,
+    /// Whether it neither looks at payloads nor changes anything.
+    only_passes: bool,
 }
 
 const UNCHANGED: u32 = u32::MAX;
@@ -30,10 +32,11 @@ const UNCHANGED: u32 = u32::MAX;
 impl Actions {
     pub(super) fn of(jobs: &[Job]) -> Self {
         let (mut patterns, mut changes) = (PatternPool::default(), ChangePool::default());
-        let action = |job: &Job| Action {
-            to: number(job.to.0),
-            change: changes.change_of(job).unwrap_or(UNCHANGED),
-            payload: patterns.choice_of(&job.payload),
+        let action = |job: &Job| {
+            let change = changes.change_of(job).unwrap_or(UNCHANGED);
+            let payload = patterns.choice_of(&job.payload);
+            let only_passes = change == UNCHANGED && payload.is_any();
+            Action { to: number(job.to.0), change, payload, only_passes }
         };
         let jobs = jobs.iter().map(action).collect();
         Self { jobs, patterns: patterns.finish(), changes: changes.finish() }
@@ -41,34 +44,29 @@ impl Actions {
 
     /// Lets a job whose filter matches do its work, and tells of it if its payload matches too.
     #[inline(always)]
-    pub(super) fn run(&self, job: u32, frame: &Frame, visit: &mut impl FnMut(usize, Routed<'_>)) {
+    pub(super) fn run(&self, job: u32, bytes: &[u8], visitor: &mut impl Visit) {
         let position = job as usize;
         let Some(action) = self.jobs.get(position) else { return };
-        if action.change != UNCHANGED || !action.payload.is_any() {
-            return self.look_and_change(action, (position, frame), visit);
+        if !action.only_passes {
+            return self.look_and_change(action, (position, bytes), visitor);
         }
-        visit(position, Routed::Send { to: BusIndex(action.to as usize), frame });
+        visitor.pass(position, BusIndex(action.to as usize), bytes);
     }
 
     /// Apart, so that a job that only passes frames on does not pay for the room that this needs.
     #[inline(never)]
-    fn look_and_change(
-        &self,
-        action: &Action,
-        (job, frame): (usize, &Frame),
-        visit: &mut impl FnMut(usize, Routed<'_>),
-    ) {
-        if !action.payload.is_any() && !self.patterns.take(action.payload, frame) {
+    fn look_and_change(&self, action: &Action, (job, bytes): (usize, &[u8]), visitor: &mut impl Visit) {
+        let Ok(mut frame) = Frame::from_kernel(bytes) else { return };
+        if !action.payload.is_any() && !self.patterns.take(action.payload, &frame) {
             return;
         }
         let to = BusIndex(action.to as usize);
         if action.change == UNCHANGED {
-            return visit(job, Routed::Send { to, frame });
+            return visitor.pass(job, to, bytes);
         }
-        let mut changed = *frame;
-        match self.changes.apply(action.change, &mut changed) {
-            Verdict::Send => visit(job, Routed::Send { to, frame: &changed }),
-            Verdict::Delete => visit(job, Routed::Delete),
+        match self.changes.apply(action.change, &mut frame) {
+            Verdict::Send => visitor.send(job, to, &frame),
+            Verdict::Delete => visitor.delete(job),
         }
     }
 }

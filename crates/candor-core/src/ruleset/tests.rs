@@ -20,7 +20,7 @@ const CASES: u32 = 4_000;
 
 fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>, Vec<usize>) {
     let (mut sent, mut deleted) = (Vec::new(), Vec::new());
-    rules.route(from, frame, |job, routed| match routed {
+    rules.from_bus(from).outcomes(frame, |job, routed| match routed {
         Routed::Send { to, frame } => sent.push(Delivery { job, to, frame: *frame }),
         Routed::Delete => deleted.push(job),
     });
@@ -30,7 +30,7 @@ fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>,
 /// The numbers of the jobs that fire, in order.
 fn fired(rules: &RuleSet, frame: &Frame) -> Vec<usize> {
     let mut fired = Vec::new();
-    rules.route(BusIndex(0), frame, |job, _| fired.push(job));
+    rules.from_bus(BusIndex(0)).outcomes(frame, |job, _| fired.push(job));
     fired
 }
 
@@ -70,7 +70,7 @@ fn shown(sent: &[Delivery], counted: &[JobCounters]) -> String {
 
 /// A frame as text, and every byte that the kernel keeps of it.
 fn bytes(frame: &Frame) -> String {
-    let mut bytes = [0; crate::frame::CANFD_MTU];
+    let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
     format!("{frame} ({:08X} {:02X?})", frame.id.0, &bytes[4..len])
 }
@@ -159,7 +159,7 @@ fn unchanged_frames_are_not_copied() {
     let rules = RuleSet::compile(&[job()], 2);
     let frame: Frame = "123#11".parse().unwrap();
     let mut same = false;
-    rules.route(BusIndex(0), &frame, |_, routed| {
+    rules.from_bus(BusIndex(0)).outcomes(&frame, |_, routed| {
         same = matches!(routed, Routed::Send { frame: sent, .. } if std::ptr::eq(sent, &raw const frame));
     });
     assert!(same);

@@ -35,7 +35,6 @@ pub(super) struct Ledger {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     received: u64,
-    taken: u64,
     unwanted: u64,
     takings: u64,
 }
@@ -68,18 +67,12 @@ impl Tally {
         self.takings += 1;
     }
 
-    /// A frame has been offered to all jobs; they had taken so many before it.
-    pub(super) const fn count(&mut self, takings_before: u64) {
+    /// A frame has been offered to all jobs, and some took it or none.
+    pub(super) const fn count(&mut self, is_taken: bool) {
         self.received += 1;
-        if self.takings == takings_before {
+        if !is_taken {
             self.unwanted += 1;
-        } else {
-            self.taken += 1;
         }
-    }
-
-    pub(super) const fn takings(&self) -> u64 {
-        self.takings
     }
 }
 
@@ -87,7 +80,7 @@ impl Ledger {
     /// Only the thread that receives may call this.
     pub(super) fn add(&self, tally: &Tally) {
         self.received.add(tally.received);
-        self.taken.add(tally.taken);
+        self.taken.add(tally.received - tally.unwanted);
         self.unwanted.add(tally.unwanted);
         self.takings.add(tally.takings);
     }
@@ -173,9 +166,8 @@ mod tests {
         let ledger = Ledger::default();
         let mut tally = Tally::default();
         for takings in [0, 2, 1, 0, 0] {
-            let before = tally.takings();
             (0..takings).for_each(|_| tally.take());
-            tally.count(before);
+            tally.count(takings > 0);
         }
         ledger.add(&tally);
         ledger.add(&tally);

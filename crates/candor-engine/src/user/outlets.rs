@@ -8,7 +8,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_core::frame::Frame;
 use candor_core::plan::{BusIndex, WhenFull};
 
 use super::age::Ages;
@@ -16,7 +15,7 @@ use super::port::Port;
 use super::program::{Fate, Program};
 use super::queue::Queue;
 use super::receive::{Arrived, MAX_AT_ONCE};
-use super::send::{Handed, Queued, Transmit};
+use super::send::{Handed, Queued, Sent, Transmit};
 
 /// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
 /// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.
@@ -143,7 +142,7 @@ impl<S: Transmit> Outlets<S> {
     pub(super) fn take(
         &mut self,
         program: &Program,
-        (job, frame): (usize, &Frame),
+        (job, frame): (usize, Sent<'_>),
         to: BusIndex,
         arrived: &Arrived<'_>,
     ) {

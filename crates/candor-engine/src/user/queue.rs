@@ -5,14 +5,17 @@ use super::send::Queued;
 /// A queue with room for a fixed number of frames, made once.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The oldest is at `start`; behind the last place comes the first.
+    /// The oldest is at `start`; behind the last place comes the first. A power of two of them.
     places: Box<[Queued]>,
     start: usize,
     len: usize,
 }
 
 impl Queue {
+    /// # Panics
+    /// If the room is no power of two.
     pub(super) fn new(room: usize) -> Self {
+        assert!(room.is_power_of_two(), "a place is found by its lowest bits");
         Self { places: vec![Queued::EMPTY; room].into(), start: 0, len: 0 }
     }
 
@@ -26,17 +29,19 @@ impl Queue {
 
     /// The place of the next frame, which is not in the queue before [`push_next`](Self::push_next).
     ///
-    /// # Panics
-    /// If there is no room.
+    /// Whoever wants it has made room; where there is none it is that of the oldest frame.
     pub(super) fn next(&mut self) -> &mut Queued {
-        assert!(!self.is_full(), "whoever pushes has made room");
+        debug_assert!(!self.is_full(), "whoever pushes has made room");
         let end = self.place(self.len);
         &mut self.places[end]
     }
 
     /// Adds what was written into [`next`](Self::next) as the youngest frame.
+    ///
+    /// There is room: `next` has seen to it.
     pub(super) fn push_next(&mut self) {
-        self.len = self.places.len().min(self.len + 1);
+        debug_assert!(!self.is_full(), "whoever pushes has made room");
+        self.len += 1;
     }
 
     /// The oldest frames: all that follow each other in memory.
@@ -66,9 +71,7 @@ impl Queue {
     }
 
     fn place(&self, position: usize) -> usize {
-        let place = self.start + position;
-        // At most one round: a division would be slower.
-        if place < self.places.len() { place } else { place - self.places.len() }
+        (self.start + position) & (self.places.len() - 1)
     }
 }
 
@@ -85,9 +88,13 @@ mod tests {
         queue.push_next();
     }
 
+    fn room() -> impl Strategy<Value = usize> {
+        prop::sample::select(vec![1, 2, 4, 8])
+    }
+
     proptest! {
         #[test]
-        fn who_goes_leaves_the_rest_in_order(room in 1_usize..9, skip in 0_usize..9, keep in 1_usize..4) {
+        fn who_goes_leaves_the_rest_in_order(room in room(), skip in 0_usize..9, keep in 1_usize..4) {
             let mut queue = Queue::new(room);
             (0..skip).for_each(|_| {
                 push(&mut queue, 0);
@@ -107,7 +114,7 @@ mod tests {
         }
 
         #[test]
-        fn frames_in_an_empty_queue_follow_each_other(room in 1_usize..9, before in 0_usize..9) {
+        fn frames_in_an_empty_queue_follow_each_other(room in room(), before in 0_usize..9) {
             let mut queue = Queue::new(room);
             (0..before.min(room)).for_each(|number| push(&mut queue, number));
             queue.forget(before);
@@ -116,7 +123,7 @@ mod tests {
         }
 
         #[test]
-        fn it_is_a_queue(room in 1_usize..9, steps in prop::collection::vec(prop::option::of(0_usize..5), 0..60)) {
+        fn it_is_a_queue(room in room(), steps in prop::collection::vec(prop::option::of(0_usize..5), 0..60)) {
             let (mut queue, mut model, mut next) = (Queue::new(room), VecDeque::new(), 0);
             for step in steps {
                 match step {

@@ -9,7 +9,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_core::frame::Frame;
 use candor_io::clock::RealtimeNs;
 
 use super::port::Port;
@@ -24,8 +23,8 @@ pub(super) const MAX_AT_ONCE: usize = 64;
 /// A frame that has come in.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived<'a> {
-    /// What the kernel gave.
-    pub(super) frame: &'a Frame,
+    /// What the kernel gave: `struct can_frame`, `struct canfd_frame`, or what is none of them.
+    pub(super) bytes: &'a [u8],
     /// When the kernel got it, if somebody wants to know ([`Port::stamps`]).
     pub(super) at: Option<RealtimeNs>,
     /// Whether another one is known to wait behind it.
@@ -38,7 +37,7 @@ pub(super) trait Receive: Sized + Send + 'static {
     fn open(port: &Arc<Port>) -> io::Result<Self>;
 
     /// Waits for frames, as long as it takes or at most this long, and gives all that are there, the oldest first and at
-    /// most [`MAX_AT_ONCE`], to `take`. Bytes that are no frame are passed over.
+    /// most [`MAX_AT_ONCE`], to `take`.
     ///
     /// `all` says that senders collect, so that it is worth to look for a second frame where that costs a system call.
     ///

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
+use candor_core::frame::Frame;
 use candor_core::plan::BusIndex;
-use candor_core::ruleset::Routed;
+use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 
 use super::exchange::{Change, Slot};
@@ -14,8 +15,8 @@ use super::ledger::Tally;
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
-use super::receive::Receive;
-use super::send::Transmit;
+use super::receive::{Arrived, Receive};
+use super::send::{Sent, Transmit};
 use crate::error::GatewayError;
 
 /// The thread ended because it was asked to.
@@ -145,33 +146,21 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     fn forward(&mut self) -> io::Result<()> {
         let Self { program, port, from, receiver, outlets, .. } = self;
         let program = &**program;
-        let mut tally = Tally::default();
+        let rules = program.rules.from_bus(*from);
+        let mut way = Way { program, outlets, tally: Tally::default() };
         // Into one piece with the receiver, the look-up and the queue: calls between them would cost a third of it all.
         let outcome = receiver.receive(
-            outlets.patience(),
+            way.outlets.patience(),
             S::collects(true),
             #[inline(always)]
             |arrived| {
-                let takings_before = tally.takings();
-                program.rules.route(
-                    *from,
-                    arrived.frame,
-                    #[inline(always)]
-                    |job, routed| {
-                        tally.take();
-                        match routed {
-                            Routed::Delete => program.count_deleted(job),
-                            Routed::Send { to, frame } => {
-                                program.count_matched(job);
-                                outlets.take(program, (job, frame), to, &arrived);
-                            }
-                        }
-                    },
-                );
-                tally.count(takings_before);
+                let mut arrival = Arrival { way: &mut way, arrived, is_taken: false };
+                rules.route(arrived.bytes, &mut arrival);
+                let is_taken = arrival.is_taken;
+                way.tally.count(is_taken);
             },
         );
-        port.ledger.add(&tally);
+        port.ledger.add(&way.tally);
         outlets.flush(program);
         outcome
     }
@@ -183,6 +172,49 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
             Err(error) if !is_passing(&error) => Err(self.port.failed(error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// Where frames go. In one place in memory, so that what follows a frame has one pointer to it and not one to each part.
+struct Way<'a, S> {
+    program: &'a Program,
+    outlets: &'a mut Outlets<S>,
+    tally: Tally,
+}
+
+/// A frame that is being routed.
+struct Arrival<'a, 'w, S> {
+    way: &'a mut Way<'w, S>,
+    arrived: Arrived<'a>,
+    /// Whether a job has taken it.
+    is_taken: bool,
+}
+
+impl<S: Transmit> Visit for Arrival<'_, '_, S> {
+    #[inline(always)]
+    fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]) {
+        self.send_on(job, to, Sent::AsItCame(bytes));
+    }
+
+    fn send(&mut self, job: usize, to: BusIndex, frame: &Frame) {
+        self.send_on(job, to, Sent::Changed(frame));
+    }
+
+    fn delete(&mut self, job: usize) {
+        self.is_taken = true;
+        self.way.tally.take();
+        self.way.program.count_deleted(job);
+    }
+}
+
+impl<S: Transmit> Arrival<'_, '_, S> {
+    #[inline(always)]
+    fn send_on(&mut self, job: usize, to: BusIndex, frame: Sent<'_>) {
+        self.is_taken = true;
+        let Way { program, outlets, tally } = &mut *self.way;
+        tally.take();
+        program.count_matched(job);
+        outlets.take(program, (job, frame), to, &self.arrived);
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn request(slots: usize) -> std::io::Result<libc::tpacket_req> {
     // SAFETY: sysconf() takes an integer and touches no memory.
     let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).map_err(std::io::Error::other)?;
     let in_block = page / SLOT_BYTES;
-    let blocks = slots.div_ceil(in_block).max(1);
+    let blocks = slots.next_power_of_two().div_ceil(in_block).max(1);
     let number = |number: usize| u32::try_from(number).map_err(std::io::Error::other);
     Ok(libc::tpacket_req {
         tp_block_size: number(page)?,

@@ -16,7 +16,8 @@ use crate::socket;
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: NonNull<u8>,
-    slots: usize,
+    /// The number of the last slot. There is a power of two of them, so that these bits of a number are one.
+    last: usize,
 }
 
 // SAFETY: the pointer is to memory that belongs to this value alone (the mapping is made and ended by it); nothing in it
@@ -28,6 +29,7 @@ impl Mapping {
     pub(super) fn new(fd: &OwnedFd, option: libc::c_int, request: &libc::tpacket_req) -> io::Result<Self> {
         socket::set_slice(fd, libc::SOL_PACKET, option, &[*request])?;
         let slots = request.tp_frame_nr as usize;
+        assert!(slots.is_power_of_two(), "a request is for a power of two");
         let len = slots * SLOT_BYTES;
         let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
         // SAFETY: a new mapping at an address of the kernel's choice replaces nothing of ours; the descriptor is open.
@@ -36,31 +38,28 @@ impl Mapping {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mmap() gave no memory"))?;
-        Ok(Self { start, slots })
+        Ok(Self { start, last: slots - 1 })
     }
 
     pub(super) const fn slots(&self) -> usize {
-        self.slots
+        self.last + 1
     }
 
     /// The number of the slot behind this one; behind the last comes the first.
     pub(super) const fn after(&self, slot: usize) -> usize {
-        if slot + 1 == self.slots { 0 } else { slot + 1 }
+        (slot + 1) & self.last
     }
 
     /// The number of the slot in front of this one; in front of the first is the last.
     pub(super) const fn before(&self, slot: usize) -> usize {
-        if slot == 0 { self.slots - 1 } else { slot - 1 }
+        slot.wrapping_sub(1) & self.last
     }
 
-    /// The slot of this number.
-    ///
-    /// # Panics
-    /// If there is none.
+    /// The slot of this number; beyond the last they are counted from the first again.
     #[inline]
     pub(super) fn slot(&self, number: usize) -> Slot<'_> {
-        assert!(number < self.slots, "the slot is inside the ring");
-        // SAFETY: the sum is less than `slots * SLOT_BYTES`, the length of the mapping, by the assertion above.
+        let number = number & self.last;
+        // SAFETY: the number is at most `last`, so the slot is inside the mapping, which has `(last + 1) * SLOT_BYTES` bytes.
         let start = unsafe { self.start.add(number * SLOT_BYTES) };
         Slot { start, mapping: PhantomData }
     }
@@ -118,6 +117,6 @@ impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the mapping was made by `new` with this start and length, is unmapped nowhere else, and nothing that
         // points into it outlives `self`.
-        let _cannot_fail = unsafe { libc::munmap(self.start.as_ptr().cast(), self.slots * SLOT_BYTES) };
+        let _cannot_fail = unsafe { libc::munmap(self.start.as_ptr().cast(), self.slots() * SLOT_BYTES) };
     }
 }

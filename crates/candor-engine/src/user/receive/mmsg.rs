@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_core::frame::Frame;
 use candor_io::can::{self, Batch, First};
 
 use super::{Arrived, Receive};
@@ -27,12 +26,9 @@ impl Receive for Mmsg {
             return Ok(());
         }
         let mut left = port.socket.recv_batch(batch, First::Waits)?;
-        let mut frame = Frame::EMPTY;
         for received in batch.frames() {
             left -= 1;
-            if frame.become_kernel(received.bytes).is_ok() {
-                take(Arrived { frame: &frame, at: received.at, more: left > 0 });
-            }
+            take(Arrived { bytes: received.bytes, at: received.at, more: left > 0 });
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::frame::CANFD_MTU;
 use candor_io::can::{self, Stamps};
 
 use super::{Arrived, MAX_AT_ONCE, Receive};
@@ -31,27 +31,23 @@ pub(in crate::user) struct BusyPolled(Read);
 struct Socket {
     port: Arc<Port>,
     bytes: [u8; CANFD_MTU],
-    /// What the bytes are.
-    frame: Frame,
 }
 
 impl Socket {
     fn open(port: &Arc<Port>) -> Self {
-        Self { port: Arc::clone(port), bytes: [0; CANFD_MTU], frame: Frame::EMPTY }
+        Self { port: Arc::clone(port), bytes: [0; CANFD_MTU] }
     }
 
     /// Takes a frame that waits; `false` if none does.
     fn take_waiting(&mut self, take: &mut impl FnMut(Arrived<'_>)) -> io::Result<bool> {
-        let Self { port, bytes, frame } = self;
+        let Self { port, bytes } = self;
         let received = if port.stamps() == Stamps::On {
             port.socket.recv_waiting(bytes)?.map(|stamped| (stamped.len, stamped.at))
         } else {
             port.socket.read_waiting(bytes)?.map(|len| (len, None))
         };
         let Some((len, at)) = received else { return Ok(false) };
-        if frame.become_kernel(&bytes[..len]).is_ok() {
-            take(Arrived { frame, at, more: false });
-        }
+        take(Arrived { bytes: &bytes[..len], at, more: false });
         Ok(true)
     }
 
@@ -71,7 +67,7 @@ impl Receive for Read {
     }
 
     fn receive(&mut self, patience: Option<Duration>, all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
-        let Socket { port, bytes, frame } = &mut self.0;
+        let Socket { port, bytes } = &mut self.0;
         if patience.is_some() && can::poll(&[&port.socket], patience)?.is_empty() {
             return Ok(());
         }
@@ -81,9 +77,7 @@ impl Receive for Read {
         } else {
             (port.socket.read(bytes)?, None)
         };
-        if frame.become_kernel(&bytes[..len]).is_ok() {
-            take(Arrived { frame, at, more: false });
-        }
+        take(Arrived { bytes: &bytes[..len], at, more: false });
         self.0.take_rest(all, &mut take)
     }
 }

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_core::frame::Frame;
 use candor_io::can::InterfaceIndex;
 use candor_io::packet::{Instruction, ReceiveRing};
 
@@ -84,15 +83,10 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
         if !self.wait(patience)? {
             return Ok(());
         }
-        let mut frame = Frame::EMPTY;
         self.ring.receive_all(
             MAX_AT_ONCE,
             #[inline(always)]
-            |received| {
-                if frame.become_kernel(received.bytes).is_ok() {
-                    take(Arrived { frame: &frame, at: Some(received.at), more: received.more });
-                }
-            },
+            |received| take(Arrived { bytes: received.bytes, at: Some(received.at), more: received.more }),
         );
         self.port.ledger.count_ring(self.ring.known_lost());
         Ok(())

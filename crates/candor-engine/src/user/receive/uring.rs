@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use candor_core::frame::Frame;
 use candor_io::can::InterfaceIndex;
 use candor_io::uring::UringReceiver;
 
@@ -25,12 +24,8 @@ impl Receive for Uring {
     }
 
     fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
-        let mut frame = Frame::EMPTY;
-        self.receiver.receive(&self.port.socket, patience, MAX_AT_ONCE, |bytes, more| {
-            if frame.become_kernel(bytes).is_ok() {
-                take(Arrived { frame: &frame, at: None, more });
-            }
-        })
+        self.receiver
+            .receive(&self.port.socket, patience, MAX_AT_ONCE, |bytes, more| take(Arrived { bytes, at: None, more }))
     }
 
     /// The request holds the socket that the supervisor may have exchanged.

@@ -121,7 +121,7 @@ fn rule_set(case: &Case) -> Outcome {
     for burst in &case.bursts {
         let mut by_bus = vec![Vec::new(); INTERFACES.len()];
         for frame in Case::fenced(burst) {
-            rules.route(burst.from, &frame, |job, routed| match routed {
+            rules.from_bus(burst.from).outcomes(&frame, |job, routed| match routed {
                 Routed::Delete => counters[job].deleted += 1,
                 Routed::Send { to, frame } if !takes(to, frame) => counters[job].dropped += 1,
                 Routed::Send { to, frame } => {
