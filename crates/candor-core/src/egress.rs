@@ -16,10 +16,12 @@ pub mod action;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod classify;
+pub mod compile;
 pub mod discipline;
 pub mod ematch;
 pub mod filter;
 pub mod handle;
+pub mod policy;
 pub mod text;
 pub mod ticks;
 pub mod tree;

@@ -246,5 +246,7 @@ impl PartialEq for IdSet {
     }
 }
 
+impl Eq for IdSet {}
+
 #[cfg(test)]
 mod tests;
