@@ -129,6 +129,7 @@ pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
         realtime: Realtime::default(),
         buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
         routes: jobs.iter().enumerate().map(route).collect(),
+        egress: Vec::new(),
     };
     debug_assert!(
         crate::job::lower(&plan)

@@ -21,6 +21,7 @@ pub mod discipline;
 pub mod ematch;
 pub mod filter;
 pub mod handle;
+pub mod lint;
 pub mod policy;
 pub mod text;
 pub mod ticks;

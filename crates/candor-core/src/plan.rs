@@ -7,6 +7,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::egress::policy::Policy;
+use crate::egress::tree::Tree;
 pub use crate::engine::{Engine, UserEngine};
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
@@ -204,6 +206,24 @@ pub struct Route {
     pub uid: Option<NonZeroU32>,
 }
 
+/// What waits before a bus, and in which order: `[egress.BUS]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Egress {
+    /// Which bus.
+    pub bus: BusIndex,
+    /// What is wanted.
+    pub wish: Wish,
+}
+
+/// How a file says what is to wait before a bus.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// By what is wanted.
+    Bands(Policy),
+    /// By how it is done.
+    Tree(Tree),
+}
+
 /// A whole gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -211,6 +231,7 @@ pub struct Plan {
     pub(crate) realtime: Realtime,
     pub(crate) buses: Vec<Bus>,
     pub(crate) routes: Vec<Route>,
+    pub(crate) egress: Vec<Egress>,
 }
 
 impl Plan {
@@ -236,6 +257,12 @@ impl Plan {
     #[must_use]
     pub fn routes(&self) -> &[Route] {
         &self.routes
+    }
+
+    /// What is to wait before buses, and how, in the order of the file; each bus once at most.
+    #[must_use]
+    pub fn egress(&self) -> &[Egress] {
+        &self.egress
     }
 
     /// The bus at an index of this plan.

@@ -27,7 +27,7 @@ use crate::realtime::Realtime;
 ///
 /// That holds for every plan that comes from a file or from [`of_jobs`], unless `payload` and `mux` of a route overlap
 /// such that nothing but themselves says what is left. Keys that others can say (`both-ways`, `allow`, `[ids]`) are
-/// written as what they mean.
+/// written as what they mean. `[egress]` is not written: plans of jobs have none.
 #[must_use]
 pub fn write(plan: &Plan) -> String {
     let mut text = format!("engine = {}\n", string(plan.engine().name()));

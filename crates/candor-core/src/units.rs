@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{QuantityError, parse_duration, parse_duration_or_zero};
+pub use text::{QuantityError, WrittenFrameRate, parse_duration, parse_duration_or_zero, parse_frame_rate};
 
 use std::fmt;
 

@@ -4,10 +4,11 @@ mod candor;
 
 use candor::candor;
 use candor_core::config::code;
-use candor_core::import;
+use candor_core::{egress, import};
 
 const REFERENCE: &str = include_str!("../../../docs/config.md");
 const CANGW: &str = include_str!("../../../docs/cangw.md");
+const EGRESS: &str = include_str!("../../../docs/egress.md");
 const FINDINGS: &str = include_str!("../../../docs/findings.md");
 const README: &str = include_str!("../../../README.md");
 
@@ -15,6 +16,7 @@ const README: &str = include_str!("../../../README.md");
 fn every_code_is_explained_and_none_else() {
     assert_eq!(explained(REFERENCE), code::ALL);
     assert_eq!(explained(CANGW), import::code::ALL);
+    assert_eq!(explained(EGRESS), [egress::text::code::ALL, egress::lint::code::ALL].concat());
 }
 
 /// The codes that have a line in a table.
@@ -30,7 +32,7 @@ fn explained(text: &str) -> Vec<&str> {
 fn every_code_has_a_section_of_its_own() {
     let sections: Vec<_> = FINDINGS.split("\n## ").skip(1).filter_map(|section| section.split_once(": ")).collect();
     let codes: Vec<_> = sections.iter().map(|(code, _)| *code).collect();
-    assert_eq!(codes, [code::ALL, import::code::ALL].concat());
+    assert_eq!(codes, [code::ALL, import::code::ALL, egress::text::code::ALL, egress::lint::code::ALL].concat());
     for (code, text) in sections {
         let (heading, text) = text.split_once("\n\n").unwrap();
         assert!(!heading.is_empty() && !heading.ends_with('.') && text.trim().len() > 60, "{code}: {heading}");
@@ -62,6 +64,11 @@ fn every_key_of_a_file_is_explained() {
         ("`[wire]`", "[wire]\nother = 1\n".to_owned()),
         ("`[wire.bus.NAME]`", "[wire.bus.a]\nother = 1\n".to_owned()),
         ("`[bus.NAME]`", "[bus.a]\nother = 1\n".to_owned()),
+        ("`[egress.BUS]`", "[egress.a]\nother = 1\n".to_owned()),
+        ("Bands", "[[egress.a.band]]\nother = 1\n".to_owned()),
+        ("Selections", "[[egress.a.band]]\ntake = { other = 1 }\n".to_owned()),
+        ("Selections", "[[egress.a.band]]\nj1939 = { other = 1 }\n".to_owned()),
+        ("Limits", "[[egress.a.limit]]\nother = 1\n".to_owned()),
         ("`[[route]]`", route("other = 1")),
         ("Filters", route("match = { other = 1 }")),
         ("Payloads", route("mux = { other = 1 }")),

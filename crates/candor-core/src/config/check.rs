@@ -3,6 +3,7 @@
 mod both_ways;
 mod buses;
 mod checksum;
+mod egress;
 mod engine;
 mod identifiers;
 mod lateness;
@@ -87,6 +88,7 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
         }
         route::routes(index, written, &mut checks, findings, &mut routes);
     }
+    let egress = egress::egress(spec, buses.as_deref(), &mut checks, findings);
     route::names_are_unique(&spec.routes, findings);
     uid::are_unique(spec, &routes, findings);
     if let Some(engine) = engine {
@@ -100,11 +102,12 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
         bus.vxcan_peer = peer;
     }
     let routes = routes.into_iter().map(|checked| checked.route).collect::<Option<_>>()?;
-    let plan = Plan { engine: engine?, realtime: realtime?, buses, routes };
+    let plan = Plan { engine: engine?, realtime: realtime?, buses, routes, egress: egress? };
     if findings.has_errors() {
         return None;
     }
     engine::has_place_for_all(&plan, spec, findings);
+    egress::are_forwarded(&plan, spec, findings);
     realtime::has_effect(&plan, spec, findings);
     Some(plan)
 }
@@ -138,7 +141,9 @@ fn something_to_do(spec: &Spec, findings: &mut Findings) {
     if findings.torn {
         return;
     }
-    if let Some(wire) = spec.wire.as_ref().filter(|_| !spec.sections.bus && !spec.sections.route) {
+    if let Some(wire) =
+        spec.wire.as_ref().filter(|_| !spec.sections.bus && !spec.sections.route && !spec.sections.egress)
+    {
         findings.report(
             Diagnostic::error(code::NO_ROUTE, wire.span.clone(), "The file has buses of candor wire, but no route")
                 .help("candor wire takes it as it is; a gateway needs [bus.NAME] and [[route]], too"),
@@ -151,7 +156,7 @@ fn something_to_do(spec: &Spec, findings: &mut Findings) {
                 .help("add one for each CAN network: a line [bus.NAME] and below it interface = \"can0\""),
         );
     }
-    if !spec.sections.route {
+    if !spec.sections.route && !spec.sections.egress {
         findings.report(
             Diagnostic::error(code::NO_ROUTE, 0..0, "The file has no route")
                 .help("add a line [[route]] and below it name = \"…\", from = \"BUS\" and to = \"BUS\""),

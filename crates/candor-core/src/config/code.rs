@@ -71,6 +71,10 @@ codes! {
     WIRE_WORD = "E0315";
     /// Not a fault.
     FAULT = "E0316";
+    /// Not a rate of frames.
+    FRAME_RATE = "E0317";
+    /// No such word in `[egress]`.
+    EGRESS_WORD = "E0318";
 
     /// A bus that the file does not have.
     UNKNOWN_BUS = "E0401";
@@ -106,6 +110,12 @@ codes! {
     UID = "E0416";
     /// A treatment of frames that candor does not have.
     WHEN_FULL = "E0417";
+    /// Bands, limits and a tree that do not make one.
+    EGRESS = "E0418";
+    /// Frames that cannot be known by their source.
+    SOURCE = "E0419";
+    /// An age that a band cannot keep.
+    MAX_AGE = "E0420";
 
     /// Frames that go round for ever.
     CIRCULATES = "E0601";
@@ -166,4 +176,6 @@ codes! {
     IDENTIFIERS_MEET = "N0604";
     /// More notes than are listed.
     TOO_MANY_NOTES = "N0605";
+    /// A band that drops frames without a word.
+    DROPS_SILENTLY = "N0606";
 }

@@ -4,6 +4,7 @@ pub(super) mod limits;
 
 mod checksum;
 mod duplicates;
+mod egress;
 mod entry;
 mod headers;
 mod ids;
@@ -21,7 +22,7 @@ use std::borrow::Cow;
 use toml::de::DeTable;
 
 use crate::config::diagnostic::Findings;
-use crate::config::spec::Spec;
+use crate::config::spec::{Spanned, Spec};
 
 /// The file as written; `None` if it is too strange to look for anything in it.
 pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
@@ -33,5 +34,17 @@ pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
     let (document, errors) = DeTable::parse_recoverable(&mended);
     syntax::report(text, document.get_ref(), &errors, findings);
     let has_strays = matches!(mended, Cow::Owned(_));
-    Some(sections::spec(document.get_ref(), has_strays, findings))
+    let mut spec = sections::spec(document.get_ref(), has_strays, findings);
+    for tree in spec.egress.iter_mut().filter_map(|egress| egress.tree.as_mut()) {
+        tree.at = in_quotes(text, &tree.text);
+    }
+    Some(spec)
+}
+
+/// Where the content of a string begins, if it stands in the text as it is.
+fn in_quotes(text: &str, written: &Spanned<String>) -> Option<usize> {
+    /// Quotes, and the end of the line behind three of them, which is no part of the content.
+    const MOST_BYTES: usize = "'''\r\n".len();
+    let starts = (1..=MOST_BYTES).rev().map(|quotes| written.span.start + quotes);
+    starts.into_iter().find(|start| text.get(*start..).is_some_and(|rest| rest.starts_with(&written.value)))
 }

@@ -1,5 +1,9 @@
 //! The file exactly as written. Every value keeps its place; nothing has been proven but the types.
 
+mod egress;
+
+pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, SelectionSpec, TreeSpec};
+
 use crate::config::diagnostic::Span;
 
 /// A value and where it stands.
@@ -42,6 +46,8 @@ pub struct Spec {
     pub routes: Vec<RouteSpec>,
     /// `[wire]`.
     pub wire: Option<WireSpec>,
+    /// `[egress.BUS]`, in the order of the file.
+    pub egress: Vec<EgressSpec>,
     /// Whether the file has a `bus` or `route` key at all, even a broken one.
     pub sections: Sections,
     /// Names of buses that are there, but are no tables.
@@ -63,6 +69,8 @@ pub struct Sections {
     pub bus: bool,
     /// `route` is there.
     pub route: bool,
+    /// `egress` is there.
+    pub egress: bool,
     /// A bus is there whose name is not.
     pub nameless_bus: bool,
 }

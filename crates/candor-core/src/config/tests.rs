@@ -1,3 +1,4 @@
+mod egress;
 mod realtime;
 mod routes;
 mod wire;
@@ -10,7 +11,7 @@ use crate::frame::FrameFormat;
 use crate::plan::{Engine, Formats, Selection};
 
 /// The files of the folder `examples`.
-pub(crate) const EXAMPLES: [&str; 15] = [
+pub(crate) const EXAMPLES: [&str; 17] = [
     include_str!("../../../../examples/01-forward.toml"),
     include_str!("../../../../examples/02-filter.toml"),
     include_str!("../../../../examples/03-modify.toml"),
@@ -24,6 +25,8 @@ pub(crate) const EXAMPLES: [&str; 15] = [
     include_str!("../../../../examples/11-default-deny.toml"),
     include_str!("../../../../examples/12-realtime.toml"),
     include_str!("../../../../examples/13-wire.toml"),
+    include_str!("../../../../examples/14-egress.toml"),
+    include_str!("../../../../examples/15-tree.toml"),
     include_str!("../../../../examples/kvaser-kernel.toml"),
     include_str!("../../../../examples/kvaser-read-write.toml"),
 ];

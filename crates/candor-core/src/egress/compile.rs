@@ -31,7 +31,7 @@ use super::filter::{Classifier, ETH_P_ALL, Filter};
 use super::handle::Handle;
 use super::policy::{Limit, Policy, Selection};
 use super::tree::{Qdisc, Tree};
-use crate::plan::BusIndex;
+use crate::plan::{BusIndex, Egress, Wish};
 
 /// What a frame counts as in a tree with a size table: the least quantum of kernels since 2025.
 pub const FRAME_BYTES: u32 = 256;
@@ -46,17 +46,23 @@ pub fn source_mark(bus: BusIndex) -> u32 {
     SOURCE_MARK | (u32::try_from(bus.0).unwrap_or(u32::MAX) & 0xFFFF)
 }
 
-/// The trees of all buses that these policies have to do with: their own, and those of the buses whose frames they know by
-/// where they came from.
+/// The trees of all buses that these have to do with: their own, and those of the buses whose frames they know by where they
+/// came from.
 #[must_use]
-pub fn trees<'p>(policies: impl IntoIterator<Item = (BusIndex, &'p Policy)>) -> BTreeMap<BusIndex, Tree> {
+pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut trees = BTreeMap::new();
     let mut sources = BTreeSet::new();
-    for (bus, policy) in policies {
-        let limits = policy.limits().iter().flat_map(|limit| &limit.take);
-        let selections = policy.bands().iter().flat_map(|band| &band.take).chain(limits);
-        sources.extend(selections.flat_map(|selection| selection.from.iter().copied()));
-        trees.insert(bus, tree(policy));
+    for Egress { bus, wish } in egress {
+        let tree = match wish {
+            Wish::Tree(tree) => tree.clone(),
+            Wish::Bands(policy) => {
+                let limits = policy.limits().iter().flat_map(|limit| &limit.take);
+                let selections = policy.bands().iter().flat_map(|band| &band.take).chain(limits);
+                sources.extend(selections.flat_map(|selection| selection.from.iter().copied()));
+                tree(policy)
+            }
+        };
+        trees.insert(*bus, tree);
     }
     for source in sources {
         mark_what_comes_in(trees.entry(source).or_default(), source);
@@ -158,4 +164,4 @@ fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

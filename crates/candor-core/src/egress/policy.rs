@@ -87,7 +87,7 @@ impl Policy {
     #[must_use]
     pub fn band_of(&self, frame: &Outgoing) -> usize {
         let takes = |band: &Band| band.take.iter().any(|selection| selection.takes(frame));
-        self.bands.iter().position(takes).unwrap_or(self.bands.len().saturating_sub(1))
+        self.bands.iter().position(takes).unwrap_or_else(|| self.bands.len().saturating_sub(1))
     }
 }
 

@@ -37,7 +37,7 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
         });
     }
     let buses = interfaces.iter().map(|interface| Bus::on(interface)).collect();
-    Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes }
+    Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes, egress: Vec::new() }
 }
 
 /// Names for routes, each given once.

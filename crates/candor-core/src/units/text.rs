@@ -53,6 +53,10 @@ pub enum QuantityError {
 const BIT_RATE_UNITS: &str = "bit/s, kbit/s or Mbit/s";
 const DURATION_UNITS: &str = "ns, us, ms, s, min or h";
 
+const FRAME_RATE_UNITS: &str = "frames/s or %";
+const FRAME_RATE_SPELLINGS: &[(&str, &str)] =
+    &[("fps", "frames/s"), ("frames", "frames/s"), ("hz", "frames/s"), ("percent", "%"), ("pps", "frames/s")];
+
 /// Other spellings, in small letters.
 const BIT_RATE_SPELLINGS: &[(&str, &str)] = &[
     ("baud", "bit/s"),
@@ -140,6 +144,34 @@ pub fn parse_duration_or_zero(text: &str) -> Result<Duration, QuantityError> {
         unit => return Err(unknown(unit, DURATION_UNITS, DURATION_SPELLINGS)),
     };
     Ok(Duration::from_nanos(nanoseconds))
+}
+
+/// A rate of frames as it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenFrameRate {
+    /// `200 frames/s`; not 0.
+    FramesPerSecond(u32),
+    /// `20 %`, in thousandths of a bus; not 0.
+    PerMille(u32),
+}
+
+/// Reads a rate such as `200 frames/s`, or a share of a bus such as `20 %`.
+///
+/// # Errors
+/// [`QuantityError`] says what is wrong with the text; also for no frame at all.
+pub fn parse_frame_rate(text: &str) -> Result<WrittenFrameRate, QuantityError> {
+    let (number, unit) = split(text)?;
+    let bounded = |value: u64| match u32::try_from(value) {
+        Ok(0) => Err(QuantityError::Zero),
+        Ok(value) => Ok(value),
+        Err(_) => Err(QuantityError::TooLarge),
+    };
+    match unit {
+        "frames/s" | "frame/s" => bounded(number.times(1, "frames")?).map(WrittenFrameRate::FramesPerSecond),
+        "%" => bounded(number.times(10, "tenths of a percent")?).map(WrittenFrameRate::PerMille),
+        "" => Err(QuantityError::NoUnit(FRAME_RATE_UNITS)),
+        unit => Err(unknown(unit, FRAME_RATE_UNITS, FRAME_RATE_SPELLINGS)),
+    }
 }
 
 /// `whole` + `fraction` / `scale`, exactly as written.

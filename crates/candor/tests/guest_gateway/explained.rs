@@ -55,7 +55,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 15] = examples!(
+const EXAMPLES: [(&str, &str); 17] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -69,6 +69,8 @@ const EXAMPLES: [(&str, &str); 15] = examples!(
     "11-default-deny.toml",
     "12-realtime.toml",
     "13-wire.toml",
+    "14-egress.toml",
+    "15-tree.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
@@ -220,6 +222,8 @@ fn does_what_is_explained(engine: &str) {
     for (name, file) in files {
         let plan = config::load(file.as_bytes()).unwrap().plan;
         let can_run = match engine {
+            // Only what waits before a bus.
+            _ if plan.routes().is_empty() => false,
             "auto" => plan.engine() == Engine::Auto,
             "kernel" => plan.routes().iter().all(|route| not_for_kernel(route, KernelAbilities::EVERY).is_none()),
             _ => plan.routes().iter().all(|route| not_for_user_space(route).is_none()),

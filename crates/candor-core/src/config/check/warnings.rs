@@ -52,6 +52,7 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }
     }
+    used.extend(spec.egress.iter().map(|egress| egress.bus.value.as_str()));
     // A route with an unknown end may be meant for any of them, and without routes the file has a greater problem.
     let known: BTreeSet<_> = spec.buses.iter().map(|bus| bus.name.value.as_str()).collect();
     if !has_routes || !used.is_subset(&known) {

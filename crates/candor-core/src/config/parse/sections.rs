@@ -6,11 +6,11 @@ use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::config::parse::entry::{Entry, entries, put, quote, require};
 use crate::config::parse::headers::STRAY_ROUTE;
-use crate::config::parse::{ids, realtime, route, wire};
+use crate::config::parse::{egress, ids, realtime, route, wire};
 use crate::config::spec::{BusSpec, IdsSpec, RouteSpec, Spanned, Spec};
 use crate::interface_name::MAX_INTERFACE_NAME_BYTES;
 
-const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route", "wire"];
+const FILE_KEYS: &[&str] = &["engine", "realtime", "ids", "bus", "route", "egress", "wire"];
 const BUS_KEYS: &[&str] = &["interface", "bitrate", "data-bitrate", "allow", "deny", "vxcan-peer", "restart-after"];
 
 const BIT_RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
@@ -32,6 +32,10 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
             "route" => {
                 spec.sections.route |= !is_empty(entry.value.get_ref());
                 routes(&entry, &mut spec.routes, findings);
+            }
+            "egress" => {
+                spec.sections.egress |= !is_empty(entry.value.get_ref());
+                egress::egress(&entry, &mut spec.egress, findings);
             }
             "wire" => spec.wire = wire::wire(&entry, findings),
             STRAY_ROUTE if has_strays => {

@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn a_frame_waits_in_the_band_that_the_policy_says(policy in policy(), frames in vec(sent(), 1..40)) {
         let bus = BusIndex(1);
-        let trees = trees([(bus, &policy)]);
+        let trees = trees(&[Egress { bus, wish: Wish::Bands(policy.clone()) }]);
         for sent in &frames {
             let Sent { frame, priority, from, .. } = sent;
             let mark = effective_mark(&trees, sent);
@@ -151,7 +151,7 @@ proptest! {
     /// So that it can be read by people and run by `tc`.
     #[test]
     fn what_is_made_can_be_said_in_the_language_of_tc(policy in policy()) {
-        for tree in trees([(BusIndex(0), &policy)]).values() {
+        for tree in trees(&[Egress { bus: BusIndex(0), wish: Wish::Bands(policy) }]).values() {
             let script = text::script(tree, "can0");
             prop_assert!(script.is_ok(), "{:?} of {:#?}", script, tree);
             prop_assert_eq!(&text::parse(&script.unwrap()).unwrap().tree, tree);

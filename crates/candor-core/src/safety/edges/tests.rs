@@ -39,7 +39,7 @@ pub(in crate::safety) fn route(name: &str, from: usize, to: usize, filter: Filte
 pub(in crate::safety) fn plan(buses: usize, routes: Vec<Route>) -> Plan {
     let names = ["a", "b", "c", "d", "e", "f", "g", "h"];
     let buses = names[..buses].iter().map(|name| bus(name)).collect();
-    Plan { engine: Engine::Kernel, realtime: crate::realtime::Realtime::default(), buses, routes }
+    Plan { engine: Engine::Kernel, realtime: crate::realtime::Realtime::default(), buses, routes, egress: Vec::new() }
 }
 
 fn pattern() -> impl Strategy<Value = PayloadPattern> {

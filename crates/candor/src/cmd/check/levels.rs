@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use candor_core::config::code;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
+use candor_core::egress;
 use candor_core::import;
 
 use crate::render;
@@ -68,7 +69,7 @@ impl FromStr for KnownCode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        find(text, code::ALL).map(Self)
+        find(text, &[code::ALL, egress::text::code::ALL, egress::lint::code::ALL]).map(Self)
     }
 }
 
@@ -76,13 +77,14 @@ impl FromStr for ExplainedCode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        find(text, code::ALL).or_else(|_| find(text, import::code::ALL)).map(Self)
+        let codes = [code::ALL, import::code::ALL, egress::text::code::ALL, egress::lint::code::ALL];
+        find(text, &codes).map(Self)
     }
 }
 
-fn find(text: &str, codes: &[&'static str]) -> Result<&'static str, String> {
+fn find(text: &str, codes: &[&[&'static str]]) -> Result<&'static str, String> {
     let wanted = text.to_ascii_uppercase();
-    let known = codes.iter().find(|code| **code == wanted).copied();
+    let known = codes.iter().copied().flatten().find(|code| **code == wanted).copied();
     known.ok_or_else(|| "there is no such code; codes stand in brackets: warning[W0601]".to_owned())
 }
 
