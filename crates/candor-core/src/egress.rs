@@ -15,6 +15,7 @@
 pub mod action;
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod canonical;
 pub mod classify;
 pub mod compile;
 pub mod discipline;

@@ -27,6 +27,7 @@ mod filter;
 mod header;
 mod list;
 mod names;
+mod observe;
 mod police;
 pub mod promises;
 mod queues;
@@ -42,6 +43,7 @@ mod write;
 pub use error::{EncodeError, TcError};
 pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
 pub use names::InterfaceNames;
+pub use observe::{Observed, observe};
 pub use request::{
     change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
     replace_filter, replace_qdisc,
