@@ -18,6 +18,7 @@ mod cangw_tool;
 mod conformant;
 mod differential;
 mod doctor;
+mod egress;
 mod engines;
 mod errors;
 mod explained;
