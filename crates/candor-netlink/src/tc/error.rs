@@ -66,6 +66,10 @@ pub enum EncodeError {
     /// A `police` action has no limit.
     #[error("A police action needs a rate in bytes or in frames")]
     NoLimit,
+    /// The old way of `fw`, in which the mark is the class: the kernel takes it, and from then on answers `EMSGSIZE` to
+    /// everybody who wants to list the filters there.
+    #[error("A fw filter without a mark and a class cannot be listed by the kernel: name both")]
+    OldFw,
     /// What was read as raw bytes has its class and its actions in them.
     #[error("A filter of unknown kind has its class and actions in its own bytes, not beside them")]
     OtherDecides,

@@ -69,8 +69,7 @@ pub(super) fn encode(filter: &Filter, names: &InterfaceNames, list: &mut Attribu
             put_flow(flow, &mut options)?;
             options
         }
-        // Without options the mark is the class: the kernel's old way, of which it shows nothing more either.
-        Classifier::Fw { mask: None } if !decides && filter.handle == 0 => return Ok(()),
+        Classifier::Fw { mask: None } if !decides && filter.handle == 0 => return Err(EncodeError::OldFw),
         Classifier::Fw { mask } => {
             let mut options = common(filter, names, Some(TCA_FW_CLASSID), TCA_FW_ACT)?;
             options.put_some(TCA_FW_MASK, *mask)?;

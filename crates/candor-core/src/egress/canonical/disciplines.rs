@@ -11,6 +11,8 @@ use crate::egress::tree::{Class, HtbClass, Share};
 
 /// To which kernels since 2025 raise a quantum; before, it is kept.
 const LEAST_QUANTUM: u32 = 256;
+/// To which kernels since 2025 lower one of `drr` and `ets`.
+const MOST_QUANTUM: u32 = 1 << 20;
 /// `SFQ_MAX_DEPTH`.
 const SFQ_MAX_DEPTH: u32 = 127;
 /// `SFQ_MAX_FLOWS`.
@@ -71,7 +73,10 @@ fn is_open_or(wanted: Option<u32>, found: Option<u32>) -> bool {
 }
 
 fn same_quantum(wanted: Option<u32>, found: Option<u32>) -> bool {
-    is_open_or(wanted, found) || wanted.map(|quantum| quantum.max(LEAST_QUANTUM)) == found
+    is_open_or(wanted, found) || {
+        let kept = |quantum: u32| quantum.clamp(LEAST_QUANTUM, MOST_QUANTUM);
+        wanted.map(kept) == found || wanted.map(|quantum| quantum.max(LEAST_QUANTUM)) == found
+    }
 }
 
 fn same_ets(wanted: &Ets, found: &Ets) -> bool {

@@ -131,8 +131,6 @@ fn every_classifier_and_match() {
     for classifier in everything {
         place.round(&of(vec![prio()], vec![], vec![filter(parent, classifier)]));
     }
-    let old = Filter { class: None, ..filter(parent, Classifier::Fw { mask: None }) };
-    place.round(&of(vec![prio()], vec![], vec![old]));
     let u32 = |handle, class, node| Filter { handle, class, ..filter(parent, Classifier::U32(node)) };
     let keys = vec![U32Key { mask: 0xFF07_00C0, value: 0x2301_0000, offset: 0 }];
     let link = Some(U32Link { table: 0x0010_0000, mask: 0x000F_0000, offset: 0 });
