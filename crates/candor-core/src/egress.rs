@@ -24,6 +24,7 @@ pub mod filter;
 pub mod handle;
 pub mod lint;
 pub mod policy;
+pub mod steps;
 pub mod text;
 pub mod ticks;
 pub mod tree;
