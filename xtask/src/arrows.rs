@@ -13,11 +13,21 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("candor-io", &["candor-core"]),
     ("candor-netlink", &["candor-core", "candor-io"]),
     ("candor-engine", &["candor-core", "candor-io", "candor-netlink"]),
+    ("candor-tc", &["candor-core", "candor-io", "candor-netlink"]),
     ("candor-wire", &["candor-core", "candor-io", "candor-bus"]),
     ("candor-lab", &["candor-core", "candor-io", "candor-netlink", "candor-bus", "candor-wire"]),
     (
         "candor",
-        &["candor-core", "candor-io", "candor-netlink", "candor-engine", "candor-lab", "candor-bus", "candor-wire"],
+        &[
+            "candor-core",
+            "candor-io",
+            "candor-netlink",
+            "candor-engine",
+            "candor-lab",
+            "candor-bus",
+            "candor-tc",
+            "candor-wire",
+        ],
     ),
     ("xtask", &[]),
 ];

@@ -1,0 +1,58 @@
+//! An interface of this machine.
+
+use candor_core::egress::handle::Handle;
+use candor_core::egress::steps::Step;
+use candor_core::egress::tree::Tree;
+use candor_io::can::InterfaceIndex;
+use candor_netlink::client::Client;
+use candor_netlink::tc::{self, InterfaceNames, Observed, TcError};
+
+use crate::Kernel;
+
+/// An interface, and a connection to the kernel of its own.
+#[derive(Debug)]
+pub struct Interface {
+    client: Client,
+    index: InterfaceIndex,
+    names: InterfaceNames,
+}
+
+impl Interface {
+    /// The interface of this name; `None` if there is none.
+    ///
+    /// # Errors
+    /// If the kernel cannot be asked.
+    pub fn open(name: &str) -> Result<Option<Self>, TcError> {
+        let mut client = Client::open()?;
+        let names = InterfaceNames::read(&mut client)?;
+        Ok(names.index(name).map(|index| Self { client, index, names }))
+    }
+
+    /// What it has and what that has counted.
+    ///
+    /// # Errors
+    /// Whatever the kernel refuses with.
+    pub fn observe(&mut self) -> Result<Observed, TcError> {
+        Ok(tc::observe(&mut self.client, self.index, &self.names)?)
+    }
+}
+
+impl Kernel for Interface {
+    fn found(&mut self) -> Result<Tree, TcError> {
+        Ok(self.observe()?.tree)
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
+        let Self { client, index, names } = self;
+        match step {
+            Step::ChangeClass(class) => tc::change_class(client, *index, class),
+            Step::ChangeQdisc(qdisc) => tc::replace_qdisc(client, *index, qdisc),
+            Step::MakeClass(class) => tc::make_class(client, *index, class),
+            Step::MakeFilter(filter) => tc::make_filter(client, *index, filter, names),
+            // Below a class the kernel has put its own default, which is in the way of one that is only made.
+            Step::MakeQdisc(qdisc) => tc::replace_qdisc(client, *index, qdisc),
+            Step::RemoveFilters { parent, preference } => tc::delete_filters(client, *index, *parent, *preference),
+            Step::RemoveSide { parent } => Ok(tc::delete_qdisc(client, *index, *parent, Handle::NONE)?),
+        }
+    }
+}
