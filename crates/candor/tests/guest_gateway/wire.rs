@@ -2,6 +2,7 @@
 //! leaves behind.
 
 mod injected;
+mod ordered;
 mod pace;
 
 use std::fs;

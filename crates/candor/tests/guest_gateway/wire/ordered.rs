@@ -1,0 +1,82 @@
+//! What leaves first: `[egress.BUS]` of a file, on a bus with a bit rate.
+
+use candor_core::config;
+use candor_core::egress::canonical::differences;
+use candor_core::egress::compile;
+use candor_core::egress::tree::Tree;
+use candor_tc::{Interface, Kernel as _, Target};
+
+use super::{NEEDS, Wire, open, receive, send};
+use crate::frames::classic;
+use crate::require::require;
+
+/// Figure 1.1 of the report of 2011: urgent frames, those that take turns, and those that are throttled.
+const FILE: &str = r#"
+[bus.b0]
+interface = "t-near"
+bitrate = "125kbit/s"
+[egress.b0]
+queue = 100
+[[egress.b0.band]]
+name = "urgent"
+match = "080..0FF"
+[[egress.b0.band]]
+name = "middle"
+match = "100..2FF"
+fair = "per-socket"
+[[egress.b0.band]]
+name = "low"
+fair = "per-socket"
+rate = "20 %"
+"#;
+
+/// Frames that are out of the queue when the urgent ones come: that on the wire, and what the driver has taken.
+const AHEAD: usize = 3;
+
+fn apply(tree: &Tree) -> usize {
+    let kernel = Interface::open("t-near").unwrap().unwrap();
+    let mut targets = [Target { name: "t-near".to_owned(), kernel, wanted: tree.clone() }];
+    let applied = candor_tc::apply(&mut targets).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(differences(tree, &targets[0].kernel.found().unwrap()), []);
+    applied[0].steps.requests.len()
+}
+
+#[test]
+fn urgent_frames_go_first_and_equals_take_turns() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let plan = config::load(FILE.as_bytes()).unwrap().plan;
+    let trees = compile::trees(plan.egress());
+    let [tree] = trees.values().collect::<Vec<_>>()[..] else { panic!("one bus") };
+    let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
+    assert!(apply(tree) > 0);
+    assert_eq!(apply(tree), 0, "what is there is not made again");
+
+    let (one, other, urgent, low) = (open("t-near"), open("t-near"), open("t-near"), open("t-near"));
+    let far = open("t-far");
+    let frames = |id, count: u8| (0..count).map(|number| classic(id, &[number; 8])).collect::<Vec<_>>();
+    send(&low, &frames(0x700, 3));
+    send(&one, &frames(0x200, 12));
+    send(&other, &frames(0x201, 12));
+    send(&urgent, &frames(0x080, 4));
+    receive(&far, 31);
+
+    let log = wire.end().frames();
+    let order: Vec<u32> = log.iter().map(|logged| logged.frame.id.0).collect();
+    let first_urgent = order.iter().position(|id| *id == 0x080).unwrap();
+    assert!(first_urgent <= AHEAD, "{first_urgent} frames before the first urgent one: {order:03X?}");
+    assert_eq!(order[first_urgent..first_urgent + 4], [0x080; 4], "{order:03X?}");
+    // Behind them nobody is more than a frame ahead, as long as both have frames.
+    let rest: Vec<u32> = order[first_urgent + 4..].iter().copied().filter(|id| id & 0x7FE == 0x200).collect();
+    let lead = |count: usize| {
+        let of_one = rest[..count].iter().filter(|id| **id == 0x200).count();
+        (2 * of_one).abs_diff(count)
+    };
+    let both = 2 * (12 - AHEAD);
+    assert!((1..=both).all(|count| lead(count) <= 2), "{order:03X?}");
+    // Each of its own in its order.
+    for id in [0x080, 0x200, 0x201, 0x700] {
+        let numbers: Vec<u8> =
+            log.iter().filter(|logged| logged.frame.id.0 == id).map(|logged| logged.frame.data[0]).collect();
+        assert!(numbers.is_sorted(), "{id:03X}: {numbers:?}");
+    }
+}
