@@ -29,7 +29,7 @@ pub struct Applied {
     pub steps: Steps,
 }
 
-/// Why nothing has changed, or, where [`restored`](Self::restored) says so, what is left of it.
+/// Why nothing has changed, or, where [`not_restored`](Self::not_restored) says so, what is left of it.
 #[derive(Debug)]
 pub struct ApplyError {
     /// On which interface.

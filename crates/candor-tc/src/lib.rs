@@ -6,7 +6,7 @@
 //!  found Tree  ──┘                                    └── refused, or something else came out: back to what was found
 //! ```
 //!
-//! [`apply`] is pure but for a [`Kernel`]: that of [`Interface`], or one that a test plays.
+//! [`fn@apply`] is pure but for a [`Kernel`]: that of [`Interface`], or one that a test plays.
 //!
 //! # Kernel
 //! Looking needs no privilege; applying needs CAP_NET_ADMIN over the network namespace.

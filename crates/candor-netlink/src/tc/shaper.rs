@@ -25,15 +25,15 @@ const SPEC_BYTES: usize = 12;
 
 pub(super) fn encode_tbf(tbf: &Tbf) -> Result<Vec<u8>, EncodeError> {
     let peak = tbf.peak.map(|peak| rate::spec(peak.rate, 0)).transpose()?;
-    // The kernel takes the bursts from their own attributes (Linux 3.13) and looks at the ticks no more, so those that
-    // do not fit may be anything.
-    let ticks = |bytes, rate| rate::burst_ticks(bytes, rate).unwrap_or(u32::MAX);
+    // The kernel takes the bursts from their own attributes (Linux 3.13) and looks at the ticks no more; but it tells them
+    // in ticks, so those that do not fit could not be told.
+    let peak_ticks = tbf.peak.map(|peak| rate::burst_ticks(peak.burst_bytes, peak.rate)).transpose()?;
     let parameters = Record::default()
         .bytes(&rate::spec(tbf.rate, 0)?)
         .bytes(&peak.unwrap_or_else(|| vec![0; SPEC_BYTES]))
         .u32(tbf.limit_bytes)
-        .u32(ticks(tbf.burst_bytes, tbf.rate))
-        .u32(tbf.peak.map_or(0, |peak| ticks(peak.burst_bytes, peak.rate)));
+        .u32(rate::burst_ticks(tbf.burst_bytes, tbf.rate)?)
+        .u32(peak_ticks.unwrap_or(0));
     let mut list = AttributeList::default();
     list.put(TCA_TBF_PARMS, &parameters.done())?;
     rate::put_wide(&mut list, TCA_TBF_RATE64, tbf.rate)?;

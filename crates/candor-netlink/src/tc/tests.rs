@@ -63,7 +63,10 @@ proptest! {
 
     #[test]
     fn a_filter_is_read_as_it_was_written(filter in arbitrary::filter()) {
-        let message = filter_message(interface(), &filter, &names(), Mode::Make).unwrap();
+        let message = match filter_message(interface(), &filter, &names(), Mode::Make) {
+            Err(EncodeError::OldFw) => return Ok(()),
+            message => message.unwrap(),
+        };
         prop_assert_eq!(read_filter(message, filter.parent), Ok(filter));
     }
 

@@ -83,7 +83,7 @@ pub fn discipline() -> impl Strategy<Value = Discipline> {
         netem().prop_map(Discipline::Netem),
         (2..=16_u8, any::<[u8; 16]>()).prop_map(|(bands, priomap)| Discipline::Prio(Prio { bands, priomap })),
         sfq().prop_map(Discipline::Sfq),
-        (rate(), number(), number(), option::of((rate(), number()))).prop_map(
+        (any_rate(), burst(), number(), option::of((any_rate(), burst()))).prop_map(
             |(rate, burst_bytes, limit_bytes, peak)| {
                 let peak = peak.map(|(rate, burst_bytes)| Peak { rate, burst_bytes });
                 Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak })
@@ -162,8 +162,9 @@ fn handle() -> impl Strategy<Value = Handle> {
     prop_oneof![any::<u32>().prop_map(Handle), select(vec![Handle::ROOT, Handle::INGRESS, Handle::NONE])]
 }
 
-fn rate() -> impl Strategy<Value = ByteRate> {
-    prop_oneof![1..=1_000_000_u64, 1..=u64::MAX].prop_map(ByteRate)
+/// At which a burst fits 32 bits of ticks.
+fn any_rate() -> impl Strategy<Value = ByteRate> {
+    prop_oneof![slow_rate(), (100..=u64::MAX).prop_map(ByteRate)]
 }
 
 /// At which the time of a burst says how many bytes it has, and fits 32 bits of ticks.
