@@ -109,7 +109,7 @@ fn same_htb(wanted: &Htb, found: &Htb) -> bool {
     // The kernel takes it for a signed number, and makes 1 of those below.
     let kept = |number: u32| if number > i32::MAX.unsigned_abs() { 1 } else { number.max(1) };
     wanted.default == found.default
-        && kept(wanted.rate_to_quantum) == found.rate_to_quantum
+        && kept(wanted.rate_to_quantum) == kept(found.rate_to_quantum)
         && is_open_or(wanted.direct_frames, found.direct_frames)
 }
 
