@@ -230,16 +230,13 @@ fn sfq() -> impl Strategy<Value = Sfq> {
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
-    let all = vec![
-        FlowKey::Source,
-        FlowKey::Destination,
-        FlowKey::IncomingInterface,
-        FlowKey::Priority,
-        FlowKey::Mark,
-        FlowKey::SocketUser,
-        FlowKey::SocketGroup,
-    ];
-    (subsequence(all, 0..=7), any::<bool>(), option::of(handle()), option::of(any::<u32>()), any::<u32>())
+    (
+        subsequence(FlowKey::ALL.as_slice(), 0..=7),
+        any::<bool>(),
+        option::of(handle()),
+        option::of(any::<u32>()),
+        any::<u32>(),
+    )
         .prop_map(|(keys, hashed, base, divisor, perturb_s)| Flow { keys, hashed, base, divisor, perturb_s })
 }
 

@@ -76,18 +76,9 @@ fn u32_node() -> impl Strategy<Value = U32> {
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
-    const KEYS: [FlowKey; 7] = [
-        FlowKey::Source,
-        FlowKey::Destination,
-        FlowKey::IncomingInterface,
-        FlowKey::Priority,
-        FlowKey::Mark,
-        FlowKey::SocketUser,
-        FlowKey::SocketGroup,
-    ];
     let keys = prop_oneof![
-        proptest::sample::subsequence(KEYS.as_slice(), 1..4).prop_map(|keys| (true, keys)),
-        select(KEYS.as_slice()).prop_map(|key| (false, vec![key])),
+        proptest::sample::subsequence(FlowKey::ALL.as_slice(), 1..4).prop_map(|keys| (true, keys)),
+        select(FlowKey::ALL.as_slice()).prop_map(|key| (false, vec![key])),
     ];
     let base = option::of((1..100_u16, 1..100_u16).prop_map(|(major, minor)| Handle::new(major, minor)));
     (keys, base, option::of(1..=1024_u32), 0..100_u32).prop_map(|((hashed, keys), base, divisor, perturb_s)| Flow {
