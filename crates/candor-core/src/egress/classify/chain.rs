@@ -27,8 +27,8 @@ pub(super) enum Choice {
     },
 }
 
-/// `max_reclassify_loop`: so often may an action ask for another round.
-const MOST_ROUNDS: usize = 16;
+/// `max_reclassify_loop`: so often may an action ask for another round, after the first.
+const MOST_FURTHER_ROUNDS: usize = 16;
 
 /// A filter with its position in the tree.
 pub(super) type Numbered<'t> = (usize, &'t Filter);
@@ -42,7 +42,7 @@ impl<'t> Walk<'t, '_> {
             return Ok(Asked::NoFilters);
         }
         filters.sort_by_key(|(_, filter)| filter.preference);
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..=MOST_FURTHER_ROUNDS {
             match self.round(&filters)? {
                 None | Some((Verdict::Continue, _)) => return Ok(Asked::Nothing),
                 Some((Verdict::Drop, _)) => return Ok(Asked::Dropped),

@@ -70,7 +70,10 @@ fn slot<'t>(
             if key.offset < 0 {
                 return Err(Unknown::Kind);
             }
-            let Some(word) = word(walk.packet.bytes, i64::from(key.offset)) else { return Ok(Outcome::GivesUp) };
+            let Some(word) = word(walk.packet.bytes, i64::from(key.offset)) else {
+                walk.tested.push(Tested { filter: *at, fits: false });
+                return Ok(Outcome::GivesUp);
+            };
             fits &= (word ^ key.value) & key.mask == 0;
             if !fits {
                 break;

@@ -218,6 +218,7 @@ fn u32_tells_data_frames_from_remote_ones() {
     // A word beyond the end ends all of this preference, not only the node.
     let beyond = "qdisc root handle 1: prio\nfilter prio 1 u32 match u32 0 0 at 16 flowid 1:1\nfilter prio 1 u32 match u32 0 0 flowid 1:3\n";
     assert_eq!(end_of(beyond, 1), class(1, 2));
+    assert_eq!(egress(&tree(beyond), &packet(&frame(1))).tested, [Tested { filter: 0, fits: false }]);
 }
 
 #[test]
@@ -248,6 +249,8 @@ fn actions_change_what_follows() {
     assert_eq!((end_of(text, 3), end_of(text, 4)), (End::Taken, End::Unknown(Unknown::Traffic)));
     // In a discipline nobody hears of it; what goes on ends at the map; and a circle of asking ends in a drop.
     assert_eq!((end_of(text, 5), end_of(text, 6), end_of(text, 7)), (lost(1), class(1, 2), lost(1)));
+    let fitted = egress(&tree(text), &packet(&frame(7))).tested.iter().filter(|tested| tested.fits).count();
+    assert_eq!(fitted, 17, "once, and 16 times more");
 }
 
 #[test]
