@@ -1,6 +1,10 @@
 //! Disciplines, classes and filters made by candor's own messages on a real kernel, and read back.
 
+mod counted;
+mod laws;
+mod line;
 mod made;
+mod ordered;
 mod tool;
 mod trees;
 
@@ -9,9 +13,10 @@ use candor_core::egress::canonical::differences;
 use candor_core::egress::discipline::{ByteRate, Discipline, Prio};
 use candor_core::egress::filter::{Classifier, ETH_P_ALL, Filter};
 use candor_core::egress::handle::Handle;
+use candor_core::egress::steps::{self, Step};
 use candor_core::egress::tree::{Class, Qdisc, Tree};
-use candor_netlink::client::Client;
-use candor_netlink::tc::{self, InterfaceNames, Observed, TcError};
+use candor_netlink::tc::{Observed, TcError};
+use candor_tc::{Interface, Kernel as _};
 
 use crate::pair::Pair;
 use crate::require::{Feature, require};
@@ -20,61 +25,35 @@ const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan];
 const NEAR: &str = "t-near";
 const FAR: &str = "t-far";
 
-/// An interface with a wire behind it, and a connection to the kernel.
+/// An interface with a wire behind it.
 struct Place {
+    /// It goes when this does.
     pair: Pair,
-    client: Client,
-    names: InterfaceNames,
+    kernel: Interface,
 }
 
 impl Place {
     fn new() -> Self {
         let pair = Pair::new([NEAR, FAR]);
-        let mut client = Client::open().unwrap();
-        let names = InterfaceNames::read(&mut client).unwrap();
-        Self { pair, client, names }
+        Self { pair, kernel: interface(NEAR) }
     }
 
-    /// Makes all of it, in its order.
     fn make(&mut self, tree: &Tree) -> Result<(), TcError> {
-        let near = self.pair.near;
-        tree.qdiscs
-            .iter()
-            .filter(|qdisc| !is_below_a_class(qdisc, tree))
-            .try_for_each(|qdisc| self.make_qdisc(qdisc))?;
-        for class in &tree.classes {
-            tc::make_class(&mut self.client, near, class)?;
-            // What hangs below a class is there before classes of its own are.
-            let below = tree.qdiscs.iter().filter(|qdisc| qdisc.parent == class.handle);
-            below.into_iter().try_for_each(|qdisc| self.with_bands_below(qdisc, tree))?;
-        }
-        tree.filters.iter().try_for_each(|filter| tc::make_filter(&mut self.client, near, filter, &self.names))
-    }
-
-    fn with_bands_below(&mut self, qdisc: &Qdisc, tree: &Tree) -> Result<(), TcError> {
-        self.make_qdisc(qdisc)?;
-        let of_a_band = |below: &&Qdisc| below.parent.qdisc() == qdisc.handle && !is_made_class(below.parent, tree);
-        tree.qdiscs.iter().filter(of_a_band).try_for_each(|below| self.with_bands_below(below, tree))
+        make(&mut self.kernel, tree)
     }
 
     fn make_qdisc(&mut self, qdisc: &Qdisc) -> Result<(), TcError> {
-        tc::replace_qdisc(&mut self.client, self.pair.near, qdisc)
+        self.kernel.carry_out(&Step::MakeQdisc(qdisc.clone()))
     }
 
     fn observe(&mut self) -> Observed {
-        tc::observe(&mut self.client, self.pair.near, &self.names).unwrap()
+        self.kernel.observe().unwrap()
     }
 
     /// Takes all of it away; nothing is left but the kernel's own.
     fn clear(&mut self) {
-        let there = self.observe().tree;
-        for parent in [Handle::ROOT, Handle::CLSACT] {
-            if there.qdiscs.iter().any(|qdisc| qdisc.parent == parent) {
-                tc::delete_qdisc(&mut self.client, self.pair.near, parent, Handle::NONE).unwrap();
-            }
-        }
+        clear(&mut self.kernel);
         let left = self.observe();
-        assert_eq!(left.tree, Tree::default());
         let kinds: Vec<_> = left.defaults.iter().map(|(qdisc, _)| qdisc.discipline.kind()).collect();
         assert_eq!(kinds, ["noqueue"]);
     }
@@ -89,23 +68,19 @@ impl Place {
     }
 }
 
-fn is_made_class(handle: Handle, tree: &Tree) -> bool {
-    tree.classes.iter().any(|class| class.handle == handle)
+fn interface(name: &str) -> Interface {
+    Interface::open(name).unwrap().unwrap_or_else(|| panic!("there is no {name}"))
 }
 
-/// Below a class that is made one by one, or below a discipline that is.
-fn is_below_a_class(qdisc: &Qdisc, tree: &Tree) -> bool {
-    let mut parent = qdisc.parent;
-    for _ in 0..tree.qdiscs.len() {
-        if is_made_class(parent, tree) {
-            return true;
-        }
-        match tree.qdiscs.iter().find(|other| other.handle == parent.qdisc() && parent != Handle::ROOT) {
-            Some(above) => parent = above.parent,
-            None => return false,
-        }
-    }
-    false
+/// Makes all of a tree where there is nothing.
+fn make(kernel: &mut Interface, tree: &Tree) -> Result<(), TcError> {
+    steps::anew(tree).iter().try_for_each(|step| kernel.carry_out(step))
+}
+
+fn clear(kernel: &mut Interface) {
+    let there = kernel.found().unwrap();
+    steps::steps(&Tree::default(), &there).requests.iter().for_each(|step| kernel.carry_out(step).unwrap());
+    assert_eq!(kernel.found().unwrap(), Tree::default());
 }
 
 fn root(discipline: Discipline) -> Qdisc {
@@ -141,6 +116,6 @@ fn what_the_kernel_refuses_it_explains() {
     assert!(matches!(place.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));
     place.make_qdisc(&prio()).unwrap();
     let lost = doing(Handle::INGRESS, Action::Gact { verdict: Verdict::Drop });
-    assert!(tc::make_filter(&mut place.client, place.pair.near, &lost, &place.names).is_err());
+    assert!(place.kernel.carry_out(&Step::MakeFilter(lost)).is_err());
     place.clear();
 }
