@@ -4,6 +4,7 @@
 
 mod arrows;
 mod bursts;
+mod can_send;
 mod demo;
 mod floors;
 mod lab;
@@ -48,6 +49,8 @@ enum Command {
     Floors(floors::Args),
     /// Measure what a frame costs when several come at once, on one bus and on 16, and print the tables of docs/engines.md.
     Bursts(bursts::Args),
+    /// Measure what handing a frame to an interface costs, by what stands before the bus, and print the tables of docs/egress.md.
+    CanSend(can_send::Args),
     /// Measure at which period gateways begin to lose frames, and draw Figure 4.4 of the 2014 report.
     Saturation(saturation::Args),
     /// Load a gateway for ten virtual minutes: no frame may be lost, and its memory may not grow.
@@ -77,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Pure => pure::run(),
         Command::Floors(args) => floors::run(&args),
         Command::Bursts(args) => bursts::run(&args),
+        Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),
         Command::Soak(args) => soak::run(&args),
         Command::WirePictures(args) => wire_pictures::run(&args),

@@ -22,7 +22,7 @@ pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, Test
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
-pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
+pub(crate) use traffic::{LabBurstsArgs, LabCanSendArgs, LabSoakArgs, LabStreamArgs};
 pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
 
 use std::path::PathBuf;

@@ -9,7 +9,7 @@ use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::measure::{ConditionArgs, TrafficArgs};
-use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
+use super::traffic::{LabBurstsArgs, LabCanSendArgs, LabSoakArgs, LabStreamArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
 #[derive(Debug, Subcommand)]
@@ -20,6 +20,7 @@ pub(crate) enum LabCommand {
     Measure(LabMeasureArgs),
     Floor(LabFloorArgs),
     Bursts(LabBurstsArgs),
+    CanSend(LabCanSendArgs),
     Stream(LabStreamArgs),
     Soak(LabSoakArgs),
 }

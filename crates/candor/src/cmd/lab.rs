@@ -1,6 +1,7 @@
 //! `candor lab …`: one file per subcommand.
 
 mod bursts;
+mod can_send;
 mod floor;
 mod kernels;
 mod load;
@@ -27,6 +28,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Measure(args) => measure::run(args),
         LabCommand::Floor(args) => floor::run(args),
         LabCommand::Bursts(args) => bursts::run(args),
+        LabCommand::CanSend(args) => can_send::run(args),
         LabCommand::Stream(args) => stream::run(args),
         LabCommand::Soak(args) => soak::run(args),
     }
