@@ -21,6 +21,7 @@
 //! `tbf_dequeue()`, `__qdisc_calculate_pkt_len()` of Linux 6.1.
 
 mod expression;
+mod index;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,8 +91,8 @@ pub fn tree(policy: &Policy) -> Tree {
             filters(&mut tree, root, &band.take, Some(class), &[]);
             queue::add(&mut tree, class, number * 0x10, band);
         }
-        // Those of each discipline together, and in its order.
-        tree.filters.sort_by_key(|filter| filter.parent);
+        // Those of each discipline together, and in its order; tables of `u32` first.
+        tree.filters.sort_by_key(|filter| (filter.parent, index::table_of(filter).is_none()));
     }
     if let Some(root) = tree.qdiscs.first_mut() {
         root.stab = stab;
@@ -111,31 +112,42 @@ fn police(limit: &Limit) -> Action {
     Action::Police(Police { bytes: None, frames, exceed: Verdict::Drop, conform: Verdict::Continue })
 }
 
-/// A filter, or more, for each selection: so the kernel counts each by itself.
+/// A filter, or more, for each selection: so the kernel counts each by itself. Where something is done with frames it is one
+/// filter that does it, since each would have a limit of its own.
 fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Option<Handle>, actions: &[Action]) {
-    for expression in take.iter().flat_map(expression::of) {
-        let classifier = Classifier::Basic(expression);
-        push(
-            tree,
-            Filter {
-                parent,
-                preference: 0,
-                protocol: ETH_P_ALL,
-                handle: 0,
-                classifier,
-                class,
-                actions: actions.to_vec(),
-            },
-        );
+    for selection in take {
+        match index::split(selection).filter(|_| actions.is_empty()) {
+            Some((long, short)) => {
+                compared(tree, parent, &short, class, actions);
+                let preference = next_preference(tree, parent);
+                index::add(tree, parent, preference, class, &long);
+            }
+            None => compared(tree, parent, selection, class, actions),
+        }
     }
+}
+
+fn compared(tree: &mut Tree, parent: Handle, selection: &Selection, class: Option<Handle>, actions: &[Action]) {
+    for expression in expression::of(selection) {
+        let classifier = Classifier::Basic(expression);
+        push(tree, Filter { class, actions: actions.to_vec(), ..filter(parent, classifier) });
+    }
+}
+
+fn filter(parent: Handle, classifier: Classifier) -> Filter {
+    Filter { parent, preference: 0, protocol: ETH_P_ALL, handle: 0, classifier, class: None, actions: Vec::new() }
 }
 
 /// Behind the filters of its parent that are there.
 fn push(tree: &mut Tree, filter: Filter) {
-    let before = tree.filters.iter().filter(|other| other.parent == filter.parent).map(|other| other.preference).max();
-    // A policy has far fewer than 65535 of them: 16384 rules and as many selections as stand in a file of 8 MiB.
-    let preference = before.map_or(1, |before| before.saturating_add(1));
+    let preference = next_preference(tree, filter.parent);
     tree.filters.push(Filter { preference, ..filter });
+}
+
+fn next_preference(tree: &Tree, parent: Handle) -> u16 {
+    let before = tree.filters.iter().filter(|other| other.parent == parent).map(|other| other.preference).max();
+    // A policy has far fewer than 65535 of them: 16384 rules and as many selections as stand in a file of 8 MiB.
+    before.map_or(1, |before| before.saturating_add(1))
 }
 
 fn clsact(tree: &mut Tree) {
@@ -149,18 +161,7 @@ fn clsact(tree: &mut Tree) {
 fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
     clsact(tree);
     let action = Action::Skbedit { priority: None, mark: Some(source_mark(bus)), verdict: Verdict::Pipe };
-    push(
-        tree,
-        Filter {
-            parent: Handle::INGRESS,
-            preference: 0,
-            protocol: ETH_P_ALL,
-            handle: 0,
-            classifier: Classifier::Matchall,
-            class: None,
-            actions: vec![action],
-        },
-    );
+    push(tree, Filter { actions: vec![action], ..filter(Handle::INGRESS, Classifier::Matchall) });
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ pub const MOST_BANDS: usize = 16;
 pub const MOST_FRAMES_OF_A_SENDER: u32 = 127;
 /// A queue of half an hour and more at 500 kbit/s; who wants more wants something else.
 pub const MOST_FRAMES: u32 = 1 << 20;
-/// Identifier rules of a policy. The kernel looks at those for 29 bits one after another, so more would be felt.
+/// Identifier rules of a policy. Each may become a filter that has to be made, read and compared, so more would be felt.
 pub const MOST_RULES: u64 = 1 << 14;
 /// The longest classic frame: 29-bit identifier, 8 bytes, every stuff bit there can be, and the intermission.
 const LONGEST_CLASSIC_BITS: u64 = 160;

@@ -4,6 +4,7 @@ mod cost;
 mod counted;
 mod laws;
 mod line;
+mod lookup;
 mod made;
 mod ordered;
 mod tool;

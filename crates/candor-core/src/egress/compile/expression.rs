@@ -40,7 +40,8 @@ pub(super) fn of(selection: &Selection) -> Vec<Option<Ematch>> {
         (None, Some(kind)) => vec![is(kind)],
         (Some(ids), kind) => identifiers(ids, kind),
     };
-    let filter = |some: &[Ematch]| all(any(some.to_vec()).into_iter().chain(others.iter().cloned()).collect());
+    // The identifiers last: where there are many, only frames that fit all else are compared with them.
+    let filter = |some: &[Ematch]| all(others.iter().cloned().chain(any(some.to_vec())).collect());
     identifiers.chunks(MATCHES_OF_A_FILTER).map(filter).collect()
 }
 
@@ -66,15 +67,18 @@ fn identifiers(ids: &IdSet, kind: Option<FrameKind>) -> Vec<Ematch> {
 fn rules(ids: &IdSet, kind: FrameKind) -> Vec<CanRule> {
     let remote = if kind == FrameKind::Remote { CAN_RTR_FLAG } else { 0 };
     let of = |format| {
-        let plane = Filter { id: format | remote, mask: CAN_EFF_FLAG | CAN_RTR_FLAG };
-        let plane = IdSet::of_filter(plane).unwrap_or_else(IdSet::none);
-        let mut effort = Effort::new(u32::MAX);
-        let ids =
-            ids.intersection(&plane, &mut effort).expect("each node is looked at once; there are fewer than 2^32");
+        let ids = within(ids, Filter { id: format | remote, mask: CAN_EFF_FLAG | CAN_RTR_FLAG });
         let bits = if format == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
         ids.cubes().map(|cube| CanRule { id: cube.id & bits | format, mask: cube.mask & bits }).collect::<Vec<_>>()
     };
     [of(0), of(CAN_EFF_FLAG)].concat()
+}
+
+/// Those that this filter takes, too.
+pub(super) fn within(ids: &IdSet, filter: Filter) -> IdSet {
+    let plane = IdSet::of_filter(filter).unwrap_or_else(IdSet::none);
+    let mut effort = Effort::new(u32::MAX);
+    ids.intersection(&plane, &mut effort).expect("each node is looked at once; there are fewer than 2^32")
 }
 
 /// The flag in the word of the identifier, which is in the order of the machine, as a match sees it.

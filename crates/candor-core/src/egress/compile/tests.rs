@@ -16,15 +16,24 @@ use crate::filter::Filter as IdFilter;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::ids::{Effort, IdRange, IdSet};
 
+mod lookup;
+
 const BUSES: usize = 4;
 
 /// Few bits that differ, so that sets and frames meet.
 fn word() -> impl Strategy<Value = u32> {
     let flags = select([0, 0, CAN_RTR_FLAG, CAN_EFF_FLAG, CAN_EFF_FLAG, CAN_EFF_FLAG | CAN_RTR_FLAG].as_slice());
-    (0..16_u32, 0..4_u32, flags).prop_map(|(low, high, flags)| {
-        let id = if flags & CAN_EFF_FLAG == 0 { high << 9 | low } else { high << 26 | low << 8 | low };
+    (0..16_u32, 0..4_u32, 0..4_u32, flags).prop_map(|(low, high, source, flags)| {
+        let id = if flags & CAN_EFF_FLAG == 0 { high << 9 | low } else { high << 26 | low << 16 | low << 8 | source };
         id | flags
     })
+}
+
+/// So many of 29 bits that they are looked up, with the masks of identifiers, of parameter groups, and with odd ones.
+fn many() -> impl Strategy<Value = IdSet> {
+    let masks = select([0xDFFF_FFFF, 0x9FFF_FFFF, 0xC3FF_FF00, 0x83FF_0000, 0xDFFF_00FF, 0x9C0F_0F03].as_slice());
+    let filter = (word(), masks).prop_map(|(id, mask)| IdFilter { id: id | CAN_EFF_FLAG, mask });
+    vec(filter, 20..200).prop_map(|filters| IdSet::of_filters(filters, &mut Effort::new(u32::MAX)).unwrap())
 }
 
 fn ids() -> impl Strategy<Value = IdSet> {
@@ -57,7 +66,8 @@ fn selection() -> impl Strategy<Value = Selection> {
     let priorities = vec(0..4_u32, 0..3);
     let marks = vec((mark(), select([0, 1, 3, u32::MAX].as_slice())), 0..3)
         .prop_map(|marks| marks.into_iter().map(|(value, mask)| Mark { value, mask }).collect());
-    let each = (option::weighted(0.7, ids()), kind, length, from, priorities, marks, 0..4_u8);
+    let ids = prop_oneof![4 => ids().boxed(), 1 => many().boxed()];
+    let each = (option::weighted(0.7, ids), kind, length, from, priorities, marks, 0..4_u8);
     each.prop_map(|(ids, kind, length, from, socket_priorities, marks, which)| {
         // All at once would take no frame.
         let mut selection = Selection { ids, kind, length, ..Selection::default() };
@@ -227,15 +237,26 @@ fn a_limit_refuses_and_does_not_keep_others_from_their_limits() {
     assert_eq!(egress(&reached, &packet).end, heard);
 }
 
+/// Without an order that a hash could make use of (the end of MurmurHash3), and with a mask for each.
+fn scattered(count: u32) -> IdSet {
+    let id = |n: u32| {
+        let n = (n ^ n >> 16).wrapping_mul(0x85EB_CA6B);
+        let n = (n ^ n >> 13).wrapping_mul(0xC2B2_AE35);
+        (n ^ n >> 16) & CAN_EFF_MASK
+    };
+    let ranges = (0..count).map(|n| IdRange { is_extended: true, first: id(n), last: id(n) }).collect();
+    IdSet::of_ranges(ranges, &mut Effort::new(u32::MAX)).unwrap()
+}
+
+fn chosen_by(selection: Selection) -> Tree {
+    let policy = Policy::new(vec![plain("many", vec![selection], 1), plain("rest", Vec::new(), 1)], Vec::new());
+    tree(&policy.unwrap())
+}
+
 #[test]
 fn more_identifiers_than_a_filter_takes_are_several() {
-    // Scattered, so that no mask is for two.
-    let id = |n: u32| n.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK;
-    let ranges = (0..5_000).map(|n| IdRange { is_extended: true, first: id(n), last: id(n) }).collect();
-    let ids = Some(IdSet::of_ranges(ranges, &mut Effort::new(u32::MAX)).unwrap());
-    let take = vec![Selection { ids, ..Selection::default() }];
-    let policy = Policy::new(vec![plain("many", take, 1), plain("rest", Vec::new(), 1)], Vec::new()).unwrap();
-    let tree = tree(&policy);
+    // By their priority, too, of which u32 knows nothing.
+    let tree = chosen_by(Selection { ids: Some(scattered(5_000)), socket_priorities: vec![3], ..Selection::default() });
     assert_eq!(tree.filters.len(), 2);
     assert!(tree.filters.iter().all(|filter| filter.class == Some(Handle::new(1, 1))));
     assert!(tree.filters.is_sorted_by(|one, other| one.preference < other.preference));

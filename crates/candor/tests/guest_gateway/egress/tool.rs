@@ -7,7 +7,16 @@ use candor_core::egress::ematch::{CanRule, Ematch};
 
 use super::*;
 
-fn tc(arguments: &str) -> Result<(), String> {
+/// Whether there is a `tc`; said if not.
+pub(super) fn is_there() -> bool {
+    let error = Command::new("tc").arg("-V").output().err();
+    if let Some(error) = &error {
+        println!("SKIP needs tc: {error}");
+    }
+    error.is_none()
+}
+
+pub(super) fn tc(arguments: &str) -> Result<(), String> {
     let output = Command::new("tc").args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
@@ -15,8 +24,7 @@ fn tc(arguments: &str) -> Result<(), String> {
 #[test]
 fn what_tc_makes_is_read_as_what_it_means() {
     let Some(_machine) = require(NEEDS) else { return };
-    if let Err(error) = Command::new("tc").arg("-V").output() {
-        println!("SKIP needs tc: {error}");
+    if !is_there() {
         return;
     }
     let mut place = Place::new();
