@@ -23,6 +23,7 @@ pub mod ematch;
 pub mod filter;
 pub mod handle;
 pub mod lint;
+pub mod outline;
 pub mod policy;
 pub mod steps;
 pub mod text;

@@ -25,6 +25,8 @@ pub struct Target<K> {
 pub struct Applied {
     /// Which.
     pub interface: String,
+    /// What it had before.
+    pub before: Tree,
     /// What was requested; nothing if it had what it shall have.
     pub steps: Steps,
 }
@@ -81,7 +83,10 @@ pub fn apply<K: Kernel>(targets: &mut [Target<K>]) -> Result<Vec<Applied>, Apply
     for at in 0..targets.len() {
         let outcome = targets[at].change(&before[at]);
         match outcome {
-            Ok(steps) => applied.push(Applied { interface: targets[at].name.clone(), steps }),
+            Ok(steps) => {
+                let (interface, before) = (targets[at].name.clone(), before[at].clone());
+                applied.push(Applied { interface, before, steps });
+            }
             Err(cause) => {
                 let mut error = targets[at].failed(cause);
                 // The last first: what marks frames on one interface is of use only with what knows the mark on another.

@@ -7,7 +7,19 @@ use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 use candor_netlink::tc::{self, InterfaceNames, Observed, TcError};
 
-use crate::Kernel;
+use crate::{Kernel, Machine};
+
+/// The network namespace of the calling thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Here;
+
+impl Machine for Here {
+    type Kernel = Interface;
+
+    fn open(&mut self, name: &str) -> Result<Option<(u32, Interface)>, TcError> {
+        Ok(Interface::open(name)?.map(|interface| (interface.index.number(), interface)))
+    }
+}
 
 /// An interface, and a connection to the kernel of its own.
 #[derive(Debug)]

@@ -6,7 +6,8 @@
 //!  found Tree  ──┘                                    └── refused, or something else came out: back to what was found
 //! ```
 //!
-//! [`fn@apply`] is pure but for a [`Kernel`]: that of [`Interface`], or one that a test plays.
+//! [`fn@apply`] is pure but for a [`Kernel`]: that of [`Interface`], or one that a test plays. A [`Keeper`] does it for as long as
+//! a process runs: interfaces come and go, and others change what is there.
 //!
 //! # Kernel
 //! Looking needs no privilege; applying needs CAP_NET_ADMIN over the network namespace.
@@ -14,13 +15,29 @@
 
 mod apply;
 mod interface;
+mod keep;
+#[cfg(test)]
+mod played;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
-pub use interface::Interface;
+pub use interface::{Here, Interface};
+pub use keep::{Keeper, Mend, News, StartError};
 
 use candor_core::egress::steps::Step;
 use candor_core::egress::tree::Tree;
 use candor_netlink::tc::TcError;
+
+/// A machine with interfaces that come and go.
+pub trait Machine {
+    /// What an interface is worked on with.
+    type Kernel: Kernel;
+
+    /// The interface of this name and its number, by which one can see that it is another one than before.
+    ///
+    /// # Errors
+    /// Whatever the kernel refuses with.
+    fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
+}
 
 /// One interface, as far as it has to be known here.
 pub trait Kernel {

@@ -104,6 +104,13 @@ pub fn tree(policy: &Policy) -> Tree {
     tree
 }
 
+/// Where the frames of each band wait in the tree of a policy: its class, or, of a single one, the discipline at the root.
+pub fn band_places(policy: &Policy) -> impl Iterator<Item = (Handle, &str)> {
+    let is_alone = policy.bands().len() == 1;
+    let place = move |number| if is_alone { Handle::new(0x10, 0) } else { Handle::new(1, number) };
+    (1..).zip(policy.bands()).map(move |(number, band)| (place(number), band.name.as_str()))
+}
+
 /// What is above is refused with `ENOBUFS`; what is not goes on to the next limit, which may be for it, too.
 fn police(limit: &Limit) -> Action {
     let per_second = u64::from(limit.rate.frames_per_second());

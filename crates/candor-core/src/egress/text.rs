@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  tree = '''…''' of a file ──parse─────────▶ Tree ──script──▶ shell script for tc
+//!                             ◀──lines──── Tree
 //!  tc script ────────────────parse_script──▶ (interface, Tree) each
 //! ```
 //!
@@ -30,7 +31,7 @@ mod stab;
 mod trees;
 mod units;
 
-pub use print::{NotSayable, Unsayable, script};
+pub use print::{NotSayable, Unsayable, line, lines, script, words};
 
 use super::tree::Tree;
 use crate::config::diagnostic::{Diagnostic, Findings, Span};

@@ -9,6 +9,7 @@ pub(super) use ematch::canid;
 
 use std::fmt;
 
+use crate::egress::canonical::Part;
 use crate::egress::discipline::{ByteRate, SizeTable};
 use crate::egress::handle::Handle;
 use crate::egress::tree::{Class, HtbClass, Share, Tree};
@@ -66,16 +67,58 @@ pub enum NotSayable {
     ByteOrder,
 }
 
+/// What comes behind `tc qdisc`, `tc class` and `tc filter` in a script.
+const ADD: &str = " add dev \"$DEV\"";
+
 /// A script that makes this tree on an interface, from nothing.
 ///
 /// # Errors
 /// Everything that `tc` cannot say.
 pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
-    let mut unsayable = Vec::new();
+    let lines = commands(tree);
     if interface_name::check(interface).is_err() || interface.contains(['$', '\'']) {
-        unsayable.push(Unsayable { place: format!("interface {interface:?}"), why: NotSayable::Interface });
+        let why = Unsayable { place: format!("interface {interface:?}"), why: NotSayable::Interface };
+        return Err([vec![why], lines.err().unwrap_or_default()].concat());
     }
-    let mut lines = Vec::new();
+    Ok(around(interface, tree, &lines?))
+}
+
+/// The lines of a tree as they stand in `tree = '''…'''` of a file, each with its end.
+///
+/// # Errors
+/// Everything that `tc` cannot say.
+pub fn lines(tree: &Tree) -> Result<String, Vec<Unsayable>> {
+    Ok(commands(tree)?.iter().map(|line| line.replacen(ADD, "", 1) + "\n").collect())
+}
+
+/// A part of a tree as one line of it.
+///
+/// # Errors
+/// If `tc` cannot say it.
+pub fn line(part: &Part) -> Result<String, NotSayable> {
+    let line = match part {
+        Part::Class(class) => self::class(class),
+        Part::Filter(filter) => filters::line(filter),
+        Part::Qdisc(qdisc) => disciplines::line(qdisc),
+    };
+    line.map(|line| line.replacen(ADD, "", 1))
+}
+
+/// What a part is, without where it is and how it is called: its kind and its options.
+///
+/// # Errors
+/// If `tc` cannot say it.
+pub fn words(part: &Part) -> Result<String, NotSayable> {
+    match part {
+        Part::Class(class) => share(&class.share),
+        Part::Filter(filter) => filters::words(filter),
+        Part::Qdisc(qdisc) => disciplines::words(qdisc),
+    }
+}
+
+/// The commands of a script, without `tc` before them.
+fn commands(tree: &Tree) -> Result<Vec<String>, Vec<Unsayable>> {
+    let (mut lines, mut unsayable) = (Vec::new(), Vec::new());
     let mut push = |place: String, line: Result<String, NotSayable>| match line {
         Ok(line) => lines.push(line),
         Err(why) => unsayable.push(Unsayable { place, why }),
@@ -92,10 +135,7 @@ pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
     for filter in &tree.filters {
         push(format!("filter {} prio {}", filter.parent, filter.preference), filters::line(filter));
     }
-    if !unsayable.is_empty() {
-        return Err(unsayable);
-    }
-    Ok(around(interface, tree, &lines))
+    if unsayable.is_empty() { Ok(lines) } else { Err(unsayable) }
 }
 
 fn around(interface: &str, tree: &Tree, lines: &[String]) -> String {
@@ -118,17 +158,17 @@ fn around(interface: &str, tree: &Tree, lines: &[String]) -> String {
 
 fn class(class: &Class) -> Result<String, NotSayable> {
     let Class { handle, parent, share } = class;
+    Ok(format!("class{ADD} parent {} classid {} {}", major_minor(*parent), major_minor(*handle), self::share(share)?))
+}
+
+/// Kind and options.
+fn share(share: &Share) -> Result<String, NotSayable> {
     let options = match share {
         Share::Drr { quantum_bytes } => option("quantum", *quantum_bytes),
         Share::Htb(htb) => self::htb(htb)?,
         Share::Other { .. } => return Err(NotSayable::Other),
     };
-    Ok(format!(
-        "class add dev \"$DEV\" parent {} classid {} {}{options}",
-        major_minor(*parent),
-        major_minor(*handle),
-        share.kind()
-    ))
+    Ok(format!("{}{options}", share.kind()))
 }
 
 fn htb(class: &HtbClass) -> Result<String, NotSayable> {

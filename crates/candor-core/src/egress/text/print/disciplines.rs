@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{NotSayable, major_minor, option, rate, stab};
+use super::{ADD, NotSayable, major_minor, option, rate, stab};
 use crate::egress::discipline::{Discipline, Etf, Ets, FqCodel, Htb, Netem, Prio, Sfq, Tbf};
 use crate::egress::handle::Handle;
 use crate::egress::text::disciplines::CLOCKS;
@@ -11,12 +11,18 @@ use crate::egress::tree::Qdisc;
 pub(super) fn line(qdisc: &Qdisc) -> Result<String, NotSayable> {
     let Qdisc { handle, parent, stab: table, discipline } = qdisc;
     if let Discipline::Clsact = discipline {
-        return Ok("qdisc add dev \"$DEV\" clsact".to_owned());
+        return Ok(format!("qdisc{ADD} clsact"));
     }
     let place = if *parent == Handle::ROOT { "root".to_owned() } else { format!("parent {}", major_minor(*parent)) };
     let handle = if *handle == Handle::NONE { String::new() } else { format!(" handle {}", major_minor(*handle)) };
     let table = table.as_ref().map_or_else(|| Ok(String::new()), stab)?;
-    Ok(format!("qdisc add dev \"$DEV\" {place}{handle}{table} {}{}", discipline.kind(), options(discipline)?))
+    Ok(format!("qdisc{ADD} {place}{handle}{table} {}{}", discipline.kind(), options(discipline)?))
+}
+
+/// Kind and options, with the size table behind them.
+pub(super) fn words(qdisc: &Qdisc) -> Result<String, NotSayable> {
+    let table = qdisc.stab.as_ref().map_or_else(|| Ok(String::new()), stab)?;
+    Ok(format!("{}{}{table}", qdisc.discipline.kind(), options(&qdisc.discipline)?))
 }
 
 fn options(discipline: &Discipline) -> Result<String, NotSayable> {

@@ -1,6 +1,6 @@
 //! Lines of filters.
 
-use super::{NotSayable, actions, ematch, major_minor, option};
+use super::{ADD, NotSayable, actions, ematch, major_minor, option};
 use crate::egress::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
 use crate::egress::handle::Handle;
 use crate::egress::text::filters::FLOW_KEYS;
@@ -35,8 +35,17 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
     let actions = actions::all(actions)?;
     let kind = classifier.kind();
     Ok(format!(
-        "filter add dev \"$DEV\" {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"
+        "filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"
     ))
+}
+
+/// Kind and options, actions, and where the frames go that fit.
+pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
+    let (number, options) = classified(&filter.classifier, filter.handle)?;
+    let mark = number.filter(|_| matches!(filter.classifier, Classifier::Fw { .. }));
+    let mark = mark.map_or_else(String::new, |mark| format!(" {mark}"));
+    let to = filter.class.map_or_else(String::new, |class| format!(" -> {class}"));
+    Ok(format!("{}{mark}{options}{}{to}", filter.classifier.kind(), actions::all(&filter.actions)?))
 }
 
 /// The handle as `tc` writes it, and the options.

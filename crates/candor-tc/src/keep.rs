@@ -1,0 +1,262 @@
+//! Trees for as long as a process runs.
+
+use std::time::{Duration, Instant};
+
+use candor_core::egress::canonical::{Difference, differences};
+use candor_core::egress::tree::Tree;
+use candor_netlink::tc::TcError;
+
+use crate::{Applied, ApplyError, Kernel, Machine, Target, apply};
+
+/// Who puts a tree back more often than this within [`A_WHILE`] fights with somebody.
+const MOST_MENDS: usize = 5;
+const A_WHILE: Duration = Duration::from_secs(60);
+
+/// Interfaces and what they shall have.
+#[derive(Debug)]
+pub struct Keeper<M> {
+    machine: M,
+    kept: Vec<Kept>,
+}
+
+/// Whether what others have changed is put back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mend {
+    /// It is only told.
+    No,
+    /// It is put back.
+    Yes,
+}
+
+/// What has become of an interface since the last look. Each is told once.
+#[derive(Debug)]
+pub enum News {
+    /// It has what it shall have again, by somebody else.
+    AsWanted {
+        /// The interface.
+        interface: String,
+    },
+    /// It has something else.
+    Drifted {
+        /// The interface.
+        interface: String,
+        /// What is different.
+        differences: Vec<Difference>,
+    },
+    /// What it has cannot be read or changed.
+    Failed {
+        /// The interface.
+        interface: String,
+        /// Why, with all causes.
+        why: String,
+    },
+    /// Somebody changes it again and again, so that it is left alone for a while.
+    Fought {
+        /// The interface.
+        interface: String,
+    },
+    /// It is not there any more.
+    Gone {
+        /// The interface.
+        interface: String,
+    },
+    /// It had something else and has been given what it shall have.
+    PutBack {
+        /// The interface.
+        interface: String,
+        /// Whether it was another interface of the same name.
+        is_new: bool,
+        /// What was different.
+        differences: Vec<Difference>,
+    },
+}
+
+/// Why nothing was begun.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Nothing was changed, see there.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// There is no interface of this name.
+    #[error("There is no interface {0}, so nothing was changed; ip -br link shows those that there are")]
+    Missing(String),
+    /// The kernel cannot be asked.
+    #[error("The kernel cannot be asked for its interfaces, so nothing was changed")]
+    Unreadable(#[from] TcError),
+}
+
+#[derive(Debug)]
+struct Kept {
+    name: String,
+    wanted: Tree,
+    /// What it had before, to be given back at the end.
+    before: Tree,
+    /// Which interface had it.
+    number: Option<u32>,
+    state: State,
+    mended: Vec<Instant>,
+}
+
+/// What was told last.
+#[derive(Debug, PartialEq)]
+enum State {
+    AsWanted,
+    Drifted(Vec<Difference>),
+    Failed(String),
+    Fought,
+    Gone,
+}
+
+impl<M: Machine> Keeper<M> {
+    /// Gives every interface what it shall have, all or none.
+    ///
+    /// # Errors
+    /// [`StartError`].
+    pub fn apply(machine: M, wanted: Vec<(String, Tree)>) -> Result<(Self, Vec<Applied>), StartError> {
+        let mut keeper = Self { machine, kept: Vec::new() };
+        let applied = keeper.change(wanted)?;
+        Ok((keeper, applied))
+    }
+
+    /// Changes nothing, and looks on.
+    pub fn watch(machine: M, wanted: Vec<(String, Tree)>) -> Self {
+        // As if all were well: the first look tells what is not.
+        let kept = wanted.into_iter().map(|(name, wanted)| Kept::new(name, wanted, Tree::default(), None));
+        Self { machine, kept: kept.collect() }
+    }
+
+    /// From now on other trees, all or none; an interface for which none is wanted any more gets back what it had.
+    ///
+    /// # Errors
+    /// [`StartError`]; then all is as it was.
+    pub fn change(&mut self, wanted: Vec<(String, Tree)>) -> Result<Vec<Applied>, StartError> {
+        let is_wanted = |name: &str| wanted.iter().any(|(other, _)| other == name);
+        let mut targets = Vec::new();
+        for kept in self.kept.iter().filter(|kept| !is_wanted(&kept.name)) {
+            targets.extend(self.machine.open(&kept.name)?.map(|(_, kernel)| Target {
+                name: kept.name.clone(),
+                kernel,
+                wanted: kept.before.clone(),
+            }));
+        }
+        let given_back = targets.len();
+        let mut numbers = Vec::new();
+        for (name, wanted) in &wanted {
+            let opened = self.machine.open(name)?;
+            let (number, kernel) = opened.ok_or_else(|| StartError::Missing(name.clone()))?;
+            numbers.push(number);
+            targets.push(Target { name: name.clone(), kernel, wanted: wanted.clone() });
+        }
+        let applied = apply(&mut targets)?;
+        let earlier = std::mem::take(&mut self.kept);
+        for (((name, wanted), number), applied) in wanted.into_iter().zip(numbers).zip(&applied[given_back..]) {
+            let before = earlier.iter().find(|kept| kept.name == name && kept.number == Some(number));
+            let before = before.map_or(&applied.before, |kept| &kept.before);
+            self.kept.push(Kept::new(name, wanted, before.clone(), Some(number)));
+        }
+        Ok(applied)
+    }
+
+    /// Looks at all interfaces.
+    pub fn look(&mut self, mend: Mend, now: Instant) -> Vec<News> {
+        let Self { machine, kept } = self;
+        kept.iter_mut().filter_map(|kept| kept.look(machine, mend, now)).collect()
+    }
+
+    /// Gives back what interfaces had before, where they still have what they should have. Others have been changed by
+    /// somebody who will have meant it.
+    ///
+    /// # Errors
+    /// [`StartError`]; then all is as it was.
+    pub fn stop(mut self) -> Result<Vec<Applied>, StartError> {
+        let mut targets = Vec::new();
+        for kept in self.kept {
+            let Some((number, mut kernel)) = self.machine.open(&kept.name)? else { continue };
+            let found = kernel.found()?;
+            if differences(&kept.wanted, &found).is_empty() {
+                let before = if kept.number == Some(number) { kept.before } else { Tree::default() };
+                targets.push(Target { name: kept.name, kernel, wanted: before });
+            }
+        }
+        Ok(apply(&mut targets)?)
+    }
+}
+
+impl Kept {
+    const fn new(name: String, wanted: Tree, before: Tree, number: Option<u32>) -> Self {
+        Self { name, wanted, before, number, state: State::AsWanted, mended: Vec::new() }
+    }
+
+    fn look<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Option<News> {
+        let interface = self.name.clone();
+        match self.seen(machine, mend, now) {
+            Ok(Seen::As(state)) => self.become_and_tell(state),
+            Ok(Seen::Mended { is_new, differences }) => {
+                self.state = State::AsWanted;
+                Some(News::PutBack { interface, is_new, differences })
+            }
+            Err(why) => self.become_and_tell(State::Failed(why)),
+        }
+    }
+
+    fn seen<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Result<Seen, String> {
+        let opened = machine.open(&self.name).map_err(|error| in_full(&error))?;
+        let Some((number, mut kernel)) = opened else { return Ok(Seen::As(State::Gone)) };
+        let found = kernel.found().map_err(|error| in_full(&error))?;
+        let differences = differences(&self.wanted, &found);
+        if differences.is_empty() {
+            return Ok(Seen::As(State::AsWanted));
+        }
+        if mend == Mend::No {
+            return Ok(Seen::As(State::Drifted(differences)));
+        }
+        self.mended.retain(|mended| now.saturating_duration_since(*mended) < A_WHILE);
+        if self.mended.len() >= MOST_MENDS {
+            return Ok(Seen::As(State::Fought));
+        }
+        let target = Target { name: self.name.clone(), kernel, wanted: self.wanted.clone() };
+        apply(&mut [target]).map_err(|error| in_full(&error))?;
+        self.mended.push(now);
+        let is_new = self.number.replace(number).is_some_and(|before| before != number);
+        if is_new {
+            // What the other interface had went with it.
+            self.before = found;
+        }
+        Ok(Seen::Mended { is_new, differences })
+    }
+
+    /// What there is to tell of a state that was not told already.
+    fn become_and_tell(&mut self, state: State) -> Option<News> {
+        if self.state == state {
+            return None;
+        }
+        let interface = self.name.clone();
+        let news = match &state {
+            State::AsWanted => News::AsWanted { interface },
+            State::Drifted(differences) => News::Drifted { interface, differences: differences.clone() },
+            State::Failed(why) => News::Failed { interface, why: why.clone() },
+            State::Fought => News::Fought { interface },
+            State::Gone => News::Gone { interface },
+        };
+        self.state = state;
+        Some(news)
+    }
+}
+
+/// What a look has come to.
+enum Seen {
+    As(State),
+    Mended { is_new: bool, differences: Vec<Difference> },
+}
+
+/// An error with its causes, in one line.
+fn in_full(error: &dyn std::error::Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", in_full(source)),
+        None => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests;
