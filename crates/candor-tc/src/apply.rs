@@ -5,6 +5,7 @@ use std::fmt;
 use candor_core::egress::canonical::{Difference, differences};
 use candor_core::egress::steps::{self, Step, Steps};
 use candor_core::egress::tree::Tree;
+use candor_netlink::client::Errno;
 use candor_netlink::tc::TcError;
 
 use crate::Kernel;
@@ -139,7 +140,14 @@ impl fmt::Display for ApplyError {
                 left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))
             }
             Cause::Unreadable(_) => write!(f, "Cannot read what {interface} has"),
-            Cause::Refused(step, _) => write!(f, "The kernel refuses {} on {interface}", Named(step)),
+            Cause::Refused(step, error) => {
+                write!(
+                    f,
+                    "The kernel refuses {} on {interface}{}",
+                    Named(step),
+                    advice(step, error).unwrap_or_default()
+                )
+            }
         }?;
         for (name, why) in &self.not_restored {
             match why {
@@ -160,6 +168,22 @@ impl std::error::Error for ApplyError {
             Cause::CameOutOtherwise(_) => None,
             Cause::Unreadable(error) | Cause::Refused(_, error) => Some(error),
         }
+    }
+}
+
+/// What to do about a refusal, where more than one reason can be ruled out.
+fn advice(step: &Step, error: &TcError) -> Option<String> {
+    let module = match step {
+        Step::MakeQdisc(qdisc) => format!("sch_{}", qdisc.discipline.kind()),
+        Step::MakeFilter(filter) => format!("cls_{}", filter.classifier.kind()),
+        _ => String::new(),
+    };
+    match error.errno()? {
+        Errno::EPERM => Some("; run it as root, or with CAP_NET_ADMIN".to_owned()),
+        Errno::ENOENT if !module.is_empty() => {
+            Some(format!("; it may have been built without {module} or what is used in it: sudo modprobe {module}"))
+        }
+        _ => None,
     }
 }
 

@@ -164,6 +164,12 @@ impl<M: Machine> Keeper<M> {
         kept.iter_mut().filter_map(|kept| kept.look(machine, mend, now)).collect()
     }
 
+    /// Whether every interface has what it shall have, as far as the last look tells.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        self.kept.iter().all(|kept| kept.state == State::AsWanted)
+    }
+
     /// Gives back what interfaces had before, where they still have what they should have. Others have been changed by
     /// somebody who will have meant it.
     ///

@@ -1,6 +1,7 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
 mod conformance;
+mod egress;
 mod fault;
 mod import;
 mod lab;
@@ -12,6 +13,10 @@ mod traffic;
 mod wire;
 
 pub(crate) use conformance::ConformanceArgs;
+pub(crate) use egress::{
+    EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
+    EgressWatchArgs, WantedArgs,
+};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
 pub(crate) use lab::{
@@ -64,6 +69,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     Down(DownArgs),
     Show(ShowArgs),
+    #[command(subcommand)]
+    Egress(EgressCommand),
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
     Tester(TesterArgs),

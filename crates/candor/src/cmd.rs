@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod conformance;
 pub(crate) mod doctor;
 pub(crate) mod down;
+pub(crate) mod egress;
 pub(crate) mod engines;
 pub(crate) mod explain;
 pub(crate) mod generate;

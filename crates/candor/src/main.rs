@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::Status(args) => cmd::status::run(&args),
         Command::Down(args) => cmd::down::run(&args),
         Command::Show(args) => cmd::show::run(&args),
+        Command::Egress(command) => cmd::egress::run(&command),
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),

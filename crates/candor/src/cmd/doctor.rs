@@ -32,6 +32,7 @@ use crate::gateway_file::{Form, GatewayFile};
 use crate::{netns, render};
 use check::{Section, Verdict};
 use interface::Network;
+pub(super) use interface::frames_ahead;
 use kernel::{Asked, Cangw};
 use needs::{Needs, Wanted};
 use privileges::Awake;

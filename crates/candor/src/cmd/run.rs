@@ -1,5 +1,6 @@
 //! `candor run`: starts the gateway of a file, follows it, and takes it out again.
 
+mod egress;
 pub(crate) mod log;
 pub(crate) mod metrics;
 mod output;
@@ -24,6 +25,7 @@ use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
 use crate::render;
+use egress::Egress;
 use log::Log;
 use metrics::{Address, Metrics, Observer};
 use output::Output;
@@ -88,6 +90,8 @@ fn forward(
     report: &Report,
     mut metrics: Metrics,
 ) -> Outcome {
+    // Before the first frame, and until the last one.
+    let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
     let mut gateway = Gateway::start_and_tell(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
@@ -101,10 +105,11 @@ fn forward(
     let service = Service::new(report, started);
     service.ready(&report::what_runs(&gateway));
     let (stats, observer) = (args.stats, Observer::start(&gateway));
-    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics, observer };
-    let signal = running.follow(&mut gateway)?;
+    let running = Running { signals, hangup, stats, started, report, reloader, service, metrics, observer, egress };
+    let (signal, egress) = running.follow(&mut gateway)?;
     let plan = gateway.plan().clone();
     let ended = gateway.stop()?;
+    drop(egress);
     report.counters(&plan, &ended.counters, &ended.buses, started.elapsed(), Moment::End);
     report.ended(signal, &ended);
     Ok(Exit::Fine)
@@ -121,11 +126,12 @@ struct Running<'a> {
     service: Service<'a>,
     metrics: Metrics,
     observer: Observer,
+    egress: Egress<'a>,
 }
 
-impl Running<'_> {
+impl<'a> Running<'a> {
     /// Waits for the end, printing counters on the way.
-    fn follow(mut self, gateway: &mut Gateway) -> Result<Signal, Box<dyn std::error::Error>> {
+    fn follow(mut self, gateway: &mut Gateway) -> Result<(Signal, Egress<'a>), Box<dyn std::error::Error>> {
         let interval = self.stats.unwrap_or(CHECK_INTERVAL);
         let mut next = self.started + interval;
         loop {
@@ -136,14 +142,15 @@ impl Running<'_> {
             let signal = self.signals.wait(occasions.into_iter().flatten().fold(due, Duration::min))?;
             if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
                 self.service.stopping();
-                return Ok(signal);
+                return Ok((signal, self.egress));
             }
             gateway.check()?.iter().for_each(|notice| self.report.notice(notice));
+            self.egress.look();
             self.service.is_alive(Instant::now());
             self.metrics.answer(|| self.observer.text(gateway, self.started.elapsed()));
             if signal == Some(Signal::Hangup) {
                 self.service.reloading();
-                self.reloader.reload(gateway, self.report)?;
+                self.reloader.reload(gateway, &mut self.egress, self.report)?;
                 self.service.ready(&report::what_runs(gateway));
             }
             let now = Instant::now();

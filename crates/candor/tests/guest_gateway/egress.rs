@@ -1,5 +1,6 @@
 //! Disciplines, classes and filters made by candor's own messages on a real kernel, and read back.
 
+mod commands;
 mod cost;
 mod counted;
 mod laws;

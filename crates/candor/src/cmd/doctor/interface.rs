@@ -3,6 +3,7 @@
 mod driver;
 mod interrupt;
 
+pub(in crate::cmd) use driver::frames_ahead;
 pub(super) use interrupt::{InterruptThread, interrupt_threads};
 
 use candor_core::frame::CANFD_MTU;

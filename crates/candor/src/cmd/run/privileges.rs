@@ -91,10 +91,12 @@ fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
     let has_uring = user.is_some_and(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring);
     let polls = user.is_some_and(|engine| engine.receiver() == Receiver::ReadBusy);
     let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
+    // Queues are put back, and given back at the end.
+    let has_egress = !plan.egress().is_empty();
     let realtime = plan.realtime();
     let wants = [
         // Rings mark what they send (`SO_MARK`), which wants the first of these before Linux 5.17.
-        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls || restarts),
+        (Capability::CAP_NET_ADMIN, kernel || has_ring || polls || restarts || has_egress),
         (Capability::CAP_NET_RAW, has_ring),
         (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
         // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.

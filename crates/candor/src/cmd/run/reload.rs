@@ -9,6 +9,7 @@ use candor_core::plan::Engine;
 use candor_engine::{Desk, Gateway, Reload, in_full};
 use serde_json::{Value, json};
 
+use super::egress::Egress;
 use super::report::Report;
 use super::warnings;
 use crate::cli::RunArgs;
@@ -63,18 +64,23 @@ impl<'a> Reloader<'a> {
     ///
     /// # Errors
     /// If the gateway cannot go on at all.
-    pub(super) fn reload(&mut self, gateway: &mut Gateway, report: &Report) -> Result<(), Box<dyn Error>> {
+    pub(super) fn reload(
+        &mut self,
+        gateway: &mut Gateway,
+        egress: &mut Egress<'_>,
+        report: &Report,
+    ) -> Result<(), Box<dyn Error>> {
         if let Some(desk) = &mut self.desk {
             desk.begin();
         }
-        let answer = self.try_to(gateway, report)?;
+        let answer = self.try_to(gateway, egress, report)?;
         if let Some(desk) = &mut self.desk {
             desk.answer(answer);
         }
         Ok(())
     }
 
-    fn try_to(&self, gateway: &mut Gateway, report: &Report) -> Result<Value, Box<dyn Error>> {
+    fn try_to(&self, gateway: &mut Gateway, egress: &mut Egress<'_>, report: &Report) -> Result<Value, Box<dyn Error>> {
         let name = self.file.display().to_string();
         if !can_be_read_again(self.file) {
             let because = "it came through standard input, which cannot be read again; start candor with a file";
@@ -97,9 +103,17 @@ impl<'a> Reloader<'a> {
             Some(engine) => loaded.plan.clone().with_engine(engine),
             None => loaded.plan.clone(),
         };
+        // The queues first: the frames of new routes find them there.
+        let before = match egress.change(&plan) {
+            Ok(before) => before,
+            Err(error) => return Ok(report.not_reloaded(&name, &in_full(&error))),
+        };
         match gateway.reload(plan, &mut |notice| report.notice(&notice))? {
             Reload::Done(reloaded) => Ok(report.reloaded(gateway, &name, &reloaded)),
-            Reload::Refused(error) => Ok(report.not_reloaded(&name, &in_full(&error))),
+            Reload::Refused(error) => {
+                egress.back(before);
+                Ok(report.not_reloaded(&name, &in_full(&error)))
+            }
             _ => Ok(Value::Null),
         }
     }

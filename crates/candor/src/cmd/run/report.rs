@@ -152,15 +152,18 @@ impl Report {
         }
     }
 
-    /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
     pub(super) fn notice(&self, notice: &Notice) {
-        let text = notice.to_string();
-        match (self.form, notice.is_warning()) {
+        self.tell(&notice.to_string(), notice.is_warning());
+    }
+
+    /// Warnings go to standard error, what was done to standard output; JSON goes all to standard output.
+    pub(super) fn tell(&self, text: &str, is_warning: bool) {
+        match (self.form, is_warning) {
             (Form::Json, warning) => self.out(line(&json!({"event": "notice", "warning": warning, "text": text}))),
             (Form::Text, true) => self.output.say(Stream::Error, format!("warning: {text}\n")),
             (Form::Text, false) => self.out(format!("{text}\n")),
-            (Form::Log, true) => self.log(LogLine::new(Weight::Warning, "notice", &text)),
-            (Form::Log, false) => self.log(LogLine::new(Weight::Information, "notice", &text)),
+            (Form::Log, true) => self.log(LogLine::new(Weight::Warning, "notice", text)),
+            (Form::Log, false) => self.log(LogLine::new(Weight::Information, "notice", text)),
         }
     }
 

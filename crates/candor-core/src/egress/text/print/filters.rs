@@ -34,18 +34,15 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
     let number = number.map_or_else(String::new, |number| format!(" handle {number}"));
     let actions = actions::all(actions)?;
     let kind = classifier.kind();
-    Ok(format!(
-        "filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"
-    ))
+    Ok(format!("filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"))
 }
 
-/// Kind and options, actions, and where the frames go that fit.
+/// Kind, options and actions.
 pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
     let (number, options) = classified(&filter.classifier, filter.handle)?;
     let mark = number.filter(|_| matches!(filter.classifier, Classifier::Fw { .. }));
     let mark = mark.map_or_else(String::new, |mark| format!(" {mark}"));
-    let to = filter.class.map_or_else(String::new, |class| format!(" -> {class}"));
-    Ok(format!("{}{mark}{options}{}{to}", filter.classifier.kind(), actions::all(&filter.actions)?))
+    Ok(format!("{}{mark}{options}{}", filter.classifier.kind(), actions::all(&filter.actions)?))
 }
 
 /// The handle as `tc` writes it, and the options.

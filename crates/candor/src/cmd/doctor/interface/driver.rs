@@ -41,6 +41,15 @@ const DEPTHS: &[(&str, u64)] = &[
     ("usb_8dev", 20),
 ];
 
+/// How many frames the driver of an interface takes before one of them has left, if that is known.
+pub(in crate::cmd) fn frames_ahead(machine: &Machine, interface: &str) -> Option<u64> {
+    depth(&machine.link(&format!("/sys/class/net/{interface}/device/driver"))?)
+}
+
+fn depth(driver: &str) -> Option<u64> {
+    DEPTHS.iter().find(|(name, _)| *name == driver).map(|(_, depth)| *depth)
+}
+
 pub(super) fn check(machine: &Machine, link: &Link) -> Check {
     let folder = format!("/sys/class/net/{}/device", link.name);
     let Some(driver) = machine.link(&format!("{folder}/driver")) else {
@@ -52,10 +61,10 @@ pub(super) fn check(machine: &Machine, link: &Link) -> Check {
     } else {
         ""
     };
-    let Some((_, depth)) = DEPTHS.iter().find(|(name, _)| *name == driver) else {
+    let Some(depth) = depth(&driver) else {
         return Check::ok(check::DRIVER, format!("{driver}, how many frames it takes ahead is not known{usb}"));
     };
-    let ahead = if *depth == 1 { "takes 1 frame".to_owned() } else { format!("takes {depth} frames ahead") };
+    let ahead = if depth == 1 { "takes 1 frame".to_owned() } else { format!("takes {depth} frames ahead") };
     let wait = link.can.and_then(|can| can.bitrate).map(|rate| {
         let microseconds = depth * LONGEST_FRAME_BITS * 1_000_000 / u64::from(rate.bits_per_second());
         format!(", so an urgent one may wait {}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)

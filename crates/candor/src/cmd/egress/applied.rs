@@ -1,0 +1,32 @@
+//! What was done on an interface, in words.
+
+use candor_core::egress::tree::Tree;
+use candor_tc::Applied;
+use serde_json::{Value, json};
+
+use crate::gateway_file::plural;
+
+/// In a few words, behind the name of the interface.
+pub(in crate::cmd) fn text(applied: &Applied) -> String {
+    let Applied { before, steps, .. } = applied;
+    if steps.requests.is_empty() {
+        return "was as it should be".to_owned();
+    }
+    let requests = plural(steps.requests.len(), "request");
+    let lost = if steps.loses_frames { "; frames that waited are lost" } else { "" };
+    if *before == Tree::default() {
+        return format!("made, {requests}");
+    }
+    let kinds: Vec<_> = before.qdiscs.iter().map(|qdisc| qdisc.discipline.kind()).collect();
+    format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
+}
+
+/// For programs.
+pub(super) fn as_json(applied: &Applied) -> Value {
+    json!({
+        "interface": applied.interface,
+        "requests": applied.steps.requests.len(),
+        "lost_frames": applied.steps.loses_frames,
+        "was_default": applied.before == Tree::default(),
+    })
+}

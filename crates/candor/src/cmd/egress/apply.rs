@@ -1,0 +1,28 @@
+//! `candor egress apply`: all trees of a file, or none.
+
+use candor_io::signal::EndingSignals;
+use serde_json::json;
+
+use super::{WantedFile, applied, targets};
+use crate::cli::EgressApplyArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::Form;
+use crate::render;
+
+pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let mut targets = targets(&file.wanted)?;
+    let done = {
+        // Whoever presses Ctrl-C waits until all is done, or all is undone.
+        let _held = EndingSignals::block()?;
+        candor_tc::apply(&mut targets)?
+    };
+    if args.json {
+        let interfaces: Vec<_> = done.iter().map(applied::as_json).collect();
+        let value = json!({"file": file.name(), "interfaces": interfaces});
+        return render::answer(&format!("{value:#}\n"), Exit::Fine);
+    }
+    let lines: String = done.iter().map(|one| format!("{}: {}\n", one.interface, applied::text(one))).collect();
+    render::answer(&lines, Exit::Fine)
+}

@@ -1,0 +1,72 @@
+//! `candor egress clear`: the kernel's default again.
+
+use candor_core::egress::canonical::differences;
+use candor_core::egress::tree::Tree;
+use candor_io::signal::EndingSignals;
+use candor_tc::{Interface, Kernel as _, Target};
+use serde_json::json;
+
+use super::{WantedFile, open, targets};
+use crate::cli::{EgressClearArgs, WantedArgs};
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::Form;
+use crate::{netns, render};
+
+pub(super) fn run(args: &EgressClearArgs) -> Outcome {
+    let (mut going, left) = match &args.file {
+        Some(file) => {
+            let args_of_file = WantedArgs { file: file.clone(), netns: args.netns.clone() };
+            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.json))? else { return Ok(Exit::No) };
+            of_file(&file)?
+        }
+        None => {
+            netns::enter(&args.netns)?;
+            (of_interfaces(&args.interface)?, Vec::new())
+        }
+    };
+    let cleared = {
+        let _held = EndingSignals::block()?;
+        candor_tc::apply(&mut going)?
+    };
+    let exit = if left.is_empty() { Exit::Fine } else { Exit::No };
+    if args.json {
+        let interfaces: Vec<_> = cleared
+            .iter()
+            .map(|one| json!({"interface": one.interface, "cleared": !one.steps.requests.is_empty()}))
+            .chain(left.iter().map(|name| json!({"interface": name, "cleared": false, "left": true})))
+            .collect();
+        return render::answer(&format!("{:#}\n", json!({ "interfaces": interfaces })), exit);
+    }
+    let mut text = String::new();
+    for one in &cleared {
+        let what = if one.steps.requests.is_empty() { "had nothing but the kernel's default" } else { "cleared" };
+        text += &format!("{}: {what}\n", one.interface);
+    }
+    for name in &left {
+        text += &format!(
+            "{name}: has something else than the file says, left alone; candor egress plan shows it, and candor egress \
+             clear --interface {name} takes it away\n"
+        );
+    }
+    render::answer(&text, exit)
+}
+
+/// The interfaces that have what the file says, or nothing; and the names of the others.
+fn of_file(file: &WantedFile) -> Result<(Vec<Target<Interface>>, Vec<String>), Box<dyn std::error::Error>> {
+    let (mut going, mut left) = (Vec::new(), Vec::new());
+    for mut target in targets(&file.wanted)? {
+        let found = target.kernel.found()?;
+        if found == Tree::default() || differences(&target.wanted, &found).is_empty() {
+            going.push(Target { wanted: Tree::default(), ..target });
+        } else {
+            left.push(target.name);
+        }
+    }
+    Ok((going, left))
+}
+
+fn of_interfaces(names: &[String]) -> Result<Vec<Target<Interface>>, Box<dyn std::error::Error>> {
+    let target = |name: &String| Ok(Target { name: name.clone(), kernel: open(name, None)?, wanted: Tree::default() });
+    names.iter().map(target).collect()
+}

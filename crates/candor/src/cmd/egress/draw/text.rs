@@ -1,0 +1,82 @@
+//! A text tree, with counters in columns beside it.
+
+use crate::cmd::egress::drawing::{Box, Counted, Drawing, What};
+use crate::cmd::egress::part::short;
+
+/// A match may have hundreds of identifiers; JSON has all of them.
+const MOST_CHARACTERS: usize = 90;
+/// As wide as `4 294 967 295` without the spaces.
+const COLUMN: usize = 10;
+
+pub(in crate::cmd::egress) fn text(drawing: &Drawing) -> String {
+    let bus = drawing.bus.as_ref().map_or_else(String::new, |bus| format!(" (bus {bus})"));
+    let title = format!("{}{bus}", drawing.interface);
+    if drawing.boxes.is_empty() {
+        return format!("{title}\n  nothing: frames go to the driver as they come\n");
+    }
+    let mut rows = Vec::new();
+    branches(&drawing.boxes, "  ", &mut rows);
+    if !drawing.is_live {
+        let lines: String = rows.iter().map(|(label, _)| format!("{label}\n")).collect();
+        return format!("{title}\n{lines}");
+    }
+    let width = rows.iter().map(|(label, _)| label.chars().count()).chain([title.chars().count()]).max();
+    let width = width.unwrap_or_default();
+    let mut text = format!("{title:<width$}{:>COLUMN$}{:>COLUMN$}{:>COLUMN$}\n", "frames", "dropped", "waiting");
+    for (label, counted) in rows {
+        text += (label_and(&label, width) + &columns(counted)).trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// A row for each box, those below it behind it.
+fn branches<'a>(boxes: &'a [Box], indent: &str, rows: &mut Vec<(String, Option<&'a Counted>)>) {
+    for (at, one) in boxes.iter().enumerate() {
+        let is_top = indent.len() == 2;
+        let is_last = at + 1 == boxes.len();
+        let (branch, trunk) = match (is_top, is_last) {
+            (true, _) => ("", ""),
+            (false, true) => ("└─ ", "   "),
+            (false, false) => ("├─ ", "│  "),
+        };
+        rows.push((format!("{indent}{branch}{}", short(&label(one), MOST_CHARACTERS)), one.counted.as_ref()));
+        // The children of what is at the top are indented by nothing but their own branch.
+        let indent = if is_top { format!("{indent} ") } else { format!("{indent}{trunk}") };
+        branches(&one.below, &indent, rows);
+    }
+}
+
+fn label(one: &Box) -> String {
+    let band = one.band.as_ref().map_or_else(String::new, |band| format!(" \"{band}\""));
+    let what = if one.what == What::Filter { "filter " } else { "" };
+    let gap = if one.words.is_empty() || one.name.is_empty() { "" } else { " " };
+    format!("{what}{}{band}{gap}{}", one.name, one.words)
+}
+
+fn label_and(label: &str, width: usize) -> String {
+    let padding = width.saturating_sub(label.chars().count());
+    format!("{label}{}", " ".repeat(padding))
+}
+
+/// Numbers below their headings, then what is worth a word.
+fn columns(counted: Option<&Counted>) -> String {
+    let Some(counted) = counted else { return String::new() };
+    let cell = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
+    let cells = [counted.frames, counted.dropped, counted.waiting.map(u64::from)];
+    let numbers: String = cells.into_iter().map(|number| format!("{:>COLUMN$}", cell(number))).collect();
+    format!("{numbers}{}", remarks(counted))
+}
+
+/// What is not in a column.
+pub(super) fn remarks(counted: &Counted) -> String {
+    let times = |number: Option<u32>| number.filter(|number| *number > 0);
+    let remarks = [
+        counted.asked.map(|asked| format!("of {asked} asked")),
+        times(counted.overlimits).map(|number| format!("held back {number} times by a rate")),
+        times(counted.requeues).map(|number| format!("given back {number} times by the driver")),
+        times(counted.borrows).map(|number| format!("{number} borrowed")),
+    ];
+    let remarks: Vec<_> = remarks.into_iter().flatten().collect();
+    if remarks.is_empty() { String::new() } else { format!("  {}", remarks.join(", ")) }
+}

@@ -1,0 +1,179 @@
+//! What is drawn of an interface, in whatever form: boxes with words and counters, what is below what.
+
+use candor_core::egress::canonical::Part;
+use candor_core::egress::filter::Filter;
+use candor_core::egress::handle::Handle;
+use candor_core::egress::outline::{Item, Node, outline};
+use candor_netlink::tc::{ClassStats, FilterStats, Observed, QdiscStats};
+
+use super::{Wanted, part};
+
+/// An interface, or what a file wants of it.
+pub(super) struct Drawing {
+    pub(super) interface: String,
+    /// The bus of the file, if there is a file.
+    pub(super) bus: Option<String>,
+    /// Whether it has been counted at all.
+    pub(super) is_live: bool,
+    pub(super) boxes: Vec<Box>,
+}
+
+/// A discipline, class or filter.
+#[derive(Clone, Debug)]
+pub(super) struct Box {
+    pub(super) what: What,
+    /// Its name: `1:`, `1:2`; the preference of a filter.
+    pub(super) name: String,
+    /// What the user calls it.
+    pub(super) band: Option<String>,
+    /// Kind and options; nothing for a class that a discipline has by itself.
+    pub(super) words: String,
+    pub(super) counted: Option<Counted>,
+    pub(super) below: Vec<Box>,
+}
+
+/// What a [`Box`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Class,
+    Filter,
+    Qdisc,
+}
+
+impl What {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::Filter => "filter",
+            Self::Qdisc => "qdisc",
+        }
+    }
+}
+
+/// What the kernel has counted, as far as it counts here.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    /// Frames that left it, or that fit a filter.
+    pub(super) frames: Option<u64>,
+    pub(super) bytes: Option<u64>,
+    pub(super) dropped: Option<u64>,
+    /// Frames that wait.
+    pub(super) waiting: Option<u32>,
+    pub(super) waiting_bytes: Option<u32>,
+    /// How often a rate held frames back.
+    pub(super) overlimits: Option<u32>,
+    /// How often the driver gave a frame back.
+    pub(super) requeues: Option<u32>,
+    /// How often a filter was asked.
+    pub(super) asked: Option<u64>,
+    /// How often each key of a `u32` filter fitted.
+    pub(super) keys: Vec<u64>,
+    /// Frames sent at the own rate of a class of `htb`, and at what others lent.
+    pub(super) lends: Option<u32>,
+    pub(super) borrows: Option<u32>,
+}
+
+impl Drawing {
+    /// What a file wants; nothing is counted.
+    pub(super) fn wanted(wanted: &Wanted) -> Self {
+        let observed = Observed { tree: wanted.tree.clone(), ..Observed::default() };
+        Self { is_live: false, ..Self::found(&wanted.interface, Some(wanted), &observed) }
+    }
+
+    /// What the kernel has.
+    pub(super) fn found(interface: &str, wanted: Option<&Wanted>, observed: &Observed) -> Self {
+        let draw = Draw { observed, wanted };
+        let mut boxes = draw.all(&outline(&observed.tree));
+        let defaults = observed.defaults.iter().filter(|(qdisc, _)| qdisc.parent == Handle::ROOT);
+        let defaults = defaults.map(|(qdisc, stats)| Box {
+            what: What::Qdisc,
+            name: "default".to_owned(),
+            band: None,
+            words: qdisc.discipline.kind().to_owned(),
+            counted: Some(of_qdisc(stats)),
+            below: Vec::new(),
+        });
+        boxes.splice(0..0, defaults);
+        let bus = wanted.map(|wanted| wanted.bus.clone());
+        Self { interface: interface.to_owned(), bus, is_live: true, boxes }
+    }
+}
+
+struct Draw<'a> {
+    observed: &'a Observed,
+    wanted: Option<&'a Wanted>,
+}
+
+impl Draw<'_> {
+    fn all(&self, nodes: &[Node]) -> Vec<Box> {
+        nodes.iter().map(|node| self.one(node)).collect()
+    }
+
+    fn one(&self, node: &Node) -> Box {
+        let Observed { tree, qdiscs, classes, filters, bands, .. } = self.observed;
+        let below = self.all(&node.below);
+        let (what, name, words, counted, handle) = match node.item {
+            Item::Band(handle) => {
+                let stats = bands.iter().find(|(band, _)| *band == handle).map(|(_, stats)| of_class(stats));
+                (What::Class, handle.to_string(), String::new(), stats, Some(handle))
+            }
+            Item::Class(at) => {
+                let class = &tree.classes[at];
+                let words = part::words(&Part::Class(class.clone()));
+                (What::Class, class.handle.to_string(), words, classes.get(at).map(of_class), Some(class.handle))
+            }
+            Item::Filter(at) => {
+                let filter = &tree.filters[at];
+                let words = part::words(&Part::Filter(filter.clone()));
+                (What::Filter, name_of(filter), words, filters.get(at).map(of_filter), None)
+            }
+            Item::Qdisc(at) => {
+                let qdisc = &tree.qdiscs[at];
+                let words = part::words(&Part::Qdisc(qdisc.clone()));
+                let name = if qdisc.handle == Handle::NONE { String::new() } else { qdisc.handle.to_string() };
+                (What::Qdisc, name, words, qdiscs.get(at).map(of_qdisc), Some(qdisc.handle))
+            }
+        };
+        let names = self.wanted.map(|wanted| &wanted.names);
+        let band = handle.and_then(|handle| names?.get(&handle)).cloned();
+        Box { what, name, band, words, counted, below }
+    }
+}
+
+/// When it is asked, at which side of `clsact`, and where frames go that fit.
+fn name_of(filter: &Filter) -> String {
+    let to = filter.class.map_or_else(String::new, |class| format!(" -> {class}"));
+    match filter.parent {
+        side @ (Handle::INGRESS | Handle::EGRESS) => format!("{side} {}{to}", filter.preference),
+        _ => format!("{}{to}", filter.preference),
+    }
+}
+
+fn of_qdisc(stats: &QdiscStats) -> Counted {
+    Counted {
+        frames: Some(stats.frames),
+        bytes: Some(stats.bytes),
+        dropped: Some(stats.drops.into()),
+        waiting: Some(stats.backlog_frames),
+        waiting_bytes: Some(stats.backlog_bytes),
+        overlimits: Some(stats.overlimits),
+        requeues: Some(stats.requeues),
+        ..Counted::default()
+    }
+}
+
+fn of_class(stats: &ClassStats) -> Counted {
+    let (lends, borrows) = (stats.htb.map(|htb| htb.lends), stats.htb.map(|htb| htb.borrows));
+    Counted { lends, borrows, ..of_qdisc(&stats.queue) }
+}
+
+fn of_filter(stats: &FilterStats) -> Counted {
+    let dropped = stats.actions.iter().map(|action| u64::from(action.drops)).sum();
+    Counted {
+        frames: stats.hits.as_ref().map(|hits| hits.hit),
+        asked: stats.hits.as_ref().and_then(|hits| hits.tested),
+        keys: stats.hits.as_ref().map(|hits| hits.keys.clone()).unwrap_or_default(),
+        dropped: (!stats.actions.is_empty()).then_some(dropped),
+        ..Counted::default()
+    }
+}

@@ -1,0 +1,36 @@
+//! What a machine knows of an interface, for the traps that depend on it.
+
+use candor_core::egress::lint::Facts;
+use candor_core::frame::CANFD_MTU;
+use candor_engine::machine::Machine;
+use candor_netlink::link::Link;
+
+use crate::cmd::doctor::frames_ahead;
+
+/// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload.
+const FRAME_TRUESIZE_BYTES: u64 = 768;
+
+pub(super) fn of(machine: &Machine, link: &Link) -> Facts {
+    let can = link.can.unwrap_or_default();
+    Facts {
+        bitrate: can.bitrate,
+        has_fd: Some(usize::try_from(link.mtu).is_ok_and(|mtu| mtu >= CANFD_MTU)),
+        queue_frames: Some(link.tx_queue_len),
+        driver_frames: frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()),
+        socket_frames: socket_frames(machine),
+        kernel: kernel(machine),
+    }
+}
+
+/// How many frames fit into the send buffer of a socket that has not set it. A sender waits only when there is no room at all,
+/// so the last frame may begin in it.
+fn socket_frames(machine: &Machine) -> Option<u32> {
+    let bytes = machine.number("/proc/sys/net/core/wmem_default")?;
+    u32::try_from(u64::try_from(bytes).ok()?.div_ceil(FRAME_TRUESIZE_BYTES)).ok()
+}
+
+fn kernel(machine: &Machine) -> Option<(u32, u32)> {
+    let release = machine.text("/proc/sys/kernel/osrelease")?;
+    let mut numbers = release.split(['.', '-']).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}

@@ -1,0 +1,47 @@
+//! What has become of interfaces whose trees are kept, in words.
+
+use candor_tc::News;
+use serde_json::{Value, json};
+
+use super::plan;
+
+/// News in words, a line for each difference below them.
+pub(in crate::cmd) fn text(news: &News) -> String {
+    let lines = |differences: &[_]| -> String {
+        differences.iter().map(|difference| format!("  {}\n", plan::line(difference))).collect()
+    };
+    match news {
+        News::AsWanted { interface } => format!("{interface}: as the file wants it again\n"),
+        News::Drifted { interface, differences } => {
+            format!("{interface}: NOT as the file wants it\n{}", lines(differences))
+        }
+        News::Failed { interface, why } => format!("{interface}: cannot be looked at or changed: {why}\n"),
+        News::Fought { interface } => {
+            format!("{interface}: somebody changes its queues again and again; left alone for a minute\n")
+        }
+        News::Gone { interface } => format!("{interface}: gone\n"),
+        News::PutBack { interface, is_new: true, .. } => format!("{interface}: came back, and has its tree again\n"),
+        News::PutBack { interface, differences, .. } => {
+            format!("{interface}: somebody had changed it; put back\n{}", lines(differences))
+        }
+    }
+}
+
+/// One event of the stream.
+pub(super) fn as_json(news: &News) -> Value {
+    match news {
+        News::AsWanted { interface } => json!({"event": "as-wanted", "interface": interface}),
+        News::Drifted { interface, differences } => {
+            json!({"event": "drifted", "interface": interface, "differences": plan::differences_json(differences)})
+        }
+        News::Failed { interface, why } => json!({"event": "failed", "interface": interface, "why": why}),
+        News::Fought { interface } => json!({"event": "fought", "interface": interface}),
+        News::Gone { interface } => json!({"event": "gone", "interface": interface}),
+        News::PutBack { interface, is_new, differences } => json!({
+            "event": "put-back",
+            "interface": interface,
+            "is_new": is_new,
+            "differences": plan::differences_json(differences),
+        }),
+    }
+}

@@ -1,0 +1,38 @@
+//! A part of a tree in words.
+
+use candor_core::egress::canonical::Part;
+use candor_core::egress::text;
+
+/// What a line of a terminal has room for.
+const MOST_CHARACTERS: usize = 150;
+
+/// A part as a line of `tc`, or as much of it as can be said.
+pub(super) fn line(part: &Part) -> String {
+    text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
+}
+
+/// A part without its place.
+pub(super) fn words(part: &Part) -> String {
+    text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
+}
+
+fn kind(part: &Part) -> &str {
+    match part {
+        Part::Class(class) => class.share.kind(),
+        Part::Filter(filter) => filter.classifier.kind(),
+        Part::Qdisc(qdisc) => qdisc.discipline.kind(),
+    }
+}
+
+/// A line that fits: a match may have hundreds of identifiers. JSON has all of it.
+pub(super) fn in_terminal(line: &str) -> String {
+    short(line, MOST_CHARACTERS)
+}
+
+/// The beginning, where there is more than so many characters.
+pub(super) fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
+}

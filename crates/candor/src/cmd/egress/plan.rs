@@ -1,0 +1,130 @@
+//! `candor egress plan`: the trees of a file against the kernel, like a diff.
+
+use candor_core::egress::canonical::{Difference, Part, differences};
+use candor_core::egress::steps;
+use candor_core::egress::tree::Tree;
+use candor_tc::Kernel as _;
+use serde_json::{Value, json};
+
+use super::{Wanted, WantedFile, open, part};
+use crate::cli::EgressPlanArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{Form, plural};
+use crate::render;
+
+pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let compared = Compared::all(&file.wanted)?;
+    let is_equal = compared.iter().all(Compared::is_equal);
+    let exit = if args.exit_code && !is_equal { Exit::No } else { Exit::Fine };
+    if args.json {
+        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": json(&compared)});
+        return render::answer(&format!("{value:#}\n"), exit);
+    }
+    render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
+}
+
+/// An interface and what there is to do.
+pub(super) struct Compared<'a> {
+    wanted: &'a Wanted,
+    differences: Vec<Difference>,
+    loses_frames: bool,
+    requests: usize,
+}
+
+impl<'a> Compared<'a> {
+    /// Every interface that is wanted.
+    pub(super) fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
+        let one = |wanted: &'a Wanted| {
+            let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
+            Ok(Self::new(wanted, &found))
+        };
+        wanted.iter().map(one).collect()
+    }
+
+    fn new(wanted: &'a Wanted, found: &Tree) -> Self {
+        let steps = steps::steps(&wanted.tree, found);
+        Self {
+            wanted,
+            differences: differences(&wanted.tree, found),
+            loses_frames: steps.loses_frames,
+            requests: steps.requests.len(),
+        }
+    }
+
+    pub(super) fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
+}
+
+/// A line for each part that is not as it should be, below its interface.
+pub(super) fn text(compared: &[Compared<'_>]) -> String {
+    let one = |one: &Compared<'_>| {
+        let lines: String = one.differences.iter().map(|difference| format!("  {}\n", line(difference))).collect();
+        format!("{} (bus {})\n{lines}", one.wanted.interface, one.wanted.bus)
+    };
+    compared.iter().filter(|one| !one.is_equal()).map(one).collect()
+}
+
+/// `+` to be made, `-` to be taken away, `~` to be changed.
+pub(super) fn line(difference: &Difference) -> String {
+    let words = |part| part::in_terminal(&part::line(part));
+    match difference {
+        Difference::Missing(part) => format!("+ {}", words(part)),
+        Difference::Extra(part) => format!("- {}", words(part)),
+        Difference::Differs { wanted, found } => format!("~ {}\n      is {}", words(wanted), words(found)),
+    }
+}
+
+fn summary(compared: &[Compared<'_>], name: &str) -> String {
+    let differ = compared.iter().filter(|one| !one.is_equal()).count();
+    if differ == 0 {
+        return format!("{name}: no difference on {}\n", plural(compared.len(), "interface"));
+    }
+    let count = |is: fn(&Difference) -> bool| {
+        compared.iter().flat_map(|one| &one.differences).filter(|difference| is(difference)).count()
+    };
+    let counts = [
+        (count(|difference| matches!(difference, Difference::Missing(_))), "to make"),
+        (count(|difference| matches!(difference, Difference::Differs { .. })), "to change"),
+        (count(|difference| matches!(difference, Difference::Extra(_))), "to take away"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let losing: Vec<_> =
+        compared.iter().filter(|one| one.loses_frames).map(|one| one.wanted.interface.as_str()).collect();
+    let losing = match losing.as_slice() {
+        [] => String::new(),
+        names => format!("; frames that wait on {} are lost", names.join(", ")),
+    };
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    format!("{name}: {counts} on {} of {}{losing}\n", differ, plural(compared.len(), "interface"))
+}
+
+pub(super) fn json(compared: &[Compared<'_>]) -> Value {
+    let one = |one: &Compared<'_>| {
+        json!({
+            "interface": one.wanted.interface,
+            "bus": one.wanted.bus,
+            "equal": one.is_equal(),
+            "loses_frames": one.loses_frames,
+            "requests": one.requests,
+            "differences": differences_json(&one.differences),
+        })
+    };
+    compared.iter().map(one).collect()
+}
+
+/// Differences for programs.
+pub(super) fn differences_json(differences: &[Difference]) -> Value {
+    let one = |difference: &Difference| {
+        let (change, wanted, found): (_, Option<&Part>, Option<&Part>) = match difference {
+            Difference::Missing(part) => ("make", Some(part), None),
+            Difference::Extra(part) => ("take-away", None, Some(part)),
+            Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
+        };
+        let place = difference.place().to_string();
+        json!({"change": change, "place": place, "wanted": wanted.map(part::line), "found": found.map(part::line)})
+    };
+    differences.iter().map(one).collect()
+}

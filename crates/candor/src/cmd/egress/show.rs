@@ -1,0 +1,124 @@
+//! `candor egress show`: what interfaces have, or what a file wants of them, in any form.
+
+use candor_core::egress::text::{self, Unsayable};
+use candor_core::egress::tree::Tree;
+use candor_netlink::client::Client;
+use candor_netlink::link;
+use candor_netlink::tc::Observed;
+
+use super::drawing::Drawing;
+use super::{LookError, Wanted, draw, open, wanted};
+use crate::cli::{EgressForm, EgressShowArgs};
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{Form, GatewayFile};
+use crate::{netns, render};
+
+pub(super) fn run(args: &EgressShowArgs) -> Outcome {
+    netns::enter(&args.netns)?;
+    let wanted = match &args.file {
+        None => None,
+        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.json))? {
+            Some(loaded) => Some(wanted(&loaded.plan)),
+            None => return Ok(Exit::No),
+        },
+    };
+    let shown = subjects(args, wanted.as_deref().unwrap_or_default())?;
+    if args.json {
+        let all: Vec<_> = shown.iter().map(|subject| draw::json(&subject.drawing())).collect();
+        return render::answer(&format!("{:#}\n", serde_json::json!({ "interfaces": all })), Exit::Fine);
+    }
+    match args.form.unwrap_or(EgressForm::Tree) {
+        EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing()), Exit::Fine),
+        EgressForm::Tc => script(only(&shown, "tc")?),
+        EgressForm::Tree => {
+            let none = shown.is_empty().then(|| "There is no CAN interface\n".to_owned());
+            let trees = shown.iter().map(|subject| draw::text(&subject.drawing()));
+            render::answer(&trees.chain(none).collect::<Vec<_>>().join("\n"), Exit::Fine)
+        }
+    }
+}
+
+/// An interface to be shown.
+struct Subject<'a> {
+    interface: String,
+    wanted: Option<&'a Wanted>,
+    /// What the kernel has; `None` if only the wish is to be shown.
+    found: Option<Observed>,
+}
+
+impl Subject<'_> {
+    fn drawing(&self) -> Drawing {
+        match (&self.found, self.wanted) {
+            (Some(found), wanted) => Drawing::found(&self.interface, wanted, found),
+            (None, Some(wanted)) => Drawing::wanted(wanted),
+            (None, None) => Drawing::found(&self.interface, None, &Observed::default()),
+        }
+    }
+
+    fn tree(&self) -> Tree {
+        let wish = || self.wanted.map(|wanted| wanted.tree.clone()).unwrap_or_default();
+        self.found.as_ref().map_or_else(wish, |found| found.tree.clone())
+    }
+}
+
+/// The interfaces that were asked for, or those of the file, or all CAN interfaces.
+fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subject<'a>>, Box<dyn std::error::Error>> {
+    let names = if !args.interface.is_empty() {
+        args.interface.clone()
+    } else if args.file.is_some() {
+        wanted.iter().map(|wanted| wanted.interface.clone()).collect()
+    } else {
+        let links = link::list(&mut Client::open()?)?;
+        links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect()
+    };
+    let subject = |interface: String| {
+        let wanted = wanted.iter().find(|wanted| wanted.interface == interface);
+        let found = if args.wanted {
+            if wanted.is_none() {
+                return Err(NotWanted(interface).into());
+            }
+            None
+        } else {
+            let mut opened = open(&interface, wanted.map(|wanted| wanted.bus.as_str()))?;
+            Some(opened.observe().map_err(|source| LookError { interface: interface.clone(), source })?)
+        };
+        Ok(Subject { interface, wanted, found })
+    };
+    names.into_iter().map(subject).collect()
+}
+
+/// An interface that was asked for and that the file does not want.
+#[derive(Debug, thiserror::Error)]
+#[error("The file has no [egress.BUS] for the interface {0}")]
+struct NotWanted(String);
+
+/// A form that shows one interface, and there are others.
+#[derive(Debug, thiserror::Error)]
+#[error("--as {form} shows one interface; say which with --interface: {}", if names.is_empty() { "there is none" } else { names })]
+struct NotOne {
+    form: &'static str,
+    names: String,
+}
+
+fn only<'a, 'w>(shown: &'a [Subject<'w>], form: &'static str) -> Result<&'a Subject<'w>, NotOne> {
+    match shown {
+        [one] => Ok(one),
+        _ => {
+            let names: Vec<_> = shown.iter().map(|subject| subject.interface.as_str()).collect();
+            Err(NotOne { form, names: names.join(", ") })
+        }
+    }
+}
+
+fn script(subject: &Subject<'_>) -> Outcome {
+    match text::script(&subject.tree(), &subject.interface) {
+        Ok(script) => render::answer(&script, Exit::Fine),
+        Err(unsayable) => {
+            let line = |Unsayable { place, why }: &Unsayable| format!("{}: {place}: {why}\n", subject.interface);
+            render::err(&unsayable.iter().map(line).collect::<String>());
+            render::err(&format!("{}: not written: a script with a part missing would mislead\n", subject.interface));
+            Ok(Exit::No)
+        }
+    }
+}

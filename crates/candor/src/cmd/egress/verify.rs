@@ -1,0 +1,68 @@
+//! `candor egress verify`: is it what the file wants, and does it do what its author wants on this machine?
+
+use candor_core::egress::lint::{self, Finding};
+use candor_engine::machine::Machine;
+use candor_netlink::client::Client;
+use candor_netlink::link;
+use serde_json::{Value, json};
+
+use super::plan::Compared;
+use super::{Wanted, WantedFile, facts, plan};
+use crate::cli::EgressVerifyArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{Form, plural};
+use crate::render;
+
+pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let compared = Compared::all(&file.wanted)?;
+    let traps = traps(&file.wanted)?;
+    let is_equal = compared.iter().all(Compared::is_equal);
+    let exit = if is_equal { Exit::Fine } else { Exit::No };
+    if args.json {
+        let found: Vec<_> = traps.iter().map(|(wanted, finding)| as_json(wanted, finding)).collect();
+        let interfaces = plan::json(&compared);
+        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": interfaces, "findings": found});
+        return render::answer(&format!("{value:#}\n"), exit);
+    }
+    let mut text = plan::text(&compared);
+    for (wanted, finding) in &traps {
+        let (code, trap) = (finding.code(), &finding.trap);
+        text += &format!("{}: {code}: {trap}\n  help: {}\n", wanted.interface, trap.help());
+    }
+    let interfaces = plural(compared.len(), "interface");
+    let traps = if traps.is_empty() { String::new() } else { format!("; {}", plural(traps.len(), "finding")) };
+    text += &match compared.iter().filter(|one| !one.is_equal()).count() {
+        0 => format!("{}: the kernel has what it wants on {interfaces}{traps}\n", file.name()),
+        other => format!(
+            "{}: {other} of {interfaces} DIFFER; candor egress apply {} mends that{traps}\n",
+            file.name(),
+            args.wanted.file.display()
+        ),
+    };
+    render::answer(&text, exit)
+}
+
+/// What only the machine knows makes traps of trees that are fine elsewhere.
+fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::error::Error>> {
+    let links = link::list(&mut Client::open()?)?;
+    let machine = Machine::here();
+    let mut traps = Vec::new();
+    for wanted in wanted {
+        let Some(link) = links.iter().find(|link| link.name == wanted.interface) else { continue };
+        let facts = facts::of(&machine, link);
+        traps.extend(lint::lint(&wanted.tree, &facts).into_iter().map(|finding| (wanted, finding)));
+    }
+    Ok(traps)
+}
+
+fn as_json(wanted: &Wanted, finding: &Finding) -> Value {
+    json!({
+        "interface": wanted.interface,
+        "bus": wanted.bus,
+        "code": finding.code(),
+        "message": finding.trap.to_string(),
+        "help": finding.trap.help(),
+    })
+}

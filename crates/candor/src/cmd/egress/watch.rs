@@ -1,0 +1,47 @@
+//! `candor egress watch`: somebody else changes queues, or an interface goes and comes.
+
+use std::time::{Duration, Instant};
+
+use candor_core::egress::tree::Tree;
+use candor_io::netlink::LinkWatch;
+use candor_io::signal::EndingSignals;
+use candor_tc::{Here, Keeper, Mend};
+
+use super::{WantedFile, news};
+use crate::cli::EgressWatchArgs;
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{Form, plural};
+use crate::render;
+
+/// The kernel tells when something changes; this is for what it does not tell.
+const INTERVAL: Duration = Duration::from_secs(10);
+/// A change is many requests, and somebody who makes a tree is not done with the first.
+const SETTLE: Duration = Duration::from_millis(200);
+
+pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
+    let Some(file) = WantedFile::read(&args.wanted, Form::running(args.json))? else { return Ok(Exit::No) };
+    let signals = EndingSignals::block()?;
+    let watch = LinkWatch::start()?;
+    let wanted: Vec<(String, Tree)> =
+        file.wanted.iter().map(|wanted| (wanted.interface.clone(), wanted.tree.clone())).collect();
+    if !args.json {
+        let interfaces = plural(wanted.len(), "interface");
+        render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.name()));
+    }
+    let mut keeper = Keeper::watch(Here, wanted);
+    let mend = if args.mend { Mend::Yes } else { Mend::No };
+    loop {
+        watch.drain();
+        for one in keeper.look(mend, Instant::now()) {
+            render::out(&if args.json { format!("{}\n", news::as_json(&one)) } else { news::text(&one) })?;
+        }
+        if signals.wait(INTERVAL)?.is_some() {
+            break;
+        }
+        if signals.wait(SETTLE)?.is_some() {
+            break;
+        }
+    }
+    Ok(if keeper.is_well() { Exit::Fine } else { Exit::No })
+}
