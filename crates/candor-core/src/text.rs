@@ -12,10 +12,12 @@ mod identifiers;
 mod jobs;
 mod payload;
 mod script;
+mod trees;
 
 pub use identifiers::{Taken, taken};
 pub use jobs::of_jobs;
 pub use script::script;
+pub use trees::of_trees;
 
 use std::time::Duration;
 

@@ -18,7 +18,7 @@ pub(crate) use egress::{
     EgressWatchArgs, WantedArgs,
 };
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
-pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm};
+pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use lab::{
     GuardArgs, GuestArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs,
     TestbedArg, TopologyArg,
@@ -30,6 +30,7 @@ pub(crate) use top::TopArgs;
 pub(crate) use traffic::{LabBurstsArgs, LabCanSendArgs, LabSoakArgs, LabStreamArgs};
 pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -217,9 +218,39 @@ pub(crate) struct EnginesArgs {
 ///
 /// Exit status: 0 nothing is missing, 1 something is, or the file is not valid, 2 the machine could not be looked at.
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct DoctorArgs {
+    #[command(subcommand)]
+    pub(crate) about: Option<DoctorCommand>,
     /// The gateway file (candor.toml); - is standard input.
     pub(crate) file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) netns: NetnsArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to look at more closely.
+#[derive(Debug, Subcommand)]
+pub(crate) enum DoctorCommand {
+    Egress(DoctorEgressArgs),
+}
+
+/// Explain ENOBUFS: which program waits when the bus is slower than it, which one fails, and after how many frames.
+///
+/// Looks at the queue of each interface, the send buffers of programs, the driver and the state of the bus, and reckons
+/// a length of the queue and a SO_SNDBUF that fit together.
+///
+/// Exit status: 0 nothing is missing, 1 an interface cannot send, 2 it could not be looked at.
+#[derive(Args, Debug)]
+pub(crate) struct DoctorEgressArgs {
+    /// Only this interface (repeatable; default: all CAN interfaces).
+    #[arg(long, value_name = "NAME")]
+    pub(crate) interface: Vec<String>,
+    /// How many programs write to it at the same time.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) programs: NonZeroU32,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
     /// Print JSON.

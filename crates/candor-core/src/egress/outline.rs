@@ -13,7 +13,7 @@ pub struct Node {
     /// What it is.
     pub item: Item,
     /// What is below it: filters in the order in which they are asked, then classes.
-    pub below: Vec<Node>,
+    pub below: Vec<Self>,
 }
 
 /// What a [`Node`] stands for; numbers are positions in the lists of the tree.

@@ -4,6 +4,7 @@
 //! these and of what the file needs, so that tests can make up any machine.
 
 mod check;
+mod egress;
 mod interface;
 mod kernel;
 #[cfg(test)]
@@ -25,7 +26,7 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 use candor_netlink::tc::{self, ListedQdisc};
 
-use crate::cli::DoctorArgs;
+use crate::cli::{DoctorArgs, DoctorCommand};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::gateway_file::{Form, GatewayFile};
@@ -38,6 +39,9 @@ use needs::{Needs, Wanted};
 use privileges::Awake;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
+    if let Some(DoctorCommand::Egress(args)) = &args.about {
+        return egress::run(args);
+    }
     netns::enter(&args.netns)?;
     let file = args.file.as_deref().map(GatewayFile::read).transpose()?;
     let needs = match &file {

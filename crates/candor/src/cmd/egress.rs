@@ -5,7 +5,7 @@ mod apply;
 mod clear;
 mod draw;
 mod drawing;
-mod facts;
+pub(super) mod facts;
 pub(super) mod news;
 mod part;
 mod plan;
@@ -116,7 +116,8 @@ struct LookError {
     source: TcError,
 }
 
-fn open(interface: &str, bus: Option<&str>) -> Result<Interface, Box<dyn std::error::Error>> {
+/// An interface of this machine.
+pub(super) fn open(interface: &str, bus: Option<&str>) -> Result<Interface, Box<dyn std::error::Error>> {
     let opened = Interface::open(interface).map_err(|source| LookError { interface: interface.to_owned(), source })?;
     let missing = || NoInterface { interface: interface.to_owned(), bus: bus.map(str::to_owned) };
     Ok(opened.ok_or_else(missing)?)

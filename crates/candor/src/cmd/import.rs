@@ -2,19 +2,19 @@
 //!
 //! The gateway file goes to standard output; everything said about it goes to standard error.
 
+mod cangw;
+mod tc;
+
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use candor_core::config::diagnostic::Position;
+use candor_core::config::diagnostic::{Position, Span};
 use candor_core::config::{self, Loaded};
-use candor_core::import::{self, Imported, Reading};
-use candor_core::text;
 
-use crate::cli::{ImportCangwArgs, ImportCommand, ImportForm};
+use crate::cli::{ImportCommand, OutputArgs};
 use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{plural, read_bytes, tally};
+use crate::gateway_file::{plural, tally};
 use crate::render::{self, Source};
 
 /// Commands that were left out are listed up to this many.
@@ -60,52 +60,16 @@ impl std::error::Error for NotTheSame {}
 
 pub(crate) fn run(command: &ImportCommand) -> Outcome {
     match command {
-        ImportCommand::Cangw(args) => cangw(args),
+        ImportCommand::Cangw(args) => cangw::run(args),
+        ImportCommand::Tc(args) => tc::run(args),
     }
-}
-
-fn cangw(args: &ImportCangwArgs) -> Outcome {
-    let (name, bytes) = read_bytes(&args.file, import::MAX_BYTES)?;
-    let reading = args.form.map(|form| match form {
-        ImportForm::Listing => Reading::Listing,
-        ImportForm::Script => Reading::Script,
-    });
-    let source = Source::new(name, &bytes);
-    let imported = match import::cangw(&bytes, reading) {
-        Ok(imported) => imported,
-        Err(findings) => {
-            render::err(&render::text(&source, &findings, render::wants_colour()));
-            render::err(&format!("{}: not imported: {}\n", source.name(), tally(&findings)));
-            return Ok(Exit::No);
-        }
-    };
-    render::err(&render::text(&source, &imported.warnings, render::wants_colour()));
-    left_out(&source, &imported);
-
-    let plan = text::of_jobs(&imported.interfaces, &imported.jobs);
-    let written =
-        format!("# Made by `candor import cangw` of {}.\n{}", source.name().escape_debug(), text::write(&plan));
-    let output = args.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
-    let Some(loaded) = checked(&output, &written) else { return Ok(Exit::No) };
-    if loaded.plan != plan {
-        return Err(Box::new(NotTheSame));
-    }
-    match &args.output {
-        Some(path) => write(path, &written, args.force)?,
-        None => render::out(&written)?,
-    }
-    let order = match imported.reading {
-        Reading::Listing => "a listing: its first line is delivered to first",
-        Reading::Script => "a script: its last command is delivered to first",
-    };
-    let (jobs, routes) = (plural(imported.jobs.len(), "job"), plural(plan.routes().len(), "route"));
-    render::err(&format!("{}: {jobs}, {routes}, read as {order}\n", source.name()));
-    Ok(Exit::Fine)
 }
 
 /// The file as `candor check` sees it; warnings are shown. `None`, after saying why, if candor would refuse it.
-fn checked(output: &str, written: &str) -> Option<Loaded> {
-    let source = Source::new(output.to_owned(), written.as_bytes());
+fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
+    let output =
+        output.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
+    let source = Source::new(output.clone(), written.as_bytes());
     match config::load(written.as_bytes()) {
         Ok(loaded) => {
             render::err(&render::text(&source, &loaded.warnings, render::wants_colour()));
@@ -119,17 +83,27 @@ fn checked(output: &str, written: &str) -> Option<Loaded> {
     }
 }
 
-fn left_out(source: &Source, imported: &Imported) {
+/// Commands that make nothing.
+fn left_out(source: &Source, left_out: &[Span]) {
     let mut text = String::new();
-    for span in imported.left_out.iter().take(MOST_LEFT_OUT) {
+    for span in left_out.iter().take(MOST_LEFT_OUT) {
         let Position { line, column } = source.position(span.start);
         let command = source.part(span.clone()).lines().next().unwrap_or_default();
         text.push_str(&format!("{}:{line}:{column}: left out: {}\n", source.name(), command.escape_debug()));
     }
-    if let Some(more) = imported.left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
+    if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
         text.push_str(&format!("{}: left out: {} more\n", source.name(), plural(more, "command")));
     }
     render::err(&text);
+}
+
+/// To where it was asked for.
+fn put(output: &OutputArgs, text: &str) -> Result<(), Box<dyn std::error::Error>> {
+    match &output.output {
+        Some(path) => write(path, text, output.force)?,
+        None => render::out(text)?,
+    }
+    Ok(())
 }
 
 fn write(path: &Path, text: &str, force: bool) -> Result<(), WriteError> {

@@ -8,6 +8,7 @@ mod line;
 mod lookup;
 mod made;
 mod ordered;
+mod room;
 mod tool;
 mod trees;
 

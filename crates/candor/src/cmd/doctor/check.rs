@@ -64,6 +64,9 @@ topics! {
     RESTART = "restart", "RTM_GETLINK: IFLA_CAN_RESTART_MS";
     QUEUE = "txqueuelen", "RTM_GETLINK: IFLA_TXQLEN";
     QDISC = "qdisc", "RTM_GETQDISC: TCA_KIND of the root";
+    BUFFER = "send buffer", "/proc/sys/net/core/wmem_default, truesize of a frame";
+    ENOBUFS = "ENOBUFS", "queue, send buffer and driver, reckoned";
+    TRAP = "trap", "candor egress verify";
     DRIVER = "driver", "/sys/class/net/IF/device/driver; echo_skb_max of alloc_candev() in drivers/net/can";
     NAPI = "napi", "/sys/class/net/IF/threaded, napi/IF-… in /proc/PID/stat";
     INTERRUPT = "interrupt", "/proc/interrupts, /proc/irq/N/effective_affinity_list, irq/N-… in /proc/PID/stat";

@@ -3,6 +3,7 @@
 mod driver;
 mod interrupt;
 
+pub(super) use driver::check as driver;
 pub(in crate::cmd) use driver::frames_ahead;
 pub(super) use interrupt::{InterruptThread, interrupt_threads};
 
@@ -87,7 +88,7 @@ pub(super) fn of_link(
     let sends = wanted.is_none_or(|wanted| wanted.is_destination);
     checks.extend(sends.then(|| queue(link, network.root(link))));
     checks.extend(sends.then(|| qdisc(link, network.root(link))));
-    checks.push(driver::check(machine, link));
+    checks.push(driver(machine, link));
     checks.extend(napi(machine, threads, link));
     checks.extend(interrupt::check(machine, threads, needs, link));
     checks
@@ -105,7 +106,7 @@ fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
     }
 }
 
-fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
+pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
     let name = &link.name;
     let look = format!("ip -details -statistics link show {name}");
     Some(match link.can?.state? {

@@ -14,8 +14,8 @@ fn all(sections: &[Section]) -> impl Iterator<Item = &Check> {
     sections.iter().flat_map(|section| &section.checks)
 }
 
-/// A table, and below it the answer in one line.
-pub(super) fn text(file: Option<&str>, sections: &[Section]) -> String {
+/// A line for each check, and one below it where there is something to do.
+pub(super) fn table(sections: &[Section]) -> String {
     let width = all(sections).map(|check| check.topic.name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for section in sections {
@@ -29,6 +29,12 @@ pub(super) fn text(file: Option<&str>, sections: &[Section]) -> String {
             }
         }
     }
+    text
+}
+
+/// A table, and below it the answer in one line.
+pub(super) fn text(file: Option<&str>, sections: &[Section]) -> String {
+    let text = table(sections);
     let count = |verdict| all(sections).filter(|check| check.verdict == verdict).count();
     let (missing, weak, ok) = (count(Verdict::Missing), count(Verdict::Weak), count(Verdict::Ok));
     let what = file.map_or_else(|| "a gateway".to_owned(), |file| file.to_owned());

@@ -52,8 +52,11 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     render::answer(&text, exit)
 }
 
+/// Interfaces to be cleared, and names of those that are left alone.
+type GoingAndLeft = (Vec<Target<Interface>>, Vec<String>);
+
 /// The interfaces that have what the file says, or nothing; and the names of the others.
-fn of_file(file: &WantedFile) -> Result<(Vec<Target<Interface>>, Vec<String>), Box<dyn std::error::Error>> {
+fn of_file(file: &WantedFile) -> Result<GoingAndLeft, Box<dyn std::error::Error>> {
     let (mut going, mut left) = (Vec::new(), Vec::new());
     for mut target in targets(&file.wanted)? {
         let found = target.kernel.found()?;

@@ -29,7 +29,7 @@ pub(super) struct Box {
     /// Kind and options; nothing for a class that a discipline has by itself.
     pub(super) words: String,
     pub(super) counted: Option<Counted>,
-    pub(super) below: Vec<Box>,
+    pub(super) below: Vec<Self>,
 }
 
 /// What a [`Box`] is.

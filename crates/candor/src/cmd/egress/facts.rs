@@ -8,9 +8,9 @@ use candor_netlink::link::Link;
 use crate::cmd::doctor::frames_ahead;
 
 /// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload.
-const FRAME_TRUESIZE_BYTES: u64 = 768;
+pub(in crate::cmd) const FRAME_TRUESIZE_BYTES: u64 = 768;
 
-pub(super) fn of(machine: &Machine, link: &Link) -> Facts {
+pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
     let can = link.can.unwrap_or_default();
     Facts {
         bitrate: can.bitrate,

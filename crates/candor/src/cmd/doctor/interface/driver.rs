@@ -50,7 +50,7 @@ fn depth(driver: &str) -> Option<u64> {
     DEPTHS.iter().find(|(name, _)| *name == driver).map(|(_, depth)| *depth)
 }
 
-pub(super) fn check(machine: &Machine, link: &Link) -> Check {
+pub(in crate::cmd::doctor) fn check(machine: &Machine, link: &Link) -> Check {
     let folder = format!("/sys/class/net/{}/device", link.name);
     let Some(driver) = machine.link(&format!("{folder}/driver")) else {
         let kind = link.kind.as_deref().unwrap_or("not told");

@@ -1,0 +1,226 @@
+//! `candor doctor egress`: which program waits, which one gets `ENOBUFS`, and after how many frames.
+//!
+//! A frame that was written is in three places one after another: the queue of the interface, the driver, the bus. Until it
+//! has left the last one it counts for its socket (`SO_SNDBUF`). `write()` waits when the buffer of the socket is full, and
+//! fails with `ENOBUFS` when the queue is: what happens depends on which of the two is full first.
+//!
+//! # Source
+//! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 3.4; `can_send()` in `net/can/af_can.c`,
+//! `sock_alloc_send_pskb()` in `net/core/sock.c`, `pfifo_enqueue()` in `net/sched/sch_fifo.c`.
+
+use candor_core::egress::discipline::Discipline;
+use candor_core::egress::handle::Handle;
+use candor_core::egress::lint::{self, Facts};
+use candor_engine::machine::Machine;
+use candor_netlink::client::Client;
+use candor_netlink::link::{self, Link};
+use candor_netlink::tc::{Observed, QdiscStats};
+
+use super::check::{self, Check, Section, Verdict};
+use super::{frames_ahead, interface, report};
+use crate::cli::DoctorEgressArgs;
+use crate::cmd::egress::facts::{self, FRAME_TRUESIZE_BYTES};
+use crate::cmd::{Outcome, egress};
+use crate::exit::Exit;
+use crate::gateway_file::plural;
+use crate::{netns, render};
+
+/// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`): as many frames.
+const FEWEST_FRAMES_OF_A_SOCKET: u32 = 6;
+/// A classic frame of 8 bytes with every stuff bit there can be, and the intermission.
+const FRAME_BITS: u64 = 160;
+
+pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
+    netns::enter(&args.netns)?;
+    let links = link::list(&mut Client::open()?)?;
+    let is_meant = |link: &&Link| {
+        if args.interface.is_empty() { link.can.is_some() } else { args.interface.contains(&link.name) }
+    };
+    if let Some(missing) = args.interface.iter().find(|name| !links.iter().any(|link| link.name == **name)) {
+        // The error that every command gives.
+        egress::open(missing, None)?;
+    }
+    let machine = Machine::here();
+    let mut sections = Vec::new();
+    for link in links.iter().filter(is_meant) {
+        let observed = egress::open(&link.name, None)?.observe()?;
+        let facts = facts::of(&machine, link);
+        let checks = checks(&machine, link, &observed, &facts, args.programs.get());
+        sections.push(Section { title: link.name.clone(), checks });
+    }
+    let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
+    if args.json {
+        return render::answer(&format!("{:#}\n", report::json(None, &sections)), exit);
+    }
+    let nothing = if sections.is_empty() { "There is no CAN interface\n" } else { "" };
+    render::answer(&(report::table(&sections) + nothing), exit)
+}
+
+fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, programs: u32) -> Vec<Check> {
+    let waits = Queue::of(link, observed);
+    let mut checks = vec![is_up(link)];
+    checks.extend(interface::state(link, None));
+    checks.push(queue(&waits, observed, facts));
+    checks.push(buffer(machine, facts));
+    checks.push(interface::driver(machine, link));
+    checks.push(answer(link, &waits, facts, programs, frames_ahead(machine, &link.name)));
+    for finding in lint::lint(&observed.tree, facts) {
+        checks.push(Check::weak(check::TRAP, format!("{}: {}", finding.code(), finding.trap), finding.trap.help()));
+    }
+    checks
+}
+
+fn is_up(link: &Link) -> Check {
+    if link.up {
+        return Check::ok(check::INTERFACE, "up");
+    }
+    Check::missing(check::INTERFACE, "DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
+}
+
+/// Where frames wait.
+enum Queue {
+    /// Nowhere: virtual interfaces hand them over at once.
+    None,
+    /// In one queue of the kernel's own, or of somebody's.
+    One { kind: String, frames: u32, is_default: bool },
+    /// In a tree, whose queues have lengths of their own.
+    Tree { queues: usize, shortest: Option<u32> },
+}
+
+impl Queue {
+    fn of(link: &Link, observed: &Observed) -> Self {
+        let tree = &observed.tree;
+        let is_queue = |qdisc: &&candor_core::egress::tree::Qdisc| qdisc.parent != Handle::CLSACT;
+        let made: Vec<_> = tree.qdiscs.iter().filter(is_queue).collect();
+        let own = |discipline: &Discipline| frames(discipline).unwrap_or(link.tx_queue_len);
+        match made.as_slice() {
+            [] => match observed.defaults.iter().find(|(qdisc, _)| qdisc.parent == Handle::ROOT) {
+                Some((qdisc, _)) if qdisc.discipline != Discipline::Noqueue => Self::One {
+                    kind: qdisc.discipline.kind().to_owned(),
+                    frames: own(&qdisc.discipline),
+                    is_default: true,
+                },
+                _ => Self::None,
+            },
+            [only] if !has_classes(&only.discipline) => {
+                Self::One { kind: only.discipline.kind().to_owned(), frames: own(&only.discipline), is_default: false }
+            }
+            many => {
+                let leaves = many.iter().filter_map(|qdisc| frames(&qdisc.discipline));
+                Self::Tree { queues: leaves.clone().count(), shortest: leaves.min() }
+            }
+        }
+    }
+}
+
+fn has_classes(discipline: &Discipline) -> bool {
+    matches!(
+        discipline,
+        Discipline::Prio(_) | Discipline::Ets(_) | Discipline::Htb(_) | Discipline::Drr | Discipline::Tbf(_)
+    )
+}
+
+/// How many frames of one sender a discipline holds before it refuses one, if it says so itself.
+fn frames(discipline: &Discipline) -> Option<u32> {
+    match discipline {
+        Discipline::Pfifo { limit_frames }
+        | Discipline::PfifoHeadDrop { limit_frames }
+        | Discipline::Skbprio { limit_frames } => *limit_frames,
+        // Classic frames, which count as 16 bytes.
+        Discipline::Bfifo { limit_bytes } => limit_bytes.map(|bytes| bytes / 16),
+        Discipline::Sfq(sfq) => Some(sfq.depth_frames.unwrap_or(127)),
+        _ => None,
+    }
+}
+
+fn queue(waits: &Queue, observed: &Observed, facts: &Facts) -> Check {
+    let counted = observed.qdiscs.first().or_else(|| observed.defaults.first().map(|(_, stats)| stats));
+    let counted = counted.map(|QdiscStats { drops, backlog_frames, .. }| {
+        format!("; {} wait now, {} refused or dropped so far", plural(*backlog_frames as usize, "frame"), drops)
+    });
+    let counted = counted.unwrap_or_default();
+    match waits {
+        Queue::None => Check::ok(check::QUEUE, "none: frames are handed over at once"),
+        Queue::One { kind, frames, is_default: true } => {
+            let length = facts.queue_frames.unwrap_or(*frames);
+            Check::ok(
+                check::QUEUE,
+                format!("{kind}, the kernel's own, {frames} frames (txqueuelen is {length}){counted}"),
+            )
+        }
+        Queue::One { kind, frames, .. } => Check::ok(check::QUEUE, format!("{kind}, {frames} frames{counted}")),
+        Queue::Tree { queues, shortest } => {
+            let shortest = shortest.map(|frames| format!(", the shortest of {frames} frames")).unwrap_or_default();
+            Check::ok(check::QUEUE, format!("a tree with {}{shortest}{counted}", plural(*queues, "queue")))
+        }
+    }
+}
+
+fn buffer(machine: &Machine, facts: &Facts) -> Check {
+    match (machine.number("/proc/sys/net/core/wmem_default"), facts.socket_frames) {
+        (Some(bytes), Some(frames)) => Check::ok(
+            check::BUFFER,
+            format!("{bytes} bytes unless a program sets SO_SNDBUF: {frames} of its frames may be under way"),
+        ),
+        _ => Check::ok(check::BUFFER, "not told"),
+    }
+}
+
+/// Who waits and who fails, and how to have it otherwise.
+fn answer(link: &Link, waits: &Queue, facts: &Facts, programs: u32, ahead: Option<u64>) -> Check {
+    let length = match waits {
+        Queue::None => {
+            return Check::ok(check::ENOBUFS, "cannot happen: write() neither waits nor fails here");
+        }
+        Queue::One { frames, .. } => *frames,
+        Queue::Tree { shortest, .. } => shortest.unwrap_or(link.tx_queue_len),
+    };
+    let Some(buffer) = facts.socket_frames else {
+        return Check::ok(
+            check::ENOBUFS,
+            format!("after {length} frames in the queue; how large buffers are is not told"),
+        );
+    };
+    let ahead = u32::try_from(ahead.unwrap_or(1)).unwrap_or(u32::MAX);
+    let room = length.saturating_add(ahead);
+    let needed = buffer.saturating_mul(programs);
+    let last = facts.bitrate.map(|rate| {
+        let us = u64::from(room) * FRAME_BITS * 1_000_000 / u64::from(rate.bits_per_second());
+        format!("; the last frame of a full queue leaves after up to {} ms", us.div_ceil(1000))
+    });
+    let last = last.unwrap_or_default();
+    let who = if programs == 1 { "a program writes".to_owned() } else { format!("{programs} programs write") };
+    if room >= needed {
+        return Check::ok(
+            check::ENOBUFS,
+            format!(
+                "does not come: where {who} faster than the bus takes it, write() waits, at {buffer} frames of its own{last}"
+            ),
+        );
+    }
+    let fewer = length / programs;
+    let longer = match waits {
+        Queue::Tree { .. } => format!("give each band queue = {needed}"),
+        _ => format!("sudo ip link set {} txqueuelen {needed}", link.name),
+    };
+    let remedy = if fewer >= FEWEST_FRAMES_OF_A_SOCKET {
+        // The kernel doubles what a program asks for.
+        let bytes = u64::from(fewer) * FRAME_TRUESIZE_BYTES / 2;
+        format!("to have it wait: {longer}; or in each program setsockopt(SO_SNDBUF, {bytes}), {fewer} frames")
+    } else {
+        let least = FEWEST_FRAMES_OF_A_SOCKET.saturating_mul(programs);
+        format!("to have it wait: {longer}; SO_SNDBUF is never less than 6 frames, too many for a queue below {least}")
+    };
+    Check::weak(
+        check::ENOBUFS,
+        format!(
+            "comes after {} if {who} faster than the bus takes it: the queue is full before its buffer ({buffer} frames), so \
+             write() never waits, and poll() says that it can write{last}",
+            plural(room as usize, "frame"),
+        ),
+        remedy,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,90 @@
+//! Made-up interfaces.
+
+use candor_core::egress::text;
+use candor_core::egress::tree::Qdisc;
+use candor_core::units::BitRate;
+use candor_io::can::InterfaceIndex;
+use candor_netlink::link::{CanLink, Traffic};
+
+use super::super::machines;
+use super::*;
+
+const WMEM: (&str, &str) = ("/proc/sys/net/core/wmem_default", "212992\n");
+
+fn link(tx_queue_len: u32) -> Link {
+    let bitrate = Some(BitRate::from_bits_per_second(500_000).unwrap());
+    Link {
+        index: InterfaceIndex::new(3).unwrap(),
+        name: "can0".into(),
+        kind: Some("can".into()),
+        up: true,
+        echoes: true,
+        mtu: 16,
+        tx_queue_len,
+        received: Traffic::default(),
+        sent: Traffic::default(),
+        can: Some(CanLink { bitrate, ..CanLink::default() }),
+    }
+}
+
+fn default_queue(discipline: Discipline) -> Observed {
+    let qdisc = Qdisc { handle: Handle::NONE, parent: Handle::ROOT, stab: None, discipline };
+    let stats = QdiscStats { drops: 7, backlog_frames: 3, ..QdiscStats::default() };
+    Observed { defaults: vec![(qdisc, stats)], ..Observed::default() }
+}
+
+fn tree(text: &str) -> Observed {
+    Observed { tree: text::parse(text).unwrap().tree, ..Observed::default() }
+}
+
+fn said(link: &Link, observed: &Observed, programs: u32) -> String {
+    let (_root, machine) = machines::machine(&[WMEM]);
+    let facts = facts::of(&machine, link);
+    let checks = checks(&machine, link, observed, &facts, programs);
+    report::table(&[Section { title: link.name.clone(), checks }])
+}
+
+#[test]
+fn a_short_queue_is_full_before_a_buffer() {
+    insta::assert_snapshot!(said(&link(10), &default_queue(Discipline::PfifoFast), 1), @"
+    can0
+      ok       interface    up
+      ok       txqueuelen   pfifo_fast, the kernel's own, 10 frames (txqueuelen is 10); 3 frames wait now, 7 refused or dropped so far
+      ok       send buffer  212992 bytes unless a program sets SO_SNDBUF: 278 of its frames may be under way
+      ok       driver       can, no hardware
+      weak     ENOBUFS      comes after 11 frames if a program writes faster than the bus takes it: the queue is full before its buffer (278 frames), so write() never waits, and poll() says that it can write; the last frame of a full queue leaves after up to 4 ms
+                            -> to have it wait: sudo ip link set can0 txqueuelen 278; or in each program setsockopt(SO_SNDBUF, 3840), 10 frames
+    ");
+}
+
+#[test]
+fn a_long_queue_lets_programs_wait() {
+    let said = |programs| said(&link(600), &default_queue(Discipline::PfifoFast), programs);
+    assert!(
+        said(2).contains(
+            "does not come: where 2 programs write faster than the bus takes it, write() waits, at 278 frames"
+        )
+    );
+    assert!(
+        said(3).contains("sudo ip link set can0 txqueuelen 834; or in each program setsockopt(SO_SNDBUF, 76800), 200")
+    );
+    assert!(said(200).contains("SO_SNDBUF is never less than 6 frames, too many for a queue below 1200"));
+}
+
+#[test]
+fn bands_have_queues_of_their_own() {
+    let bands = tree(
+        "qdisc root handle 1: prio\nqdisc parent 1:1 handle 10: pfifo limit 20\n\
+         qdisc parent 1:2 handle 20: pfifo limit 400\nqdisc parent 1:3 handle 30: pfifo limit 30",
+    );
+    let said = said(&link(10), &bands, 1);
+    assert!(said.contains("a tree with 3 queues, the shortest of 20 frames"), "{said}");
+    assert!(said.contains("comes after 21 frames") && said.contains("give each band queue = 278"), "{said}");
+}
+
+#[test]
+fn virtual_interfaces_hand_over_at_once() {
+    assert!(said(&link(10), &default_queue(Discipline::Noqueue), 1).contains("write() neither waits nor fails here"));
+    let down = Link { up: false, ..link(10) };
+    assert!(said(&down, &default_queue(Discipline::PfifoFast), 1).contains("write() fails with ENETDOWN"));
+}

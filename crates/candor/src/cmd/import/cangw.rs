@@ -1,0 +1,46 @@
+//! `candor import cangw`.
+
+use candor_core::import::{self, Reading};
+use candor_core::text;
+
+use super::{NotTheSame, checked, left_out, put};
+use crate::cli::{ImportCangwArgs, ImportForm};
+use crate::cmd::Outcome;
+use crate::exit::Exit;
+use crate::gateway_file::{plural, read_bytes, tally};
+use crate::render::{self, Source};
+
+pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
+    let (name, bytes) = read_bytes(&args.file, import::MAX_BYTES)?;
+    let reading = args.form.map(|form| match form {
+        ImportForm::Listing => Reading::Listing,
+        ImportForm::Script => Reading::Script,
+    });
+    let source = Source::new(name, &bytes);
+    let imported = match import::cangw(&bytes, reading) {
+        Ok(imported) => imported,
+        Err(findings) => {
+            render::err(&render::text(&source, &findings, render::wants_colour()));
+            render::err(&format!("{}: not imported: {}\n", source.name(), tally(&findings)));
+            return Ok(Exit::No);
+        }
+    };
+    render::err(&render::text(&source, &imported.warnings, render::wants_colour()));
+    left_out(&source, &imported.left_out);
+
+    let plan = text::of_jobs(&imported.interfaces, &imported.jobs);
+    let written =
+        format!("# Made by `candor import cangw` of {}.\n{}", source.name().escape_debug(), text::write(&plan));
+    let Some(loaded) = checked(&args.output, &written) else { return Ok(Exit::No) };
+    if loaded.plan != plan {
+        return Err(Box::new(NotTheSame));
+    }
+    put(&args.output, &written)?;
+    let order = match imported.reading {
+        Reading::Listing => "a listing: its first line is delivered to first",
+        Reading::Script => "a script: its last command is delivered to first",
+    };
+    let (jobs, routes) = (plural(imported.jobs.len(), "job"), plural(plan.routes().len(), "route"));
+    render::err(&format!("{}: {jobs}, {routes}, read as {order}\n", source.name()));
+    Ok(Exit::Fine)
+}
