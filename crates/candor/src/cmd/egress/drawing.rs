@@ -30,7 +30,12 @@ pub(super) struct Box {
     pub(super) words: String,
     pub(super) counted: Option<Counted>,
     pub(super) below: Vec<Self>,
+    /// Of a filter: those that have it in common are asked as one.
+    preference: Option<u16>,
 }
+
+/// So many filters of one preference are drawn one by one; those that look many identifiers up may be a thousand.
+const MOST_ALIKE: usize = 8;
 
 /// What a [`Box`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,11 +97,37 @@ impl Drawing {
             words: qdisc.discipline.kind().to_owned(),
             counted: Some(of_qdisc(stats)),
             below: Vec::new(),
+            preference: None,
         });
         boxes.splice(0..0, defaults);
         let bus = wanted.map(|wanted| wanted.bus.clone());
         Self { interface: interface.to_owned(), bus, is_live: true, boxes }
     }
+}
+
+impl Drawing {
+    /// For people: many filters of one preference as one.
+    pub(super) fn in_short(self) -> Self {
+        Self { boxes: in_short(self.boxes), ..self }
+    }
+}
+
+fn in_short(boxes: Vec<Box>) -> Vec<Box> {
+    let runs = boxes.chunk_by(|one, next| one.preference.is_some() && one.preference == next.preference);
+    let shortened = runs.flat_map(|run| if run.len() > MOST_ALIKE { vec![joined(run)] } else { run.to_vec() });
+    shortened.map(|one| Box { below: in_short(one.below), ..one }).collect()
+}
+
+fn joined(run: &[Box]) -> Box {
+    let last = run.last().cloned();
+    // Tables and what leads to them name no class.
+    let name = last.as_ref().map(|last| last.name.clone()).unwrap_or_default();
+    let frames = run.iter().filter(|one| one.name == name).filter_map(|one| one.counted.as_ref()?.frames).sum();
+    let kind = last.iter().flat_map(|last| last.words.split(' ')).next().unwrap_or_default().to_owned();
+    let words = format!("{kind}, {} filters that are asked as one; --json has them all", run.len());
+    let is_live = last.as_ref().is_some_and(|last| last.counted.is_some());
+    let counted = is_live.then(|| Counted { frames: Some(frames), ..Counted::default() });
+    Box { what: What::Filter, name, band: None, words, counted, below: Vec::new(), preference: None }
 }
 
 struct Draw<'a> {
@@ -112,6 +143,10 @@ impl Draw<'_> {
     fn one(&self, node: &Node) -> Box {
         let Observed { tree, qdiscs, classes, filters, bands, .. } = self.observed;
         let below = self.all(&node.below);
+        let preference = match node.item {
+            Item::Filter(at) => Some(tree.filters[at].preference),
+            _ => None,
+        };
         let (what, name, words, counted, handle) = match node.item {
             Item::Band(handle) => {
                 let stats = bands.iter().find(|(band, _)| *band == handle).map(|(_, stats)| of_class(stats));
@@ -136,7 +171,7 @@ impl Draw<'_> {
         };
         let names = self.wanted.map(|wanted| &wanted.names);
         let band = handle.and_then(|handle| names?.get(&handle)).cloned();
-        Box { what, name, band, words, counted, below }
+        Box { what, name, band, words, counted, below, preference }
     }
 }
 

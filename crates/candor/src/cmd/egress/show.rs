@@ -29,11 +29,11 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
         return render::answer(&format!("{:#}\n", serde_json::json!({ "interfaces": all })), Exit::Fine);
     }
     match args.form.unwrap_or(EgressForm::Tree) {
-        EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing()), Exit::Fine),
+        EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing().in_short()), Exit::Fine),
         EgressForm::Tc => script(only(&shown, "tc")?),
         EgressForm::Tree => {
             let none = shown.is_empty().then(|| "There is no CAN interface\n".to_owned());
-            let trees = shown.iter().map(|subject| draw::text(&subject.drawing()));
+            let trees = shown.iter().map(|subject| draw::text(&subject.drawing().in_short()));
             render::answer(&trees.chain(none).collect::<Vec<_>>().join("\n"), Exit::Fine)
         }
     }
