@@ -108,14 +108,14 @@ impl Drawing {
 impl Drawing {
     /// For people: many filters of one preference as one.
     pub(super) fn in_short(self) -> Self {
-        Self { boxes: in_short(self.boxes), ..self }
+        Self { boxes: in_short(&self.boxes), ..self }
     }
 }
 
-fn in_short(boxes: Vec<Box>) -> Vec<Box> {
+fn in_short(boxes: &[Box]) -> Vec<Box> {
     let runs = boxes.chunk_by(|one, next| one.preference.is_some() && one.preference == next.preference);
     let shortened = runs.flat_map(|run| if run.len() > MOST_ALIKE { vec![joined(run)] } else { run.to_vec() });
-    shortened.map(|one| Box { below: in_short(one.below), ..one }).collect()
+    shortened.map(|one| Box { below: in_short(&one.below), ..one }).collect()
 }
 
 fn joined(run: &[Box]) -> Box {
