@@ -1,5 +1,6 @@
 //! Disciplines, classes and filters made by candor's own messages on a real kernel, and read back.
 
+mod claims;
 mod commands;
 mod cost;
 mod counted;
@@ -8,9 +9,12 @@ mod line;
 mod lookup;
 mod made;
 mod ordered;
+mod paced;
+mod report;
 mod room;
 mod tool;
 mod trees;
+mod turns;
 
 use candor_core::egress::action::{Action, Verdict};
 use candor_core::egress::canonical::differences;

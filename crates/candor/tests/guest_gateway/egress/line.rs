@@ -7,7 +7,7 @@
 //! who sends late meets another order.
 
 use std::fs::File;
-use std::io::{Read as _, Write as _};
+use std::io::Read as _;
 use std::os::fd::AsFd as _;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,7 +111,6 @@ impl Drop for Line {
         drop(self.attached.stdin.take());
         let Self { line, attached, .. } = self;
         while_read(line, || attached.wait().map(drop)).unwrap();
-        let _ = self.line.flush();
     }
 }
 

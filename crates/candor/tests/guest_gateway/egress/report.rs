@@ -1,0 +1,178 @@
+//! Figure 1.1 and the examples of Appendix A of the report of 2011, as they stand in `examples/`: each as bands and by hand,
+//! and of each what the report says that is achieved.
+
+use std::time::Duration;
+
+use candor_core::egress::discipline::Tbf;
+use candor_core::egress::tree::Share;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::line::{self, Line};
+use super::paced::{MBIT_FRAMES_PER_SECOND, below_shaper, has_time, hear_and_replace, rate, trees, within};
+use super::turns::{Flows, take_turns};
+use super::*;
+use crate::frames::{classic, send, sender_on, try_send};
+
+const IDEAL: &str = include_str!("../../../../../examples/14-egress.toml");
+const CLASSES: &str = include_str!("../../../../../examples/16-canopen.toml");
+const THROTTLED: &str = include_str!("../../../../../examples/17-throttled.toml");
+const TURNS: &str = include_str!("../../../../../examples/18-turns.toml");
+const THROTTLED_TURNS: &str = include_str!("../../../../../examples/19-throttled-turns.toml");
+const SHARES: &str = include_str!("../../../../../examples/20-shares.toml");
+const ENOBUFS: i32 = 105;
+
+/// A.1: "high priority traffic is always served in the first place".
+#[test]
+fn a_1_what_canopen_finds_urgent_leaves_first() {
+    let Some(_machine) = require(line::NEEDS) else { return };
+    const IDS: [u32; 7] = [0x8000_0005, 0x8000_0126, 0x701, 0x181, 0x081, 0x080, 0x000];
+    let mut line = Line::new();
+    let socket = [sender_on(line.index)];
+    for tree in trees(CLASSES) {
+        line.block(&tree).unwrap();
+        for (number, id) in (0..).zip(IDS) {
+            (0..2).for_each(|_| send(&socket[0], &classic(id, &[number; 8])));
+        }
+        assert_eq!(line.read(2 * IDS.len()), [6, 6, 5, 5, 3, 3, 4, 4, 1, 1, 2, 2, 0, 0]);
+        line.clear();
+    }
+}
+
+/// A.3: frames of a class are mixed, "dequeued in quasi-round-robin manner".
+#[test]
+fn a_3_senders_of_a_class_take_turns() {
+    let Some(_machine) = require(line::NEEDS) else { return };
+    let mut line = Line::new();
+    let sockets: Vec<_> = (0..5).map(|_| sender_on(line.index)).collect();
+    let sent = [(3, 0x701), (4, 0x8000_0001), (1, 0x181), (2, 0x401), (0, 0x081)];
+    let frames: Vec<_> = sent.into_iter().flat_map(|frame| [frame; 4]).collect();
+    for tree in trees(TURNS) {
+        let left = line.in_turns(&tree, &sockets, &Flows { frames: &frames, count: 4 });
+        assert_eq!(left[..4], [0; 4]);
+        let (middle, low) = left[4..].split_at(8);
+        assert_eq!((middle, low), (&[1, 2, 1, 2, 1, 2, 1, 2][..], &[3, 4, 3, 4, 3, 4, 3, 4][..]));
+    }
+}
+
+/// Figure 1.1: urgent frames first, turns among equals, a class that is throttled, and a program that is.
+#[test]
+fn figure_1_1_whole() {
+    let Some(_machine) = require(line::NEEDS) else { return };
+    let [tree] = &trees(IDEAL)[..] else { panic!("one bus") };
+    let mut line = Line::new();
+    let sockets: Vec<_> = (0..5).map(|_| sender_on(line.index)).collect();
+    // The low class may send one frame at once, whatever else waits.
+    let sent = [(3, 0x701), (4, 0x701), (1, 0x181), (2, 0x8000_0001), (0, 0x081)];
+    let frames: Vec<_> = sent.into_iter().flat_map(|frame| [frame; 4]).collect();
+    let left = line.in_turns(tree, &sockets, &Flows { frames: &frames, count: 4 });
+    assert_eq!(left[..4], [0; 4], "{left:?}");
+    assert!(take_turns(&left, &[1, 2], 1), "{left:?}");
+    assert_eq!(left[4..12].iter().filter(|sender| [1, 2].contains(*sender)).count(), 8, "{left:?}");
+    // The shaper has a frame in its hand before the other sender comes.
+    assert!(take_turns(&left, &[3, 4], 2), "{left:?}");
+
+    // The program with the mark: three at once, and what is more never waits, it is refused. The kernel begins without any.
+    line.block(tree).unwrap();
+    setsockopt(&sockets[0], sockopt::Mark, &7).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    let try_one = |_| try_send(&sockets[0], &classic(0x081, &[0; 8])).map_err(|error| error.raw_os_error());
+    let outcomes: Vec<_> = (0..20).map(try_one).collect();
+    let passed = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+    assert!(outcomes[..3].iter().all(Result::is_ok) && outcomes.contains(&Err(Some(ENOBUFS))), "{outcomes:?}");
+    assert_eq!(line.read(passed), vec![0; passed]);
+    line.clear();
+}
+
+fn count_of(arrivals: &[(u32, Duration)], id: u32) -> f64 {
+    f64::from(u32::try_from(arrivals.iter().filter(|(own, _)| *own == id).count()).unwrap())
+}
+
+/// The same tree on a bus of 1 Mbit/s.
+fn on_a_bus(tree: &Tree) -> Tree {
+    let frame_bytes = if tree.qdiscs[0].stab.is_some() { 256 } else { 16 };
+    let rate = ByteRate(MBIT_FRAMES_PER_SECOND * u64::from(frame_bytes));
+    below_shaper(tree, Tbf { rate, burst_bytes: frame_bytes, limit_bytes: 100 * frame_bytes, peak: None })
+}
+
+/// A.2: the third class does not starve, however much the second one has to send; and each has its rate.
+#[test]
+fn a_2_a_class_that_is_throttled_lets_others_send() {
+    let Some(_machine) = require(NEEDS) else { return };
+    if !has_time() {
+        return;
+    }
+    for tree in trees(THROTTLED) {
+        let mut place = Place::new();
+        place.make(&on_a_bus(&tree)).unwrap();
+        let sockets = [sender_on(place.pair.near), sender_on(place.pair.near)];
+        let senders = [(&sockets[0], 0x181), (&sockets[1], 0x701)];
+        let heard = hear_and_replace(&place, &senders, 1171);
+        let both = rate(&heard);
+        let share = |id| count_of(&heard, id) / f64::from(u32::try_from(heard.len()).unwrap());
+        within(both * share(0x181), 780.0, 1.5);
+        within(both * share(0x701), 390.0, 1.5);
+    }
+    // Without shapers it would.
+    let mut place = Place::new();
+    let queues = (1..=3).map(|band| format!("qdisc parent 1:{band} handle {band}0: pfifo limit 300\n"));
+    let filters = trees(THROTTLED)[1].filters.clone();
+    let mut starving = paced::tree(&format!("qdisc root handle 1: prio\n{}", queues.collect::<String>()));
+    starving.filters = filters;
+    place.make(&on_a_bus(&starving)).unwrap();
+    let sockets = [sender_on(place.pair.near), sender_on(place.pair.near)];
+    let heard = hear_and_replace(&place, &[(&sockets[0], 0x181), (&sockets[1], 0x701)], 200);
+    assert!(count_of(&heard, 0x701) <= 1.0, "{heard:?}");
+}
+
+/// A.4: "maximum throughput of the class is limited, moreover basic fairness is provided".
+#[test]
+fn a_4_those_who_are_throttled_take_turns() {
+    let Some(_machine) = require(NEEDS) else { return };
+    if !has_time() {
+        return;
+    }
+    for tree in trees(THROTTLED_TURNS) {
+        let mut place = Place::new();
+        place.make(&tree).unwrap();
+        let sockets = [sender_on(place.pair.near), sender_on(place.pair.near)];
+        let heard = hear_and_replace(&place, &[(&sockets[0], 0x181), (&sockets[1], 0x182)], 781);
+        within(rate(&heard), 780.0, 1.0);
+        within(count_of(&heard, 0x181) - count_of(&heard, 0x182), 0.0, 2.0);
+    }
+}
+
+/// A.5: 3, 1 and 6 tenths; turns in the third class; and what one leaves goes to the others in that proportion.
+#[test]
+fn a_5_classes_have_their_shares() {
+    let Some(_machine) = require(NEEDS) else { return };
+    if !has_time() {
+        return;
+    }
+    let [tree] = &trees(SHARES)[..] else { panic!("one bus") };
+    let mut place = Place::new();
+    place.make(tree).unwrap();
+    let sockets: Vec<_> = (0..4).map(|_| sender_on(place.pair.near)).collect();
+    let ids = [0x005, 0x01F, 0x700, 0x701];
+    let all: Vec<_> = sockets.iter().zip(ids).collect();
+    let heard = hear_and_replace(&place, &all, 1100).split_off(100);
+    within(rate(&heard), 6250.0, 62.5);
+    for (id, share) in ids.into_iter().zip([300.0, 100.0, 300.0, 300.0]) {
+        within(count_of(&heard, id), share, 0.02 * share);
+    }
+    place.clear();
+    // Half of what the second class leaves goes to each of the others if their quanta are equal, whatever their rates.
+    let mut equal = tree.clone();
+    for class in &mut equal.classes {
+        let Share::Htb(htb) = &mut class.share else { panic!("a class of htb") };
+        htb.quantum_bytes = Some(256);
+    }
+    for (tree, first) in [(tree, 300.0), (&equal, 315.0)] {
+        place.make(tree).unwrap();
+        let heard = hear_and_replace(&place, &[all[0], all[2], all[3]], 1000).split_off(100);
+        let others = (900.0 - first) / 2.0;
+        for (id, share) in [(0x005, first), (0x700, others), (0x701, others)] {
+            within(count_of(&heard, id), share, 0.02 * share);
+        }
+        place.clear();
+    }
+}
