@@ -15,10 +15,10 @@ const PROGRAMS: [&str; 3] = ["cangw", "slcan_attach", "unshare"];
 
 /// The kernels on which the guest tests run. The first takes as long as the others together.
 const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };
-/// On a further kernel, those tests run that compare kernels with the oracle, and those with drivers of another version.
+/// On a further kernel, those tests run that compare kernels with the oracles, and those with drivers of another version.
 const COUNTING: [Guest; 2] = [
     Guest { testbed: "icount", kernel: None, tests: &[] },
-    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &["differential", "verified", "wire"] },
+    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &["differential", "egress", "verified", "wire"] },
 ];
 
 /// A guest that hangs ends after this. On machines where a process is slow to trace, user-mode Linux takes four times as long

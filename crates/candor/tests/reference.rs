@@ -2,6 +2,9 @@
 
 mod candor;
 
+use std::path::Path;
+use std::{fs, io};
+
 use candor::candor;
 use candor_core::config::code;
 use candor_core::{egress, import};
@@ -128,4 +131,42 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
         serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
         _ => {}
     }
+}
+
+/// Every claim has a verdict, and the tests that it names are there.
+#[test]
+fn what_the_report_claims_is_held_by_tests() {
+    const CLAIMS: &str = include_str!("../../../docs/egress-claims.md");
+    let tests = tests_below(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))).unwrap();
+    let rows: Vec<Vec<_>> = CLAIMS
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"))
+        .map(|row| row.split('|').map(str::trim).collect())
+        .filter(|cells: &Vec<_>| cells[0] != "section")
+        .collect();
+    assert!(rows.len() > 30, "{rows:#?}");
+    for row in rows {
+        let [_section, _claim, verdict, _today, named] = row[..] else { panic!("{row:?}") };
+        assert!(["corrected", "holds", "not so any more"].contains(&verdict), "{row:?}");
+        let named: Vec<_> = named.split(", ").map(|name| name.trim_matches('`')).collect();
+        for name in named {
+            assert!(tests.iter().any(|test| test == name), "there is no test {name}: {row:?}");
+        }
+    }
+}
+
+/// The names of all tests in the sources below a folder.
+fn tests_below(folder: &Path) -> io::Result<Vec<String>> {
+    let mut tests = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            tests.extend(tests_below(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let source = fs::read_to_string(&path)?;
+            let marked = source.split("#[test]").skip(1).filter_map(|rest| rest.split_once("fn ")?.1.split_once('('));
+            tests.extend(marked.map(|(name, _)| name.to_owned()));
+        }
+    }
+    Ok(tests)
 }
