@@ -273,3 +273,22 @@ fn a_gateway_keeps_its_queues_and_gives_back_the_old_ones() {
     assert_eq!(differences(&before, &found(LEFT)), []);
     assert!(is_default(RIGHT));
 }
+
+#[test]
+fn an_interface_that_comes_back_has_its_queues_again() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let place = Place::new();
+    // No route is needed.
+    let file = place.file(BANDS);
+    let mut run = place.looks_on(&["run", &file, "--json", "--seccomp"]);
+    run.event("ready");
+    let wanted = text_of(&place, &file);
+    link::delete(&mut Client::open().unwrap(), place.left.index).unwrap();
+    run.notice("t-left: gone");
+    let again = Bus::new("left");
+    run.notice("t-left: came back, and has its tree again");
+    assert_eq!(differences(&wanted, &found(LEFT)), []);
+    assert_eq!(run.end(), 0);
+    assert!(is_default(LEFT) && is_default(RIGHT));
+    drop(again);
+}
