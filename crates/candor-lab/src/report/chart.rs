@@ -1,27 +1,32 @@
-//! The latency profile as SVG, drawn with the page's colours.
+//! The latency profile as SVG: of the page, in its colours, and as a file of its own.
 
 use std::fmt::Write as _;
 
-use candor_core::stats::{ProfilePoint, Series};
+use candor_core::stats::{LatencyNs, ProfilePoint, Series};
 use maud::{Markup, html};
 
 use super::Summary;
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 430.0;
+pub(super) const WIDTH: f64 = 960.0;
+pub(super) const HEIGHT: f64 = 430.0;
 const LEFT: f64 = 70.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 14.0;
-const BOTTOM: f64 = 58.0;
+pub(super) const RIGHT: f64 = 24.0;
+pub(super) const TOP: f64 = 14.0;
+pub(super) const BOTTOM: f64 = 58.0;
 
 const COLOURS: usize = 6;
 
 /// The lowest value on the logarithmic axis: just under one frame, so that a single worst frame can be seen.
 const FLOOR: f64 = 0.7;
 
+/// In what the page tells latencies.
+const MICROSECOND_NS: f64 = 1000.0;
+
 /// Where things lie in the picture. The page's script reads the same numbers from the SVG's data attributes.
-struct Frame {
-    max_us: f64,
+pub(super) struct Frame {
+    /// The right end of the horizontal axis, in its unit.
+    max: f64,
+    unit_ns: f64,
     max_count: f64,
 }
 
@@ -31,49 +36,54 @@ struct Frame {
 /// 2011 gateway timing paper, section 2.3: backward cumulative histogram, logarithmic vertical axis. Lost frames are
 /// later than any time, so a series with losses ends in a plateau of their number.
 pub(super) fn latency_profile(summaries: &[Summary], unit: &str) -> Markup {
-    let max_us = summaries.iter().filter_map(|s| s.figures).map(|f| f.max.microseconds()).fold(0.0, f64::max);
-    let max_count = summaries.iter().map(|summary| count(summary.frames)).fold(1.0, f64::max);
-    let ticks_us = nice_ticks(max_us * 1.04);
-    let frame = Frame { max_us: (max_us * 1.04).max(f64::MIN_POSITIVE), max_count };
+    let frame = Frame::around(summaries, None, MICROSECOND_NS);
     let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
     html! {
         svg #profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
             aria-label="Latency profile: number of frames at or above each latency, logarithmic"
-            data-left=(LEFT) data-right=(right) data-top=(TOP) data-bottom=(bottom) data-max-us=(frame.max_us) {
-            @for decade in decades(max_count) {
-                @let y = frame.y(decade);
-                line.grid x1=(LEFT) x2=(right) y1=(px(y)) y2=(px(y)) {}
-                text.tick x=(LEFT - 8.0) y=(px(y + 4.0)) text-anchor="end" { (grouped(decade)) }
-            }
-            @for tick in &ticks_us {
-                @let x = px(frame.x(*tick));
-                line.grid x1=(x) x2=(x) y1=(TOP) y2=(bottom) {}
-                text.tick x=(x) y=(bottom + 18.0) text-anchor="middle" { (tick) }
-            }
-            rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
-            @for (index, summary) in summaries.iter().enumerate() {
-                @let points = summary.series.as_ref().map_or_else(Vec::new, Series::profile);
-                path.line.(class(index)) d=(frame.path(&points, summary)) {
-                    title { (summary.device) }
-                }
-                @if let Some(series) = &summary.series {
-                    circle.worst.(class(index)) r="3.5"
-                        cx=(px(frame.x(series.max().microseconds())))
-                        cy=(px(frame.y(points.last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
-                        title { (summary.device) ": longest of these frames" }
-                    }
-                }
-                @if summary.lost > 0 {
-                    text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
-                        (summary.lost) " lost"
-                    }
-                }
-            }
-            text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { "latency of the gateway in " (unit) }
-            text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom))) text-anchor="middle" {
-                "frames with at least this latency"
-            }
+            data-left=(LEFT) data-right=(right) data-top=(TOP) data-bottom=(bottom) data-max-us=(frame.max) {
+            (plot(&frame, summaries, &format!("latency of the gateway in {unit}")))
             line #cursor x1="0" x2="0" y1=(TOP) y2=(bottom) visibility="hidden" {}
+        }
+    }
+}
+
+/// Axes and lines.
+pub(super) fn plot(frame: &Frame, summaries: &[Summary], axis: &str) -> Markup {
+    let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
+    html! {
+        @for decade in decades(frame.max_count) {
+            @let y = frame.y(decade);
+            line.grid x1=(LEFT) x2=(right) y1=(px(y)) y2=(px(y)) {}
+            text.tick x=(LEFT - 8.0) y=(px(y + 4.0)) text-anchor="end" { (grouped(decade)) }
+        }
+        @for tick in nice_ticks(frame.max) {
+            @let x = px(frame.at(tick));
+            line.grid x1=(x) x2=(x) y1=(TOP) y2=(bottom) {}
+            text.tick x=(x) y=(bottom + 18.0) text-anchor="middle" { (tick) }
+        }
+        rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
+        @for (index, summary) in summaries.iter().enumerate() {
+            @let points = summary.series.as_ref().map_or_else(Vec::new, Series::profile);
+            path.line.(class(index)) d=(frame.path(&points, summary)) {
+                title { (summary.device) }
+            }
+            @if let Some(series) = &summary.series {
+                circle.worst.(class(index)) r="3.5"
+                    cx=(px(frame.x(series.max())))
+                    cy=(px(frame.y(points.last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
+                    title { (summary.device) ": longest of these frames" }
+                }
+            }
+            @if summary.lost > 0 {
+                text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
+                    (summary.lost) " lost"
+                }
+            }
+        }
+        text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { (axis) }
+        text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom))) text-anchor="middle" {
+            "frames with at least this latency"
         }
     }
 }
@@ -99,8 +109,20 @@ pub(super) fn class(index: usize) -> String {
 }
 
 impl Frame {
-    fn x(&self, us: f64) -> f64 {
-        LEFT + us.max(0.0) / self.max_us * (WIDTH - RIGHT - LEFT)
+    /// With room for all of these, and for a latency that none of them need have.
+    pub(super) fn around(summaries: &[Summary], beyond: Option<LatencyNs>, unit_ns: f64) -> Self {
+        let longest = summaries.iter().filter_map(|summary| Some(summary.figures?.max)).chain(beyond).max();
+        let max = longest.map_or(0.0, |longest| longest.microseconds() * MICROSECOND_NS / unit_ns);
+        let max_count = summaries.iter().map(|summary| count(summary.frames)).fold(1.0, f64::max);
+        Self { max: (max * 1.04).max(f64::MIN_POSITIVE), unit_ns, max_count }
+    }
+
+    pub(super) fn x(&self, latency: LatencyNs) -> f64 {
+        self.at(latency.microseconds() * MICROSECOND_NS / self.unit_ns)
+    }
+
+    fn at(&self, value: f64) -> f64 {
+        LEFT + value.max(0.0) / self.max * (WIDTH - RIGHT - LEFT)
     }
 
     fn y(&self, count: f64) -> f64 {
@@ -115,7 +137,7 @@ impl Frame {
         let lost = summary.lost;
         for (index, point) in points.iter().enumerate() {
             let after = points.get(index + 1).map_or(lost, |next| next.at_least + lost);
-            let (x, y) = (self.x(point.latency.microseconds()), self.y(count(after)));
+            let (x, y) = (self.x(point.latency), self.y(count(after)));
             write!(path, "H{}V{}", px(x), px(y)).expect("writing to a String cannot fail");
         }
         if lost > 0 {
@@ -132,7 +154,7 @@ fn decades(max_count: f64) -> impl Iterator<Item = f64> {
 
 /// Between 5 and 10 round numbers from 0 up to a limit.
 fn nice_ticks(limit: f64) -> Vec<f64> {
-    if limit <= 0.0 || !limit.is_finite() {
+    if limit <= f64::MIN_POSITIVE || !limit.is_finite() {
         return vec![0.0];
     }
     let rough = limit / 8.0;
@@ -156,7 +178,7 @@ fn count(frames: usize) -> f64 {
 }
 
 /// A coordinate with a tenth of a pixel, which keeps the page small and its bytes stable.
-fn px(value: f64) -> String {
+pub(super) fn px(value: f64) -> String {
     format!("{value:.1}")
 }
 
@@ -180,7 +202,7 @@ mod tests {
     fn a_path_steps_down_and_ends_in_the_plateau_of_the_lost() {
         let lossless = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000)]));
         let lossy = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000), None]));
-        let frame = Frame { max_us: 2.0, max_count: 3.0 };
+        let frame = Frame { max: 2.0, unit_ns: MICROSECOND_NS, max_count: 3.0 };
         let path = |summary: &Summary| frame.path(&summary.series.as_ref().unwrap().profile(), summary);
         let floor = px(frame.y(0.0));
         assert!(path(&lossless).ends_with(&format!("V{floor}")), "{}", path(&lossless));
@@ -190,7 +212,7 @@ mod tests {
     #[test]
     fn a_series_that_is_all_lost_is_a_plateau() {
         let summary = Summary::of(&record("a", "kernel", &[None; 10]));
-        let frame = Frame { max_us: 1.0, max_count: 10.0 };
+        let frame = Frame { max: 1.0, unit_ns: MICROSECOND_NS, max_count: 10.0 };
         let y = px(frame.y(10.0));
         assert_eq!(frame.path(&[], &summary), format!("M{} {y}H{}", px(LEFT), px(WIDTH - RIGHT)));
         assert!(latency_profile(&[summary], "µs").into_string().contains("10 lost"));

@@ -77,6 +77,14 @@ impl Summary {
 
     pub(super) fn of(record: &Record) -> Self {
         let series = Series::new(record.samples.iter().filter_map(|sample| sample.latency()).collect());
+        let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
+        let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, series);
+        Self { engine: record.header.engine.clone(), ..of_series }
+    }
+
+    /// Sums up what was measured without a record and without a gateway.
+    #[must_use]
+    pub fn of_series(name: &str, frames: usize, lost: usize, series: Option<Series>) -> Self {
         let figures = series.as_ref().map(|series| Figures {
             min: series.min(),
             p50: series.quantile(Quantile::P50),
@@ -85,10 +93,10 @@ impl Summary {
             max: series.max(),
         });
         Self {
-            device: record.header.device.clone(),
-            engine: record.header.engine.clone(),
-            frames: record.samples.len(),
-            lost: record.samples.iter().filter(|sample| sample.far_ns.is_none()).count(),
+            device: name.to_owned(),
+            engine: String::new(),
+            frames,
+            lost,
             figures,
             series,
             kernel_ratio: None,
