@@ -1,6 +1,7 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
 mod conformance;
+mod demo;
 mod egress;
 mod fault;
 mod import;
@@ -13,6 +14,7 @@ mod traffic;
 mod wire;
 
 pub(crate) use conformance::ConformanceArgs;
+pub(crate) use demo::{DemoCommand, DemoInversionArgs};
 pub(crate) use egress::{
     EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
     EgressWatchArgs, WantedArgs,
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Wire(WireArgs),
     #[command(subcommand)]
     Lab(LabCommand),
+    #[command(subcommand)]
+    Demo(DemoCommand),
     #[command(subcommand)]
     Generate(GenerateCommand),
     /// Keeps a laboratory guest from outliving the candor that started it.

@@ -40,6 +40,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Wire(args) => cmd::wire::run(&args),
         Command::Lab(command) => cmd::lab::run(&command),
+        Command::Demo(command) => cmd::demo::run(&command),
         Command::Generate(command) => cmd::generate::run(&command),
         Command::Guard(args) => cmd::guest::guard(&args),
     };

@@ -52,6 +52,7 @@ fn help_tells_the_exit_status() {
         "show",
         "tester",
         "conformance",
+        "demo inversion",
         "report",
         "wire",
         "lab run",

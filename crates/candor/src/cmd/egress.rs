@@ -124,7 +124,7 @@ pub(super) fn open(interface: &str, bus: Option<&str>) -> Result<Interface, Box<
 }
 
 /// Each interface with what it shall have, opened.
-fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, Box<dyn std::error::Error>> {
+pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, Box<dyn std::error::Error>> {
     let target = |wanted: &Wanted| {
         let kernel = open(&wanted.interface, Some(&wanted.bus))?;
         Ok(Target { name: wanted.interface.clone(), kernel, wanted: wanted.tree.clone() })

@@ -6,7 +6,7 @@ mod floor;
 mod kernels;
 mod load;
 mod measure;
-mod progress;
+pub(crate) mod progress;
 mod run;
 mod shell;
 mod soak;
@@ -70,7 +70,7 @@ fn variable(written: &str) -> Result<(&str, &str), String> {
 }
 
 /// Shows what the guest's console said last, where that explains an error.
-fn show_console(error: &LabError) {
+pub(crate) fn show_console(error: &LabError) {
     if !error.console().is_empty() {
         render::err("candor: the guest's console said last:\n");
         for line in error.console() {

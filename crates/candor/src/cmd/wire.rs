@@ -1,14 +1,14 @@
 //! `candor wire`: CAN buses in software.
 
 mod adapter;
-mod adapters;
+pub(crate) mod adapters;
 mod capture;
 mod control;
 mod faults;
 mod file;
 mod inject;
 mod log;
-mod plant;
+pub(crate) mod plant;
 mod report;
 mod session;
 pub(crate) mod spec;

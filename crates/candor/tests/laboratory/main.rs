@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
 
 mod bounds;
+mod demo;
 mod loads;
 mod measurement;
 
