@@ -88,7 +88,7 @@ pub fn tree(policy: &Policy) -> Tree {
         tree.qdiscs.push(Qdisc { handle: root, parent: Handle::ROOT, stab: None, discipline });
         for (number, band) in (1..).zip(bands) {
             let class = Handle::new(root.major(), number);
-            filters(&mut tree, root, &band.take, Some(class), &[]);
+            filters(&mut tree, root, &band.take, class);
             queue::add(&mut tree, class, number * 0x10, band);
         }
         // Those of each discipline together, and in its order; tables of `u32` first.
@@ -99,7 +99,10 @@ pub fn tree(policy: &Policy) -> Tree {
     }
     for limit in policy.limits() {
         clsact(&mut tree);
-        filters(&mut tree, Handle::EGRESS, &limit.take, None, &[police(limit)]);
+        if let Some(expression) = expression::of_any(&limit.take) {
+            let classifier = Classifier::Basic(expression);
+            push(&mut tree, Filter { actions: vec![police(limit)], ..filter(Handle::EGRESS, classifier) });
+        }
     }
     tree
 }
@@ -119,25 +122,23 @@ fn police(limit: &Limit) -> Action {
     Action::Police(Police { bytes: None, frames, exceed: Verdict::Drop, conform: Verdict::Continue })
 }
 
-/// A filter, or more, for each selection: so the kernel counts each by itself. Where something is done with frames it is one
-/// filter that does it, since each would have a limit of its own.
-fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Option<Handle>, actions: &[Action]) {
+/// A filter, or more, for each selection: so the kernel counts each by itself.
+fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Handle) {
     for selection in take {
-        match index::split(selection).filter(|_| actions.is_empty()) {
+        match index::split(selection) {
             Some((long, short)) => {
-                compared(tree, parent, &short, class, actions);
+                compared(tree, parent, &short, class);
                 let preference = next_preference(tree, parent);
-                index::add(tree, parent, preference, class, &long);
+                index::add(tree, parent, preference, Some(class), &long);
             }
-            None => compared(tree, parent, selection, class, actions),
+            None => compared(tree, parent, selection, class),
         }
     }
 }
 
-fn compared(tree: &mut Tree, parent: Handle, selection: &Selection, class: Option<Handle>, actions: &[Action]) {
+fn compared(tree: &mut Tree, parent: Handle, selection: &Selection, class: Handle) {
     for expression in expression::of(selection) {
-        let classifier = Classifier::Basic(expression);
-        push(tree, Filter { class, actions: actions.to_vec(), ..filter(parent, classifier) });
+        push(tree, Filter { class: Some(class), ..filter(parent, Classifier::Basic(expression)) });
     }
 }
 

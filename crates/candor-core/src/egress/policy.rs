@@ -18,6 +18,10 @@ pub const MOST_FRAMES_OF_A_SENDER: u32 = 127;
 pub const MOST_FRAMES: u32 = 1 << 20;
 /// Identifier rules of a policy. Each may become a filter that has to be made, read and compared, so more would be felt.
 pub const MOST_RULES: u64 = 1 << 14;
+/// Of those, in a limit: it has to be one filter, which has to fit into an attribute of netlink.
+pub const MOST_RULES_OF_A_LIMIT: u64 = 2000;
+/// Selections of a limit, likewise.
+pub const MOST_SELECTIONS_OF_A_LIMIT: usize = 100;
 /// The longest classic frame: 29-bit identifier, 8 bytes, every stuff bit there can be, and the intermission.
 const LONGEST_CLASSIC_BITS: u64 = 160;
 
@@ -35,6 +39,12 @@ pub enum PolicyError {
     /// A band before the last one that no frame belongs to.
     #[error("Band {0} says not which frames belong to it")]
     EmptyBand(usize),
+    /// A limit for more than one filter can say.
+    #[error(
+        "Limit {0} has more than {MOST_RULES_OF_A_LIMIT} rules for identifiers or {MOST_SELECTIONS_OF_A_LIMIT} selections, \
+         the most that one filter of the kernel has room for"
+    )]
+    LargeLimit(usize),
     /// Nothing to put frames into.
     #[error("There is no band")]
     NoBand,
@@ -64,6 +74,9 @@ impl Policy {
         }
         if let Some(empty) = others.iter().position(|band| band.take.is_empty()) {
             return Err(PolicyError::EmptyBand(empty));
+        }
+        if let Some(large) = limits.iter().position(Limit::is_large) {
+            return Err(PolicyError::LargeLimit(large));
         }
         let selections = bands.iter().flat_map(|band| &band.take).chain(limits.iter().flat_map(|limit| &limit.take));
         let rules = selections.filter_map(|selection| selection.ids.as_ref()).map(IdSet::cube_count);
@@ -113,6 +126,13 @@ pub struct Limit {
     pub rate: FrameRate,
     /// How many at once.
     pub burst_frames: NonZeroU32,
+}
+
+impl Limit {
+    fn is_large(&self) -> bool {
+        let rules = self.take.iter().filter_map(|selection| selection.ids.as_ref()).map(IdSet::cube_count);
+        self.take.len() > MOST_SELECTIONS_OF_A_LIMIT || rules.fold(0, u64::saturating_add) > MOST_RULES_OF_A_LIMIT
+    }
 }
 
 /// Some frames: those for which all is true that is said.

@@ -152,12 +152,17 @@ fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
         PolicyError::EmptyBand(at) => {
             (of_band(*at), "add match = \"080..0FF\" or another selection; only the last has none")
         }
+        PolicyError::LargeLimit(at) => {
+            let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
+            (span, "write ranges in place of single identifiers, or let the programs mark their frames")
+        }
         PolicyError::LastChooses => (last, "remove its selection, or add a band behind it for the rest"),
         PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "join bands that need not be apart"),
         PolicyError::TooManyRules(_) => (spec.bus.span.clone(), "write ranges in place of single identifiers"),
     };
     let message = match error {
         PolicyError::EmptyBand(_) => "This band says not which frames belong to it".to_owned(),
+        PolicyError::LargeLimit(_) => "This limit is for more frames than one filter of the kernel can say".to_owned(),
         other => other.to_string(),
     };
     Diagnostic::error(code::EGRESS, span, message).help(help)

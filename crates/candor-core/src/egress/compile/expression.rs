@@ -45,6 +45,21 @@ pub(super) fn of(selection: &Selection) -> Vec<Option<Ematch>> {
     identifiers.chunks(MATCHES_OF_A_FILTER).map(filter).collect()
 }
 
+/// One filter for all of these, because what is done with the frames is to be done with them together. `None` if no frame is
+/// meant, and no expression for every frame.
+pub(super) fn of_any(take: &[Selection]) -> Option<Option<Ematch>> {
+    let each: Vec<_> = take.iter().flat_map(of).collect();
+    if each.is_empty() {
+        return None;
+    }
+    let terms: Option<Vec<_>> = each.into_iter().collect();
+    let flat = terms.into_iter().flatten().flat_map(|term| match term {
+        Ematch::Or(inner) => inner,
+        other => vec![other],
+    });
+    Some(any(flat.collect()))
+}
+
 /// Any of which may fit. `canid` does not tell data frames from remote frames of 11 bits, so another match does where they
 /// are not meant alike.
 fn identifiers(ids: &IdSet, kind: Option<FrameKind>) -> Vec<Ematch> {

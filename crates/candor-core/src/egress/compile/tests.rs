@@ -10,7 +10,7 @@ use crate::arbitrary::wire_frame;
 use crate::egress::classify::{End, Heard, Packet, Socket, egress};
 use crate::egress::discipline::ByteRate;
 use crate::egress::filter::{ETH_P_CAN, ETH_P_CANFD};
-use crate::egress::policy::{Band, Fair, FrameKind, FrameRate, Full, Mark, Outgoing, Queue};
+use crate::egress::policy::{Band, Fair, FrameKind, FrameRate, Full, Mark, Outgoing, PolicyError, Queue};
 use crate::egress::text;
 use crate::filter::Filter as IdFilter;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CANFD_MTU, Frame, FrameFormat, RawId};
@@ -209,6 +209,29 @@ fn one_band_needs_no_prio_and_one_frame_is_the_burst() {
     let stab = shaper.stab.as_ref().unwrap();
     let counts_as = |bytes: usize| u32::from(stab.sizes[(bytes - 1) >> stab.cell_log]) << stab.size_log;
     assert_eq!((counts_as(16), counts_as(72)), (256, 256));
+}
+
+#[test]
+fn frames_of_a_limit_count_together() {
+    let marked = |value| Selection { marks: vec![Mark { value, mask: u32::MAX }], ..Selection::default() };
+    let of = |take| {
+        let limit = Limit { take, rate: FrameRate::new(20).unwrap(), burst_frames: NonZeroU32::MIN };
+        let policy = Policy::new(vec![plain("all", Vec::new(), 20)], vec![limit]);
+        let filters = policy.map(|policy| tree(&policy).filters);
+        filters.map(|filters| filters.into_iter().filter(|filter| filter.parent == Handle::EGRESS).collect::<Vec<_>>())
+    };
+    // Each filter would have a bucket of its own.
+    assert_eq!(of(vec![marked(1), marked(2)]).unwrap().len(), 1);
+    let every = of(vec![marked(1), Selection::default()]).unwrap();
+    assert_eq!(every[0].classifier, Classifier::Basic(None));
+    let many = IdSet::of_filters(
+        (0..3000_u32)
+            .map(|id| IdFilter::exact(RawId(CAN_EFF_FLAG | (id.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK))))
+            .collect(),
+        &mut Effort::new(u32::MAX),
+    );
+    let many = Selection { ids: many.ok(), ..Selection::default() };
+    assert_eq!(of(vec![many]), Err(PolicyError::LargeLimit(0)));
 }
 
 #[test]
