@@ -123,7 +123,8 @@ const CLASSIFIERS: [(&str, &str); 10] = [
     ),
 ];
 
-/// What each discipline does by itself.
+/// What each discipline does by itself. `etf` is not here: it takes frames with a launch time only, and nothing of candor gives
+/// one.
 const ALONE: [(&str, &str, &str, &str); 14] = [
     ("pfifo", "qdisc root handle 1: pfifo limit 5", "a100*3 b080*4", "aaabb"),
     ("bfifo", "qdisc root handle 1: bfifo limit 80", "a100*3 b080*4", "aaabb"),
