@@ -31,6 +31,7 @@ const FURTHER: [&str; 11] = [
     "egress::ordered",
     "egress::paced",
     "egress::report",
+    "egress::room",
     "egress::turns",
     "verified",
     "wire",

@@ -19,14 +19,14 @@ use candor_netlink::tc::{Observed, QdiscStats};
 use super::check::{self, Check, Section, Verdict};
 use super::{frames_ahead, interface, report};
 use crate::cli::DoctorEgressArgs;
-use crate::cmd::egress::facts::{self, FRAME_TRUESIZE_BYTES};
+use crate::cmd::egress::facts;
 use crate::cmd::{Outcome, egress};
 use crate::exit::Exit;
 use crate::gateway_file::plural;
 use crate::{netns, render};
 
-/// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`): as many frames.
-const FEWEST_FRAMES_OF_A_SOCKET: u32 = 6;
+/// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`).
+const SMALLEST_BUFFER_BYTES: u64 = 4608;
 /// A classic frame of 8 bytes with every stuff bit there can be, and the intermission.
 const FRAME_BITS: u64 = 160;
 
@@ -63,7 +63,7 @@ fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, pr
     checks.push(queue(&waits, observed, facts));
     checks.push(buffer(machine, facts));
     checks.push(interface::driver(machine, link));
-    checks.push(answer(link, &waits, facts, programs, frames_ahead(machine, &link.name)));
+    checks.push(answer(machine, link, &waits, facts, programs));
     for finding in lint::lint(&observed.tree, facts) {
         checks.push(Check::weak(check::TRAP, format!("{}: {}", finding.code(), finding.trap), finding.trap.help()));
     }
@@ -167,7 +167,7 @@ fn buffer(machine: &Machine, facts: &Facts) -> Check {
 }
 
 /// Who waits and who fails, and how to have it otherwise.
-fn answer(link: &Link, waits: &Queue, facts: &Facts, programs: u32, ahead: Option<u64>) -> Check {
+fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
     let length = match waits {
         Queue::None => {
             return Check::ok(check::ENOBUFS, "cannot happen: write() neither waits nor fails here");
@@ -181,7 +181,7 @@ fn answer(link: &Link, waits: &Queue, facts: &Facts, programs: u32, ahead: Optio
             format!("after {length} frames in the queue; how large buffers are is not told"),
         );
     };
-    let ahead = u32::try_from(ahead.unwrap_or(1)).unwrap_or(u32::MAX);
+    let ahead = frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()).unwrap_or(1);
     let room = length.saturating_add(ahead);
     let needed = buffer.saturating_mul(programs);
     let last = facts.bitrate.map(|rate| {
@@ -203,13 +203,17 @@ fn answer(link: &Link, waits: &Queue, facts: &Facts, programs: u32, ahead: Optio
         Queue::Tree { .. } => format!("give each band queue = {needed}"),
         _ => format!("sudo ip link set {} txqueuelen {needed}", link.name),
     };
-    let remedy = if fewer >= FEWEST_FRAMES_OF_A_SOCKET {
+    let truesize_bytes = facts::frame_truesize_bytes(machine);
+    let fewest = u32::try_from(SMALLEST_BUFFER_BYTES.div_ceil(truesize_bytes)).unwrap_or(u32::MAX);
+    let remedy = if fewer >= fewest {
         // The kernel doubles what a program asks for.
-        let bytes = u64::from(fewer) * FRAME_TRUESIZE_BYTES / 2;
+        let bytes = u64::from(fewer) * truesize_bytes / 2;
         format!("to have it wait: {longer}; or in each program setsockopt(SO_SNDBUF, {bytes}), {fewer} frames")
     } else {
-        let least = FEWEST_FRAMES_OF_A_SOCKET.saturating_mul(programs);
-        format!("to have it wait: {longer}; SO_SNDBUF is never less than 6 frames, too many for a queue below {least}")
+        let least = fewest.saturating_mul(programs);
+        format!(
+            "to have it wait: {longer}; SO_SNDBUF is never less than {fewest} frames, too many for a queue below {least}"
+        )
     };
     Check::weak(
         check::ENOBUFS,

@@ -7,8 +7,19 @@ use candor_netlink::link::Link;
 
 use crate::cmd::doctor::frames_ahead;
 
-/// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload.
-pub(in crate::cmd) const FRAME_TRUESIZE_BYTES: u64 = 768;
+/// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload. Since Linux
+/// 6.3 its data comes from `skb_small_head_cache`, before that from `kmalloc-512`; the skb itself is 256 bytes.
+const fn truesize_bytes(kernel: Option<(u32, u32)>) -> u64 {
+    match kernel {
+        Some((major, minor)) if major > 6 || (major == 6 && minor >= 3) => 960,
+        _ => 768,
+    }
+}
+
+/// As [`truesize_bytes`], of the kernel that runs.
+pub(in crate::cmd) fn frame_truesize_bytes(machine: &Machine) -> u64 {
+    truesize_bytes(kernel(machine))
+}
 
 pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
     let can = link.can.unwrap_or_default();
@@ -26,7 +37,7 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
 /// so the last frame may begin in it.
 fn socket_frames(machine: &Machine) -> Option<u32> {
     let bytes = machine.number("/proc/sys/net/core/wmem_default")?;
-    u32::try_from(u64::try_from(bytes).ok()?.div_ceil(FRAME_TRUESIZE_BYTES)).ok()
+    u32::try_from(u64::try_from(bytes).ok()?.div_ceil(frame_truesize_bytes(machine))).ok()
 }
 
 fn kernel(machine: &Machine) -> Option<(u32, u32)> {

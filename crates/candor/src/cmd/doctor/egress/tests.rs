@@ -72,6 +72,16 @@ fn a_long_queue_lets_programs_wait() {
 }
 
 #[test]
+fn newer_kernels_have_larger_frames() {
+    let (_root, machine) = machines::machine(&[WMEM, ("/proc/sys/kernel/osrelease", "6.12.9+bpo-amd64\n")]);
+    let link = link(10);
+    let facts = facts::of(&machine, &link);
+    let check = answer(&machine, &link, &Queue::of(&link, &default_queue(Discipline::PfifoFast)), &facts, 1);
+    assert!(check.found.contains("its buffer (222 frames)"), "{check:?}");
+    assert!(check.remedy.unwrap().ends_with("setsockopt(SO_SNDBUF, 4800), 10 frames"));
+}
+
+#[test]
 fn bands_have_queues_of_their_own() {
     let bands = tree(
         "qdisc root handle 1: prio\nqdisc parent 1:1 handle 10: pfifo limit 20\n\
