@@ -22,7 +22,7 @@ const COUNTING: [Guest; 2] = [
 ];
 
 /// Tests that compare kernels with an oracle or a law, or that use drivers.
-const FURTHER: [&str; 11] = [
+const FURTHER: [&str; 12] = [
     "differential",
     "egress::claims",
     "egress::counted",
