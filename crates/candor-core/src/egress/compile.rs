@@ -7,6 +7,7 @@
 //!                      └─ 1:3 tbf 30: ─ 30:1 …     "rate"
 //! ```
 //!
+//! * Bands with shares: `ets` instead of `prio`, with those before them as strict bands.
 //! * Every queue has a length of its own; none takes that of the interface by accident.
 //! * Frames that no filter takes go to the last band, whatever their priority: `priomap` says so.
 //! * Where lengths count, every frame of any format counts as 256 bytes: so a rate is one of frames, and kernels that raise
@@ -27,10 +28,10 @@ mod queue;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::{Action, Police, PoliceFrames, Verdict};
-use super::discipline::{Discipline, Prio, SizeTable};
+use super::discipline::{Discipline, Ets, Prio, SizeTable};
 use super::filter::{Classifier, ETH_P_ALL, Filter};
 use super::handle::Handle;
-use super::policy::{Limit, Policy, Selection};
+use super::policy::{Band, Limit, Policy, Selection};
 use super::tree::{Qdisc, Tree};
 use crate::plan::{BusIndex, Egress, Wish};
 
@@ -82,9 +83,7 @@ pub fn tree(policy: &Policy) -> Tree {
         queue::add(&mut tree, Handle::ROOT, 0x10, band);
     } else {
         let root = Handle::new(1, 0);
-        let (numbers, last) = (u8::try_from(bands.len()).unwrap_or(u8::MAX), bands.len().saturating_sub(1));
-        let priomap = [u8::try_from(last).unwrap_or(u8::MAX); 16];
-        let discipline = Discipline::Prio(Prio { bands: numbers, priomap });
+        let discipline = scheduler(bands);
         tree.qdiscs.push(Qdisc { handle: root, parent: Handle::ROOT, stab: None, discipline });
         for (number, band) in (1..).zip(bands) {
             let class = Handle::new(root.major(), number);
@@ -105,6 +104,19 @@ pub fn tree(policy: &Policy) -> Tree {
         }
     }
     tree
+}
+
+/// What takes the first band that has a frame, and those that share in turns. All that no filter takes goes to the last one.
+fn scheduler(bands: &[Band]) -> Discipline {
+    let number = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+    let (all, last) = (number(bands.len()), number(bands.len().saturating_sub(1)));
+    let shares = bands.iter().filter_map(|band| band.share);
+    let quanta_bytes: Vec<_> = shares.map(|share| u32::from(share.get()) * FRAME_BYTES).collect();
+    if quanta_bytes.is_empty() {
+        return Discipline::Prio(Prio { bands: all, priomap: [last; 16] });
+    }
+    let strict = number(bands.len() - quanta_bytes.len());
+    Discipline::Ets(Ets { bands: all, strict, quanta_bytes, priomap: vec![last; 16] })
 }
 
 /// Where the frames of each band wait in the tree of a policy: its class, or, of a single one, the discipline at the root.

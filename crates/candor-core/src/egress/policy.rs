@@ -2,7 +2,7 @@
 //!
 //! A [`Policy`] says what is wanted and never how. [`super::compile`] makes the [`super::tree::Tree`] of it.
 
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 use std::ops::RangeInclusive;
 
 use crate::frame::RawId;
@@ -45,12 +45,18 @@ pub enum PolicyError {
          the most that one filter of the kernel has room for"
     )]
     LargeLimit(usize),
+    /// A band with a share that nobody has the others of, or one without behind it.
+    #[error("Band {0} is alone with its share, or has none behind one that has: the last bands share, two or more")]
+    LonelyShare(usize),
     /// Nothing to put frames into.
     #[error("There is no band")]
     NoBand,
     /// The last band has a selection, so that some frames would belong nowhere.
     #[error("The last band takes what is left and cannot choose")]
     LastChooses,
+    /// A band that shares and is held back at the same time: the others of its round would wait for it.
+    #[error("Band {0} has a share and a rate")]
+    ShareAndRate(usize),
     /// More than [`MOST_BANDS`].
     #[error("There are {0} bands, and prio has at most {MOST_BANDS}")]
     TooManyBands(usize),
@@ -74,6 +80,12 @@ impl Policy {
         }
         if let Some(empty) = others.iter().position(|band| band.take.is_empty()) {
             return Err(PolicyError::EmptyBand(empty));
+        }
+        if let Some(both) = bands.iter().position(|band| band.share.is_some() && band.rate.is_some()) {
+            return Err(PolicyError::ShareAndRate(both));
+        }
+        if let Some(lonely) = lonely_share(&bands) {
+            return Err(PolicyError::LonelyShare(lonely));
         }
         if let Some(large) = limits.iter().position(Limit::is_large) {
             return Err(PolicyError::LargeLimit(large));
@@ -104,6 +116,13 @@ impl Policy {
     }
 }
 
+/// The band that keeps the last ones from sharing.
+fn lonely_share(bands: &[Band]) -> Option<usize> {
+    let first = bands.iter().position(|band| band.share.is_some())?;
+    let without = bands[first..].iter().position(|band| band.share.is_none()).map(|behind| first + behind);
+    without.or_else(|| (first + 1 == bands.len()).then_some(first))
+}
+
 /// Frames that leave before those of the bands below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Band {
@@ -115,6 +134,9 @@ pub struct Band {
     pub queue: Queue,
     /// How many may leave; as many as the bus takes if nobody says it.
     pub rate: Option<FrameRate>,
+    /// Frames for each round with the other bands that have a share, which come behind all that have none. What one of them
+    /// leaves the others get.
+    pub share: Option<NonZeroU8>,
 }
 
 /// No more than so many frames of some kind, whatever band they belong to: what is above is refused and never waits.

@@ -55,7 +55,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 17] = examples!(
+const EXAMPLES: [(&str, &str); 22] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -71,6 +71,11 @@ const EXAMPLES: [(&str, &str); 17] = examples!(
     "13-wire.toml",
     "14-egress.toml",
     "15-tree.toml",
+    "16-canopen.toml",
+    "17-throttled.toml",
+    "18-turns.toml",
+    "19-throttled-turns.toml",
+    "20-shares.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );

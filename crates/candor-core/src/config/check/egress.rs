@@ -6,7 +6,7 @@ mod source;
 mod tree;
 
 use std::collections::HashMap;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 
 use crate::config::check::Checks;
 use crate::config::check::route;
@@ -94,9 +94,21 @@ fn band(spec: &BandSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &m
     let rate = spec.rate.as_ref().map(|written| queue::rate(written, facts, findings));
     let rate = rate.map_or(Some(None), |rate| rate.map(Some));
     let queue = queue::queue(spec, rate.flatten(), facts, findings);
+    let share = spec.share.as_ref().map(|written| share(written, findings));
+    let share = share.map_or(Some(None), |share| share.map(Some));
     let name = spec.name.as_ref().filter(|name| is_name(name, findings));
-    let band = Band { name: name?.value.clone(), take: take?, queue: queue?, rate: rate? };
+    let band = Band { name: name?.value.clone(), take: take?, queue: queue?, rate: rate?, share: share? };
     (!spec.is_torn).then_some(band)
+}
+
+fn share(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
+    let share = u8::try_from(written.value).ok().and_then(NonZeroU8::new).filter(|share| share.get() <= 100);
+    if share.is_none() {
+        let message = format!("A share is 1 to 100 frames for each round, not {}", written.value);
+        let help = "shares are numbers beside each other: 3 and 1 are three quarters and one";
+        findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
+    }
+    share
 }
 
 fn limit(spec: &LimitSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Limit> {
@@ -157,11 +169,19 @@ fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
             (span, "write ranges in place of single identifiers, or let the programs mark their frames")
         }
         PolicyError::LastChooses => (last, "remove its selection, or add a band behind it for the rest"),
+        PolicyError::LonelyShare(at) => {
+            (of_band(*at), "give two or more bands a share, and have none without one behind them")
+        }
+        PolicyError::ShareAndRate(at) => {
+            (of_band(*at), "remove one of them: while a rate holds it back, those that it shares with would wait, too")
+        }
         PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "join bands that need not be apart"),
         PolicyError::TooManyRules(_) => (spec.bus.span.clone(), "write ranges in place of single identifiers"),
     };
     let message = match error {
         PolicyError::EmptyBand(_) => "This band says not which frames belong to it".to_owned(),
+        PolicyError::LonelyShare(_) => "This band does not share with those behind and before it".to_owned(),
+        PolicyError::ShareAndRate(_) => "This band has a share and a rate".to_owned(),
         PolicyError::LargeLimit(_) => "This limit is for more frames than one filter of the kernel can say".to_owned(),
         other => other.to_string(),
     };

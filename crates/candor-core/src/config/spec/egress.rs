@@ -53,6 +53,8 @@ pub struct BandSpec {
     pub fair: Option<Spanned<String>>,
     /// `rate`.
     pub rate: Option<Spanned<String>>,
+    /// `share`.
+    pub share: Option<Spanned<i64>>,
     /// `queue`.
     pub queue: Option<Spanned<i64>>,
     /// `when-full`.

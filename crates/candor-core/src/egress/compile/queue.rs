@@ -12,7 +12,7 @@ const FLOWS: u32 = 1024;
 
 /// Whether what a frame counts as makes a difference.
 pub(super) fn needs_frames(band: &Band) -> bool {
-    band.rate.is_some() || band.queue.fair() != Fair::No
+    band.rate.is_some() || band.share.is_some() || band.queue.fair() != Fair::No
 }
 
 /// Puts what a band needs below a class; its disciplines have this number and the next.

@@ -1,4 +1,4 @@
-use std::num::NonZeroU32;
+use std::num::{NonZeroU8, NonZeroU32};
 
 use proptest::collection::vec;
 use proptest::option;
@@ -91,12 +91,20 @@ fn band() -> impl Strategy<Value = Band> {
         take,
         queue: Queue::new(fair, frames, full).unwrap(),
         rate,
+        share: None,
     })
 }
 
 pub(in crate::egress) fn policy() -> impl Strategy<Value = Policy> {
-    (vec(band().boxed(), 0..5), band()).prop_map(|(mut bands, last)| {
+    let shares = (0..4_usize, vec(1..=10_u8, 5));
+    (vec(band().boxed(), 0..5), band(), shares).prop_map(|(mut bands, last, (sharing, shares))| {
         bands.push(Band { take: Vec::new(), ..last });
+        let sharing = if sharing > 1 { bands.len().saturating_sub(sharing) } else { bands.len() };
+        if bands.len() - sharing > 1 {
+            for (band, share) in bands[sharing..].iter_mut().zip(shares) {
+                (band.share, band.rate) = (NonZeroU8::new(share), None);
+            }
+        }
         Policy::new(bands, Vec::new()).unwrap()
     })
 }
@@ -175,7 +183,13 @@ fn of_ids(filters: &[&str]) -> Selection {
 }
 
 fn plain(name: &str, take: Vec<Selection>, frames: u32) -> Band {
-    Band { name: name.to_owned(), take, queue: Queue::new(Fair::No, frames, Full::Refuse).unwrap(), rate: None }
+    Band {
+        name: name.to_owned(),
+        take,
+        queue: Queue::new(Fair::No, frames, Full::Refuse).unwrap(),
+        rate: None,
+        share: None,
+    }
 }
 
 fn tc(tree: &Tree) -> String {

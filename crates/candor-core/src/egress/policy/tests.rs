@@ -2,7 +2,7 @@ use super::*;
 
 fn band(name: &str, take: Vec<Selection>) -> Band {
     let queue = Queue::new(Fair::No, 10, Full::Refuse).unwrap();
-    Band { name: name.to_owned(), take, queue, rate: None }
+    Band { name: name.to_owned(), take, queue, rate: None, share: None }
 }
 
 fn some() -> Vec<Selection> {
@@ -25,6 +25,27 @@ fn every_frame_belongs_to_a_band_and_every_band_can_have_one() {
     };
     assert_eq!(new(many(17)), Err(PolicyError::TooManyBands(17)));
     assert_eq!(new(many(16)).unwrap().bands().len(), 16);
+}
+
+#[test]
+fn the_last_bands_share_or_none() {
+    let of = |shares: &[u8]| {
+        let bands = shares.iter().enumerate().map(|(at, share)| {
+            let take = if at + 1 == shares.len() { Vec::new() } else { some() };
+            Band { share: NonZeroU8::new(*share), ..band("a", take) }
+        });
+        bands.collect::<Vec<_>>()
+    };
+    let new = |bands| Policy::new(bands, Vec::new()).map(|policy| policy.bands().len());
+    assert_eq!(new(of(&[0, 3, 1])), Ok(3));
+    assert_eq!(new(of(&[3, 1, 6])), Ok(3));
+    assert_eq!(new(of(&[3, 0, 1])), Err(PolicyError::LonelyShare(1)));
+    assert_eq!(new(of(&[3, 1, 0])), Err(PolicyError::LonelyShare(2)));
+    assert_eq!(new(of(&[0, 1])), Err(PolicyError::LonelyShare(1)));
+    assert_eq!(new(of(&[1])), Err(PolicyError::LonelyShare(0)));
+    let mut held_back = of(&[3, 1]);
+    held_back[1].rate = FrameRate::new(20);
+    assert_eq!(new(held_back), Err(PolicyError::ShareAndRate(1)));
 }
 
 #[test]

@@ -31,7 +31,7 @@ fn band(filters: Vec<IdFilter>) -> Band {
 
 fn rest() -> Band {
     let queue = Queue::new(Fair::No, 10, Full::Refuse).unwrap();
-    Band { name: "band".to_owned(), take: Vec::new(), queue, rate: None }
+    Band { name: "band".to_owned(), take: Vec::new(), queue, rate: None, share: None }
 }
 
 /// Identifiers of data frames; parameter groups and odd masks; and identifiers of 11 bits, with remote frames of 29.

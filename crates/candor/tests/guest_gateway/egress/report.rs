@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use candor_core::egress::discipline::Tbf;
 use candor_core::egress::tree::Share;
+use candor_netlink::client::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 
 use super::line::{self, Line};
@@ -148,7 +149,7 @@ fn a_5_classes_have_their_shares() {
     if !has_time() {
         return;
     }
-    let [tree] = &trees(SHARES)[..] else { panic!("one bus") };
+    let [_, tree] = &trees(SHARES)[..] else { panic!("bands and by hand") };
     let mut place = Place::new();
     place.make(tree).unwrap();
     let sockets: Vec<_> = (0..4).map(|_| sender_on(place.pair.near)).collect();
@@ -175,4 +176,31 @@ fn a_5_classes_have_their_shares() {
         }
         place.clear();
     }
+}
+
+/// A.5 as bands, without a clock: each round is the shares, sockets of the last band are equal, and the others get what one
+/// of them leaves.
+#[test]
+fn a_5_bands_have_their_shares() {
+    let Some(_machine) = require(line::NEEDS) else { return };
+    let [tree, _] = &trees(SHARES)[..] else { panic!("bands and by hand") };
+    let mut line = Line::new();
+    match line.block(tree) {
+        Err(error) => {
+            assert_eq!(error.errno(), Some(Errno::ENOENT), "{error}");
+            return println!("SKIP a_5_bands_have_their_shares: the kernel has no ets: {error}");
+        }
+        Ok(()) => line.clear(),
+    }
+    let sockets: Vec<_> = (0..4).map(|_| sender_on(line.index)).collect();
+    let sent = |counts: [usize; 4]| -> Vec<(usize, u32)> {
+        let ids = [0x005, 0x01F, 0x700, 0x701].into_iter().enumerate();
+        ids.zip(counts).flat_map(|(frame, count)| vec![frame; count]).collect()
+    };
+    let counts = |round: &[u8]| [0, 1, 2, 3].map(|sender| round.iter().filter(|own| **own == sender).count());
+    let left = line.in_turns(tree, &sockets, &Flows { frames: &sent([30, 10, 30, 30]), count: 2 });
+    assert_eq!(left.len(), 100);
+    assert!(left.chunks(10).all(|round| counts(round) == [3, 1, 3, 3]), "{left:?}");
+    let left = line.in_turns(tree, &sockets, &Flows { frames: &sent([30, 0, 30, 30]), count: 2 });
+    assert!(left.chunks(9).all(|round| counts(round) == [3, 0, 3, 3]), "{left:?}");
 }
