@@ -41,15 +41,34 @@ fn apply(tree: &Tree) -> usize {
     applied[0].steps.requests.len()
 }
 
+fn tree() -> Tree {
+    let plan = config::load(FILE.as_bytes()).unwrap().plan;
+    compile::trees(plan.egress()).into_values().next().unwrap()
+}
+
+/// A fifth of 125 kbit/s are 156 of the longest frames in a second.
+#[test]
+fn a_throttled_band_has_its_share_of_the_bus() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
+    apply(&tree());
+    let (low, far) = (open("t-near"), open("t-far"));
+    let frames = [classic(0x700, &[0; 8]); 80];
+    send(&low, &frames);
+    receive(&far, frames.len());
+    let log = wire.end().frames();
+    let (first, last) = (log[0].start_ns, log[log.len() - 1].start_ns);
+    let intervals = u32::try_from(log.len() - 1).unwrap();
+    let rate = f64::from(intervals) * 1e9 / (last - first) as f64;
+    assert!((rate - 156.0).abs() < 1.0, "{rate} frames/s");
+}
+
 #[test]
 fn urgent_frames_go_first_and_equals_take_turns() {
     let Some(_machine) = require(NEEDS) else { return };
-    let plan = config::load(FILE.as_bytes()).unwrap().plan;
-    let trees = compile::trees(plan.egress());
-    let [tree] = trees.values().collect::<Vec<_>>()[..] else { panic!("one bus") };
     let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
-    assert!(apply(tree) > 0);
-    assert_eq!(apply(tree), 0, "what is there is not made again");
+    assert!(apply(&tree()) > 0);
+    assert_eq!(apply(&tree()), 0, "what is there is not made again");
 
     let (one, other, urgent, low) = (open("t-near"), open("t-near"), open("t-near"), open("t-near"));
     let far = open("t-far");
