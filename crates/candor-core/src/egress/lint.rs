@@ -35,6 +35,8 @@ pub struct Facts {
     pub driver_frames: Option<u32>,
     /// How many frames fit into the send buffer of a socket (`SO_SNDBUF`); 279 by default.
     pub socket_frames: Option<u32>,
+    /// Whether somebody brings the controller back that has left the bus (bus-off).
+    pub restarts: Option<bool>,
     /// Major and minor number of the kernel's release.
     pub kernel: Option<(u32, u32)>,
 }

@@ -45,6 +45,8 @@ pub(super) struct Wanted {
     pub(super) bus: String,
     pub(super) interface: String,
     pub(super) tree: Tree,
+    /// Whether candor brings its controller back after bus-off.
+    restarts: bool,
     /// The user's names of bands, by the classes in which they wait.
     names: BTreeMap<Handle, String>,
 }
@@ -86,7 +88,8 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
             }
             Some(Wish::Tree(_)) | None => BTreeMap::new(),
         };
-        Wanted { bus: bus.name.clone(), interface: bus.interface.clone(), tree, names }
+        let restarts = bus.restart_after.is_some();
+        Wanted { bus: bus.name.clone(), interface: bus.interface.clone(), tree, restarts, names }
     });
     wanted.collect()
 }

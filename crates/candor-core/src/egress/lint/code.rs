@@ -75,6 +75,8 @@ pub enum Trap {
         /// How long they take at most.
         us: u64,
     },
+    /// A controller that nobody brings back after bus-off, while frames are lost silently.
+    StaysOff,
     /// A queue that is full before a sender has to wait.
     NeverBlocks {
         /// The queue.
@@ -87,7 +89,7 @@ pub enum Trap {
 /// Every code, in order.
 pub const ALL: &[&str] = &[
     "W1061", "W1062", "W1063", "W1064", "W1065", "W1066", "W1067", "W1068", "W1069", "W1070", "W1071", "W1072",
-    "N1081", "N1082", "N1083", "N1084",
+    "N1081", "N1082", "N1083", "N1084", "N1085",
 ];
 
 impl Trap {
@@ -111,6 +113,7 @@ impl Trap {
             Self::Silent { .. } => "N1082",
             Self::DeepDriver { .. } => "N1083",
             Self::NeverBlocks { .. } => "N1084",
+            Self::StaysOff => "N1085",
         }
     }
 
@@ -144,6 +147,9 @@ impl Trap {
             Self::DeepDriver { .. } => {
                 "count it into the deadlines of urgent frames; byte_queue_limits/limit_max or ethtool -G makes some drivers hold \
                  fewer"
+            }
+            Self::StaysOff => {
+                "write restart-after = \"100ms\" in [bus.NAME], or: ip link set IF type can restart-ms 100"
             }
             Self::NeverBlocks { .. } => {
                 "let programs take ENOBUFS for what it is and try again; or set SO_SNDBUF smaller"
@@ -201,6 +207,10 @@ impl fmt::Display for Trap {
             Self::DeepDriver { frames, us } => {
                 write!(f, "Up to {frames} frames that the driver holds go before any other: {us} us at most on the bus")
             }
+            Self::StaysOff => f.write_str(
+                "A controller that has left the bus (bus-off) stays off here; meanwhile frames vanish, and write() says that all is \
+                 well",
+            ),
             Self::NeverBlocks { queue_frames, socket_frames } => write!(
                 f,
                 "A socket may have {socket_frames} frames under way and this queue holds {queue_frames}: write() fails with \

@@ -61,4 +61,7 @@ pub(super) fn tree(subject: &Subject<'_>, report: &mut impl FnMut(Trap)) {
         let us = u64::from(frames) * FRAME_BITS * 1_000_000 / u64::from(bitrate.bits_per_second());
         report(Trap::DeepDriver { frames, us });
     }
+    if subject.facts.restarts == Some(false) && !subject.tree.qdiscs.is_empty() {
+        report(Trap::StaysOff);
+    }
 }

@@ -115,6 +115,13 @@ fn each_trap_is_found_and_its_remedy_is_one() {
             Facts { socket_frames: Some(279), ..none() },
             Facts { socket_frames: Some(279), ..none() },
         ),
+        (
+            "N1085",
+            PRIO.to_owned(),
+            PRIO.to_owned(),
+            Facts { restarts: Some(false), ..none() },
+            Facts { restarts: Some(true), ..none() },
+        ),
     ];
     for (code, trap, remedy, facts, other) in &cases {
         assert!(codes(trap, facts).contains(code), "{code} is not in {:?} of {trap}", codes(trap, facts));

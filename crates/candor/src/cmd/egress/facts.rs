@@ -23,12 +23,14 @@ pub(in crate::cmd) fn frame_truesize_bytes(machine: &Machine) -> u64 {
 
 pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
     let can = link.can.unwrap_or_default();
+    let is_controller = link.kind.as_deref() == Some("can");
     Facts {
         bitrate: can.bitrate,
         has_fd: Some(usize::try_from(link.mtu).is_ok_and(|mtu| mtu >= CANFD_MTU)),
         queue_frames: Some(link.tx_queue_len),
         driver_frames: frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()),
         socket_frames: socket_frames(machine),
+        restarts: is_controller.then_some(can.restart_ms.is_some()),
         kernel: kernel(machine),
     }
 }

@@ -51,7 +51,8 @@ fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::erro
     let mut traps = Vec::new();
     for wanted in wanted {
         let Some(link) = links.iter().find(|link| link.name == wanted.interface) else { continue };
-        let facts = facts::of(&machine, link);
+        let mut facts = facts::of(&machine, link);
+        facts.restarts = facts.restarts.map(|restarts| restarts || wanted.restarts);
         traps.extend(lint::lint(&wanted.tree, &facts).into_iter().map(|finding| (wanted, finding)));
     }
     Ok(traps)
