@@ -26,6 +26,21 @@ pub(crate) struct Run<'a> {
     pub(crate) uid: Option<u32>,
 }
 
+/// What a command left behind.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs a command to its end.
+pub(crate) fn said(mut command: Command) -> Said {
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
 /// Two buses and a folder for the lists of jobs.
 #[derive(Debug)]
 pub(crate) struct Place {

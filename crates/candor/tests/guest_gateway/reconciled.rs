@@ -18,7 +18,7 @@ use candor_netlink::cangw::{self, CangwJob, JobCounters, JobFlags};
 use candor_netlink::client::Client;
 use serde_json::Value;
 
-use crate::candor::program;
+use crate::candor::{Said, program, said};
 use crate::frames::{classic, send, sender_on};
 use crate::require::{Bus, Feature, jobs_between, require, skip};
 
@@ -30,14 +30,6 @@ struct Place {
     right: Bus,
     run_dir: tempfile::TempDir,
     files: tempfile::TempDir,
-}
-
-/// What a command left behind.
-#[derive(Debug)]
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
 }
 
 impl Place {
@@ -108,12 +100,6 @@ impl Place {
             last = now;
         }
     }
-}
-
-fn said(mut command: Command) -> Said {
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
 }
 
 fn job_between(source: InterfaceIndex, destination: InterfaceIndex, id: u32, mask: u32) -> CangwJob {

@@ -14,7 +14,7 @@ use candor_tc::{Here, Kernel as _, Machine as _};
 use serde_json::Value;
 
 use super::NEEDS;
-use crate::candor::program;
+use crate::candor::{Said, program, said};
 use crate::frames::{classic, listener_on, send};
 use crate::require::{Bus, require};
 
@@ -40,14 +40,6 @@ filter parent 7: prio 1 basic match 'canid(sff 0x100:0x700)' flowid 7:1
 '''
 "#;
 
-/// What a command said.
-#[derive(Debug)]
-struct Said {
-    status: i32,
-    out: String,
-    err: String,
-}
-
 struct Place {
     left: Bus,
     _right: Bus,
@@ -71,15 +63,9 @@ impl Place {
         command
     }
 
-    fn candor(&self, arguments: &[&str]) -> Said {
-        let output = self.command(arguments).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        Said { status: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
-    }
-
     #[track_caller]
     fn says(&self, arguments: &[&str], status: i32, words: &[&str]) -> Said {
-        let said = self.candor(arguments);
+        let said = said(self.command(arguments));
         assert_eq!(said.status, status, "{said:?}");
         for word in words {
             assert!(said.out.contains(word) || said.err.contains(word), "no {word:?} in {said:?}");
