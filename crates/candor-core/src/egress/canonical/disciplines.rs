@@ -41,9 +41,11 @@ pub(super) fn same(wanted: &Discipline, found: &Discipline) -> bool {
 }
 
 pub(super) fn same_table(wanted: Option<&SizeTable>, found: Option<&SizeTable>) -> bool {
+    let without_sizes = |table: &SizeTable| SizeTable { sizes: Vec::new(), ..table.clone() };
     match (wanted, found) {
-        (Some(wanted), Some(found)) if found.sizes.is_empty() => {
-            SizeTable { sizes: Vec::new(), ..wanted.clone() } == *found
+        (Some(wanted), Some(found)) => {
+            let is_as_long = found.sizes.is_empty() || found.sizes.len() == wanted.sizes.len();
+            is_as_long && without_sizes(wanted) == without_sizes(found)
         }
         (wanted, found) => wanted == found,
     }

@@ -36,7 +36,7 @@ pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
     text += &match compared.iter().filter(|one| !one.is_equal()).count() {
         0 => format!("{}: the kernel has what it wants on {interfaces}{traps}\n", file.name()),
         other => format!(
-            "{}: {other} of {interfaces} DIFFER; candor egress apply {} mends that{traps}\n",
+            "{}: {other} of {interfaces} NOT as it wants; candor egress apply {} mends that{traps}\n",
             file.name(),
             args.wanted.file.display()
         ),

@@ -33,6 +33,7 @@ name = "urgent"
 match = "080..0FF"
 [[egress.a.band]]
 name = "rest"
+fair = "per-socket"
 [egress.b]
 tree = '''
 qdisc root handle 7: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1
@@ -136,9 +137,13 @@ fn from_plan_to_clear() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
     let file = place.file(BANDS);
-    place.says(&["egress", "plan", &file], 0, &["t-left (bus a)", "+ qdisc root handle 1: prio", "to make on 2 of 2"]);
+    place.says(
+        &["egress", "plan", &file],
+        0,
+        &["t-left (bus a)", "+ qdisc root handle 1: stab mtu 2047", "to make on 2 of 2"],
+    );
     place.says(&["egress", "plan", "--exit-code", &file], 1, &[]);
-    place.says(&["egress", "verify", &file], 1, &["2 of 2 interfaces DIFFER"]);
+    place.says(&["egress", "verify", &file], 1, &["2 of 2 interfaces NOT as it wants"]);
     place.says(&["egress", "apply", &file], 0, &["t-left: made", "t-right: made"]);
     place.says(&["egress", "apply", &file], 0, &["t-left: was as it should be", "t-right: was as it should be"]);
     place.says(&["egress", "plan", "--exit-code", &file], 0, &["no difference on 2 interfaces"]);
@@ -162,6 +167,11 @@ fn from_plan_to_clear() {
     assert_eq!(frames(1), (&"rest".into(), &3.into()));
     place.says(&["egress", "show", &file], 0, &["1:1 \"urgent\"", "2         -         -  of 5 asked"]);
     place.says(&["egress", "show", "--interface", LEFT, "--as", "tc"], 0, &["tc qdisc add dev \"$DEV\" root"]);
+
+    let imported = place.says(&["import", "tc", "--running", "--interface", LEFT], 0, &["[egress.t-left]", "stab mtu"]);
+    let again = place.folder.path().join("again.toml");
+    std::fs::write(&again, imported.out).unwrap();
+    place.says(&["egress", "plan", "--exit-code", again.to_str().unwrap()], 0, &["no difference on 1 interface"]);
 
     // Somebody else's tree is not taken away by mistake.
     replace_root(RIGHT, "qdisc root handle 9: pfifo limit 3");
