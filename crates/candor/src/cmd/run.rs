@@ -44,9 +44,14 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
     let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
     render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
+    // The text and the findings of a large file are not kept for as long as it runs.
+    let GatewayFile { source, checked } = file;
+    let name = source.name().to_owned();
+    drop(source);
+    let Ok(loaded) = checked else { return Ok(Exit::No) };
     let plan = match args.engine {
-        Some(engine) => loaded.plan.clone().with_engine(engine),
-        None => loaded.plan.clone(),
+        Some(engine) => loaded.plan.with_engine(engine),
+        None => loaded.plan,
     };
     if let Some(user) = args.user {
         candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?;
@@ -70,7 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     let report = Report::new(form, Output::start(log)?);
     let mut metrics = Metrics::new();
     args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-    let outcome = forward(plan, file.source.name(), args, &signals, hangup, &report, metrics);
+    let outcome = forward(plan, &name, args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
