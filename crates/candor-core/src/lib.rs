@@ -15,6 +15,7 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod bits;
+pub mod causes;
 pub mod config;
 pub mod egress;
 pub mod engine;

@@ -374,10 +374,3 @@ fn recreated(created: usize, lost: usize) -> String {
     };
     created + &lost
 }
-
-/// An error with all that is behind it, in one line.
-#[must_use]
-pub fn in_full(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |&cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}

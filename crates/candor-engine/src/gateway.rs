@@ -9,6 +9,7 @@ pub use reload::{GoneRoute, Reload, Reloaded};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use candor_core::causes::in_full;
 use candor_core::engine::UserEngine;
 use candor_core::job::{self, Job};
 use candor_core::placement::{Placement, Side};
@@ -18,7 +19,7 @@ use candor_netlink::client::Client;
 
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
-use crate::error::{GatewayError, in_full};
+use crate::error::GatewayError;
 use crate::kernel::{self, KernelGateway};
 use crate::latency::MeasureLatency;
 use crate::machine::Machine;

@@ -13,7 +13,7 @@ mod mend;
 mod probe;
 mod reload;
 mod takeover;
-mod version;
+pub(crate) mod version;
 
 pub use abilities::kernel_abilities;
 pub use probe::{TrialError, relative_crc8_by_trial};

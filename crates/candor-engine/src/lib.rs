@@ -35,7 +35,7 @@ pub use counters::{BusCounters, Drops, RouteCounters};
 pub use desk::{Desk, NoAnswer, Running};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
-pub use error::{GatewayError, InUserSpace, in_full};
+pub use error::{GatewayError, InUserSpace};
 pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
 pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use latency::{LATENCY_BOUNDS, Latencies, MeasureLatency};

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use candor_core::realtime::{self, Cpu};
 
+use crate::kernel::version::version;
+
 /// Where the files of the kernel are found.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -44,6 +46,13 @@ impl Machine {
     #[must_use]
     pub fn number(&self, path: &str) -> Option<i64> {
         self.text(path)?.parse().ok()
+    }
+
+    /// Major and minor number of the kernel; `None` if its release is not told, or begins with no version.
+    #[must_use]
+    pub fn kernel_version(&self) -> Option<(u32, u32)> {
+        let (major, minor, _patch) = version(&self.text("/proc/sys/kernel/osrelease")?)?;
+        Some((major, minor))
     }
 
     /// Whether a file or folder is there.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use candor_core::causes::in_full;
 use candor_core::egress::canonical::{Difference, differences};
 use candor_core::egress::tree::Tree;
 use candor_netlink::tc::TcError;
@@ -254,14 +255,6 @@ impl Kept {
 enum Seen {
     As(State),
     Mended { is_new: bool, differences: Vec<Difference> },
-}
-
-/// An error with its causes, in one line.
-fn in_full(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(source) => format!("{error}: {}", in_full(source)),
-        None => error.to_string(),
-    }
 }
 
 #[cfg(test)]

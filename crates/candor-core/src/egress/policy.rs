@@ -23,7 +23,7 @@ pub const MOST_RULES_OF_A_LIMIT: u64 = 2000;
 /// Selections of a limit, likewise.
 pub const MOST_SELECTIONS_OF_A_LIMIT: usize = 100;
 /// The longest classic frame: 29-bit identifier, 8 bytes, every stuff bit there can be, and the intermission.
-const LONGEST_CLASSIC_BITS: u64 = 160;
+pub const LONGEST_CLASSIC_BITS: u64 = 160;
 
 /// What leaves first, what waits, and what is dropped, on one bus.
 #[derive(Clone, Debug, PartialEq, Eq)]

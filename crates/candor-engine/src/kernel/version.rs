@@ -15,7 +15,7 @@ pub(crate) struct RunningKernel {
 }
 
 /// As in 6.1.168.
-type Version = (u32, u32, u32);
+pub(crate) type Version = (u32, u32, u32);
 
 /// The first stable releases with the fix of the CRC8 with positions from the end; from 7.0 on all have it.
 ///
@@ -61,7 +61,8 @@ impl fmt::Display for RunningKernel {
     }
 }
 
-fn version(text: &str) -> Option<Version> {
+/// What a release begins with, such as `6.1.0-52-amd64` or `6.12-rc1`; `None` if that is no version.
+pub(crate) fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).map_or(part, |end| &part[..end]);
         digits.parse().ok()
@@ -103,6 +104,21 @@ mod tests {
             [("4.19.0-27-amd64", false), ("5.3.18", false), ("5.4.0-rc1", true), ("6.1.176", true), ("strange", false)]
         {
             assert_eq!(RunningKernel::from_words(release, "#1 SMP").has_fd_jobs(), there, "{release}");
+        }
+    }
+
+    #[test]
+    fn what_distributions_add_to_a_version_is_no_part_of_it() {
+        for (release, expected) in [
+            ("6.1.0-52-amd64", Some((6, 1, 0))),
+            ("6.12.9+bpo-amd64", Some((6, 12, 9))),
+            ("6.12-rc1", Some((6, 12, 0))),
+            ("6.6+", Some((6, 6, 0))),
+            ("6.x", None),
+            ("6", None),
+            ("", None),
+        ] {
+            assert_eq!(version(release), expected, "{release}");
         }
     }
 

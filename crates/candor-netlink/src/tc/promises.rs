@@ -55,8 +55,7 @@ fn filter(message: &Message<'_>, names: &InterfaceNames) {
 }
 
 fn says_nothing(filter: &Filter) -> bool {
-    let is_empty = matches!(&filter.classifier, Classifier::Other { options, .. } if options.is_empty());
-    filter.handle == 0 && (is_empty || matches!(filter.classifier, Classifier::Fw { mask: None }))
+    filter.handle == 0 && matches!(&filter.classifier, Classifier::Other { options, .. } if options.is_empty())
 }
 
 fn interface(message: &Message<'_>) -> Option<InterfaceIndex> {

@@ -13,10 +13,11 @@ pub(crate) mod user;
 
 use std::time::{Duration, Instant};
 
+use candor_core::causes::in_full;
 use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
-use candor_engine::{Gateway, MeasureLatency, in_full};
+use candor_engine::{Gateway, MeasureLatency};
 use candor_io::signal::{EndingSignals, Signal};
 
 use crate::cli::RunArgs;

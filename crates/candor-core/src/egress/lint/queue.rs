@@ -3,10 +3,9 @@
 use super::{Subject, Trap};
 use crate::egress::discipline::Discipline;
 use crate::egress::handle::Handle;
+use crate::egress::policy::LONGEST_CLASSIC_BITS;
 use crate::egress::tree::Qdisc;
 
-/// The longest classic frame.
-const FRAME_BITS: u64 = 160;
 /// Kernels whose `pfifo_fast` has no lock, and not yet what came of the complaints.
 const REORDERING: std::ops::RangeInclusive<(u32, u32)> = (5, 2)..=(5, 5);
 
@@ -58,7 +57,7 @@ pub(super) fn tree(subject: &Subject<'_>, report: &mut impl FnMut(Trap)) {
     if let (Some(frames @ 2..), Some(bitrate)) = (subject.facts.driver_frames, subject.facts.bitrate)
         && subject.tree.qdiscs.iter().any(orders)
     {
-        let us = u64::from(frames) * FRAME_BITS * 1_000_000 / u64::from(bitrate.bits_per_second());
+        let us = u64::from(frames) * LONGEST_CLASSIC_BITS * 1_000_000 / u64::from(bitrate.bits_per_second());
         report(Trap::DeepDriver { frames, us });
     }
     if subject.facts.restarts == Some(false) && !subject.tree.qdiscs.is_empty() {

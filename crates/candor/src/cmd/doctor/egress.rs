@@ -11,6 +11,7 @@
 use candor_core::egress::discipline::Discipline;
 use candor_core::egress::handle::Handle;
 use candor_core::egress::lint::{self, Facts};
+use candor_core::egress::policy::LONGEST_CLASSIC_BITS;
 use candor_engine::machine::Machine;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
@@ -27,8 +28,6 @@ use crate::{netns, render};
 
 /// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`).
 const SMALLEST_BUFFER_BYTES: u64 = 4608;
-/// A classic frame of 8 bytes with every stuff bit there can be, and the intermission.
-const FRAME_BITS: u64 = 160;
 
 pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -185,7 +184,7 @@ fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs
     let room = length.saturating_add(ahead);
     let needed = buffer.saturating_mul(programs);
     let last = facts.bitrate.map(|rate| {
-        let us = u64::from(room) * FRAME_BITS * 1_000_000 / u64::from(rate.bits_per_second());
+        let us = u64::from(room) * LONGEST_CLASSIC_BITS * 1_000_000 / u64::from(rate.bits_per_second());
         format!("; the last frame of a full queue leaves after up to {} ms", us.div_ceil(1000))
     });
     let last = last.unwrap_or_default();

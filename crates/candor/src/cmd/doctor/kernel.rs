@@ -30,7 +30,7 @@ const MODULES: [&str; 7] = ["can", "can_raw", "can_gw", "can_bcm", "vcan", "vxca
 pub(super) fn checks(machine: &Machine, asked: &Asked, needs: &Needs) -> Vec<Check> {
     let release = machine.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut checks = vec![
-        self::release(&release),
+        self::release(machine, &release),
         preemption(machine, needs),
         can(asked, needs),
         cangw(machine, asked, needs),
@@ -38,18 +38,12 @@ pub(super) fn checks(machine: &Machine, asked: &Asked, needs: &Needs) -> Vec<Che
     ];
     checks.extend(engine(asked, needs));
     checks.push(clock(machine));
-    checks.push(default_qdisc(machine, &release));
+    checks.push(default_qdisc(machine));
     checks
 }
 
-/// Major and minor number.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
-fn release(release: &str) -> Check {
-    match version(release) {
+fn release(machine: &Machine, release: &str) -> Check {
+    match machine.kernel_version() {
         Some(version) if version < (5, 4) => {
             Check::weak(check::RELEASE, format!("{release}: no FD frames in can-gw"), "boot Linux 5.4 or newer")
         }
@@ -207,12 +201,12 @@ fn clock(machine: &Machine) -> Check {
 }
 
 /// Since 5.4 CAN controllers get `pfifo_fast`, whatever the default is.
-fn default_qdisc(machine: &Machine, release: &str) -> Check {
+fn default_qdisc(machine: &Machine) -> Check {
     let Some(kind) = machine.text("/proc/sys/net/core/default_qdisc") else {
         return Check::ok(check::DEFAULT_QDISC, "not told (in a network namespace of its own)");
     };
     let is_plain = matches!(kind.as_str(), "pfifo_fast" | "pfifo");
-    match version(release) {
+    match machine.kernel_version() {
         Some(version) if version < (5, 4) && !is_plain => Check::weak(
             check::DEFAULT_QDISC,
             format!("{kind}, also for CAN on this kernel, and it may drop frames without a word"),

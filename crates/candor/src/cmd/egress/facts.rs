@@ -18,7 +18,7 @@ const fn truesize_bytes(kernel: Option<(u32, u32)>) -> u64 {
 
 /// As [`truesize_bytes`], of the kernel that runs.
 pub(in crate::cmd) fn frame_truesize_bytes(machine: &Machine) -> u64 {
-    truesize_bytes(kernel(machine))
+    truesize_bytes(machine.kernel_version())
 }
 
 pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
@@ -31,7 +31,7 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
         driver_frames: frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()),
         socket_frames: socket_frames(machine),
         restarts: is_controller.then_some(can.restart_ms.is_some()),
-        kernel: kernel(machine),
+        kernel: machine.kernel_version(),
     }
 }
 
@@ -40,10 +40,4 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
 fn socket_frames(machine: &Machine) -> Option<u32> {
     let bytes = machine.number("/proc/sys/net/core/wmem_default")?;
     u32::try_from(u64::try_from(bytes).ok()?.div_ceil(frame_truesize_bytes(machine))).ok()
-}
-
-fn kernel(machine: &Machine) -> Option<(u32, u32)> {
-    let release = machine.text("/proc/sys/kernel/osrelease")?;
-    let mut numbers = release.split(['.', '-']).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use candor_core::causes::in_full;
 use candor_core::egress::compile;
 use candor_core::egress::tree::Tree;
 use candor_core::frame::{CANFD_MTU, Frame};
@@ -77,10 +78,7 @@ fn interface(name: &str) -> Result<Interface, Failed> {
 
 fn give(name: &str, wanted: &Tree) -> Result<(), Failed> {
     let target = Target { name: name.to_owned(), kernel: interface(name)?, wanted: wanted.clone() };
-    apply(&mut [target]).map_err(|error| match std::error::Error::source(&error) {
-        Some(source) => format!("{error}: {source}"),
-        None => error.to_string(),
-    })?;
+    apply(&mut [target]).map_err(|error| in_full(&error))?;
     Ok(())
 }
 

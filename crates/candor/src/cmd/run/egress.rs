@@ -4,9 +4,9 @@
 use std::mem;
 use std::time::Instant;
 
+use candor_core::causes::in_full;
 use candor_core::egress::tree::Tree;
 use candor_core::plan::Plan;
-use candor_engine::in_full;
 use candor_tc::{Applied, Here, Keeper, Mend, News, StartError};
 
 use super::report::Report;

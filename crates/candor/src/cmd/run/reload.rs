@@ -4,9 +4,10 @@ use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use candor_core::causes::in_full;
 use candor_core::config::Loaded;
 use candor_core::plan::Engine;
-use candor_engine::{Desk, Gateway, Reload, in_full};
+use candor_engine::{Desk, Gateway, Reload};
 use serde_json::{Value, json};
 
 use super::egress::Egress;

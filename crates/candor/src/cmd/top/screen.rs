@@ -5,6 +5,7 @@ use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::Duration;
 
+use candor_core::causes::in_full;
 use candor_io::signal::EndingSignals;
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
@@ -71,7 +72,7 @@ fn ask(source: &Source, interval: Duration, tell: &Sender<News>, stop: &Receiver
             Ok((title, sample)) => News::Sample { title, sample },
             Err(error) => {
                 found = None;
-                News::Lost { why: candor_engine::in_full(&*error) }
+                News::Lost { why: in_full(&*error) }
             }
         };
         if tell.send(news).is_err() || stop.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {

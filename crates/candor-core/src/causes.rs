@@ -1,0 +1,31 @@
+//! Errors and what is behind them.
+
+use std::error::Error;
+use std::iter;
+
+/// An error with all that is behind it, in one line.
+#[must_use]
+pub fn in_full(error: &dyn Error) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("{what}")]
+    struct Step {
+        what: &'static str,
+        source: Option<Box<Self>>,
+    }
+
+    #[test]
+    fn every_cause_is_told_the_outermost_first() {
+        let step = |what, source| Step { what, source: Option::map(source, Box::new) };
+        assert_eq!(in_full(&step("no frame", None)), "no frame");
+        let all = step("no gateway", Some(step("no socket", Some(step("no module", None)))));
+        assert_eq!(in_full(&all), "no gateway: no socket: no module");
+    }
+}
