@@ -13,6 +13,8 @@ pub(crate) mod generate;
 pub(crate) mod guest;
 pub(crate) mod import;
 pub(crate) mod lab;
+#[cfg(test)]
+mod links;
 pub(crate) mod plan;
 pub(crate) mod reload;
 pub(crate) mod report;

@@ -102,6 +102,18 @@ impl GatewayFile {
         Ok(None)
     }
 
+    /// As [`gateway_or_say`](Self::gateway_or_say); what there is to warn of has been written to standard error.
+    ///
+    /// # Errors
+    /// If nobody takes the JSON.
+    pub(crate) fn gateway_and_warnings(&self, form: Form) -> io::Result<Option<&Loaded>> {
+        let loaded = self.gateway_or_say(form)?;
+        if let Some(loaded) = loaded {
+            render::err(&render::digest(&self.source, &loaded.warnings, render::wants_colour()));
+        }
+        Ok(loaded)
+    }
+
     /// Which lists keep frames from its routes; for the engine that the file was read for. `None` if it is no gateway.
     pub(crate) fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
         config::lists_for(self.source.text().as_bytes(), engine)

@@ -12,8 +12,7 @@ use crate::{netns, render};
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
-    render::err(&render::digest(&file.source, &loaded.warnings, render::wants_colour()));
+    let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let applied = {
         // Ctrl-C waits until the kernel is one thing or the other.

@@ -14,13 +14,14 @@ mod verify;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use candor_core::egress::compile;
 use candor_core::egress::handle::Handle;
 use candor_core::egress::tree::Tree;
 use candor_core::plan::{Plan, Wish};
-use candor_netlink::tc::TcError;
+use candor_netlink::client::{Client, NetlinkError};
+use candor_netlink::link;
+use candor_netlink::tc::{Observed, TcError};
 use candor_tc::{Interface, Target};
 
 use crate::cli::{EgressCommand, WantedArgs};
@@ -62,8 +63,7 @@ impl WantedFile {
     fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
         netns::enter(&args.netns)?;
         let file = GatewayFile::read(&args.file)?;
-        let Some(loaded) = file.gateway_or_say(form)? else { return Ok(None) };
-        render::err(&render::digest(&file.source, &loaded.warnings, render::wants_colour()));
+        let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);
         if wanted.is_empty() {
             render::err(&format!("note: {} has no [egress.BUS], so there is nothing to do\n", file.source.name()));
@@ -94,40 +94,50 @@ pub(super) fn wanted(plan: &Plan) -> Vec<Wanted> {
     wanted.collect()
 }
 
-/// An interface that a file names and the machine has not.
-#[derive(Debug)]
-struct NoInterface {
-    interface: String,
-    bus: Option<String>,
+/// Interfaces with what they shall have.
+pub(super) fn by_interface(wanted: Vec<Wanted>) -> Vec<(String, Tree)> {
+    wanted.into_iter().map(|wanted| (wanted.interface, wanted.tree)).collect()
 }
 
-impl fmt::Display for NoInterface {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { interface, bus } = self;
-        let bus = bus.as_ref().map_or_else(String::new, |bus| format!(" (bus {bus})"));
-        write!(f, "There is no interface {interface}{bus}; ip -br link shows those that there are")
+/// The interfaces that were asked for, or else all CAN interfaces.
+pub(super) fn named_or_all(names: &[String]) -> Result<Vec<String>, NetlinkError> {
+    if !names.is_empty() {
+        return Ok(names.to_vec());
     }
+    let links = link::list(&mut Client::open()?)?;
+    Ok(links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect())
 }
 
-impl std::error::Error for NoInterface {}
-
-/// What a kernel that cannot be looked at says.
+/// Why it is not known what an interface has.
 #[derive(Debug, thiserror::Error)]
-#[error("Cannot look at {interface}")]
-struct LookError {
-    interface: String,
-    source: TcError,
+pub(super) enum LookError {
+    /// The machine has none of this name.
+    #[error("There is no interface {interface}{}; ip -br link shows those that there are", of_bus(bus.as_deref()))]
+    Missing { interface: String, bus: Option<String> },
+    /// The kernel does not say it.
+    #[error("Cannot look at {interface}")]
+    Untold { interface: String, source: TcError },
+}
+
+fn of_bus(bus: Option<&str>) -> String {
+    bus.map_or_else(String::new, |bus| format!(" (bus {bus})"))
 }
 
 /// An interface of this machine.
-pub(super) fn open(interface: &str, bus: Option<&str>) -> Result<Interface, Box<dyn std::error::Error>> {
-    let opened = Interface::open(interface).map_err(|source| LookError { interface: interface.to_owned(), source })?;
-    let missing = || NoInterface { interface: interface.to_owned(), bus: bus.map(str::to_owned) };
-    Ok(opened.ok_or_else(missing)?)
+pub(super) fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> {
+    let opened =
+        Interface::open(interface).map_err(|source| LookError::Untold { interface: interface.to_owned(), source })?;
+    opened.ok_or_else(|| LookError::Missing { interface: interface.to_owned(), bus: bus.map(str::to_owned) })
+}
+
+/// What an interface of this machine has, and what that has counted.
+pub(super) fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
+    let observed = open(interface, bus)?.observe();
+    observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })
 }
 
 /// Each interface with what it shall have, opened.
-pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, Box<dyn std::error::Error>> {
+pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, LookError> {
     let target = |wanted: &Wanted| {
         let kernel = open(&wanted.interface, Some(&wanted.bus))?;
         Ok(Target { name: wanted.interface.clone(), kernel, wanted: wanted.tree.clone() })

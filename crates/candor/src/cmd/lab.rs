@@ -12,7 +12,7 @@ mod shell;
 mod soak;
 mod stream;
 
-use candor_lab::guest::{ClockShift, GuestSpec, LabError, static_candor};
+use candor_lab::guest::{ClockShift, GuestExit, GuestSpec, LabError, static_candor};
 use candor_lab::job::Topology;
 use candor_lab::kernel::Testbed;
 
@@ -67,6 +67,19 @@ fn variable(written: &str) -> Result<(&str, &str), String> {
         return Err(format!("--env cannot set {name}: the laboratory does"));
     }
     Ok((name, value))
+}
+
+/// Says what a guest ran on and how long that took, with a verb for what was done there. The time on the host's clock is news,
+/// not a result: it goes where progress goes.
+pub(crate) fn tell_platform(exit: &GuestExit, done: &str) {
+    let platform = &exit.platform;
+    render::err(&format!(
+        "candor: {} ({}) with QEMU {}, booted and {done} in {:.0} s\n",
+        platform.kernel,
+        platform.release,
+        platform.qemu.as_deref().unwrap_or("unknown"),
+        exit.wall.as_secs_f64()
+    ));
 }
 
 /// Shows what the guest's console said last, where that explains an error.

@@ -12,8 +12,7 @@ use crate::{netns, render};
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
-    render::err(&render::digest(&file.source, &loaded.warnings, render::wants_colour()));
+    let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let compared = reconcile::plan(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
         render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));

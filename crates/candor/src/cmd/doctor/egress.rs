@@ -18,10 +18,10 @@ use candor_netlink::link::{self, Link};
 use candor_netlink::tc::{Observed, QdiscStats};
 
 use super::check::{self, Check, Section, Verdict};
-use super::{frames_ahead, interface, report};
+use super::{interface, report};
 use crate::cli::DoctorEgressArgs;
-use crate::cmd::egress::facts;
-use crate::cmd::{Outcome, egress};
+use crate::cmd::Outcome;
+use crate::cmd::egress::{self, LookError, facts};
 use crate::exit::Exit;
 use crate::gateway_file::plural;
 use crate::{netns, render};
@@ -31,21 +31,15 @@ const SMALLEST_BUFFER_BYTES: u64 = 4608;
 
 pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     netns::enter(&args.netns)?;
-    let links = link::list(&mut Client::open()?)?;
-    let is_meant = |link: &&Link| {
-        if args.interface.is_empty() { link.can.is_some() } else { args.interface.contains(&link.name) }
-    };
-    if let Some(missing) = args.interface.iter().find(|name| !links.iter().any(|link| link.name == **name)) {
-        // The error that every command gives.
-        egress::open(missing, None)?;
-    }
-    let machine = Machine::here();
+    let (machine, mut client) = (Machine::here(), Client::open()?);
     let mut sections = Vec::new();
-    for link in links.iter().filter(is_meant) {
-        let observed = egress::open(&link.name, None)?.observe()?;
-        let facts = facts::of(&machine, link);
-        let checks = checks(&machine, link, &observed, &facts, args.programs.get());
-        sections.push(Section { title: link.name.clone(), checks });
+    for name in egress::named_or_all(&args.interface)? {
+        let observed = egress::observe(&name, None)?;
+        let missing = || LookError::Missing { interface: name.clone(), bus: None };
+        let link = link::by_name(&mut client, &name)?.ok_or_else(missing)?;
+        let facts = facts::of(&machine, &link);
+        let checks = checks(&machine, &link, &observed, &facts, args.programs.get());
+        sections.push(Section { title: name, checks });
     }
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
     if args.json {
@@ -180,8 +174,7 @@ fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs
             format!("after {length} frames in the queue; how large buffers are is not told"),
         );
     };
-    let ahead = frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()).unwrap_or(1);
-    let room = length.saturating_add(ahead);
+    let room = length.saturating_add(facts.driver_frames.unwrap_or(1));
     let needed = buffer.saturating_mul(programs);
     let last = facts.bitrate.map(|rate| {
         let us = u64::from(room) * LONGEST_CLASSIC_BITS * 1_000_000 / u64::from(rate.bits_per_second());

@@ -2,12 +2,10 @@
 
 use candor_core::egress::text::{self, Unsayable};
 use candor_core::egress::tree::Tree;
-use candor_netlink::client::Client;
-use candor_netlink::link;
 use candor_netlink::tc::Observed;
 
 use super::drawing::Drawing;
-use super::{LookError, Wanted, draw, open, wanted};
+use super::{Wanted, draw, named_or_all, observe, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
@@ -64,13 +62,10 @@ impl Subject<'_> {
 
 /// The interfaces that were asked for, or those of the file, or all CAN interfaces.
 fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subject<'a>>, Box<dyn std::error::Error>> {
-    let names = if !args.interface.is_empty() {
-        args.interface.clone()
-    } else if args.file.is_some() {
+    let names = if args.interface.is_empty() && args.file.is_some() {
         wanted.iter().map(|wanted| wanted.interface.clone()).collect()
     } else {
-        let links = link::list(&mut Client::open()?)?;
-        links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect()
+        named_or_all(&args.interface)?
     };
     let subject = |interface: String| {
         let wanted = wanted.iter().find(|wanted| wanted.interface == interface);
@@ -80,8 +75,7 @@ fn subjects<'a>(args: &EgressShowArgs, wanted: &'a [Wanted]) -> Result<Vec<Subje
             }
             None
         } else {
-            let mut opened = open(&interface, wanted.map(|wanted| wanted.bus.as_str()))?;
-            Some(opened.observe().map_err(|source| LookError { interface: interface.clone(), source })?)
+            Some(observe(&interface, wanted.map(|wanted| wanted.bus.as_str()))?)
         };
         Ok(Subject { interface, wanted, found })
     };

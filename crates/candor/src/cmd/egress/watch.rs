@@ -2,12 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use candor_core::egress::tree::Tree;
 use candor_io::netlink::LinkWatch;
 use candor_io::signal::EndingSignals;
 use candor_tc::{Here, Keeper, Mend};
 
-use super::{WantedFile, news};
+use super::{WantedFile, by_interface, news};
 use crate::cli::EgressWatchArgs;
 use crate::cmd::Outcome;
 use crate::exit::Exit;
@@ -20,16 +19,15 @@ const INTERVAL: Duration = Duration::from_secs(10);
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::running(args.json))? else { return Ok(Exit::No) };
+    let read = WantedFile::read(&args.wanted, Form::running(args.json))?;
+    let Some(WantedFile { file, wanted }) = read else { return Ok(Exit::No) };
     let signals = EndingSignals::block()?;
     let watch = LinkWatch::start()?;
-    let wanted: Vec<(String, Tree)> =
-        file.wanted.iter().map(|wanted| (wanted.interface.clone(), wanted.tree.clone())).collect();
     if !args.json {
         let interfaces = plural(wanted.len(), "interface");
-        render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.name()));
+        render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.source.name()));
     }
-    let mut keeper = Keeper::watch(Here, wanted);
+    let mut keeper = Keeper::watch(Here, by_interface(wanted));
     let mend = if args.mend { Mend::Yes } else { Mend::No };
     loop {
         watch.drain();

@@ -5,8 +5,6 @@ use candor_core::egress::canonical::differences;
 use candor_core::egress::text::{self as egress_text, Unsayable};
 use candor_core::egress::tree::Tree;
 use candor_core::text;
-use candor_netlink::client::Client;
-use candor_netlink::link;
 
 use super::{NotTheSame, checked, left_out, put};
 use crate::cli::ImportTcArgs;
@@ -53,13 +51,8 @@ pub(super) fn run(args: &ImportTcArgs) -> Outcome {
 
 /// What the kernel has; interfaces that have nothing but its default are left out unless they were named.
 fn running(names: &[String]) -> Result<Trees, Box<dyn std::error::Error>> {
-    let all = || -> Result<Vec<String>, Box<dyn std::error::Error>> {
-        let links = link::list(&mut Client::open()?)?;
-        Ok(links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect())
-    };
-    let names = if names.is_empty() { all()? } else { names.to_vec() };
-    let tree = |name: String| Ok(egress::open(&name, None)?.observe().map(|observed| (name, observed.tree))?);
-    let trees: Result<Trees, Box<dyn std::error::Error>> = names.into_iter().map(tree).collect();
+    let tree = |name: String| egress::observe(&name, None).map(|observed| (name, observed.tree));
+    let trees: Result<Trees, _> = egress::named_or_all(names)?.into_iter().map(tree).collect();
     Ok(trees?.into_iter().filter(|(_, tree)| *tree != Tree::default()).collect())
 }
 

@@ -13,13 +13,12 @@ use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_lab::tester as interfaces;
 use candor_netlink::client::Client;
-use candor_tc::{Interface, Kernel as _, Target, apply};
+use candor_tc::{Kernel as _, Target, apply};
 use serde_json::{Value, json};
 
 use super::load::{self, Failed};
 use crate::cli::LabCanSendArgs;
-use crate::cmd::Outcome;
-use crate::cmd::tester;
+use crate::cmd::{Outcome, egress, tester};
 use crate::exit::Exit;
 use crate::gateway_file::Form;
 use crate::render;
@@ -54,7 +53,7 @@ pub(crate) fn run(args: &LabCanSendArgs) -> Outcome {
     }
     load::take_down(&args.down)?;
     let measured = load::as_tester(|| {
-        let found = interface(&args.interface)?.found()?;
+        let found = egress::open(&args.interface, None)?.found()?;
         let measured = all.iter().map(|before| measure(args, before)).collect::<Result<Vec<_>, Failed>>();
         give(&args.interface, &found)?;
         measured
@@ -72,12 +71,8 @@ fn tree_of(plan: &Plan, interface: &str) -> Result<Tree, String> {
         .ok_or_else(|| format!("it says nothing of what stands before {interface}: add [egress.BUS]"))
 }
 
-fn interface(name: &str) -> Result<Interface, Failed> {
-    Ok(Interface::open(name)?.ok_or_else(|| format!("There is no interface {name}"))?)
-}
-
 fn give(name: &str, wanted: &Tree) -> Result<(), Failed> {
-    let target = Target { name: name.to_owned(), kernel: interface(name)?, wanted: wanted.clone() };
+    let target = Target { name: name.to_owned(), kernel: egress::open(name, None)?, wanted: wanted.clone() };
     apply(&mut [target]).map_err(|error| in_full(&error))?;
     Ok(())
 }

@@ -51,15 +51,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         return Ok(Exit::CouldNotRun);
     }
     let records = read(&args.records, &devices)?;
-    // The time on the host's clock is news, not a result: it goes where progress goes.
-    let platform = &exit.platform;
-    render::err(&format!(
-        "candor: {} ({}) with QEMU {}, booted and measured in {:.0} s\n",
-        platform.kernel,
-        platform.release,
-        platform.qemu.as_deref().unwrap_or("unknown"),
-        exit.wall.as_secs_f64()
-    ));
+    super::tell_platform(&exit, "measured");
     report::print(&records, args.html.as_deref(), args.json)?;
     Ok(if exit.status == 0 { Exit::Fine } else { Exit::No })
 }

@@ -31,8 +31,7 @@ impl<'a> Egress<'a> {
 
     /// Trees of another plan. Gives those that there were, for [`back`](Self::back).
     pub(super) fn change(&mut self, plan: &Plan) -> Result<Vec<(String, Tree)>, StartError> {
-        let trees = egress::wanted(plan).into_iter().map(|wanted| (wanted.interface, wanted.tree));
-        self.change_to(trees.collect())
+        self.change_to(egress::by_interface(egress::wanted(plan)))
     }
 
     /// The trees of before, because the rest of a plan was refused.

@@ -10,7 +10,6 @@ use super::report::Report;
 use crate::cli::DemoInversionArgs;
 use crate::cmd::lab;
 use crate::cmd::lab::progress::Progress;
-use crate::render;
 
 /// Boots a guest for it.
 pub(super) fn play(args: &DemoInversionArgs) -> Result<Report, Failure> {
@@ -25,14 +24,7 @@ pub(super) fn play(args: &DemoInversionArgs) -> Result<Report, Failure> {
     if exit.status > 1 {
         return Err(format!("It could not be played in the guest (status {})", exit.status).into());
     }
-    let platform = &exit.platform;
-    render::err(&format!(
-        "candor: {} ({}) with QEMU {}, booted and played in {:.0} s\n",
-        platform.kernel,
-        platform.release,
-        platform.qemu.as_deref().unwrap_or("unknown"),
-        exit.wall.as_secs_f64()
-    ));
+    lab::tell_platform(&exit, "played");
     Ok(serde_json::from_slice(&stage.said).map_err(|error| format!("The guest gave no figures: {error}"))?)
 }
 

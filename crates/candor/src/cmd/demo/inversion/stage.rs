@@ -15,6 +15,7 @@ use candor_io::clock::{self, MonotonicNs};
 use candor_io::schedule::{self, Policy};
 use candor_io::signal::EndingSignals;
 use candor_lab::device::{Device, Gateway};
+use candor_lab::tester as interfaces;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use candor_wire::Settings;
@@ -99,7 +100,7 @@ fn lengthen_queues(act: &Act) -> Result<(), Failure> {
     let mut client = Client::open()?;
     for bus in act.buses {
         for name in &bus.parse::<BusSpec>()?.interfaces {
-            let link = link::by_name(&mut client, name)?.ok_or_else(|| format!("There is no interface {name}"))?;
+            let link = interfaces::find(&mut client, name)?;
             link::set_tx_queue_len(&mut client, link.index, QUEUE_FRAMES)?;
         }
     }
@@ -260,8 +261,7 @@ fn send_now(socket: &CanSocket, frame: &Frame) -> io::Result<bool> {
 
 /// A socket that only sends.
 fn open(source: &Source) -> Result<CanSocket, Failure> {
-    let name = source.interface;
-    let link = link::by_name(&mut Client::open()?, name)?.ok_or_else(|| format!("There is no interface {name}"))?;
+    let link = interfaces::find(&mut Client::open()?, source.interface)?;
     let options = Options { filters: &[], loopback: Loopback::Off, ..Options::default() };
     Ok(CanSocket::open(link.index, &options)?)
 }

@@ -2,29 +2,15 @@
 
 use candor_core::egress::text;
 use candor_core::egress::tree::Qdisc;
-use candor_core::units::BitRate;
-use candor_io::can::InterfaceIndex;
-use candor_netlink::link::{CanLink, Traffic};
 
 use super::super::machines;
 use super::*;
+use crate::cmd::links;
 
 const WMEM: (&str, &str) = ("/proc/sys/net/core/wmem_default", "212992\n");
 
 fn link(tx_queue_len: u32) -> Link {
-    let bitrate = Some(BitRate::from_bits_per_second(500_000).unwrap());
-    Link {
-        index: InterfaceIndex::new(3).unwrap(),
-        name: "can0".into(),
-        kind: Some("can".into()),
-        up: true,
-        echoes: true,
-        mtu: 16,
-        tx_queue_len,
-        received: Traffic::default(),
-        sent: Traffic::default(),
-        can: Some(CanLink { bitrate, ..CanLink::default() }),
-    }
+    Link { tx_queue_len, ..links::controller("can0") }
 }
 
 fn default_queue(discipline: Discipline) -> Observed {

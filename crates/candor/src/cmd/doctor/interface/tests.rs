@@ -1,30 +1,24 @@
 use std::num::NonZeroU32;
 
-use candor_io::can::InterfaceIndex;
-use candor_netlink::link::{CanLink, Traffic};
+use candor_netlink::link::CanLink;
 
 use super::super::check::{Topic, Verdict};
 use super::super::machines::{machine, needs, needs_of};
 use super::*;
+use crate::cmd::links;
 
 /// A controller with which nothing is wrong.
 fn controller(name: &str) -> Link {
     Link {
-        index: InterfaceIndex::new(7).unwrap(),
-        name: name.into(),
-        kind: Some("can".into()),
-        up: true,
-        echoes: true,
         mtu: 72,
         tx_queue_len: 100,
-        received: Traffic::default(),
-        sent: Traffic::default(),
         can: Some(CanLink {
             bitrate: BitRate::from_bits_per_second(500_000),
             data_bitrate: BitRate::from_bits_per_second(2_000_000),
             state: Some(CanState::ErrorActive),
             restart_ms: NonZeroU32::new(100),
         }),
+        ..links::controller(name)
     }
 }
 

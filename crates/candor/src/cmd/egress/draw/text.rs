@@ -24,7 +24,7 @@ pub(in crate::cmd::egress) fn text(drawing: &Drawing) -> String {
     let width = width.unwrap_or_default();
     let mut text = format!("{title:<width$}{:>COLUMN$}{:>COLUMN$}{:>COLUMN$}\n", "frames", "dropped", "waiting");
     for (label, counted) in rows {
-        text += (label_and(&label, width) + &columns(counted)).trim_end();
+        text += format!("{label:<width$}{}", columns(counted)).trim_end();
         text.push('\n');
     }
     text
@@ -52,11 +52,6 @@ fn label(one: &Box) -> String {
     let what = if one.what == What::Filter { "filter " } else { "" };
     let gap = if one.words.is_empty() || one.name.is_empty() { "" } else { " " };
     format!("{what}{}{band}{gap}{}", one.name, one.words)
-}
-
-fn label_and(label: &str, width: usize) -> String {
-    let padding = width.saturating_sub(label.chars().count());
-    format!("{label}{}", " ".repeat(padding))
 }
 
 /// Numbers below their headings, then what is worth a word.

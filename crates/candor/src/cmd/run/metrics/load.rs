@@ -47,23 +47,17 @@ impl Loads {
 mod tests {
     use candor_core::config;
     use candor_core::units::BitRate;
-    use candor_io::can::InterfaceIndex;
     use candor_netlink::link::CanLink;
 
     use super::*;
+    use crate::cmd::links;
 
     fn link(bitrate: u32, frames: u64) -> Link {
         Link {
-            index: InterfaceIndex::new(3).unwrap(),
-            name: "can0".into(),
-            kind: None,
-            up: true,
-            echoes: true,
-            mtu: 16,
-            tx_queue_len: 10,
             received: Traffic { frames: frames - frames / 4, bytes: frames, ..Traffic::default() },
             sent: Traffic { frames: frames / 4, ..Traffic::default() },
             can: Some(CanLink { bitrate: BitRate::from_bits_per_second(bitrate), ..CanLink::default() }),
+            ..links::controller("can0")
         }
     }
 

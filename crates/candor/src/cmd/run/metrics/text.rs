@@ -341,12 +341,11 @@ const fn state_name(state: CanState) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::units::BitRate;
     use candor_engine::{Drops, Latencies};
-    use candor_io::can::InterfaceIndex;
     use candor_netlink::link::CanLink;
 
     use super::*;
+    use crate::cmd::links;
 
     #[test]
     fn all_of_a_gateway_in_openmetrics_text() {
@@ -368,22 +367,12 @@ mod tests {
             latencies: latencies.map(Box::new),
         };
         let kernel = RouteCounters { handled: 7, dropped: 1, ..RouteCounters::default() };
-        let can = CanLink {
-            bitrate: BitRate::from_bits_per_second(500_000),
-            state: Some(CanState::BusOff),
-            ..CanLink::default()
-        };
+        let controller = links::controller("can0");
         let link = Link {
-            index: InterfaceIndex::new(3).unwrap(),
-            name: "can0".into(),
-            kind: Some("can".into()),
-            up: true,
-            echoes: true,
-            mtu: 16,
-            tx_queue_len: 10,
             received: Traffic { frames: 1000, bytes: 8000, errors: 2, dropped: 1 },
             sent: Traffic { frames: 500, bytes: 4000, errors: 0, dropped: 0 },
-            can: Some(can),
+            can: controller.can.map(|can| CanLink { state: Some(CanState::BusOff), ..can }),
+            ..controller
         };
         let bus = |name: &str, interface: &str, link| Bus {
             labels: [("bus", name.to_owned()), ("interface", interface.to_owned())],
