@@ -6,6 +6,7 @@ use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::plan::BusIndex;
+use candor_core::random::SplitMix64;
 use candor_core::rule::{ChecksumSpan, Checksums, Modifications, Operand, XorChecksum};
 
 /// Buses of every set. Frames come in on the first.
@@ -69,7 +70,7 @@ impl Kind {
 
     /// So many rules of this kind.
     pub(crate) fn jobs(self, count: usize) -> Vec<Job> {
-        let mut random = Random(2011);
+        let mut random = Random(SplitMix64::new(2011));
         (0..count).map(|at| self.job(at, &mut random)).collect()
     }
 
@@ -100,7 +101,7 @@ impl Kind {
             }
             Self::Overlapping => {
                 // The same number for eight rules.
-                let id = EFF | Random(at as u64 / 8).below(CAN_EFF_MASK);
+                let id = EFF | Random(SplitMix64::new(at as u64 / 8)).below(CAN_EFF_MASK);
                 job(Filter { id, mask: MASKS[at % 8] })
             }
             Self::InvertedSilent => {
@@ -127,7 +128,7 @@ impl Kind {
 
     /// Frames for which as many jobs fire as [`fire`](Self::fire) says, spread over all of the jobs.
     pub(crate) fn frames(self, jobs: &[Job]) -> Vec<Frame> {
-        let mut random = Random(2014);
+        let mut random = Random(SplitMix64::new(2014));
         let targets: Vec<&Job> = jobs.iter().filter(|job| job.from == BusIndex(0) && self.is_target(job)).collect();
         let matching = |id: u32| {
             let on_bus = jobs.iter().filter(|job| job.from == BusIndex(0));
@@ -169,15 +170,12 @@ fn job(filter: Filter) -> Job {
     Job::plain(BusIndex(0), BusIndex(BUSES - 1), FrameFormat::Classic, filter)
 }
 
-/// The same numbers every time (SplitMix64).
-struct Random(u64);
+/// The same numbers every time.
+struct Random(SplitMix64);
 
 impl Random {
     /// A number below `end`.
     fn below(&mut self, end: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        u32::try_from((mixed ^ mixed >> 31) % u64::from(end)).unwrap_or(0)
+        u32::try_from(self.0.next_u64() % u64::from(end)).unwrap_or(0)
     }
 }

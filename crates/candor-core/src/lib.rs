@@ -30,6 +30,7 @@ pub mod oracle;
 pub mod payload;
 pub mod placement;
 pub mod plan;
+pub mod random;
 pub mod realtime;
 pub mod rule;
 pub mod ruleset;

@@ -5,6 +5,7 @@ use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_MAX_RAW_DLC, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_BRS,
     CANFD_ESI, CANFD_MAX_DLEN, FD_LENGTHS, Frame, RawId,
 };
+use candor_core::random::SplitMix64;
 
 /// Identifiers of the lists that are not about identifiers begin here.
 const FIRST_ID: u32 = 0x080;
@@ -13,21 +14,17 @@ const RANDOM_EXTENDED: usize = 256;
 /// `CAN_ERR_…`: transmission timeout, lost arbitration, controller, protocol, no acknowledgement, bus off.
 const ERROR_CLASSES: [u32; 6] = [0x01, 0x02, 0x04, 0x08, 0x20, 0x40];
 
-/// A small generator (SplitMix64).
+/// Bytes from a seed.
 #[derive(Clone, Debug)]
-pub(super) struct Random(u64);
+pub(super) struct Random(SplitMix64);
 
 impl Random {
     pub(super) const fn new(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     fn bytes<const N: usize>(&mut self) -> [u8; N] {

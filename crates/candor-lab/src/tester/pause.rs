@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-/// SplitMix64, which is enough to spread the frames over the period of a timer tick.
+use candor_core::random::SplitMix64;
+
+/// Pauses that spread the frames over the period of a timer tick.
 #[derive(Clone, Debug)]
 pub(crate) struct Pauses {
-    state: u64,
+    random: SplitMix64,
     shortest: Duration,
     spread_ns: u64,
 }
@@ -13,16 +15,15 @@ pub(crate) struct Pauses {
 impl Pauses {
     pub(crate) fn new(seed: u64, (shortest, longest): (Duration, Duration)) -> Self {
         let spread = longest.saturating_sub(shortest);
-        Self { state: seed, shortest, spread_ns: u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX) }
+        Self {
+            random: SplitMix64::new(seed),
+            shortest,
+            spread_ns: u64::try_from(spread.as_nanos()).unwrap_or(u64::MAX),
+        }
     }
 
     pub(crate) fn next(&mut self) -> Duration {
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        self.shortest + Duration::from_nanos(z % self.spread_ns.saturating_add(1))
+        self.shortest + Duration::from_nanos(self.random.next_u64() % self.spread_ns.saturating_add(1))
     }
 }
 

@@ -3,14 +3,15 @@
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_FDF, CANFD_MAX_DLEN, FD_LENGTHS, Frame, FrameFormat, RawId,
 };
+use candor_core::random::SplitMix64;
 
-/// A small generator (SplitMix64): the same seed gives the same frames everywhere.
+/// The same seed gives the same frames everywhere.
 #[derive(Clone, Debug)]
-pub(crate) struct Traffic(u64);
+pub(crate) struct Traffic(SplitMix64);
 
 impl Traffic {
     pub(crate) const fn from_seed(seed: u64) -> Self {
-        Self(seed)
+        Self(SplitMix64::new(seed))
     }
 
     /// A classic or FD frame as it could come from a bus; identifiers are often those that the rules name.
@@ -56,10 +57,6 @@ impl Traffic {
     }
 
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ mixed >> 31
+        self.0.next_u64()
     }
 }
