@@ -1,0 +1,32 @@
+//! Which share of a series is meant.
+
+/// A share of a series in parts per million, at most the whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Quantile(u32);
+
+impl Quantile {
+    /// Half of the series.
+    pub const P50: Self = Self(500_000);
+    /// Nine tenths.
+    pub const P90: Self = Self(900_000);
+    /// 99 of 100.
+    pub const P99: Self = Self(990_000);
+
+    /// A quantile in parts per million, or `None` above the whole.
+    #[must_use]
+    pub const fn from_ppm(ppm: u32) -> Option<Self> {
+        if ppm <= 1_000_000 { Some(Self(ppm)) } else { None }
+    }
+
+    /// This quantile in parts per million.
+    #[must_use]
+    pub const fn ppm(self) -> u32 {
+        self.0
+    }
+
+    /// Which of so many sorted samples this quantile is, from 1 (nearest rank).
+    pub(super) const fn rank(self, count: usize) -> u64 {
+        let rank = (count as u64 * self.0 as u64).div_ceil(1_000_000);
+        if rank == 0 { 1 } else { rank }
+    }
+}
