@@ -3,10 +3,16 @@
 //! Latencies have no normal distribution, so nothing here knows a mean: a series is described by order statistics
 //! and by its profile.
 
+mod confidence;
+mod interval;
 mod latency;
 mod quantile;
+mod ranks;
 mod series;
 
+pub use confidence::Confidence;
+pub use interval::{Interval, TooFew};
 pub use latency::LatencyNs;
 pub use quantile::Quantile;
+pub use ranks::Ranks;
 pub use series::{ProfilePoint, Series};

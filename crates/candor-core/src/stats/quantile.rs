@@ -1,5 +1,7 @@
 //! Which share of a series is meant.
 
+use std::fmt;
+
 /// A share of a series in parts per million, at most the whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantile(u32);
@@ -28,5 +30,22 @@ impl Quantile {
     pub(super) const fn rank(self, count: usize) -> u64 {
         let rank = (count as u64 * self.0 as u64).div_ceil(1_000_000);
         if rank == 0 { 1 } else { rank }
+    }
+}
+
+impl fmt::Display for Quantile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", f64::from(self.0) / 1e4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_have_the_names_that_people_give_them() {
+        let named = [500_000, 999_000, 999_999, 0, 1_000_000].map(|ppm| Quantile::from_ppm(ppm).unwrap().to_string());
+        assert_eq!(named, ["p50", "p99.9", "p99.9999", "p0", "p100"]);
     }
 }
