@@ -8,6 +8,7 @@ mod interval;
 mod latency;
 mod quantile;
 mod ranks;
+mod sent;
 mod series;
 
 pub use confidence::Confidence;
@@ -15,4 +16,5 @@ pub use interval::{Interval, TooFew};
 pub use latency::LatencyNs;
 pub use quantile::Quantile;
 pub use ranks::Ranks;
+pub use sent::{Figure, Profile, Sent};
 pub use series::{ProfilePoint, Series};
