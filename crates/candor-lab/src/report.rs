@@ -12,5 +12,5 @@ mod threat;
 
 pub use html::{conditions_of, html};
 pub use picture::{Picture, Rule};
-pub use summary::{Figures, Summary, floor_of};
+pub use summary::{CONFIDENCE, Figures, Summary, floor_of};
 pub use threat::Threat;

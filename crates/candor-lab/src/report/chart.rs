@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::{LatencyNs, ProfilePoint, Series};
+use candor_core::stats::{LatencyNs, Profile};
 use maud::{Markup, html};
 
 use super::Summary;
@@ -64,20 +64,18 @@ pub(super) fn plot(frame: &Frame, summaries: &[Summary], axis: &str) -> Markup {
         }
         rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
         @for (index, summary) in summaries.iter().enumerate() {
-            @let points = summary.series.as_ref().map_or_else(Vec::new, Series::profile);
-            path.line.(class(index)) d=(frame.path(&points, summary)) {
+            @let profile = summary.sent.profile();
+            path.line.(class(index)) d=(frame.path(&profile, summary.frames)) {
                 title { (summary.device) }
             }
-            @if let Some(series) = &summary.series {
-                circle.worst.(class(index)) r="3.5"
-                    cx=(px(frame.x(series.max())))
-                    cy=(px(frame.y(points.last().map_or(1.0, |last| count(last.at_least + summary.lost))))) {
+            @if let Some(worst) = profile.points.last() {
+                circle.worst.(class(index)) r="3.5" cx=(px(frame.x(worst.latency))) cy=(px(frame.y(count(worst.at_least)))) {
                     title { (summary.device) ": longest of these frames" }
                 }
             }
-            @if summary.lost > 0 {
-                text.tick x=(right - 6.0) y=(px(frame.y(count(summary.lost)) - 7.0)) text-anchor="end" {
-                    (summary.lost) " lost"
+            @if profile.plateau > 0 {
+                text.tick x=(right - 6.0) y=(px(frame.y(count(profile.plateau)) - 7.0)) text-anchor="end" {
+                    (profile.plateau) " lost"
                 }
             }
         }
@@ -132,15 +130,13 @@ impl Frame {
     }
 
     /// Steps: the count stays until a latency occurs and falls right after it.
-    fn path(&self, points: &[ProfilePoint], summary: &Summary) -> String {
-        let mut path = format!("M{} {}", px(LEFT), px(self.y(count(summary.frames))));
-        let lost = summary.lost;
-        for (index, point) in points.iter().enumerate() {
-            let after = points.get(index + 1).map_or(lost, |next| next.at_least + lost);
-            let (x, y) = (self.x(point.latency), self.y(count(after)));
+    fn path(&self, profile: &Profile, frames: usize) -> String {
+        let mut path = format!("M{} {}", px(LEFT), px(self.y(count(frames))));
+        for (step, point) in profile.points.iter().enumerate() {
+            let (x, y) = (self.x(point.latency), self.y(count(profile.after(step))));
             write!(path, "H{}V{}", px(x), px(y)).expect("writing to a String cannot fail");
         }
-        if lost > 0 {
+        if profile.plateau > 0 {
             write!(path, "H{}", px(WIDTH - RIGHT)).expect("writing to a String cannot fail");
         }
         path
@@ -203,7 +199,7 @@ mod tests {
         let lossless = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000)]));
         let lossy = Summary::of(&record("a", "kernel", &[Some(1000), Some(2000), None]));
         let frame = Frame { max: 2.0, unit_ns: MICROSECOND_NS, max_count: 3.0 };
-        let path = |summary: &Summary| frame.path(&summary.series.as_ref().unwrap().profile(), summary);
+        let path = |summary: &Summary| frame.path(&summary.sent.profile(), summary.frames);
         let floor = px(frame.y(0.0));
         assert!(path(&lossless).ends_with(&format!("V{floor}")), "{}", path(&lossless));
         assert!(path(&lossy).ends_with(&format!("V{}H{}", px(frame.y(1.0)), px(WIDTH - RIGHT))), "{}", path(&lossy));
@@ -214,7 +210,7 @@ mod tests {
         let summary = Summary::of(&record("a", "kernel", &[None; 10]));
         let frame = Frame { max: 1.0, unit_ns: MICROSECOND_NS, max_count: 10.0 };
         let y = px(frame.y(10.0));
-        assert_eq!(frame.path(&[], &summary), format!("M{} {y}H{}", px(LEFT), px(WIDTH - RIGHT)));
+        assert_eq!(frame.path(&summary.sent.profile(), 10), format!("M{} {y}H{}", px(LEFT), px(WIDTH - RIGHT)));
         assert!(latency_profile(&[summary], "µs").into_string().contains("10 lost"));
     }
 

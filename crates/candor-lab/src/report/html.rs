@@ -1,11 +1,11 @@
 //! One self-contained page: profile, table, how it was measured, what to believe less, and the data itself.
 
-use candor_core::stats::LatencyNs;
+use candor_core::stats::{Interval, LatencyNs};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 
 use super::digits::grouped;
-use super::{Summary, Threat, chart};
+use super::{CONFIDENCE, Summary, Threat, chart};
 use crate::record::{Header, Record};
 use crate::tester::Origin;
 
@@ -115,26 +115,35 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
             } }
             tbody { @for (index, (record, summary)) in rows() {
                 @let units = units(&record.header);
+                @let rows = units.len() + usize::from(summary.figures.is_some());
                 @for (row, unit) in units.iter().enumerate() {
                     tr.first[row == 0] {
                         @if row == 0 {
-                            th scope="row" rowspan=(units.len()) { span.key.(chart::class(index)) {} (summary.device) }
+                            th scope="row" rowspan=(rows) { span.key.(chart::class(index)) {} (summary.device) }
                         }
                         td { (unit.name) }
                         @if row == 0 {
-                            td.n rowspan=(units.len()) { (grouped(&summary.frames.to_string())) }
-                            td.n rowspan=(units.len()) { (grouped(&summary.lost.to_string())) }
+                            td.n rowspan=(rows) { (grouped(&summary.frames.to_string())) }
+                            td.n rowspan=(rows) { (grouped(&summary.sent.lost().to_string())) }
                         }
                         @match summary.figures {
                             Some(figures) => { @for (_, value) in figures.columns() { td.n { ((unit.show)(value)) } } }
                             None => { td.n colspan="5" { "no frame arrived" } }
                         }
                         @if row == 0 {
-                            td.n rowspan=(units.len()) {
+                            td.n rowspan=(rows) {
                                 @match summary.kernel_ratio {
                                     Some(ratio) => { strong { (format!("{ratio:.2}")) } }
                                     None => "–",
                                 }
+                            }
+                        }
+                    }
+                    @if let Some(figures) = summary.figures.filter(|_| row == 0) {
+                        tr {
+                            td { (CONFIDENCE) " interval" }
+                            @for interval in figures.intervals() {
+                                td.n { @if let Some(interval) = interval { (range(interval, unit)) } }
                             }
                         }
                     }
@@ -155,6 +164,15 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
 struct Unit {
     name: &'static str,
     show: Box<dyn Fn(LatencyNs) -> String>,
+}
+
+fn range(interval: Interval, unit: &Unit) -> String {
+    match (interval.lower, interval.upper) {
+        (None, None) => "n too small".to_owned(),
+        (None, Some(upper)) => format!("to {}, n too small", (unit.show)(upper)),
+        (Some(lower), None) => format!("from {}, n too small", (unit.show)(lower)),
+        (Some(lower), Some(upper)) => format!("{} – {}", (unit.show)(lower), (unit.show)(upper)),
+    }
 }
 
 fn units(header: &Header) -> Vec<Unit> {
@@ -238,10 +256,8 @@ fn data(summaries: &[Summary]) -> String {
         .map(|summary| Line {
             device: &summary.device,
             frames: summary.frames,
-            lost: summary.lost,
-            profile: summary.series.as_ref().map_or_else(Vec::new, |series| {
-                series.profile().iter().map(|point| (point.latency.0, point.at_least + summary.lost)).collect()
-            }),
+            lost: summary.sent.lost(),
+            profile: summary.sent.profile().points.iter().map(|point| (point.latency.0, point.at_least)).collect(),
         })
         .collect();
     // A name could hold the end of the script, or "<!--"; in JSON any character may be escaped.
@@ -265,6 +281,17 @@ mod tests {
         let page = page();
         assert!(page.contains("The read-write gateway takes 2.00 times as long as the kernel's"), "{page}");
         assert!(page.contains("1 frames were lost"), "{page}");
+    }
+
+    #[test]
+    fn quantiles_have_their_intervals_or_the_words_for_none() {
+        let latencies: Vec<_> = (1..=100).map(|step| Some(1000 + step)).collect();
+        let page = html(&[record("kernel", "kernel", &latencies)]);
+        for wanted in
+            ["1\u{2009}040 – 1\u{2009}061", "from 1\u{2009}097, n too small", "n too small: p99 needs 368 frames"]
+        {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
     }
 
     #[test]

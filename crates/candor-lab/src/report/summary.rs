@@ -1,6 +1,6 @@
 //! The figures of one record.
 
-use candor_core::stats::{LatencyNs, Quantile, Series};
+use candor_core::stats::{Confidence, Interval, LatencyNs, Quantile, Sent, Series};
 
 use crate::record::Record;
 
@@ -13,12 +13,10 @@ pub struct Summary {
     pub engine: String,
     /// Frames that the tester sent and recorded.
     pub frames: usize,
-    /// Frames that never reached the far side in their time.
-    pub lost: usize,
     /// Order statistics; `None` when no frame has a latency.
     pub figures: Option<Figures>,
-    /// The latencies behind the figures.
-    pub series: Option<Series>,
+    /// The latencies behind the figures, and how many frames never reached the far side in their time.
+    pub sent: Sent,
     /// How many times the median of the kernel gateway the median is, if a kernel gateway was measured under the same
     /// conditions and this is another one.
     pub kernel_ratio: Option<f64>,
@@ -40,7 +38,12 @@ pub struct Figures {
     pub p99: LatencyNs,
     /// Largest latency of these frames.
     pub max: LatencyNs,
+    /// Between which latencies p50, p90 and p99 lie with [`CONFIDENCE`]; a bound is missing where there are too few frames.
+    pub intervals: [Interval; 3],
 }
+
+/// How sure the intervals of reports are.
+pub const CONFIDENCE: Confidence = Confidence::P95;
 
 /// What stands as the engine in records of an engine's bare loop (`candor lab floor`).
 #[must_use]
@@ -53,6 +56,13 @@ impl Figures {
     #[must_use]
     pub const fn columns(&self) -> [(&'static str, LatencyNs); 5] {
         [("min", self.min), ("p50", self.p50), ("p90", self.p90), ("p99", self.p99), ("max", self.max)]
+    }
+
+    /// The intervals of [`columns`](Self::columns), for those that have one.
+    #[must_use]
+    pub const fn intervals(&self) -> [Option<Interval>; 5] {
+        let [p50, p90, p99] = self.intervals;
+        [None, Some(p50), Some(p90), Some(p99), None]
     }
 }
 
@@ -91,14 +101,14 @@ impl Summary {
             p90: series.quantile(Quantile::P90),
             p99: series.quantile(Quantile::P99),
             max: series.max(),
+            intervals: [Quantile::P50, Quantile::P90, Quantile::P99].map(|of| series.interval(of, CONFIDENCE)),
         });
         Self {
             device: name.to_owned(),
             engine: String::new(),
             frames,
-            lost,
             figures,
-            series,
+            sent: Sent::new(series, lost),
             kernel_ratio: None,
             floor_ratio: None,
         }
@@ -126,15 +136,23 @@ pub(super) mod tests {
     #[test]
     fn lost_frames_are_counted_and_left_out_of_the_figures() {
         let summary = Summary::of(&record("a", "kernel", &[Some(30), None, Some(10)]));
-        assert_eq!((summary.frames, summary.lost), (3, 1));
+        assert_eq!((summary.frames, summary.sent.lost()), (3, 1));
         let figures = summary.figures.unwrap();
         assert_eq!((figures.min.0, figures.p50.0, figures.max.0), (10, 10, 30));
     }
 
     #[test]
+    fn quantiles_are_bounded_as_far_as_the_frames_go() {
+        let latencies: Vec<_> = (1..=36).map(Some).collect();
+        let [p50, p90, p99] = Summary::of(&record("a", "kernel", &latencies)).figures.unwrap().intervals;
+        let ends = |interval: Interval| (interval.lower.map(|ns| ns.0), interval.upper.map(|ns| ns.0));
+        assert_eq!([ends(p50), ends(p90), ends(p99)], [(Some(12), Some(25)), (Some(29), Some(36)), (Some(34), None)]);
+    }
+
+    #[test]
     fn a_series_without_any_frame_has_no_figures() {
         let summary = Summary::of(&record("a", "kernel", &[None, None]));
-        assert_eq!((summary.lost, summary.figures), (2, None));
+        assert_eq!((summary.sent.lost(), summary.figures), (2, None));
     }
 
     #[test]

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use candor_core::stats::{Quantile, TooFew};
+
+use super::CONFIDENCE;
 use crate::record::Record;
 
 /// A reason to believe a record less.
@@ -11,8 +14,8 @@ pub enum Threat {
     Everything,
     /// The p99 is not bounded by so few frames.
     FewFrames {
-        /// Frames with a latency.
-        frames: usize,
+        /// How many have a latency, and how many would do.
+        too_few: TooFew,
     },
     /// Frames arrived on the far side that nobody sent.
     Foreign {
@@ -48,9 +51,6 @@ pub enum Threat {
     },
 }
 
-/// Frames from which on a two-sided 95 % confidence interval of the p99 is finite.
-const FRAMES_FOR_P99: usize = 368;
-
 impl Threat {
     /// Everything that makes this record less believable.
     #[must_use]
@@ -77,7 +77,9 @@ impl Threat {
         let late = header.late_or_duplicate_frames;
         add(late > 0, Self::LateOrDuplicate { frames: late });
         add(header.foreign_frames > 0, Self::Foreign { frames: header.foreign_frames });
-        add(measured > 0 && measured < FRAMES_FOR_P99, Self::FewFrames { frames: measured });
+        if let Some(too_few) = TooFew::for_interval(measured, Quantile::P99, CONFIDENCE).filter(|_| measured > 0) {
+            threats.push(Self::FewFrames { too_few });
+        }
         threats.extend(header.warnings.iter().map(|warning| Self::Tester { warning: warning.clone() }));
         threats
     }
@@ -91,10 +93,7 @@ impl fmt::Display for Threat {
                 "no frame arrived: does a gateway forward between the two buses? Between virtual interfaces it needs \
                  echo"
             ),
-            Self::FewFrames { frames } => write!(
-                f,
-                "{frames} frames are too few to bound the p99 (95 % confidence needs {FRAMES_FOR_P99}): raise --frames"
-            ),
+            Self::FewFrames { too_few } => write!(f, "{too_few}: raise --frames"),
             Self::Foreign { frames } => {
                 write!(f, "{frames} frames on the far side were not the tester's: keep other senders off both buses")
             }
@@ -153,9 +152,10 @@ mod tests {
             Threat::Negative { frames: 1 },
             Threat::LateOrDuplicate { frames: 2 },
             Threat::Foreign { frames: 3 },
-            Threat::FewFrames { frames: 1 },
+            Threat::FewFrames { too_few: TooFew::for_interval(1, Quantile::P99, CONFIDENCE).unwrap() },
             Threat::Tester { warning: "Memory could not be locked".into() },
         ];
         assert_eq!(found, wanted);
+        assert_eq!(found[6].to_string(), "n too small: p99 needs 368 frames, there are 1: raise --frames");
     }
 }

@@ -4,10 +4,12 @@ mod table;
 
 use std::fs;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
+use candor_core::stats::Interval;
 use candor_lab::record::{RECORD_EXTENSION, Record};
-use candor_lab::report::{self, Summary, Threat};
+use candor_lab::report::{self, Figures, Summary, Threat};
 use serde_json::json;
 
 use crate::cli::ReportArgs;
@@ -63,18 +65,27 @@ fn read_one(file: &PathBuf) -> Result<Record, Box<dyn std::error::Error>> {
 fn as_json(records: &[Record]) -> serde_json::Value {
     let summaries = Summary::of_all(records);
     let one = |record: &Record, summary: &Summary| {
-        let figures: Option<serde_json::Map<String, serde_json::Value>> = summary.figures.map(|figures| {
-            figures.columns().into_iter().map(|(name, latency)| (format!("{name}_ns"), latency.0.into())).collect()
-        });
         json!({
             "conditions": record.header,
             "frames": summary.frames,
-            "lost": summary.lost,
-            "latency": figures,
+            "lost": summary.sent.lost(),
+            "latency": summary.figures.as_ref().map(latency),
             "p50_ratio_to_kernel": summary.kernel_ratio,
             "p50_ratio_to_floor": summary.floor_ratio,
             "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     };
     records.iter().zip(&summaries).map(|(record, summary)| one(record, summary)).collect()
+}
+
+/// The figures, and between which latencies those lie that are quantiles; no bound is `null`.
+fn latency(figures: &Figures) -> serde_json::Value {
+    let columns = figures.columns().into_iter().zip(figures.intervals());
+    let keys = columns.flat_map(|((name, latency), interval)| {
+        let bounds = interval.into_iter().flat_map(move |Interval { lower, upper }| {
+            [(format!("{name}_at_least_ns"), lower), (format!("{name}_at_most_ns"), upper)]
+        });
+        iter::once((format!("{name}_ns"), Some(latency))).chain(bounds)
+    });
+    keys.map(|(key, latency)| (key, json!(latency.map(|latency| latency.0)))).collect()
 }
