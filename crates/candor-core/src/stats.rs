@@ -3,6 +3,7 @@
 //! Latencies have no normal distribution, so nothing here knows a mean: a series is described by order statistics
 //! and by its profile.
 
+pub mod compare;
 mod confidence;
 mod interval;
 mod latency;
