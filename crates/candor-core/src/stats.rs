@@ -11,6 +11,7 @@ mod quantile;
 mod ranks;
 mod sent;
 mod series;
+pub mod warm_up;
 
 pub use confidence::Confidence;
 pub use interval::{Interval, TooFew};
