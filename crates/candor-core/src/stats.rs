@@ -11,6 +11,7 @@ mod quantile;
 mod ranks;
 mod sent;
 mod series;
+pub mod throughput;
 pub mod warm_up;
 
 pub use confidence::Confidence;
