@@ -1,10 +1,22 @@
-//! Statistics on values: order statistics and the latency profile of the 2011 paper.
+//! Statistics on values: order statistics and the latency profile of the 2011 paper, and what can be said with them.
 //!
-//! Latencies have no normal distribution, so nothing here knows a mean: a series is described by order statistics
-//! and by its profile.
+//! Latencies have no normal distribution, so nothing here knows a mean of them: a series is described by order statistics
+//! and by its profile. Samples, seeds and results of trials are arguments, and the same arguments give the same figures.
+//!
+//! ```text
+//!  latencies ──warm_up──▶ Series ──▶ quantiles, Interval ──────────────▶ figures of a report
+//!                           ├─ Sent: with the frames that were lost ───▶ latency profile
+//!                           └─ a run of several ──▶ compare ──▶ Verdict ─▶ geomean of many ratios
+//!  trials ──throughput──▶ the highest rate without loss
+//! ```
+//!
+//! Intervals and profiles stand in `candor report`. The others have no caller yet: they are for `candor measure`, which drops
+//! its warm-up by [`warm_up`], finds its loads by [`throughput`], compares gateways, kernels or commits by [`compare`], and
+//! sums a table of them up with [`geomean()`].
 
 pub mod compare;
 mod confidence;
+mod geomean;
 mod interval;
 mod latency;
 mod quantile;
@@ -15,6 +27,7 @@ pub mod throughput;
 pub mod warm_up;
 
 pub use confidence::Confidence;
+pub use geomean::geomean;
 pub use interval::{Interval, TooFew};
 pub use latency::LatencyNs;
 pub use quantile::Quantile;
