@@ -3,8 +3,10 @@
 //! One file per kind of kernel object. Functions return [`std::io::Error`]; what an errno means for a gateway or a
 //! laboratory is said by the crates above.
 
+pub mod bpf;
 pub mod can;
 pub mod clock;
+pub mod control_group;
 pub mod dma_latency;
 pub mod guest;
 pub mod lock;

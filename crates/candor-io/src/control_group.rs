@@ -1,0 +1,58 @@
+//! Control groups of version 2, by the number that the kernel has for them.
+
+use std::ffi::CString;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::socket;
+
+/// Bytes of the handle of a directory in the file system of control groups.
+const ID_BYTES: u32 = 8;
+
+/// `struct file_handle` with room for them.
+#[repr(C)]
+struct Handle {
+    bytes: u32,
+    kind: i32,
+    id: [u8; ID_BYTES as usize],
+}
+
+/// The number of the group with this directory, as programs of BPF have it. No other group has it as long as the machine runs.
+///
+/// # Kernel
+/// `CONFIG_FHANDLE`. The number of its inode is the same on machines of 64 bits since Linux 5.5, and half of it before.
+///
+/// # Errors
+/// `ENOENT` if there is none, `EOPNOTSUPP` or `EOVERFLOW` if it is a directory of another file system.
+///
+/// # Source
+/// `kernfs_encode_fh()` in `fs/kernfs/mount.c`, `cgroup_id()` in `include/linux/cgroup.h`.
+pub fn id(directory: &Path) -> io::Result<u64> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    let mut handle = Handle { bytes: ID_BYTES, kind: 0, id: [0; ID_BYTES as usize] };
+    let mut mount: libc::c_int = 0;
+    let (here, flags) = (libc::AT_FDCWD, 0);
+    // SAFETY: the path is a live C string that is only read. The kernel writes into the live handle, whose first field says
+    // how many bytes there are behind its head, and into the live int; any bytes are valid in both.
+    let returned = unsafe {
+        libc::syscall(libc::SYS_name_to_handle_at, here, path.as_ptr(), &raw mut handle, &raw mut mount, flags)
+    };
+    socket::check(i32::try_from(returned).unwrap_or(-1))?;
+    if handle.bytes != ID_BYTES {
+        let message = format!("{} is no control group of version 2", directory.display());
+        return Err(io::Error::new(io::ErrorKind::Unsupported, message));
+    }
+    Ok(u64::from_ne_bytes(handle.id))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_there_has_no_number() {
+        let error = id(Path::new("/sys/fs/cgroup/no such group")).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+}
