@@ -18,6 +18,7 @@ pub mod arbitrary;
 pub mod canonical;
 pub mod classify;
 pub mod compile;
+pub mod control_group;
 pub mod discipline;
 pub mod ematch;
 pub mod filter;

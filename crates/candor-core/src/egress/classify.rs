@@ -27,18 +27,20 @@ pub struct Packet<'f> {
     /// `SO_MARK`, or what a filter has set.
     pub mark: u32,
     /// Who sent it; nobody if a gateway did.
-    pub socket: Option<Socket>,
+    pub socket: Option<Socket<'f>>,
     /// Index of the interface by which it came in; 0 for none.
     pub incoming_interface: u32,
 }
 
 /// The socket of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
+pub struct Socket<'f> {
     /// Its user.
     pub user: u32,
     /// Its group.
     pub group: u32,
+    /// The numbers of its control group and of those above it, from the root of all groups on.
+    pub control_groups: &'f [u64],
 }
 
 /// What became of a frame, and why.

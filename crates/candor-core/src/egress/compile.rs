@@ -28,6 +28,7 @@ mod queue;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::action::{Action, Police, PoliceFrames, Verdict};
+use super::control_group::{ControlGroup, MOST_GROUPS};
 use super::discipline::{Discipline, Ets, Prio, SizeTable};
 use super::filter::{Classifier, ETH_P_ALL, Filter};
 use super::handle::Handle;
@@ -98,12 +99,20 @@ pub fn tree(policy: &Policy) -> Tree {
     }
     for limit in policy.limits() {
         clsact(&mut tree);
-        if let Some(expression) = expression::of_any(&limit.take) {
-            let classifier = Classifier::Basic(expression);
+        if let Some(classifier) = of_limit(limit) {
             push(&mut tree, Filter { actions: vec![police(limit)], ..filter(Handle::EGRESS, classifier) });
         }
     }
     tree
+}
+
+/// One filter for all that counts together. `None` if no frame is meant.
+fn of_limit(limit: &Limit) -> Option<Classifier> {
+    let groups: Vec<_> = limit.take.iter().flat_map(|selection| selection.groups.iter().cloned()).collect();
+    if groups.is_empty() {
+        return expression::of_any(&limit.take).map(Classifier::Basic);
+    }
+    Some(Classifier::ControlGroups(groups.into_iter().map(ControlGroup::named).collect()))
 }
 
 /// What takes the first band that has a frame, and those that share in turns. All that no filter takes goes to the last one.
@@ -137,6 +146,10 @@ fn police(limit: &Limit) -> Action {
 /// A filter, or more, for each selection: so the kernel counts each by itself.
 fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Handle) {
     for selection in take {
+        if !selection.groups.is_empty() {
+            by_group(tree, parent, selection, class);
+            continue;
+        }
         match index::split(selection) {
             Some((long, short)) => {
                 compared(tree, parent, &short, class);
@@ -145,6 +158,13 @@ fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Handle) {
             }
             None => compared(tree, parent, selection, class),
         }
+    }
+}
+
+fn by_group(tree: &mut Tree, parent: Handle, selection: &Selection, class: Handle) {
+    for groups in selection.groups.chunks(MOST_GROUPS) {
+        let groups = groups.iter().cloned().map(ControlGroup::named).collect();
+        push(tree, Filter { class: Some(class), ..filter(parent, Classifier::ControlGroups(groups)) });
     }
 }
 

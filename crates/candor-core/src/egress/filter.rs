@@ -1,6 +1,7 @@
 //! Filters: what sorts the frames of a discipline into its classes.
 
 use super::action::Action;
+use super::control_group::ControlGroup;
 use super::ematch::Ematch;
 use super::handle::Handle;
 
@@ -37,6 +38,8 @@ pub struct Filter {
 pub enum Classifier {
     /// `basic`: an expression; without one every frame fits (`cls_basic.c`).
     Basic(Option<Ematch>),
+    /// `bpf` with candor's own program: frames from any of these groups (`cls_bpf.c`).
+    ControlGroups(Vec<ControlGroup>),
     /// `flow`: a class reckoned from keys (`cls_flow.c`).
     Flow(Flow),
     /// `fw`: the mark of the frame, which is the handle of the filter (`cls_fw.c`).
@@ -63,6 +66,7 @@ impl Classifier {
     pub fn kind(&self) -> &str {
         match self {
             Self::Basic(_) => "basic",
+            Self::ControlGroups(_) => "bpf",
             Self::Flow(_) => "flow",
             Self::Fw { .. } => "fw",
             Self::Matchall => "matchall",

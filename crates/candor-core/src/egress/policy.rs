@@ -5,6 +5,7 @@
 use std::num::{NonZeroU8, NonZeroU32};
 use std::ops::RangeInclusive;
 
+use super::control_group::{GroupName, MOST_GROUPS};
 use crate::frame::RawId;
 use crate::ids::IdSet;
 use crate::plan::BusIndex;
@@ -41,13 +42,19 @@ pub enum PolicyError {
     EmptyBand(usize),
     /// A limit for more than one filter can say.
     #[error(
-        "Limit {0} has more than {MOST_RULES_OF_A_LIMIT} rules for identifiers or {MOST_SELECTIONS_OF_A_LIMIT} selections, \
-         the most that one filter of the kernel has room for"
+        "Limit {0} has more than {MOST_RULES_OF_A_LIMIT} rules for identifiers, {MOST_SELECTIONS_OF_A_LIMIT} selections or \
+         {MOST_GROUPS} control groups, the most that one filter of the kernel has room for"
     )]
     LargeLimit(usize),
     /// A band with a share that nobody has the others of, or one without behind it.
     #[error("Band {0} is alone with its share, or has none behind one that has: the last bands share, two or more")]
     LonelyShare(usize),
+    /// A limit by control group and by something else, which are two filters and would be two limits.
+    #[error("Limit {0} chooses some of its frames by control group and others not")]
+    MixedLimit(usize),
+    /// A selection by control group and by something else at once, which no filter does.
+    #[error("A selection chooses by control group and by something else at once")]
+    MixedSelection,
     /// Nothing to put frames into.
     #[error("There is no band")]
     NoBand,
@@ -91,6 +98,12 @@ impl Policy {
             return Err(PolicyError::LargeLimit(large));
         }
         let selections = bands.iter().flat_map(|band| &band.take).chain(limits.iter().flat_map(|limit| &limit.take));
+        if selections.clone().any(Selection::is_mixed) {
+            return Err(PolicyError::MixedSelection);
+        }
+        if let Some(mixed) = limits.iter().position(Limit::is_mixed) {
+            return Err(PolicyError::MixedLimit(mixed));
+        }
         let rules = selections.filter_map(|selection| selection.ids.as_ref()).map(IdSet::cube_count);
         let rules = rules.fold(0, u64::saturating_add);
         if rules > MOST_RULES { Err(PolicyError::TooManyRules(rules)) } else { Ok(Self { bands, limits }) }
@@ -110,7 +123,7 @@ impl Policy {
 
     /// The band to which a frame belongs: the first one that takes it.
     #[must_use]
-    pub fn band_of(&self, frame: &Outgoing) -> usize {
+    pub fn band_of(&self, frame: &Outgoing<'_>) -> usize {
         let takes = |band: &Band| band.take.iter().any(|selection| selection.takes(frame));
         self.bands.iter().position(takes).unwrap_or_else(|| self.bands.len().saturating_sub(1))
     }
@@ -153,7 +166,15 @@ pub struct Limit {
 impl Limit {
     fn is_large(&self) -> bool {
         let rules = self.take.iter().filter_map(|selection| selection.ids.as_ref()).map(IdSet::cube_count);
-        self.take.len() > MOST_SELECTIONS_OF_A_LIMIT || rules.fold(0, u64::saturating_add) > MOST_RULES_OF_A_LIMIT
+        let groups: usize = self.take.iter().map(|selection| selection.groups.len()).sum();
+        self.take.len() > MOST_SELECTIONS_OF_A_LIMIT
+            || rules.fold(0, u64::saturating_add) > MOST_RULES_OF_A_LIMIT
+            || groups > MOST_GROUPS
+    }
+
+    fn is_mixed(&self) -> bool {
+        let by_group = self.take.iter().filter(|selection| !selection.groups.is_empty()).count();
+        (1..self.take.len()).contains(&by_group)
     }
 }
 
@@ -172,10 +193,17 @@ pub struct Selection {
     pub socket_priorities: Vec<u32>,
     /// By `SO_MARK`; any of these.
     pub marks: Vec<Mark>,
+    /// By the control group of the socket that sends them; any of these, and then by nothing else.
+    pub groups: Vec<GroupName>,
 }
 
 impl Selection {
-    fn takes(&self, frame: &Outgoing) -> bool {
+    /// Whether it chooses by control group and by something else.
+    fn is_mixed(&self) -> bool {
+        !self.groups.is_empty() && *self != Self { groups: self.groups.clone(), ..Self::default() }
+    }
+
+    fn takes(&self, frame: &Outgoing<'_>) -> bool {
         let any_of = |is_empty: bool, fits: bool| is_empty || fits;
         self.ids.as_ref().is_none_or(|ids| ids.contains(frame.id))
             && self.kind.is_none_or(|kind| (kind == FrameKind::Remote) == frame.id.is_rtr())
@@ -183,6 +211,7 @@ impl Selection {
             && any_of(self.from.is_empty(), frame.from.is_some_and(|from| self.from.contains(&from)))
             && any_of(self.socket_priorities.is_empty(), self.socket_priorities.contains(&frame.priority))
             && any_of(self.marks.is_empty(), self.marks.iter().any(|mark| mark.fits(frame.mark)))
+            && any_of(self.groups.is_empty(), self.groups.iter().any(|group| frame.groups.contains(group)))
     }
 }
 
@@ -212,7 +241,7 @@ impl Mark {
 
 /// A frame on its way out, as far as policies look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outgoing {
+pub struct Outgoing<'f> {
     /// Its identifier.
     pub id: RawId,
     /// Bytes of payload.
@@ -223,6 +252,8 @@ pub struct Outgoing {
     pub mark: u32,
     /// The bus from which the kernel forwards it.
     pub from: Option<BusIndex>,
+    /// The control groups that its socket belongs to, by all their names.
+    pub groups: &'f [GroupName],
 }
 
 /// Where the frames of a band wait.

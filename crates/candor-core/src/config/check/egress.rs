@@ -1,5 +1,6 @@
 //! `[egress.BUS]`: bands and limits as a policy, or a tree.
 
+mod group;
 mod queue;
 mod selection;
 mod source;
@@ -168,6 +169,10 @@ fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
             let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
             (span, "write ranges in place of single identifiers, or let the programs mark their frames")
         }
+        PolicyError::MixedLimit(at) => {
+            let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
+            (span, "write a limit for the control groups, and one for the rest; each then counts by itself")
+        }
         PolicyError::LastChooses => (last, "remove its selection, or add a band behind it for the rest"),
         PolicyError::LonelyShare(at) => {
             (of_band(*at), "give two or more bands a share, and have none without one behind them")
@@ -177,11 +182,13 @@ fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
         }
         PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "join bands that need not be apart"),
         PolicyError::TooManyRules(_) => (spec.bus.span.clone(), "write ranges in place of single identifiers"),
+        PolicyError::MixedSelection => (spec.bus.span.clone(), "write them as two selections of `take`"),
     };
     let message = match error {
         PolicyError::EmptyBand(_) => "This band says not which frames belong to it".to_owned(),
         PolicyError::LonelyShare(_) => "This band does not share with those behind and before it".to_owned(),
         PolicyError::ShareAndRate(_) => "This band has a share and a rate".to_owned(),
+        PolicyError::MixedLimit(_) => "This limit chooses some frames by control group and others not".to_owned(),
         PolicyError::LargeLimit(_) => "This limit is for more frames than one filter of the kernel can say".to_owned(),
         other => other.to_string(),
     };

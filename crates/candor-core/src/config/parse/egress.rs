@@ -10,7 +10,8 @@ use crate::config::parse::sections::BUS_NAME;
 use crate::config::spec::{BandSpec, EgressSpec, J1939Spec, LimitSpec, SelectionSpec, Spanned, TreeSpec};
 
 const KEYS: &[&str] = &["queue", "band", "limit", "tree"];
-const SELECTION_KEYS: &[&str] = &["match", "kind", "length", "j1939", "from", "socket-priority", "mark"];
+const SELECTION_KEYS: &[&str] =
+    &["match", "kind", "length", "j1939", "from", "socket-priority", "mark", "cgroup", "unit"];
 const BAND_KEYS: &[&str] = &[
     "name",
     "take",
@@ -21,6 +22,8 @@ const BAND_KEYS: &[&str] = &[
     "from",
     "socket-priority",
     "mark",
+    "cgroup",
+    "unit",
     "fair",
     "rate",
     "share",
@@ -29,10 +32,10 @@ const BAND_KEYS: &[&str] = &[
     "max-age",
 ];
 const LIMIT_KEYS: &[&str] =
-    &["take", "match", "kind", "length", "j1939", "from", "socket-priority", "mark", "rate", "burst"];
+    &["take", "match", "kind", "length", "j1939", "from", "socket-priority", "mark", "cgroup", "unit", "rate", "burst"];
 const J1939_KEYS: &[&str] = &["priority", "pgn"];
-/// Words for what the kernel's filters cannot see.
-const BY_PROCESS: &[&str] = &["cgroup", "unit", "service", "systemd-unit", "pid", "process", "user", "uid"];
+/// Words for what no filter sees, where a control group may do.
+const BY_PROCESS: &[&str] = &["service", "systemd-unit", "pid", "process", "program", "user", "uid"];
 const FRAMES: &str = "a number of frames, such as 100";
 const RATE: &str = "a rate with its unit, such as \"200 frames/s\" or \"20 %\"";
 
@@ -183,6 +186,14 @@ fn selection_key(entry: &Entry<'_>, into: &mut SelectionSpec, findings: &mut Fin
             let wanted = "a mark in hex, such as \"7\" or \"100:F00\", or a list of them";
             put(&mut into.mark, list(entry, |item, findings| item.string(wanted, findings), findings))
         }
+        "cgroup" => {
+            let wanted = "a control group, such as \"/system.slice/can-logger.service\", or a list of them";
+            put(&mut into.cgroup, list(entry, |item, findings| item.string(wanted, findings), findings))
+        }
+        "unit" => {
+            let wanted = "a unit of systemd, such as \"can-logger.service\", or a list of them";
+            put(&mut into.unit, list(entry, |item, findings| item.string(wanted, findings), findings))
+        }
         _ => return None,
     };
     into.is_torn |= !is_sound;
@@ -195,11 +206,9 @@ fn unknown<'k>(entry: &Entry<'_>, place: &str, known: &[&'k str], findings: &mut
         return entry.unknown(place, known, findings);
     }
     let message = format!("{place} cannot choose by {}", quote(entry.key));
-    findings.report(
-        Diagnostic::error(code::UNKNOWN_KEY, entry.key_span(), message).label("filters of tc do not see it").help(
-            "let the program mark its frames with SO_MARK or SO_PRIORITY, and write mark = \"7\" or socket-priority = 6",
-        ),
-    );
+    findings.report(Diagnostic::error(code::UNKNOWN_KEY, entry.key_span(), message).label("no filter sees it").help(
+        "write unit = \"can-logger.service\" or cgroup = \"/can\", or let the program mark its frames: mark = \"7\"",
+    ));
     None
 }
 

@@ -101,18 +101,27 @@ pub struct SelectionSpec {
     pub socket_priority: Option<Vec<Spanned<i64>>>,
     /// `mark`.
     pub mark: Option<Vec<Spanned<String>>>,
+    /// `cgroup`.
+    pub cgroup: Option<Vec<Spanned<String>>>,
+    /// `unit`.
+    pub unit: Option<Vec<Spanned<String>>>,
 }
 
 impl SelectionSpec {
     /// Whether nothing is chosen by it.
     pub(in crate::config) const fn is_empty(&self) -> bool {
-        self.filter.is_none()
-            && self.kind.is_none()
-            && self.length.is_none()
-            && self.j1939.is_none()
-            && self.from.is_none()
-            && self.socket_priority.is_none()
-            && self.mark.is_none()
+        !self.is_by_frame() && self.cgroup.is_none() && self.unit.is_none()
+    }
+
+    /// Whether it looks at what a frame itself has.
+    pub(in crate::config) const fn is_by_frame(&self) -> bool {
+        self.filter.is_some()
+            || self.kind.is_some()
+            || self.length.is_some()
+            || self.j1939.is_some()
+            || self.from.is_some()
+            || self.socket_priority.is_some()
+            || self.mark.is_some()
     }
 }
 

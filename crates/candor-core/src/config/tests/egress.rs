@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::egress::compile;
+use crate::egress::control_group::GroupName;
 use crate::egress::policy::{Fair, FrameKind, Full, Mark, Outgoing, Policy};
 use crate::egress::text;
 use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, RawId};
@@ -23,8 +24,8 @@ fn refused(text: &str) -> Vec<&'static str> {
     found.iter().map(|finding| finding.code).collect()
 }
 
-fn frame(id: u32) -> Outgoing {
-    Outgoing { id: RawId(id), len: 8, priority: 0, mark: 0, from: None }
+fn frame(id: u32) -> Outgoing<'static> {
+    Outgoing { id: RawId(id), len: 8, priority: 0, mark: 0, from: None, groups: &[] }
 }
 
 #[test]
@@ -41,6 +42,18 @@ fn keys_in_a_band_and_in_take_are_all_selections() {
     let other = [0x310, 0x30F | CAN_RTR_FLAG, CAN_EFF_FLAG | 0x0800_0000, CAN_EFF_FLAG | 0x18EB_0001, 0x07F];
     assert!(urgent.iter().all(|id| policy.band_of(&frame(*id)) == 0));
     assert!(other.iter().all(|id| policy.band_of(&frame(*id)) == 1));
+}
+
+#[test]
+fn frames_are_chosen_by_who_sends_them() {
+    let text = "[[egress.a.band]]\nname = \"x\"\nunit = [\"a.service\", \"b.scope\"]\ntake = [{ cgroup = \"/c\" }, { match = \"7\" }]\n";
+    let policy = policy(&format!("{text}{REST}"));
+    let [units, path, _] = policy.bands()[0].take.as_slice() else { panic!("{policy:#?}") };
+    let groups = ["a.service", "b.scope"].map(|unit| GroupName::unit(unit).unwrap());
+    assert_eq!(units.groups, groups);
+    assert_eq!(path.groups, [GroupName::path("/c").unwrap()]);
+    let band = |groups: &[GroupName], id| policy.band_of(&Outgoing { groups, ..frame(id) });
+    assert_eq!((band(&groups[1..], 8), band(&path.groups, 8), band(&[], 7), band(&[], 8)), (0, 0, 0, 1));
 }
 
 #[test]
@@ -81,7 +94,19 @@ fn what_makes_no_policy_is_refused() {
         (band("max-age = \"1ms\"\nrate = \"20 frames/s\""), code::MAX_AGE),
         (band("max-age = \"1s\"\nrate = \"20 frames/s\"\nfair = \"per-mark\""), code::MAX_AGE),
         (band("from = \"b\""), code::SOURCE),
-        (band("unit = \"x.service\""), code::UNKNOWN_KEY),
+        (band("service = \"x.service\""), code::UNKNOWN_KEY),
+        (band("unit = \"x.service\""), code::EGRESS),
+        (band("take = { cgroup = \"/x\", unit = \"x.service\" }"), code::EGRESS),
+        (band("take = { cgroup = [] }"), code::EGRESS),
+        (band("take = { cgroup = \"x\" }"), code::NAME),
+        (band("take = { cgroup = \"/\" }"), code::NAME),
+        (band("take = { unit = \"x\" }"), code::NAME),
+        (band("take = { unit = \"/x.service\" }"), code::NAME),
+        (band("take = { unit = 7 }"), code::WRONG_TYPE),
+        (
+            format!("[[egress.a.limit]]\nmatch = \"1\"\ntake = {{ cgroup = \"/x\" }}\nrate = \"1 frames/s\"\n{REST}"),
+            code::EGRESS,
+        ),
         (format!("[[egress.a.limit]]\nrate = \"1 frames/s\"\n{REST}"), code::EGRESS),
         (format!("[[egress.a.limit]]\nmark = \"1\"\n{REST}"), code::MISSING_KEY),
         (format!("[egress.a]\ntree = \"qdisc root pfifo\"\n{REST}"), code::EGRESS),

@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::egress::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::egress::control_group::{self, ControlGroup, GroupName, MOST_GROUPS, Place};
 use crate::egress::discipline::{ByteRate, Discipline, Etf, Ets, FqCodel, Htb, Netem, Peak, Prio, Sfq, SizeTable, Tbf};
 use crate::egress::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::egress::filter::{Classifier, Filter, Flow, FlowKey, U32, U32Key, U32Link};
@@ -107,10 +108,16 @@ pub fn share() -> impl Strategy<Value = Share> {
     ]
 }
 
+/// As they are read again: with their names only if there is room for them.
+fn readable(groups: Vec<ControlGroup>) -> Vec<ControlGroup> {
+    control_group::labelled(&control_group::label(&groups)).unwrap_or(groups)
+}
+
 /// Any classifier.
 pub fn classifier() -> impl Strategy<Value = Classifier> {
     prop_oneof![
         option::of(ematch()).prop_map(Classifier::Basic),
+        control_groups().prop_map(readable).prop_map(Classifier::ControlGroups),
         flow().prop_map(Classifier::Flow),
         option::of(any::<u32>()).prop_map(|mask| Classifier::Fw { mask }),
         Just(Classifier::Matchall),
@@ -118,6 +125,15 @@ pub fn classifier() -> impl Strategy<Value = Classifier> {
         any::<u32>().prop_map(|slots| Classifier::U32(U32 { divisor: Some(slots), ..U32::default() })),
         ("[a-z]{1,8}x", vec(any::<u8>(), 1..32)).prop_map(|(kind, options)| Classifier::Other { kind, options }),
     ]
+}
+
+/// Any control groups that a filter can look for.
+pub fn control_groups() -> impl Strategy<Value = Vec<ControlGroup>> {
+    let unit = "[a-z@.]{1,100}[.]service".prop_map(|unit| GroupName::unit(&unit).ok());
+    let path = "(/[a-z, ]{1,40}){1,3}".prop_map(|path| GroupName::path(&path).ok());
+    let place = (any::<u16>(), any::<u64>()).prop_map(|(level, id)| Place { level, id });
+    let group = (prop_oneof![unit, path], option::weighted(0.8, place));
+    vec(group.prop_map(|(name, place)| ControlGroup { name, place }), 1..=MOST_GROUPS)
 }
 
 /// Any expression that is not grouped needlessly: what is joined is not joined in the same way at its end.

@@ -4,6 +4,7 @@
 //! `net/sched/cls_{basic,flow,fw,u32}.c` of Linux 6.1.
 
 use super::matches::canonical;
+use crate::egress::control_group::ControlGroup;
 use crate::egress::filter::{Classifier, Filter, Flow, U32, U32Key};
 use crate::egress::handle::Handle;
 
@@ -11,6 +12,9 @@ pub(super) fn same(wanted: &Filter, found: &Classifier) -> bool {
     match (&wanted.classifier, found) {
         (Classifier::Basic(wanted), Classifier::Basic(found)) => {
             wanted.as_ref().map(canonical) == found.as_ref().map(canonical)
+        }
+        (Classifier::ControlGroups(wanted), Classifier::ControlGroups(found)) => {
+            wanted.len() == found.len() && wanted.iter().zip(found).all(|(wanted, found)| same_group(wanted, found))
         }
         (Classifier::Flow(flow), Classifier::Flow(found)) => same_flow(flow, found, wanted.parent),
         (Classifier::Fw { mask }, Classifier::Fw { mask: found }) => {
@@ -21,6 +25,14 @@ pub(super) fn same(wanted: &Filter, found: &Classifier) -> bool {
         (Classifier::Other { kind: wanted, .. }, Classifier::Other { kind: found, .. }) => wanted == found,
         (Classifier::U32(wanted), Classifier::U32(found)) => same_u32(wanted, found),
         (wanted, found) => wanted == found,
+    }
+}
+
+/// Where there is no such group, one of its name that was there does no harm: nobody is in it, and its number never comes again.
+fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
+    match wanted.place {
+        Some(_) => wanted.place == found.place,
+        None => found.place.is_none() || (wanted.name.is_some() && wanted.name == found.name),
     }
 }
 

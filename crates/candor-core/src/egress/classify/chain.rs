@@ -2,6 +2,7 @@
 
 use super::{Tested, Unknown, Walk, expression, tables};
 use crate::egress::action::{Action, Police, Verdict};
+use crate::egress::control_group::{ControlGroup, Place};
 use crate::egress::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::egress::handle::Handle;
 
@@ -81,6 +82,9 @@ impl<'t> Walk<'t, '_> {
                     let fits = expression::fits(expression, &self.packet).ok_or(Unknown::Kind)?;
                     fits.then_some(Choice::Class(class))
                 }
+                Classifier::ControlGroups(groups) => {
+                    groups.iter().any(|group| self.is_from(group)).then_some(Choice::Class(class))
+                }
                 Classifier::Flow(flow) => Some(self.flow(flow, filter.parent)),
                 // The mask is that of the first one.
                 Classifier::Fw { .. } => self.fw(filter, filters[0].1),
@@ -96,6 +100,12 @@ impl<'t> Walk<'t, '_> {
             }
         }
         Ok(None)
+    }
+
+    /// What is forwarded has no socket, and so no group.
+    fn is_from(&self, group: &ControlGroup) -> bool {
+        let groups = self.packet.socket.map_or(&[][..], |socket| socket.control_groups);
+        group.place.is_some_and(|Place { level, id }| groups.get(usize::from(level)) == Some(&id))
     }
 
     fn fw(&self, filter: &Filter, first: &Filter) -> Option<Choice> {

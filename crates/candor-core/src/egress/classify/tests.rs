@@ -25,7 +25,7 @@ fn frame(id: u32) -> [u8; 16] {
 }
 
 fn packet(bytes: &[u8]) -> Packet<'_> {
-    let socket = Some(Socket { user: 1000, group: 100 });
+    let socket = Some(Socket { user: 1000, group: 100, control_groups: &[1, 20, 300] });
     Packet { bytes, protocol: CAN, priority: 0, mark: 0, socket, incoming_interface: 0 }
 }
 

@@ -46,8 +46,9 @@ const SLOT_AT: u32 = 12;
 /// The identifiers of 29 bits that are better looked up, and what is left of the selection. `None` if it is better compared:
 /// there are few of them, or it looks at something that `u32` does not see.
 pub(super) fn split(selection: &Selection) -> Option<(Vec<Cube>, Selection)> {
-    let Selection { ids, kind, length, from, socket_priorities, marks } = selection;
+    let Selection { ids, kind, length, from, socket_priorities, marks, groups } = selection;
     let sees_more = length.is_some() || !from.is_empty() || !socket_priorities.is_empty() || !marks.is_empty();
+    let sees_more = sees_more || !groups.is_empty();
     let ids = ids.as_ref().filter(|_| !sees_more)?;
     let (bits, flag) = match kind {
         None => (0, 0),

@@ -16,6 +16,7 @@ use crate::filter::Filter as IdFilter;
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::ids::{Effort, IdRange, IdSet};
 
+mod groups;
 mod lookup;
 
 const BUSES: usize = 4;
@@ -82,11 +83,11 @@ fn selection() -> impl Strategy<Value = Selection> {
     .boxed()
 }
 
-fn band() -> impl Strategy<Value = Band> {
+fn band(selection: BoxedStrategy<Selection>) -> impl Strategy<Value = Band> {
     let fair = select([Fair::No, Fair::PerMark, Fair::PerSocket, Fair::PerUser].as_slice());
     let full = select([Full::DropOldest, Full::Refuse].as_slice());
     let rate = option::of((1..100_000_u32).prop_map(|rate| FrameRate::new(rate).unwrap()));
-    (vec(selection(), 1..4), fair, 1..=127_u32, full, rate).prop_map(|(take, fair, frames, full, rate)| Band {
+    (vec(selection, 1..4), fair, 1..=127_u32, full, rate).prop_map(|(take, fair, frames, full, rate)| Band {
         name: "band".to_owned(),
         take,
         queue: Queue::new(fair, frames, full).unwrap(),
@@ -96,17 +97,23 @@ fn band() -> impl Strategy<Value = Band> {
 }
 
 pub(in crate::egress) fn policy() -> impl Strategy<Value = Policy> {
+    policy_of(selection().boxed())
+}
+
+fn policy_of(selection: BoxedStrategy<Selection>) -> impl Strategy<Value = Policy> {
     let shares = (0..4_usize, vec(1..=10_u8, 5));
-    (vec(band().boxed(), 0..5), band(), shares).prop_map(|(mut bands, last, (sharing, shares))| {
-        bands.push(Band { take: Vec::new(), ..last });
-        let sharing = if sharing > 1 { bands.len().saturating_sub(sharing) } else { bands.len() };
-        if bands.len() - sharing > 1 {
-            for (band, share) in bands[sharing..].iter_mut().zip(shares) {
-                (band.share, band.rate) = (NonZeroU8::new(share), None);
+    (vec(band(selection.clone()).boxed(), 0..5), band(selection), shares).prop_map(
+        |(mut bands, last, (sharing, shares))| {
+            bands.push(Band { take: Vec::new(), ..last });
+            let sharing = if sharing > 1 { bands.len().saturating_sub(sharing) } else { bands.len() };
+            if bands.len() - sharing > 1 {
+                for (band, share) in bands[sharing..].iter_mut().zip(shares) {
+                    (band.share, band.rate) = (NonZeroU8::new(share), None);
+                }
             }
-        }
-        Policy::new(bands, Vec::new()).unwrap()
-    })
+            Policy::new(bands, Vec::new()).unwrap()
+        },
+    )
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +122,8 @@ struct Sent {
     priority: u32,
     mark: u32,
     from: Option<BusIndex>,
+    /// The numbers of its control groups, from the root of all on.
+    groups: Vec<u64>,
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
@@ -123,7 +132,13 @@ fn sent() -> impl Strategy<Value = Sent> {
         if other { Frame { id: RawId(word & kept), ..frame } } else { frame }
     });
     let from = option::of((0..BUSES).prop_map(BusIndex));
-    (frame, 0..20_u32, mark(), from).prop_map(|(frame, priority, mark, from)| Sent { frame, priority, mark, from })
+    (frame, 0..20_u32, mark(), from, groups::ancestors()).prop_map(|(frame, priority, mark, from, groups)| Sent {
+        frame,
+        priority,
+        mark,
+        from,
+        groups,
+    })
 }
 
 /// The band whose queue a frame comes to, by the trees alone.
@@ -131,7 +146,7 @@ fn band_by_tree(trees: &BTreeMap<BusIndex, Tree>, bus: BusIndex, bands: usize, s
     let mut bytes = [0; CANFD_MTU];
     let len = sent.frame.to_kernel(&mut bytes);
     let protocol = if len == CANFD_MTU { ETH_P_CANFD } else { ETH_P_CAN };
-    let socket = sent.from.is_none().then_some(Socket { user: 1, group: 1 });
+    let socket = sent.from.is_none().then_some(Socket { user: 1, group: 1, control_groups: &sent.groups });
     let mark = effective_mark(trees, sent);
     let packet =
         Packet { bytes: &bytes[..len], protocol, priority: sent.priority, mark, socket, incoming_interface: 0 };
@@ -154,13 +169,17 @@ fn effective_mark(trees: &BTreeMap<BusIndex, Tree>, sent: &Sent) -> u32 {
 
 proptest! {
     #[test]
-    fn a_frame_waits_in_the_band_that_the_policy_says(policy in policy(), frames in vec(sent(), 1..40)) {
+    fn a_frame_waits_in_the_band_that_the_policy_says(
+        policy in policy_of(prop_oneof![3 => selection().boxed(), 1 => groups::selection().boxed()].boxed()),
+        frames in vec(sent(), 1..40),
+    ) {
         let bus = BusIndex(1);
-        let trees = trees(&[Egress { bus, wish: Wish::Bands(policy.clone()) }]);
+        let mut trees = trees(&[Egress { bus, wish: Wish::Bands(policy.clone()) }]);
+        trees.values_mut().for_each(groups::locate);
         for sent in &frames {
             let Sent { frame, priority, from, .. } = sent;
             let mark = effective_mark(&trees, sent);
-            let wanted = Outgoing { id: frame.id, len: frame.len, priority: *priority, mark, from: *from };
+            let wanted = Outgoing { id: frame.id, len: frame.len, priority: *priority, mark, from: *from, groups: &groups::names(sent) };
             let by_tree = band_by_tree(&trees, bus, policy.bands().len(), sent);
             prop_assert_eq!(by_tree, policy.band_of(&wanted), "{:?} in {:#?}", sent, trees[&bus].filters);
         }

@@ -60,7 +60,7 @@ fn takes_all(filter: &Filter) -> bool {
             Classifier::Basic(Some(expression)) => fits_all(expression),
             Classifier::Flow(flow) => flow.hashed,
             Classifier::U32(node) => node.divisor.is_none() && node.keys.iter().all(|key| key.mask == 0),
-            Classifier::Fw { .. } | Classifier::Other { .. } => false,
+            Classifier::ControlGroups(_) | Classifier::Fw { .. } | Classifier::Other { .. } => false,
         }
 }
 

@@ -14,8 +14,8 @@ use crate::egress::handle::Handle;
 const KINDS: &[&str] = &["basic", "u32", "fw", "flow", "matchall"];
 
 const REASONS: &[(&str, &str)] = &[
-    ("bpf", "what a program decides cannot be said as a value"),
-    ("cgroup", "the kernel knows the process of a frame by its socket; mark the frames and take fw"),
+    ("bpf", "what a program decides cannot be said as a value; for control groups write bands with cgroup or unit"),
+    ("cgroup", "it knows control groups of version 1 only; write bands with cgroup or unit in place of the tree"),
     ("flower", "it knows no fields of CAN frames; take basic with canid"),
     ("route", "CAN has no routes"),
     ("rsvp", "CAN has no reservations"),

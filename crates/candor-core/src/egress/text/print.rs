@@ -53,6 +53,9 @@ pub enum NotSayable {
     /// Rates, lengths or times that `tc` cannot give exactly.
     #[error("Tc cannot say this number")]
     Number,
+    /// A filter that is a program, which `tc` reads out of an object file.
+    #[error("Tc takes a program out of an object file, and candor makes it itself: sudo candor egress apply")]
+    Program,
     /// A kind that candor does not know either.
     #[error("Candor does not know this kind, and has kept its bytes")]
     Other,
@@ -104,7 +107,7 @@ pub fn line(part: &Part) -> Result<String, NotSayable> {
     line.map(|line| line.replacen(ADD, "", 1))
 }
 
-/// What a part is, without where it is and how it is called: its kind and its options.
+/// What a part is, without where it is and how it is called: its kind and its options, for people.
 ///
 /// # Errors
 /// If `tc` cannot say it.

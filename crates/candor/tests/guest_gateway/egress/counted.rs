@@ -36,7 +36,7 @@ pub(super) struct Sent {
 impl Sent {
     pub(super) fn packet(&self) -> Packet<'_> {
         let protocol = if self.bytes.len() == CANFD_MTU { ETH_P_CANFD } else { ETH_P_CAN };
-        let socket = Some(Socket { user: 0, group: 0 });
+        let socket = Some(Socket { user: 0, group: 0, control_groups: &[] });
         Packet { bytes: &self.bytes, protocol, priority: self.priority, mark: self.mark, socket, incoming_interface: 0 }
     }
 

@@ -127,8 +127,8 @@ fn what_is_looked_up_can_be_made_by_tc() {
     place.clear();
 }
 
-fn outgoing(frame: &Frame) -> Outgoing {
-    Outgoing { id: RawId(frame.id.0), len: frame.len, priority: 0, mark: 0, from: None }
+fn outgoing(frame: &Frame) -> Outgoing<'static> {
+    Outgoing { id: RawId(frame.id.0), len: frame.len, priority: 0, mark: 0, from: None, groups: &[] }
 }
 
 fn sent(frame: &Frame) -> Sent {

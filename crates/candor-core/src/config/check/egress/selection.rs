@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::one_of;
+use super::{group, one_of};
 use crate::config::check::{Checks, number, route};
 use crate::config::code;
 use crate::config::diagnostic::{Diagnostic, Findings};
@@ -44,6 +44,7 @@ fn selection(spec: &SelectionSpec, checks: &mut Checks<'_>, findings: &mut Findi
     let from = every(spec.from.as_deref(), |name| route::bus(name, &checks.buses, findings));
     let socket_priorities = every(spec.socket_priority.as_deref(), |written| socket_priority(written, findings));
     let marks = every(spec.mark.as_deref(), |written| mark(written, findings));
+    let groups = group::all(spec, findings);
     let selection = Selection {
         ids: ids?,
         kind: kind.map_or(Some(None), |kind| kind.map(Some))?,
@@ -51,12 +52,13 @@ fn selection(spec: &SelectionSpec, checks: &mut Checks<'_>, findings: &mut Findi
         from: from?,
         socket_priorities: socket_priorities?,
         marks: marks?,
+        groups: groups?,
     };
     (!spec.is_torn).then_some(selection)
 }
 
 /// What is made of each; nothing if one is wrong, which all are asked for.
-fn every<S, T>(written: Option<&[S]>, one: impl FnMut(&S) -> Option<T>) -> Option<Vec<T>> {
+pub(super) fn every<S, T>(written: Option<&[S]>, one: impl FnMut(&S) -> Option<T>) -> Option<Vec<T>> {
     let all: Vec<_> = written.unwrap_or_default().iter().map(one).collect();
     all.into_iter().collect()
 }

@@ -1,6 +1,7 @@
 //! Lines of filters.
 
 use super::{ADD, NotSayable, actions, ematch, major_minor, option};
+use crate::egress::control_group;
 use crate::egress::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
 use crate::egress::handle::Handle;
 use crate::egress::text::filters::FLOW_KEYS;
@@ -37,8 +38,11 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
     Ok(format!("filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"))
 }
 
-/// Kind, options and actions.
+/// Kind, options and actions. What candor's own program looks for is said in words of a file.
 pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
+    if let Classifier::ControlGroups(groups) = &filter.classifier {
+        return Ok(control_group::words(groups) + &actions::all(&filter.actions)?);
+    }
     let (number, options) = classified(&filter.classifier, filter.handle)?;
     let mark = number.filter(|_| matches!(filter.classifier, Classifier::Fw { .. }));
     let mark = mark.map_or_else(String::new, |mark| format!(" {mark}"));
@@ -51,6 +55,7 @@ fn classified(classifier: &Classifier, handle: u32) -> Result<(Option<String>, S
     Ok(match classifier {
         Classifier::Basic(None) | Classifier::Matchall => (number, String::new()),
         Classifier::Basic(Some(expression)) => (number, format!(" match '{}'", ematch::text(expression)?)),
+        Classifier::ControlGroups(_) => return Err(NotSayable::Program),
         Classifier::Flow(_) if handle == 0 => return Err(NotSayable::Number),
         Classifier::Flow(flow) => (number, self::flow(flow)?),
         Classifier::Fw { mask: None } => (number, String::new()),
