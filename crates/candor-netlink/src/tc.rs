@@ -12,7 +12,7 @@
 //!
 //! # Kernel
 //! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace. `ets` is there since Linux 5.6,
-//! `etf` since 4.19, `police` in frames since 5.13; modules are loaded on demand.
+//! `etf` since 4.19, `police` in frames since 5.13, `bpf` by control group since 4.19; modules are loaded on demand.
 //!
 //! # Source
 //! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
@@ -29,6 +29,7 @@ mod list;
 mod names;
 mod observe;
 mod police;
+mod program;
 pub mod promises;
 mod queues;
 mod rate;
@@ -44,6 +45,7 @@ pub use error::{EncodeError, TcError};
 pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
 pub use names::InterfaceNames;
 pub use observe::{Observed, observe};
+pub use program::ProgramError;
 pub use request::{
     change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
     replace_filter, replace_qdisc,

@@ -1,5 +1,6 @@
 //! Why traffic control did not become what was asked for.
 
+use super::program::ProgramError;
 use crate::client::{Errno, NetlinkError};
 
 /// A value that no message can carry.
@@ -118,14 +119,17 @@ pub enum TcError {
     /// The kernel refused it, or could not be asked.
     #[error(transparent)]
     Netlink(#[from] NetlinkError),
+    /// The kernel did not take the program of a filter, and nothing was asked of traffic control.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
 }
 
 impl TcError {
-    /// The errno with which the kernel refused, if it did.
+    /// The errno with which the kernel refused the request, if it did.
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {
-            Self::Encode(_) => None,
+            Self::Encode(_) | Self::Program(_) => None,
             Self::Netlink(error) => error.errno(),
         }
     }

@@ -3,6 +3,8 @@
 //! # Source
 //! `net/sched/cls_{basic,flow,fw,matchall}.c`; `include/uapi/linux/pkt_cls.h`.
 
+use std::os::fd::BorrowedFd;
+
 use candor_core::egress::filter::{Classifier, Filter, Flow, FlowKey};
 use candor_core::egress::handle::Handle;
 
@@ -29,7 +31,7 @@ const TCA_FW_MASK: u16 = 5;
 const TCA_MATCHALL_CLASSID: u16 = 1;
 const TCA_MATCHALL_ACT: u16 = 2;
 /// `TCA_CLS_FLAGS_SKIP_SW`: only the hardware looks.
-const SKIP_SW: u32 = 2;
+pub(super) const SKIP_SW: u32 = 2;
 const FLOW_MODE_MAP: u32 = 0;
 const FLOW_MODE_HASH: u32 = 1;
 /// `FLOW_KEY_…`.
@@ -53,7 +55,14 @@ pub(super) struct Body {
 }
 
 /// Writes `TCA_KIND` and, where there are any, `TCA_OPTIONS`.
-pub(super) fn encode(filter: &Filter, names: &InterfaceNames, list: &mut AttributeList) -> Result<(), EncodeError> {
+///
+/// A filter that is a program wants the descriptor of it, as long as which the program is there.
+pub(super) fn encode(
+    filter: &Filter,
+    names: &InterfaceNames,
+    program: Option<BorrowedFd<'_>>,
+    list: &mut AttributeList,
+) -> Result<(), EncodeError> {
     list.put_kind(TCA_KIND, filter.classifier.kind())?;
     let decides = filter.class.is_some() || !filter.actions.is_empty();
     let options = match &filter.classifier {
@@ -64,6 +73,7 @@ pub(super) fn encode(filter: &Filter, names: &InterfaceNames, list: &mut Attribu
             }
             options
         }
+        Classifier::ControlGroups(groups) => super::program::encode(filter, groups, names, program)?,
         Classifier::Flow(flow) => {
             let mut options = common(filter, names, None, TCA_FLOW_ACT)?;
             put_flow(flow, &mut options)?;
@@ -145,6 +155,7 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
             body.stats.hits = counted.map(Hits::tested_and_hit).transpose()?;
             Ok(body)
         }
+        "bpf" => super::program::decode(needed()?, names),
         "flow" => decode_flow(needed()?, names),
         "fw" => {
             let [_, class, police, interface, actions, mask] = read::by_number(options.unwrap_or_default())?;

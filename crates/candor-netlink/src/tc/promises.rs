@@ -45,7 +45,7 @@ fn filter(message: &Message<'_>, names: &InterfaceNames) {
     let read = |message: &Message<'_>| list::filter(message, Handle::EGRESS, names).ok();
     let (Some(FilterNote::Filter(first)), Some(interface)) = (read(message), interface(message)) else { return };
     let first = first.filter;
-    let Ok(written) = filter_message(interface, &first, names, Mode::Replace) else { return };
+    let Ok(written) = filter_message(interface, &first, names, None, Mode::Replace) else { return };
     match again(written, read) {
         Some(FilterNote::Filter(again)) => assert_eq!(again.filter, first),
         // Without options and handle it says only that there are filters.

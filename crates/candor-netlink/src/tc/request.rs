@@ -1,5 +1,7 @@
 //! Making, changing and deleting.
 
+use std::os::fd::{AsFd, BorrowedFd};
+
 use candor_core::egress::filter::{Classifier, Filter};
 use candor_core::egress::handle::Handle;
 use candor_core::egress::tree::{Class, Qdisc};
@@ -11,7 +13,7 @@ use super::names::InterfaceNames;
 use super::write::AttributeList;
 use super::{
     RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_KIND, TCA_STAB,
-    class, discipline, filter, stab,
+    class, discipline, filter, program, stab,
 };
 use crate::client::{Client, NetlinkError};
 use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
@@ -103,8 +105,11 @@ pub fn delete_class(client: &mut Client, interface: InterfaceIndex, handle: Hand
 
 /// Makes a filter, as the first or last of its preference as the classifier has it.
 ///
+/// # Kernel
+/// One by control groups wants CAP_BPF, too (before Linux 5.8 CAP_SYS_ADMIN).
+///
 /// # Errors
-/// [`TcError::Encode`] before anything is sent; `EEXIST` if one of its handle is there, `EINVAL` if the preference has
+/// [`TcError::Encode`] and [`TcError::Program`] before anything is sent; `EEXIST` if one of its handle is there, `EINVAL` if the preference has
 /// filters of another kind, or whatever else the kernel refuses with.
 pub fn make_filter(
     client: &mut Client,
@@ -112,7 +117,9 @@ pub fn make_filter(
     filter: &Filter,
     names: &InterfaceNames,
 ) -> Result<(), TcError> {
-    Ok(client.request(filter_message(interface, filter, names, Mode::Make)?)?)
+    let program = program::load(filter)?;
+    let program = program.as_ref().map(AsFd::as_fd);
+    Ok(client.request(filter_message(interface, filter, names, program, Mode::Make)?)?)
 }
 
 /// Makes a filter, in the place of the one of its preference and handle if there is one. Without a handle it is another one.
@@ -128,7 +135,9 @@ pub fn replace_filter(
     filter: &Filter,
     names: &InterfaceNames,
 ) -> Result<(), TcError> {
-    Ok(client.request(filter_message(interface, filter, names, Mode::Replace)?)?)
+    let program = program::load(filter)?;
+    let program = program.as_ref().map(AsFd::as_fd);
+    Ok(client.request(filter_message(interface, filter, names, program, Mode::Replace)?)?)
 }
 
 /// Takes a filter away.
@@ -164,10 +173,11 @@ pub(super) fn filter_message(
     interface: InterfaceIndex,
     filter: &Filter,
     names: &InterfaceNames,
+    program: Option<BorrowedFd<'_>>,
     mode: Mode,
 ) -> Result<MessageWriter, EncodeError> {
     let mut list = AttributeList::default();
-    filter::encode(filter, names, &mut list)?;
+    filter::encode(filter, names, program, &mut list)?;
     Ok(message(filter_header(interface, filter)?, RTM_NEWTFILTER, mode, &list))
 }
 

@@ -12,6 +12,7 @@ use crate::codec::{DecodeError, Message, MessageWriter, Messages};
 
 mod golden;
 mod matches;
+mod programs;
 mod refused;
 
 fn interface() -> InterfaceIndex {
@@ -63,7 +64,7 @@ proptest! {
 
     #[test]
     fn a_filter_is_read_as_it_was_written(filter in arbitrary::filter()) {
-        let message = match filter_message(interface(), &filter, &names(), Mode::Make) {
+        let message = match filter_message(interface(), &filter, &names(), None, Mode::Make) {
             Err(EncodeError::OldFw) => return Ok(()),
             message => message.unwrap(),
         };
@@ -89,7 +90,7 @@ proptest! {
         let messages = [
             qdisc_message(interface(), &qdisc, Mode::Make).unwrap(),
             class_message(interface(), &class, Mode::Make).unwrap(),
-            filter_message(interface(), &filter, &names(), Mode::Make).unwrap(),
+            filter_message(interface(), &filter, &names(), None, Mode::Make).unwrap(),
         ];
         for (kind, message) in [RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER].into_iter().zip(messages) {
             let mut payload = message.payload().to_vec();

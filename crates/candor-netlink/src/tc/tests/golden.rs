@@ -49,7 +49,7 @@ fn payload(value: &Value, names: &InterfaceNames) -> Vec<u8> {
     let interface = InterfaceIndex::new(1).unwrap();
     let message = match value {
         Value::Class(class) => class_message(interface, class, Mode::Make),
-        Value::Filter(filter) => filter_message(interface, filter, names, Mode::Make),
+        Value::Filter(filter) => filter_message(interface, filter, names, None, Mode::Make),
         Value::Qdisc(qdisc) => qdisc_message(interface, qdisc, Mode::Make),
     };
     message.unwrap().payload().to_vec()

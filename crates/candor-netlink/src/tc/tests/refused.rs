@@ -18,21 +18,21 @@ fn of(classifier: Classifier) -> Filter {
 }
 
 fn refusal(filter: &Filter) -> EncodeError {
-    filter_message(interface(), filter, &names(), Mode::Make).unwrap_err()
+    filter_message(interface(), filter, &names(), None, Mode::Make).unwrap_err()
 }
 
 #[test]
 fn filters() {
     let rules = |count| basic(Ematch::Canid(vec![CanRule { id: 1, mask: 1 }; count]));
-    assert!(filter_message(interface(), &rules(500), &names(), Mode::Make).is_ok());
+    assert!(filter_message(interface(), &rules(500), &names(), None, Mode::Make).is_ok());
     for count in [0, 501] {
         assert_eq!(refusal(&rules(count)), EncodeError::CanidRules { count });
     }
     let many = |count| Ematch::Or(vec![Ematch::Canid(vec![CanRule { id: 1, mask: 1 }; 500]); count]);
-    assert!(filter_message(interface(), &basic(many(16)), &names(), Mode::Make).is_ok());
+    assert!(filter_message(interface(), &basic(many(16)), &names(), None, Mode::Make).is_ok());
     assert!(matches!(refusal(&basic(many(17))), EncodeError::TooLong { .. }));
     let nbyte = |len| basic(Ematch::Nbyte { offset: 0, bytes: vec![0; len] });
-    assert!(filter_message(interface(), &nbyte(4095), &names(), Mode::Make).is_ok());
+    assert!(filter_message(interface(), &nbyte(4095), &names(), None, Mode::Make).is_ok());
     for len in [4096, 70_000] {
         assert_eq!(refusal(&nbyte(len)), EncodeError::NbyteLength { len });
     }
