@@ -1,5 +1,6 @@
 //! An interface of this machine.
 
+use candor_core::egress::control_group::{GroupName, Place};
 use candor_core::egress::handle::Handle;
 use candor_core::egress::steps::Step;
 use candor_core::egress::tree::Tree;
@@ -7,17 +8,23 @@ use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 use candor_netlink::tc::{self, InterfaceNames, Observed, TcError};
 
-use crate::{Kernel, Machine};
+use crate::{ControlGroups, FindError, Kernel, Machine};
 
-/// The network namespace of the calling thread.
-#[derive(Clone, Copy, Debug)]
-pub struct Here;
+/// The network namespace of the calling thread, and the control groups of the machine.
+#[derive(Clone, Debug, Default)]
+pub struct Here {
+    groups: ControlGroups,
+}
 
 impl Machine for Here {
     type Kernel = Interface;
 
     fn open(&mut self, name: &str) -> Result<Option<(u32, Interface)>, TcError> {
         Ok(Interface::open(name)?.map(|interface| (interface.index.number(), interface)))
+    }
+
+    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+        self.groups.place(name)
     }
 }
 

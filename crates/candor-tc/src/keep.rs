@@ -1,13 +1,16 @@
 //! Trees for as long as a process runs.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use candor_core::causes::in_full;
 use candor_core::egress::canonical::{Difference, differences};
+use candor_core::egress::control_group::{self, ControlGroup, GroupName};
+use candor_core::egress::filter::Classifier;
 use candor_core::egress::tree::Tree;
 use candor_netlink::tc::TcError;
 
-use crate::{Applied, ApplyError, Kernel, Machine, Target, apply};
+use crate::{Applied, ApplyError, FindError, Kernel, Machine, Target, apply, locate};
 
 /// Who puts a tree back more often than this within [`A_WHILE`] fights with somebody.
 const MOST_MENDS: usize = 5;
@@ -44,12 +47,19 @@ pub enum News {
         /// What is different.
         differences: Vec<Difference>,
     },
-    /// What it has cannot be read or changed.
+    /// What it has cannot be read or changed, or a control group is not to be found.
     Failed {
         /// The interface.
         interface: String,
         /// Why, with all causes.
         why: String,
+    },
+    /// Control groups are there again, as other ones, and their frames are known again. Those of before had the same names.
+    Followed {
+        /// The interface.
+        interface: String,
+        /// The groups.
+        groups: Vec<GroupName>,
     },
     /// Somebody changes it again and again, so that it is left alone for a while.
     Fought {
@@ -60,6 +70,13 @@ pub enum News {
     Gone {
         /// The interface.
         interface: String,
+    },
+    /// There are no such control groups now, and so no frames of them.
+    NoGroups {
+        /// The interface whose frames were to be told by them.
+        interface: String,
+        /// The groups.
+        groups: Vec<GroupName>,
     },
     /// It had something else and has been given what it shall have.
     PutBack {
@@ -79,6 +96,9 @@ pub enum StartError {
     /// Nothing was changed, see there.
     #[error(transparent)]
     Apply(#[from] ApplyError),
+    /// Nobody can say which control groups are meant.
+    #[error(transparent)]
+    Group(#[from] FindError),
     /// There is no interface of this name.
     #[error("There is no interface {0}, so nothing was changed; ip -br link shows those that there are")]
     Missing(String),
@@ -90,7 +110,10 @@ pub enum StartError {
 #[derive(Debug)]
 struct Kept {
     name: String,
+    /// With the control groups that there were at the last look.
     wanted: Tree,
+    /// Those that were not there then.
+    missing: Vec<GroupName>,
     /// What it had before, to be given back at the end.
     before: Tree,
     /// Which interface had it.
@@ -143,7 +166,10 @@ impl<M: Machine> Keeper<M> {
         }
         let given_back = targets.len();
         let mut numbers = Vec::new();
-        for (name, wanted) in &wanted {
+        let mut wanted = wanted;
+        for (name, wanted) in &mut wanted {
+            // Those that are not there may come; the first look tells.
+            locate(&mut self.machine, wanted)?;
             let opened = self.machine.open(name)?;
             let (number, kernel) = opened.ok_or_else(|| StartError::Missing(name.clone()))?;
             numbers.push(number);
@@ -162,7 +188,25 @@ impl<M: Machine> Keeper<M> {
     /// Looks at all interfaces.
     pub fn look(&mut self, mend: Mend, now: Instant) -> Vec<News> {
         let Self { machine, kept } = self;
-        kept.iter_mut().filter_map(|kept| kept.look(machine, mend, now)).collect()
+        kept.iter_mut().flat_map(|kept| kept.look(machine, mend, now)).collect()
+    }
+
+    /// Whether any tree tells frames by their control groups.
+    #[must_use]
+    pub fn has_groups(&self) -> bool {
+        self.kept.iter().any(|kept| control_group::has_programs(&kept.wanted))
+    }
+
+    /// Whether some of those groups are other ones than at the last look, so that another one is due. Interfaces are not
+    /// looked at.
+    pub fn have_groups_moved(&mut self) -> bool {
+        let Self { machine, kept } = self;
+        let mut groups = kept.iter().flat_map(|kept| groups(&kept.wanted));
+        groups.any(|group| {
+            // What cannot be told is the next look's to tell.
+            let place = group.name.as_ref().map(|name| machine.place(name));
+            place.is_some_and(|place| place.is_ok_and(|place| place != group.place))
+        })
     }
 
     /// Whether every interface has what it shall have, as far as the last look tells.
@@ -192,25 +236,47 @@ impl<M: Machine> Keeper<M> {
 
 impl Kept {
     const fn new(name: String, wanted: Tree, before: Tree, number: Option<u32>) -> Self {
-        Self { name, wanted, before, number, state: State::AsWanted, mended: Vec::new() }
+        Self { name, wanted, missing: Vec::new(), before, number, state: State::AsWanted, mended: Vec::new() }
     }
 
-    fn look<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Option<News> {
+    fn look<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Vec<News> {
         let interface = self.name.clone();
-        match self.seen(machine, mend, now) {
+        let before = self.wanted.clone();
+        let missing = match locate(machine, &mut self.wanted) {
+            Ok(missing) => missing,
+            Err(error) => {
+                self.wanted = before;
+                return self.become_and_tell(State::Failed(in_full(&error))).into_iter().collect();
+            }
+        };
+        let news = match self.seen(machine, mend, &before, now) {
             Ok(Seen::As(state)) => self.become_and_tell(state),
+            Ok(Seen::Followed) => {
+                self.state = State::AsWanted;
+                let groups = moved(&before, &self.wanted);
+                (!groups.is_empty()).then_some(News::Followed { interface, groups })
+            }
             Ok(Seen::Mended { is_new, differences }) => {
                 self.state = State::AsWanted;
                 Some(News::PutBack { interface, is_new, differences })
             }
             Err(why) => self.become_and_tell(State::Failed(why)),
-        }
+        };
+        news.into_iter().chain(self.tell_missing(missing)).collect()
     }
 
-    fn seen<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Result<Seen, String> {
+    /// Those that were there, or that nobody has told of.
+    fn tell_missing(&mut self, missing: Vec<GroupName>) -> Option<News> {
+        let groups: Vec<_> = missing.iter().filter(|name| !self.missing.contains(name)).cloned().collect();
+        self.missing = missing;
+        (!groups.is_empty()).then(|| News::NoGroups { interface: self.name.clone(), groups })
+    }
+
+    fn seen<M: Machine>(&mut self, machine: &mut M, mend: Mend, before: &Tree, now: Instant) -> Result<Seen, String> {
         let opened = machine.open(&self.name).map_err(|error| in_full(&error))?;
         let Some((number, mut kernel)) = opened else { return Ok(Seen::As(State::Gone)) };
         let found = kernel.found().map_err(|error| in_full(&error))?;
+        let was_as_wanted = differences(before, &found).is_empty();
         let differences = differences(&self.wanted, &found);
         if differences.is_empty() {
             return Ok(Seen::As(State::AsWanted));
@@ -219,11 +285,16 @@ impl Kept {
             return Ok(Seen::As(State::Drifted(differences)));
         }
         self.mended.retain(|mended| now.saturating_duration_since(*mended) < A_WHILE);
-        if self.mended.len() >= MOST_MENDS {
+        // Nobody has changed anything: a service has been started again.
+        let is_followed = *before != self.wanted && was_as_wanted;
+        if self.mended.len() >= MOST_MENDS && !is_followed {
             return Ok(Seen::As(State::Fought));
         }
         let target = Target { name: self.name.clone(), kernel, wanted: self.wanted.clone() };
         apply(&mut [target]).map_err(|error| in_full(&error))?;
+        if is_followed {
+            return Ok(Seen::Followed);
+        }
         self.mended.push(now);
         let is_new = self.number.replace(number).is_some_and(|before| before != number);
         if is_new {
@@ -254,7 +325,29 @@ impl Kept {
 /// What a look has come to.
 enum Seen {
     As(State),
-    Mended { is_new: bool, differences: Vec<Difference> },
+    /// Other groups of the same names.
+    Followed,
+    Mended {
+        is_new: bool,
+        differences: Vec<Difference>,
+    },
+}
+
+/// The groups of a tree that are there and were not the same before.
+fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
+    let places = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.place?)));
+    let before: BTreeMap<_, _> = places(before).collect();
+    let now: BTreeMap<_, _> = places(now).collect();
+    now.into_iter().filter(|(name, place)| before.get(name) != Some(place)).map(|(name, _)| name).collect()
+}
+
+/// The groups that the filters of a tree look for.
+fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {
+    let of_filters = tree.filters.iter().filter_map(|filter| match &filter.classifier {
+        Classifier::ControlGroups(groups) => Some(groups),
+        _ => None,
+    });
+    of_filters.flatten()
 }
 
 #[cfg(test)]

@@ -10,19 +10,23 @@
 //! a process runs: interfaces come and go, and others change what is there.
 //!
 //! # Kernel
-//! Looking needs no privilege; applying needs CAP_NET_ADMIN over the network namespace.
+//! Looking needs no privilege; applying needs CAP_NET_ADMIN over the network namespace, and
+//! filters by control group CAP_BPF, too.
 #![forbid(unsafe_code)]
 
 mod apply;
+mod control_groups;
 mod interface;
 mod keep;
 #[cfg(test)]
 mod played;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
+pub use control_groups::{ControlGroups, FindError, locate};
 pub use interface::{Here, Interface};
 pub use keep::{Keeper, Mend, News, StartError};
 
+use candor_core::egress::control_group::{GroupName, Place};
 use candor_core::egress::steps::Step;
 use candor_core::egress::tree::Tree;
 use candor_netlink::tc::TcError;
@@ -37,6 +41,12 @@ pub trait Machine {
     /// # Errors
     /// Whatever the kernel refuses with.
     fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
+
+    /// Which control group this is; `None` if there is none now.
+    ///
+    /// # Errors
+    /// [`FindError`].
+    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError>;
 }
 
 /// One interface, as far as it has to be known here.

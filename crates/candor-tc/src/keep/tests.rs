@@ -4,6 +4,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use candor_core::egress::control_group::{ControlGroup, GroupName, Place};
+use candor_core::egress::filter::Classifier;
 use candor_core::egress::steps::Step;
 use proptest::prelude::*;
 
@@ -12,9 +14,12 @@ use crate::played::{Played, TREES, tree};
 
 type Interfaces = Rc<RefCell<BTreeMap<String, (u32, Played)>>>;
 
+/// The numbers of groups by their names; one without a number cannot be looked for.
+type Groups = Rc<RefCell<BTreeMap<String, Option<u64>>>>;
+
 /// A machine that a test has hold of, too.
 #[derive(Clone, Debug, Default)]
-struct Bench(Interfaces);
+struct Bench(Interfaces, Groups);
 
 struct One(Interfaces, String);
 
@@ -41,12 +46,39 @@ impl Machine for Bench {
         let number = self.0.borrow().get(name).map(|(number, _)| *number);
         Ok(number.map(|number| (number, One(Rc::clone(&self.0), name.to_owned()))))
     }
+
+    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+        let groups = self.1.borrow();
+        match groups.get(name.as_str()) {
+            Some(Some(id)) => Ok(Some(Place { level: 1, id: *id })),
+            Some(None) => Err(FindError::NotMounted),
+            None => Ok(None),
+        }
+    }
 }
 
 impl Bench {
     fn plug(&self, name: &str, number: u32, of: usize) {
         let played = Played { tree: tree(of), ..Played::default() };
         self.0.borrow_mut().insert(name.to_owned(), (number, played));
+    }
+
+    fn group(&self, name: &str, id: Option<u64>) {
+        self.1.borrow_mut().insert(name.to_owned(), id);
+    }
+
+    fn no_group(&self, name: &str) {
+        self.1.borrow_mut().remove(name);
+    }
+
+    /// The numbers that the filters of an interface look for.
+    fn groups_of(&self, name: &str) -> Vec<Option<u64>> {
+        let interfaces = self.0.borrow();
+        let groups = interfaces[name].1.tree.filters.iter().filter_map(|filter| match &filter.classifier {
+            Classifier::ControlGroups(groups) => Some(groups.clone()),
+            _ => None,
+        });
+        groups.flatten().map(|group| group.place.map(|place| place.id)).collect()
     }
 
     fn unplug(&self, name: &str) {
@@ -63,11 +95,25 @@ fn wanted(of: &[(&str, usize)]) -> Vec<(String, Tree)> {
     of.iter().map(|(name, number)| ((*name).to_owned(), tree(*number))).collect()
 }
 
+fn named(groups: &[GroupName]) -> String {
+    groups.iter().map(|group| format!(" {group}")).collect()
+}
+
+/// A tree that tells frames by two groups.
+fn by_groups() -> Tree {
+    let mut tree = tree(1);
+    let groups = [GroupName::unit("a.service"), GroupName::path("/b")].map(|name| ControlGroup::named(name.unwrap()));
+    tree.filters[0].classifier = Classifier::ControlGroups(groups.to_vec());
+    tree
+}
+
 fn words(news: &[News]) -> Vec<String> {
     let word = |news: &News| match news {
         News::AsWanted { interface } => format!("{interface} as wanted"),
         News::Drifted { interface, differences } => format!("{interface} drifted in {}", differences.len()),
         News::Failed { interface, why } => format!("{interface} failed: {why}"),
+        News::Followed { interface, groups } => format!("{interface} followed{}", named(groups)),
+        News::NoGroups { interface, groups } => format!("{interface} without{}", named(groups)),
         News::Fought { interface } => format!("{interface} fought"),
         News::Gone { interface } => format!("{interface} gone"),
         News::PutBack { interface, is_new, .. } => {
@@ -109,6 +155,58 @@ fn nobody_is_fought_for_ever() {
     assert_eq!(words(&keeper.look(Mend::Yes, start + Duration::from_secs(6))), ["can0 fought"]);
     assert!(bench.has("can0", 0));
     assert_eq!(words(&keeper.look(Mend::Yes, start + Duration::from_secs(61))), ["can0 put back"]);
+}
+
+#[test]
+fn a_service_that_is_started_again_is_followed() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    bench.group("/b", Some(2));
+    let (mut keeper, _) = Keeper::apply(bench.clone(), vec![("can0".to_owned(), by_groups())]).unwrap();
+    assert_eq!(bench.groups_of("can0"), [None, Some(2)]);
+    let look = |keeper: &mut Keeper<Bench>, second| {
+        words(&keeper.look(Mend::Yes, Instant::now() + Duration::from_secs(second)))
+    };
+    assert_eq!(look(&mut keeper, 0), ["can0 without unit a.service"]);
+    assert_eq!(look(&mut keeper, 0), [""; 0], "it is told once");
+    assert!(keeper.has_groups() && !keeper.have_groups_moved());
+    // However often: nobody is fought.
+    for number in 1..=20 {
+        bench.group("a.service", Some(number));
+        assert!(keeper.have_groups_moved());
+        assert_eq!(look(&mut keeper, 1), ["can0 followed unit a.service"]);
+        assert_eq!(bench.groups_of("can0"), [Some(number), Some(2)]);
+    }
+    bench.no_group("a.service");
+    assert_eq!(look(&mut keeper, 2), ["can0 without unit a.service"]);
+    assert_eq!(bench.groups_of("can0"), [Some(20), Some(2)], "nobody is in it, and no frame of others is lost");
+    bench.plug("can0", 4, 0);
+    assert_eq!(look(&mut keeper, 3), ["can0 put back, another one"]);
+    assert_eq!(bench.groups_of("can0"), [None, Some(2)]);
+    keeper.stop().unwrap();
+    assert!(bench.has("can0", 0));
+}
+
+#[test]
+fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    bench.group("a.service", Some(1));
+    bench.group("/b", Some(2));
+    let by_groups = vec![("can0".to_owned(), by_groups())];
+    let (mut keeper, _) = Keeper::apply(bench.clone(), by_groups.clone()).unwrap();
+    bench.group("a.service", None);
+    let why = "There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup";
+    assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), [format!("can0 failed: {why}")]);
+    assert_eq!(bench.groups_of("can0"), [Some(1), Some(2)]);
+    assert_eq!(keeper.change(by_groups.clone()).unwrap_err().to_string(), why);
+    bench.group("a.service", Some(1));
+    assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), ["can0 as wanted"]);
+    // Who only looks on tells of it.
+    let mut watcher = Keeper::watch(bench.clone(), by_groups);
+    assert_eq!(words(&watcher.look(Mend::No, Instant::now())), [""; 0]);
+    bench.group("a.service", Some(9));
+    assert_eq!(words(&watcher.look(Mend::No, Instant::now())), ["can0 drifted in 1"]);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod clear;
 mod draw;
 mod drawing;
 pub(super) mod facts;
+mod groups;
 pub(super) mod news;
 mod part;
 mod plan;
@@ -69,6 +70,12 @@ impl WantedFile {
             render::err(&format!("note: {} has no [egress.BUS], so there is nothing to do\n", file.source.name()));
         }
         Ok(Some(Self { file, wanted }))
+    }
+
+    /// With the control groups that there are now, all of which have to be there.
+    fn located(mut self) -> Result<Self, groups::GroupsError> {
+        groups::all(&mut self.wanted)?;
+        Ok(self)
     }
 
     fn name(&self) -> &str {

@@ -11,6 +11,7 @@ mod seccomp;
 mod service;
 pub(crate) mod user;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use candor_core::causes::in_full;
@@ -18,7 +19,7 @@ use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
 use candor_engine::{Gateway, MeasureLatency};
-use candor_io::signal::{EndingSignals, Signal};
+use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
 use crate::cmd::Outcome;
@@ -60,7 +61,11 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
     privileges::give_up(&plan, &args.file, args.user)?;
     if args.seccomp {
         let internet = matches!(args.metrics, Some(Address::Tcp(_)));
-        seccomp::confine(seccomp::Needs { internet, namespaces: privileges::tries_crc8(&plan) })?;
+        seccomp::confine(seccomp::Needs {
+            internet,
+            namespaces: privileges::tries_crc8(&plan),
+            programs: privileges::loads_programs(&plan),
+        })?;
     }
 
     // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
@@ -145,7 +150,8 @@ impl<'a> Running<'a> {
             let now = Instant::now();
             let due = next.saturating_duration_since(now);
             let occasions = [gateway.look_again_within(), self.service.due_within(now)];
-            let signal = self.signals.wait(occasions.into_iter().flatten().fold(due, Duration::min))?;
+            let occasion = occasions.into_iter().flatten().fold(due, Duration::min);
+            let signal = self.wait(now + occasion)?;
             if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
                 self.service.stopping();
                 return Ok((signal, self.egress));
@@ -167,6 +173,20 @@ impl<'a> Running<'a> {
                     let counters = gateway.counters();
                     self.report.counters(gateway.plan(), &counters, &gateway.buses(), elapsed, Moment::Running);
                 }
+            }
+        }
+    }
+
+    /// Waits for a signal, or until it is time for a look or something wants one. Control groups are looked at more often: a
+    /// whole look would be too dear for that.
+    fn wait(&mut self, until: Instant) -> io::Result<Option<Signal>> {
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let groups = self.egress.groups_due_within().filter(|within| *within < left);
+            match self.signals.wait_or_look(groups.unwrap_or(left))? {
+                Woken::Signal(signal) => return Ok(Some(signal)),
+                Woken::Time if groups.is_some() && !self.egress.have_groups_moved() => {}
+                Woken::Look | Woken::Time => return Ok(None),
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::render;
 
 pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let file = file.located()?;
     let mut targets = targets(&file.wanted)?;
     let done = {
         // Whoever presses Ctrl-C waits until all is done, or all is undone.

@@ -1,6 +1,8 @@
 //! A part of a tree in words.
 
 use candor_core::egress::canonical::Part;
+use candor_core::egress::control_group::ControlGroup;
+use candor_core::egress::filter::{Classifier, Filter};
 use candor_core::egress::text;
 
 /// What a line of a terminal has room for.
@@ -8,12 +10,26 @@ const MOST_CHARACTERS: usize = 150;
 
 /// A part as a line of `tc`, or as much of it as can be said.
 pub(super) fn line(part: &Part) -> String {
+    if let Some(program) = program(part) {
+        return program;
+    }
     text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
 }
 
 /// A part without its place.
 pub(super) fn words(part: &Part) -> String {
     text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
+}
+
+/// A filter that is candor's own program, which `tc` has no words for, and which groups it looks for: after a restart of a
+/// service only their numbers differ.
+fn program(part: &Part) -> Option<String> {
+    let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
+    let words = text::words(part).ok()?;
+    let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
+    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
+    let numbers: Vec<_> = groups.iter().map(number).collect();
+    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
 }
 
 fn kind(part: &Part) -> &str {

@@ -15,6 +15,7 @@ use crate::render;
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if args.exit_code && !is_equal { Exit::No } else { Exit::Fine };

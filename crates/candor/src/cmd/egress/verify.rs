@@ -16,6 +16,7 @@ use crate::render;
 
 pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let traps = traps(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);

@@ -15,6 +15,8 @@ use crate::render;
 
 /// The kernel tells when something changes; this is for what it does not tell.
 const INTERVAL: Duration = Duration::from_secs(10);
+/// Nobody tells that a service has been started again, and until then its frames are taken for those of others.
+const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 /// A change is many requests, and somebody who makes a tree is not done with the first.
 const SETTLE: Duration = Duration::from_millis(200);
 
@@ -27,14 +29,15 @@ pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
         let interfaces = plural(wanted.len(), "interface");
         render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.source.name()));
     }
-    let mut keeper = Keeper::watch(Here, by_interface(wanted));
+    let mut keeper = Keeper::watch(Here::default(), by_interface(wanted));
     let mend = if args.mend { Mend::Yes } else { Mend::No };
     loop {
         watch.drain();
         for one in keeper.look(mend, Instant::now()) {
             render::out(&if args.json { format!("{}\n", news::as_json(&one)) } else { news::text(&one) })?;
         }
-        if signals.wait(INTERVAL)?.is_some() {
+        let interval = if keeper.has_groups() { INTERVAL_OF_GROUPS } else { INTERVAL };
+        if signals.wait(interval)?.is_some() {
             break;
         }
         if signals.wait(SETTLE)?.is_some() {

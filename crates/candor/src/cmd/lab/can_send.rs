@@ -13,7 +13,7 @@ use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_lab::tester as interfaces;
 use candor_netlink::client::Client;
-use candor_tc::{Kernel as _, Target, apply};
+use candor_tc::{Here, Kernel as _, Target, apply, locate};
 use serde_json::{Value, json};
 
 use super::load::{self, Failed};
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &LabCanSendArgs) -> Outcome {
     let mut all = vec![Before { name: "as it is".to_owned(), tree: None }];
     for (file, plan) in &files {
         let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
-        all.push(Before {
-            name,
-            tree: Some(tree_of(plan, &args.interface).map_err(|why| format!("{}: {why}", file.display()))?),
-        });
+        let mut tree = tree_of(plan, &args.interface).map_err(|why| format!("{}: {why}", file.display()))?;
+        // Whose group is not there sends nothing here.
+        locate(&mut Here::default(), &mut tree)?;
+        all.push(Before { name, tree: Some(tree) });
     }
     load::take_down(&args.down)?;
     let measured = load::as_tester(|| {

@@ -2,7 +2,7 @@
 //! at the end.
 
 use std::mem;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use candor_core::causes::in_full;
 use candor_core::egress::tree::Tree;
@@ -11,6 +11,9 @@ use candor_tc::{Applied, Here, Keeper, Mend, News, StartError};
 
 use super::report::Report;
 use crate::cmd::egress::{self, applied, news};
+
+/// A look at control groups is a system call or a few for each.
+const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 
 /// The trees of the interfaces of a plan.
 #[derive(Debug)]
@@ -48,13 +51,28 @@ impl<'a> Egress<'a> {
         let done = match &mut self.keeper {
             Some(keeper) => keeper.change(wanted.clone())?,
             None => {
-                let (keeper, done) = Keeper::apply(Here, wanted.clone())?;
+                let (keeper, done) = Keeper::apply(Here::default(), wanted.clone())?;
                 self.keeper = Some(keeper);
                 done
             }
         };
         done.iter().for_each(|one| self.tell(one));
+        if self.keeper.as_ref().is_some_and(Keeper::has_groups) {
+            // Of groups that are not there somebody wants to know now.
+            self.look();
+        }
         Ok(mem::replace(&mut self.wanted, wanted))
+    }
+
+    /// When control groups are to be looked at again, if trees tell frames by them. Nobody tells that a service has been
+    /// started again, and until it is seen its frames are taken for those of others.
+    pub(super) fn groups_due_within(&self) -> Option<Duration> {
+        self.keeper.as_ref().is_some_and(Keeper::has_groups).then_some(INTERVAL_OF_GROUPS)
+    }
+
+    /// Whether that was worth a look at the interfaces.
+    pub(super) fn have_groups_moved(&mut self) -> bool {
+        self.keeper.as_mut().is_some_and(Keeper::have_groups_moved)
     }
 
     fn tell(&self, done: &Applied) {
@@ -67,7 +85,8 @@ impl<'a> Egress<'a> {
     pub(super) fn look(&mut self) {
         let Some(keeper) = &mut self.keeper else { return };
         for news in keeper.look(Mend::Yes, Instant::now()) {
-            let is_warning = !matches!(news, News::AsWanted { .. } | News::PutBack { is_new: true, .. });
+            let is_warning =
+                !matches!(news, News::AsWanted { .. } | News::Followed { .. } | News::PutBack { is_new: true, .. });
             // That an interface is gone or does not answer is said by the gateway, if it has routes there.
             self.report.tell(news::text(&news).trim_end(), is_warning);
         }

@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
+use candor_core::egress::{compile, control_group};
 use candor_core::engine::{Receiver, Sender, UserEngine};
 use candor_core::plan::{Engine, Plan};
 use candor_core::rule::Crc8Checksum;
@@ -61,7 +62,9 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
         user.assume().map_err(PrivilegesError::User)?;
     }
     let held = caps::read(None, CapSet::Permitted)?;
-    let mut kept: HashSet<_> = needed(plan, is_uring_restricted()).intersection(&held).copied().collect();
+    let is_before_bpf = !held.contains(&Capability::CAP_BPF);
+    let mut kept: HashSet<_> =
+        needed(plan, is_uring_restricted(), is_before_bpf).intersection(&held).copied().collect();
     caps::set(None, CapSet::Effective, &kept)?;
     if held.contains(&Capability::CAP_DAC_READ_SEARCH) && is_out_of_reach(file) {
         kept.insert(Capability::CAP_DAC_READ_SEARCH);
@@ -81,7 +84,7 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
 }
 
 /// What engines ask the kernel for as long as they run: sockets of interfaces that come back, jobs that are put back.
-fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
+fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSet<Capability> {
     let (kernel, user) = match plan.engine() {
         Engine::Auto => (true, Some(UserEngine::BEST)),
         Engine::Kernel => (true, None),
@@ -102,9 +105,18 @@ fn needed(plan: &Plan, is_uring_restricted: bool) -> HashSet<Capability> {
         // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.
         (Capability::CAP_IPC_LOCK, realtime.lock_memory || has_uring),
         // A namespace to try the CRC8 in.
-        (Capability::CAP_SYS_ADMIN, tries_crc8(plan) || (has_uring && is_uring_restricted)),
+        (
+            Capability::CAP_SYS_ADMIN,
+            tries_crc8(plan) || (has_uring && is_uring_restricted) || (loads_programs(plan) && is_before_bpf),
+        ),
+        (Capability::CAP_BPF, loads_programs(plan)),
     ];
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
+}
+
+/// Whether filters are programs, which are loaded again when a service is started again.
+pub(super) fn loads_programs(plan: &Plan) -> bool {
+    compile::trees(plan.egress()).values().any(control_group::has_programs)
 }
 
 /// Whether the kernel's CRC8 is tried in a network namespace, because the file counts positions from the end.
@@ -143,7 +155,7 @@ mod tests {
                 "engine = \"{engine}\"\n[realtime]\n{realtime}\n[bus.a]\ninterface = \"a\"\n[bus.b]\ninterface = \"b\"\n\
                  [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{keys}"
             );
-            let mut names: Vec<_> = needed(&config::load(text.as_bytes()).unwrap().plan, true)
+            let mut names: Vec<_> = needed(&config::load(text.as_bytes()).unwrap().plan, true, false)
                 .into_iter()
                 .map(|capability| capability.to_string())
                 .collect();

@@ -38,6 +38,8 @@ pub(super) struct Needs {
     pub(super) internet: bool,
     /// A network namespace to try a CRC8 in.
     pub(super) namespaces: bool,
+    /// Filters by control group, which are made anew when a service is started again.
+    pub(super) programs: bool,
 }
 
 /// Keeps the calling thread, and those that it starts from now on, to the calls of a gateway. For good; and only for a
@@ -75,6 +77,10 @@ fn rules(needs: Needs) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> 
     let families = [libc::AF_CAN, libc::AF_NETLINK, libc::AF_PACKET, libc::AF_UNIX].iter().chain(internet);
     let families = families.map(|family| first_argument(SeccompCmpOp::Eq, flags(*family)));
     rules.insert(libc::SYS_socket, families.collect::<Result<_, _>>()?);
+    if needs.programs {
+        rules.insert(libc::SYS_bpf, vec![first_argument(SeccompCmpOp::Eq, u64::from(candor_io::bpf::LOAD))?]);
+        rules.insert(libc::SYS_name_to_handle_at, Vec::new());
+    }
     Ok(rules)
 }
 
@@ -246,6 +252,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::os::unix::net::UnixDatagram;
     use std::os::unix::process::CommandExt as _;
+    use std::path::Path;
     use std::process::Command;
 
     use nix::sched::{CloneFlags, unshare};
@@ -267,6 +274,8 @@ mod tests {
         confined(Needs::default(), || {
             assert_eq!(Command::new("/bin/true").exec().kind(), ErrorKind::PermissionDenied);
             assert_eq!(Command::new("/bin/true").spawn().unwrap_err().kind(), ErrorKind::PermissionDenied);
+            let number = candor_io::control_group::id(Path::new("/proc"));
+            assert_eq!(number.unwrap_err().kind(), ErrorKind::PermissionDenied);
             assert_eq!(unshare(CloneFlags::CLONE_FILES), Err(nix::errno::Errno::EPERM));
             assert_eq!(UdpSocket::bind("127.0.0.1:0").unwrap_err().kind(), ErrorKind::PermissionDenied);
             // What a gateway does.
@@ -278,9 +287,12 @@ mod tests {
 
     #[test]
     fn what_a_file_asks_for_stays_possible() {
-        confined(Needs { internet: true, namespaces: true }, || {
+        confined(Needs { internet: true, namespaces: true, programs: true }, || {
             UdpSocket::bind("127.0.0.1:0").unwrap();
             unshare(CloneFlags::CLONE_FILES).unwrap();
+            // Any directory has a number; only groups have one of 8 bytes.
+            let number = candor_io::control_group::id(Path::new("/proc"));
+            assert_ne!(number.err().map(|error| error.kind()), Some(ErrorKind::PermissionDenied));
         });
     }
 }

@@ -41,18 +41,18 @@ filter parent 7: prio 1 basic match 'canid(sff 0x100:0x700)' flowid 7:1
 '''
 "#;
 
-struct Place {
-    left: Bus,
-    _right: Bus,
+pub(super) struct Place {
+    pub(super) left: Bus,
+    pub(super) right: Bus,
     folder: tempfile::TempDir,
 }
 
 impl Place {
-    fn new() -> Self {
-        Self { left: Bus::new("left"), _right: Bus::new("right"), folder: tempfile::tempdir().unwrap() }
+    pub(super) fn new() -> Self {
+        Self { left: Bus::new("left"), right: Bus::new("right"), folder: tempfile::tempdir().unwrap() }
     }
 
-    fn file(&self, text: &str) -> String {
+    pub(super) fn file(&self, text: &str) -> String {
         let path = self.folder.path().join("candor.toml");
         std::fs::write(&path, text).unwrap();
         path.to_str().unwrap().to_owned()
@@ -65,7 +65,7 @@ impl Place {
     }
 
     #[track_caller]
-    fn says(&self, arguments: &[&str], status: i32, words: &[&str]) -> Said {
+    pub(super) fn says(&self, arguments: &[&str], status: i32, words: &[&str]) -> Said {
         let said = said(self.command(arguments));
         assert_eq!(said.status, status, "{said:?}");
         for word in words {
@@ -75,21 +75,21 @@ impl Place {
     }
 
     /// A command that looks on, and what it says.
-    fn looks_on(&self, arguments: &[&str]) -> Looking {
+    pub(super) fn looks_on(&self, arguments: &[&str]) -> Looking {
         let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap());
         Looking { child, lines: lines.lines() }
     }
 }
 
-struct Looking {
-    child: Child,
+pub(super) struct Looking {
+    pub(super) child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Looking {
     /// The next event of this kind.
-    fn event(&mut self, kind: &str) -> Value {
+    pub(super) fn event(&mut self, kind: &str) -> Value {
         loop {
             let line = self.lines.next().expect("it goes on").unwrap();
             let event: Value = serde_json::from_str(&line).unwrap();
@@ -100,11 +100,11 @@ impl Looking {
     }
 
     /// The next notice with these words.
-    fn notice(&mut self, words: &str) {
+    pub(super) fn notice(&mut self, words: &str) {
         while !self.event("notice")["text"].as_str().unwrap().contains(words) {}
     }
 
-    fn end(mut self) -> i32 {
+    pub(super) fn end(mut self) -> i32 {
         signal::send(self.child.id(), Signal::Interrupt).unwrap();
         self.child.wait().unwrap().code().unwrap_or(-1)
     }
@@ -117,8 +117,8 @@ impl Drop for Looking {
     }
 }
 
-fn found(interface: &str) -> Tree {
-    Here.open(interface).unwrap().unwrap().1.found().unwrap()
+pub(super) fn found(interface: &str) -> Tree {
+    Here::default().open(interface).unwrap().unwrap().1.found().unwrap()
 }
 
 /// Somebody else at work.
