@@ -6,7 +6,7 @@ use std::process::Command;
 use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
-const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan";
+const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup";
 /// And one with a kernel that knows USB, which user-mode Linux does not.
 const MORE_FEATURES: &str = ",vhci";
 

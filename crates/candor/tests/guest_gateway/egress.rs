@@ -4,6 +4,7 @@ mod claims;
 mod commands;
 mod cost;
 mod counted;
+mod groups;
 mod laws;
 mod line;
 mod lookup;

@@ -16,6 +16,7 @@ mod bus_off;
 mod candor;
 mod cangw_tool;
 mod conformant;
+mod control_group;
 mod differential;
 mod doctor;
 mod egress;

@@ -9,7 +9,7 @@ use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-use crate::kernel;
+use crate::{control_group, kernel};
 
 /// Something that not every machine has; the names are those of `CANDOR_REQUIRE`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub(crate) enum Feature {
     CanUtils,
     /// The module can-gw, and the right to use it.
     Cangw,
+    /// Control groups of version 2, and filters that look at them.
+    ControlGroups,
     /// Files of the modules, to load them again from.
     Modules,
     /// A process of the user root.
@@ -37,6 +39,7 @@ impl Feature {
         match self {
             Self::CanUtils => "can-utils",
             Self::Cangw => "cangw",
+            Self::ControlGroups => "cgroup",
             Self::Modules => "modules",
             Self::Root => "root",
             Self::Slcan => "slcan",
@@ -57,6 +60,7 @@ impl Feature {
                 let first = InterfaceIndex::new(1).unwrap();
                 cangw::probe(&mut client, first).err().map(|error| error.to_string())
             }
+            Self::ControlGroups => control_group::missing(),
             Self::Modules => {
                 let file = kernel::cangw_file().filter(|_| kernel::vcan_file().is_some());
                 file.is_none().then(|| "there is no file of can-gw or of vcan".to_owned())

@@ -1,0 +1,68 @@
+//! Control groups that a test makes and goes into.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use candor_core::egress::control_group::{ControlGroup, Place, program};
+use candor_io::{bpf, control_group, guest};
+
+const ROOT: &str = "/sys/fs/cgroup";
+/// There is one wherever control groups of version 2 are mounted.
+const PROCESSES: &str = "cgroup.procs";
+
+/// Why filters cannot look at control groups here; nothing if they can. A guest that has not mounted them does so now.
+pub(crate) fn missing() -> Option<String> {
+    if !Path::new(ROOT).join(PROCESSES).exists()
+        && let Err(error) = guest::mount("cgroup2", ROOT)
+    {
+        return Some(format!("control groups cannot be mounted: {error}"));
+    }
+    let group = ControlGroup { name: None, place: Some(Place { level: 1, id: 1 }) };
+    match bpf::load_classifier(c"candor_probe", &program(&[group])) {
+        Ok(_) => None,
+        Err(error) => Some(format!("a program cannot be loaded: {} {}", error.source, error.log)),
+    }
+}
+
+/// A group below the root of all; it goes with this value.
+#[derive(Debug)]
+pub(crate) struct Group {
+    directory: PathBuf,
+}
+
+impl Group {
+    /// With those above it, which stay.
+    pub(crate) fn new(path: &str) -> Self {
+        let directory = Path::new(ROOT).join(path.trim_start_matches('/'));
+        fs::create_dir_all(&directory).unwrap();
+        Self { directory }
+    }
+
+    /// The numbers of the groups on the way to it, from the root of all on.
+    pub(crate) fn numbers(&self) -> Vec<u64> {
+        let mut above: Vec<_> = self.directory.ancestors().take_while(|path| path.starts_with(ROOT)).collect();
+        above.reverse();
+        above.into_iter().map(|path| control_group::id(path).unwrap()).collect()
+    }
+
+    /// Does something while this process is in the group.
+    pub(crate) fn inside<T>(&self, work: impl FnOnce() -> T) -> T {
+        go(&self.directory).unwrap();
+        let done = work();
+        go(Path::new(ROOT)).unwrap();
+        done
+    }
+}
+
+fn go(to: &Path) -> io::Result<()> {
+    fs::write(to.join(PROCESSES), std::process::id().to_string())
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // A test that fails inside is to say why, and not this.
+        let _ = go(Path::new(ROOT));
+        let _ = fs::remove_dir(&self.directory);
+    }
+}
