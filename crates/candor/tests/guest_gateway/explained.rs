@@ -55,7 +55,7 @@ macro_rules! examples {
     ($($name:literal),*) => { [$(($name, include_str!(concat!("../../../../examples/", $name)))),*] };
 }
 
-const EXAMPLES: [(&str, &str); 22] = examples!(
+const EXAMPLES: [(&str, &str); 23] = examples!(
     "01-forward.toml",
     "02-filter.toml",
     "03-modify.toml",
@@ -76,6 +76,7 @@ const EXAMPLES: [(&str, &str); 22] = examples!(
     "18-turns.toml",
     "19-throttled-turns.toml",
     "20-shares.toml",
+    "21-services.toml",
     "kvaser-kernel.toml",
     "kvaser-read-write.toml"
 );
