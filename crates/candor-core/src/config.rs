@@ -14,7 +14,7 @@ pub mod spec;
 
 mod check;
 mod hazards;
-mod parse;
+pub(crate) mod parse;
 
 pub use check::{ListKind, ListOf, Lists, Withheld};
 pub(crate) use parse::{closest, quote};

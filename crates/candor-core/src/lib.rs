@@ -19,6 +19,7 @@ pub mod causes;
 pub mod config;
 pub mod egress;
 pub mod engine;
+pub mod experiment;
 pub mod explain;
 pub mod filter;
 pub mod frame;

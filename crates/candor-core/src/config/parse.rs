@@ -1,11 +1,11 @@
 //! Text → [`Spec`]. Touches nothing but the text, and reports what is not as the file format wants it.
 
-pub(super) mod limits;
+pub(crate) mod limits;
 
 mod checksum;
 mod duplicates;
 mod egress;
-mod entry;
+pub(crate) mod entry;
 mod headers;
 mod ids;
 mod operand;
@@ -39,6 +39,17 @@ pub(super) fn spec(text: &str, findings: &mut Findings) -> Option<Spec> {
         tree.at = in_quotes(text, &tree.text);
     }
     Some(spec)
+}
+
+/// A document that is no gateway file, and needs none of what is mended there; `None` if it is too strange to look at.
+pub(crate) fn document<'t>(text: &'t str, findings: &mut Findings) -> Option<toml::Spanned<DeTable<'t>>> {
+    if let Err(diagnostic) = limits::depth(text) {
+        findings.report(*diagnostic);
+        return None;
+    }
+    let (document, errors) = DeTable::parse_recoverable(text);
+    syntax::report(text, document.get_ref(), &errors, findings);
+    Some(document)
 }
 
 /// Where the content of a string begins, if it stands in the text as it is.

@@ -68,14 +68,14 @@ const ALIASES: &[(&str, &str)] = &[
 
 /// One `key = value`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'t> {
-    pub(super) key: &'t str,
+pub(crate) struct Entry<'t> {
+    pub(crate) key: &'t str,
     key_span: (usize, usize),
-    pub(super) value: &'t TomlSpanned<DeValue<'t>>,
+    pub(crate) value: &'t TomlSpanned<DeValue<'t>>,
 }
 
 /// The entries of a table in the order of the file.
-pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
+pub(crate) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
     let mut entries: Vec<_> = table
         .iter()
         .map(|(key, value)| Entry { key: key.get_ref(), key_span: (key.span().start, key.span().end), value })
@@ -85,17 +85,17 @@ pub(super) fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
 }
 
 impl<'t> Entry<'t> {
-    pub(super) fn key_span(&self) -> Span {
+    pub(crate) fn key_span(&self) -> Span {
         self.key_span.0..self.key_span.1
     }
 
     /// The same key with another value: an item of its list.
-    pub(super) fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
+    pub(crate) fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
         Self { value, ..*self }
     }
 
     /// A string; `wanted` says what it holds, with an example.
-    pub(super) fn string(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<String>> {
+    pub(crate) fn string(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<String>> {
         match self.value.get_ref() {
             DeValue::String(text) => Some(Spanned { value: text.clone().into_owned(), span: self.value.span() }),
             DeValue::Integer(number) => {
@@ -109,7 +109,7 @@ impl<'t> Entry<'t> {
     }
 
     /// A whole number.
-    pub(super) fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
+    pub(crate) fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
         let parsed = match self.value.get_ref() {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
             DeValue::String(text) if text.parse::<i64>().is_ok() => {
@@ -124,7 +124,7 @@ impl<'t> Entry<'t> {
     }
 
     /// `true` or `false`.
-    pub(super) fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
+    pub(crate) fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
         match self.value.get_ref() {
             DeValue::Boolean(value) => Some(Spanned { value: *value, span: self.value.span() }),
             _ => self.wrong_type("true or false", None, findings),
@@ -132,7 +132,7 @@ impl<'t> Entry<'t> {
     }
 
     /// A table.
-    pub(super) fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
+    pub(crate) fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
         match self.value.get_ref() {
             DeValue::Table(table) => Some(table),
             _ => self.wrong_type(wanted, None, findings),
@@ -140,7 +140,7 @@ impl<'t> Entry<'t> {
     }
 
     /// Reports that the value is not what it should be. Always `None`, to be returned.
-    pub(super) fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
+    pub(crate) fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
         // A value that a syntax error has left empty has no place in the text.
         if self.value.span().is_empty() {
             return None;
@@ -156,7 +156,7 @@ impl<'t> Entry<'t> {
     }
 
     /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
-    pub(super) fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
+    pub(crate) fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
         // In a file of nothing but mistakes a suggestion is not worth the search.
         if findings.is_full() {
             return None;
@@ -175,13 +175,13 @@ impl<'t> Entry<'t> {
 }
 
 /// Puts a value into its place, and says whether there is one.
-pub(super) fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+pub(crate) fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
     *place = value;
     place.is_some()
 }
 
 /// Reports keys that a table must have and has not, nor an unknown one that suggests it.
-pub(super) fn require(
+pub(crate) fn require(
     table: &DeTable<'_>,
     span: &Span,
     place: &str,

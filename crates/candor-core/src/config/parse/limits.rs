@@ -14,7 +14,7 @@ const MAX_KEY_PARTS: usize = 16;
 const MAX_TOKENS: usize = 3_000_000;
 
 /// The text of a file that is short enough and is text.
-pub(in crate::config) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
+pub(crate) fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_FILE_BYTES {
         let message = format!("The file is larger than {} MiB", MAX_FILE_BYTES >> 20);
         return Err(Box::new(

@@ -1,0 +1,103 @@
+//! `[gateway.NAME]` and `[rules.NAME]`.
+
+use std::collections::BTreeMap;
+
+use crate::config;
+use crate::config::diagnostic::{Diagnostic, Findings, Severity};
+use crate::config::quote;
+use crate::config::spec::Spanned;
+use crate::engine::Engine;
+use crate::experiment::check::levels::{Factor, suggest};
+use crate::experiment::check::{default_frame, number};
+use crate::experiment::parse::{GatewaySpec, RulesSpec, Spec};
+use crate::experiment::rules::{Decoys, MOST_DECOYS};
+use crate::experiment::{Gateway, Rules, code};
+
+/// Those of the file, and the engines that its factors name.
+pub(super) fn gateways(spec: &Spec, findings: &mut Findings) -> BTreeMap<String, Gateway> {
+    let mut gateways = BTreeMap::new();
+    for written in &spec.gateways {
+        if let Some(gateway) = gateway(written, findings) {
+            gateways.insert(written.name.value.clone(), gateway);
+        }
+    }
+    let selections = spec.includes.iter().chain(&spec.excludes).flat_map(|selection| &selection.levels);
+    for level in spec.factors.iter().chain(selections).filter(|levels| levels.factor == Factor::Gateway) {
+        for Spanned { value: name, .. } in &level.levels {
+            // A broken one is not told twice.
+            let is_described = spec.gateways.iter().any(|gateway| gateway.name.value == *name);
+            let known = match name.as_str() {
+                "none" => Some(Gateway::None),
+                "external" => Some(Gateway::External),
+                name => Engine::named(name).map(Gateway::Candor),
+            };
+            if let (false, Some(gateway)) = (is_described, known) {
+                gateways.insert(name.clone(), gateway);
+            }
+        }
+    }
+    gateways
+}
+
+fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
+    let GatewaySpec { name, engine, command, stop, external } = spec;
+    let place = format!("Gateway {}", quote(&name.value));
+    match (engine, command, external) {
+        (Some(engine), None, None) if stop.is_none() => match Engine::named(&engine.value) {
+            Some(engine) => Some(Gateway::Candor(engine)),
+            None => {
+                let names: Vec<_> = Engine::all().map(Engine::name).collect();
+                let message = format!("There is no engine {}", quote(&engine.value));
+                findings.report(suggest(
+                    Diagnostic::error(config::code::ENGINE, engine.span.clone(), message)
+                        .help("candor engines lists them"),
+                    &engine.value,
+                    &names,
+                ));
+                None
+            }
+        },
+        (None, Some(command), None) if !command.is_empty() => {
+            let words = |words: &[Spanned<String>]| words.iter().map(|word| word.value.clone()).collect();
+            Some(Gateway::Command { start: words(command), stop: words(stop.as_deref().unwrap_or_default()) })
+        }
+        (None, None, Some(external)) if external.value && stop.is_none() => Some(Gateway::External),
+        _ => {
+            findings.report(
+                Diagnostic::error(code::GATEWAY, name.span.clone(), format!("{place} is not described by one key")).help(
+                    "write one of engine = \"read-write\", command = [\"./gateway\", \"{from}\", \"{to}\"], external = true; `stop` goes with `command`",
+                ),
+            );
+            None
+        }
+    }
+}
+
+/// Those of the file, and `all`.
+pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTreeMap<String, Rules> {
+    let mut all = BTreeMap::from([("all".to_owned(), Rules::all())]);
+    for spec in written {
+        let routes = spec.routes.as_ref().map_or_else(|| Rules::all().routes, |routes| routes.value.clone());
+        let masked = spec.decoys_masked.as_ref().is_some_and(|masked| masked.value);
+        let decoys = spec.decoys.as_ref().map(|written| number(Some(written), 0, 1..=MOST_DECOYS, findings));
+        let decoys = decoys.flatten().map(|count| Decoys { count, masked });
+        let rules = Rules { routes, decoys };
+        // A mistake in it should be known before a guest is booted for it.
+        let file = Rules { decoys: None, ..rules.clone() }.gateway_file(
+            Engine::named("read-write").unwrap_or(Engine::Auto),
+            ("can0", "can1"),
+            true,
+            &default_frame(),
+        );
+        if let (Some(routes), Err(wrong)) = (&spec.routes, config::load(file.as_bytes())) {
+            let first = wrong.iter().find(|finding| finding.severity == Severity::Error);
+            let why = first.map_or_else(String::new, |finding| finding.message.clone());
+            let message = format!("The routes of rules {} are no gateway: {why}", quote(&spec.name.value));
+            let help = "write [[route]] tables from \"first\" to \"second\"; the plan adds the buses and the engine";
+            findings.report(Diagnostic::error(code::RULES, routes.span.clone(), message).help(help));
+            continue;
+        }
+        all.insert(spec.name.value.clone(), rules);
+    }
+    all
+}

@@ -1,0 +1,107 @@
+//! What a gateway is to do, as a gateway file for the interfaces that it is to run between.
+
+use std::fmt::Write as _;
+
+use crate::engine::Engine;
+use crate::frame::{CAN_EFF_FLAG, CAN_SFF_MASK, Frame};
+
+/// Routes between the buses `first` and `second`, which the plan leaves to the place where they run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// `[[route]]` tables of a gateway file; `{echo}` stands for what the place needs to hear the frames.
+    pub routes: String,
+    /// Further routes that never fire.
+    pub decoys: Option<Decoys>,
+}
+
+/// Routes for identifiers that nobody sends, of the format of the frame that is sent. They stand behind the others in the file:
+/// the kernel puts each job in front of the list, so that the one that fires is looked at last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decoys {
+    /// How many.
+    pub count: u32,
+    /// With a mask that keeps the kernel from finding them by a table.
+    pub masked: bool,
+}
+
+/// Identifiers of 11 bits that there are for decoys, besides the one that is sent.
+pub(super) const MOST_SFF_DECOYS: u32 = CAN_SFF_MASK;
+/// As many as the kernel takes filters from a socket, and more than the papers had.
+pub(super) const MOST_DECOYS: u32 = 4096;
+
+impl Rules {
+    /// Everything goes from one bus to the other.
+    #[must_use]
+    pub fn all() -> Self {
+        let routes = "[[route]]\nname = \"all\"\nfrom = \"first\"\nto = \"second\"\necho = {echo}\n".to_owned();
+        Self { routes, decoys: None }
+    }
+
+    /// The gateway file for this engine between these interfaces.
+    #[must_use]
+    pub fn gateway_file(&self, engine: Engine, (from, to): (&str, &str), echo: bool, frame: &Frame) -> String {
+        let mut text = format!(
+            "engine = \"{}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n",
+            engine.name()
+        );
+        text.push_str(&self.routes.replace("{echo}", if echo { "true" } else { "false" }));
+        text.push('\n');
+        let decoys = self.decoys.iter().flat_map(|decoys| decoys.filters(frame));
+        for (number, filter) in decoys.enumerate() {
+            writeln!(
+                text,
+                "[[route]]\nname = \"decoy-{number}\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"{filter}\"\necho = {echo}"
+            )
+            .expect("a String takes everything");
+        }
+        text
+    }
+}
+
+impl Decoys {
+    /// Filters for other identifiers than that of the frame.
+    fn filters(self, frame: &Frame) -> impl Iterator<Item = String> {
+        let sent = frame.id.0;
+        let is_extended = sent & CAN_EFF_FLAG != 0;
+        let filter = move |id: u32| match (is_extended, self.masked) {
+            (true, false) => format!("{:08X}", id & !CAN_EFF_FLAG),
+            (false, false) => format!("{id:03X}"),
+            // Bit 30 (remote frames) is not compared, which no table of the kernel has.
+            (true, true) => format!("{id:08X}:9FFFFFFF"),
+            (false, true) => format!("{id:08X}:800007FF"),
+        };
+        let first = if is_extended { CAN_EFF_FLAG | 0x1000_0000 } else { 0 };
+        (first..).filter(move |id| *id != sent).take(self.count as usize).map(filter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn gateway_files_are_gateways() {
+        for frame in ["123#0011", "1234ABCD#0011", "000#0011"] {
+            let frame: Frame = frame.parse().unwrap();
+            for masked in [false, true] {
+                let rules = Rules { decoys: Some(Decoys { count: 300, masked }), ..Rules::all() };
+                for engine in [Engine::Kernel, Engine::named("read-write").unwrap()] {
+                    let file = rules.gateway_file(engine, ("can2", "can3"), true, &frame);
+                    let loaded = config::load(file.as_bytes()).unwrap_or_else(|wrong| panic!("{file}: {wrong:?}"));
+                    assert_eq!(loaded.plan.routes().len(), 301);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_decoy_takes_the_frame_that_is_sent() {
+        for frame in ["123#", "10000007#"] {
+            let frame: Frame = frame.parse().unwrap();
+            let filters: Vec<_> = Decoys { count: 1000, masked: false }.filters(&frame).collect();
+            let sent = frame.to_string();
+            assert!(filters.len() == 1000 && !filters.iter().any(|filter| sent.starts_with(filter.as_str())));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Moments at which the frames of an open loop are to be sent: whatever becomes of the frames, they do not change.
+
+use crate::bits::FrameBits;
+use crate::experiment::traffic::{Rate, Traffic};
+use crate::frame::Frame;
+use crate::random::SplitMix64;
+use crate::units::BitRate;
+
+/// The moments of so many frames in nanoseconds after the first one, in their order; `None` of a law that waits for frames, or
+/// that brings frames and times of its own. `frame` says what each of them is, for shares of a bus are of exact bits.
+#[must_use]
+pub fn moments(
+    traffic: &Traffic,
+    frames: u32,
+    frame: impl Fn(u32) -> Frame,
+    bitrate: BitRate,
+    seed: u64,
+) -> Option<Vec<u64>> {
+    let time_on_bus = |number: u32| FrameBits::of(&frame(number)).wire_time_ns(bitrate, None);
+    let mut random = SplitMix64::new(seed);
+    let mut now = 0_u64;
+    let mut gap: Box<dyn FnMut(u32) -> u64> = match traffic {
+        Traffic::OneAtATime | Traffic::Replay(_) => return None,
+        Traffic::Every(period) => {
+            let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+            Box::new(move |_| period)
+        }
+        Traffic::Share(share) => Box::new(move |number| per_mille(time_on_bus(number), *share)),
+        Traffic::Flood => Box::new(time_on_bus),
+        Traffic::Poisson(rate) => Box::new(move |number| {
+            let mean = match rate {
+                Rate::FramesPerSecond(rate) => 1_000_000_000 / u64::from(*rate).max(1),
+                Rate::PerMille(share) => per_mille(time_on_bus(number), *share),
+            };
+            exponential(&mut random, mean)
+        }),
+        Traffic::Bursts { frames, every } => {
+            let every = u64::try_from(every.as_nanos()).unwrap_or(u64::MAX);
+            let frames = frames.get();
+            // Within a burst one is directly behind the other; what is left of the time comes behind the last one.
+            let mut spent = 0;
+            Box::new(move |number| {
+                let own = time_on_bus(number);
+                let is_last = (number + 1) % frames == 0;
+                let gap = if is_last { every.saturating_sub(spent).max(own) } else { own };
+                spent = if is_last { 0 } else { spent + own };
+                gap
+            })
+        }
+    };
+    let moment = |number| {
+        let moment = now;
+        now = now.saturating_add(gap(number));
+        moment
+    };
+    Some((0..frames).map(moment).collect())
+}
+
+fn per_mille(time_ns: u64, share: u32) -> u64 {
+    time_ns.saturating_mul(1000) / u64::from(share).max(1)
+}
+
+/// A time of an exponential distribution with this mean.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "53 random bits, and times far below 2^53 ns, which is 104 days"
+)]
+fn exponential(random: &mut SplitMix64, mean: u64) -> u64 {
+    // Above 0 and at most 1, so that the logarithm is finite.
+    let uniform = ((random.next_u64() >> 11) + 1) as f64 / (1_u64 << 53) as f64;
+    (-uniform.ln() * mean as f64) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BITRATE: u32 = 500_000;
+
+    fn of(traffic: &str, frames: u32) -> Vec<u64> {
+        let bitrate = BitRate::from_bits_per_second(BITRATE).unwrap();
+        let frame: Frame = "123#1122334455667788".parse().unwrap();
+        moments(&traffic.parse().unwrap(), frames, |_| frame, bitrate, 7).unwrap()
+    }
+
+    #[test]
+    fn periods_and_shares_are_exact() {
+        assert_eq!(of("every 1ms", 3), [0, 1_000_000, 2_000_000]);
+        let flood = of("flood", 3);
+        // 108 to 135 bits of 2 us each.
+        assert!((216_000..=270_000).contains(&flood[1]), "{flood:?}");
+        assert_eq!(of("50 %", 3), [0, 2 * flood[1], 4 * flood[1]]);
+        assert_eq!(of("12.5 %", 2)[1], 8 * flood[1]);
+    }
+
+    #[test]
+    fn bursts_begin_in_time() {
+        let flood = of("flood", 2)[1];
+        assert_eq!(of("3 every 10ms", 5), [0, flood, 2 * flood, 10_000_000, 10_000_000 + flood]);
+        // A burst that takes longer than its time is as good as a flood.
+        assert_eq!(of("3 every 1us", 5), of("flood", 5));
+    }
+
+    #[test]
+    fn poisson_has_its_rate_and_repeats() {
+        let moments = of("poisson 1000 frames/s", 20_000);
+        let mean = moments[19_999] / 19_999;
+        assert!((970_000..1_030_000).contains(&mean), "{mean}");
+        assert_eq!(moments, of("poisson 1000 frames/s", 20_000));
+        // Exponential: e^-1 of the gaps are longer than their mean.
+        let longer = moments.windows(2).filter(|pair| pair[1] - pair[0] > 1_000_000).count();
+        assert!((7_100..7_600).contains(&longer), "{longer}");
+    }
+
+    #[test]
+    fn closed_loops_have_no_moments() {
+        let bitrate = BitRate::from_bits_per_second(BITRATE).unwrap();
+        let frame: Frame = "123#1122".parse().unwrap();
+        for traffic in ["one at a time", "replay x.log"] {
+            assert_eq!(moments(&traffic.parse().unwrap(), 1, |_| frame, bitrate, 1), None);
+        }
+    }
+}
