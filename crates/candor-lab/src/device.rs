@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, BufRead as _, BufReader};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -15,10 +16,19 @@ use candor_io::process;
 /// How long a gateway may take until it is ready, and until it has ended.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// How long a program has that does not tell when it is ready.
+const SETTLE: Duration = Duration::from_millis(500);
+
+const SIGTERM: i32 = 15;
+
 /// What candor is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
+    /// `None`: candor.
+    program: Option<String>,
     arguments: Vec<OsString>,
+    /// What is run in the end: program and arguments, or nothing.
+    stop: Vec<String>,
     /// For people.
     shown: String,
 }
@@ -27,7 +37,21 @@ impl Gateway {
     /// `candor run FILE`.
     #[must_use]
     pub fn of_file(file: &Path) -> Self {
-        Self { arguments: vec!["run".into(), file.into()], shown: file.display().to_string() }
+        let arguments = vec!["run".into(), file.into()];
+        Self { program: None, arguments, stop: Vec::new(), shown: file.display().to_string() }
+    }
+
+    /// Any program that forwards frames until it is asked to end, or that sets the kernel up and ends. `stop` is run in the
+    /// end.
+    #[must_use]
+    pub fn of_command(start: &[String], stop: &[String]) -> Self {
+        let (program, arguments) = start.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+        Self {
+            program: program.cloned(),
+            arguments: arguments.iter().map(Into::into).collect(),
+            stop: stop.to_vec(),
+            shown: start.join(" "),
+        }
     }
 
     /// `candor lab floor ENGINE`: a loop without rules.
@@ -38,7 +62,7 @@ impl Gateway {
         if echo == Echo::On {
             arguments.push("--echo".into());
         }
-        Self { arguments, shown: format!("{engine} without rules") }
+        Self { program: None, arguments, stop: Vec::new(), shown: format!("{engine} without rules") }
     }
 }
 
@@ -47,6 +71,9 @@ impl Gateway {
 pub struct Device {
     child: Child,
     lines: Receiver<String>,
+    /// It has set the kernel up, and ended.
+    has_ended: bool,
+    stop: Vec<String>,
 }
 
 /// A gateway that could not be started or did not end well.
@@ -90,14 +117,18 @@ impl Device {
     /// # Errors
     /// [`DeviceError`]; a gateway that did not become ready is gone when this returns.
     pub fn start(candor: &Path, gateway: &Gateway) -> Result<Self, DeviceError> {
-        let mut child = Command::new(candor)
+        let program = gateway.program.as_deref().map_or(candor, Path::new);
+        let mut child = Command::new(program)
             .args(&gateway.arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|source| DeviceError::Start { program: candor.to_owned(), source })?;
+            .map_err(|source| DeviceError::Start { program: program.to_owned(), source })?;
         let lines = lines_of(&mut child);
-        let mut device = Self { child, lines };
+        let mut device = Self { child, lines, has_ended: false, stop: gateway.stop.clone() };
+        if gateway.program.is_some() {
+            return device.settle(gateway);
+        }
         loop {
             match device.lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.starts_with("ready") => return Ok(device),
@@ -113,6 +144,19 @@ impl Device {
         }
     }
 
+    /// A program that does not tell when it is ready: it is when it has had time, or has ended with 0.
+    fn settle(mut self, gateway: &Gateway) -> Result<Self, DeviceError> {
+        thread::sleep(SETTLE);
+        match self.child.try_wait().map_err(DeviceError::Stop)? {
+            None => Ok(self),
+            Some(status) if status.success() => {
+                self.has_ended = true;
+                Ok(self)
+            }
+            Some(status) => Err(DeviceError::Ended { gateway: gateway.shown.clone(), status }),
+        }
+    }
+
     /// Its process.
     #[must_use]
     pub fn id(&self) -> u32 {
@@ -124,6 +168,18 @@ impl Device {
     /// # Errors
     /// [`DeviceError`] if it does not end, or with another status than 0.
     pub fn stop(mut self) -> Result<Vec<String>, DeviceError> {
+        let said = if self.has_ended { Vec::new() } else { self.end()? };
+        if let Some((program, arguments)) = std::mem::take(&mut self.stop).split_first() {
+            let start = |source| DeviceError::Start { program: program.into(), source };
+            let status = Command::new(program).args(arguments).stdin(Stdio::null()).status().map_err(start)?;
+            if !status.success() {
+                return Err(DeviceError::EndedBadly(status));
+            }
+        }
+        Ok(said)
+    }
+
+    fn end(&mut self) -> Result<Vec<String>, DeviceError> {
         process::terminate(self.child.id()).map_err(DeviceError::Stop)?;
         let mut said = Vec::new();
         // The channel ends when the gateway's standard output does, which is when the gateway ends.
@@ -137,7 +193,12 @@ impl Device {
             }
         }
         let status = self.child.wait().map_err(DeviceError::Stop)?;
-        if status.success() { Ok(said) } else { Err(DeviceError::EndedBadly(status)) }
+        // A foreign program may know nothing of SIGTERM, and be ended by it.
+        if status.success() || status.signal() == Some(SIGTERM) {
+            Ok(said)
+        } else {
+            Err(DeviceError::EndedBadly(status))
+        }
     }
 }
 
@@ -151,8 +212,11 @@ impl Drop for Device {
     }
 }
 
+/// What a process prints.
+pub(crate) type Lines = Receiver<String>;
+
 /// Standard output line by line, read by a thread so that waiting for a line can time out.
-fn lines_of(child: &mut Child) -> Receiver<String> {
+pub(crate) fn lines_of(child: &mut Child) -> Lines {
     let (sender, lines) = mpsc::channel();
     if let Some(output) = child.stdout.take() {
         thread::spawn(move || {

@@ -3,6 +3,7 @@
 
 pub mod bursts;
 pub mod cache;
+pub mod cells;
 pub mod channel;
 pub mod conformance;
 pub mod device;
@@ -13,8 +14,10 @@ pub mod image;
 pub mod init;
 pub mod job;
 pub mod kernel;
+pub mod load;
 pub mod memory;
 pub mod observer;
+pub mod open_loop;
 pub mod packages;
 mod processes;
 pub mod qemu;

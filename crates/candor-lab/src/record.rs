@@ -1,15 +1,15 @@
-//! Raw samples on disk: one text file per measured series, format version 1.
+//! Raw samples on disk: one text file per measured series, format version 2.
 //!
 //! ```text
-//! # candor-record 1
+//! # candor-record 2
 //! # {"device":"kernel", …}          one line of JSON: everything that was held constant, see [`Header`]
-//! sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
-//! 0,0,1500312,1507001,1515661,0     one line per frame; monitor_ns and far_ns are empty when no stamp came
+//! sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,fate
+//! 0,0,1500000,1500312,1507001,1515661,0,ok     one line per frame; monitor_ns and far_ns are empty when no stamp came
 //! ```
 //!
 //! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]. `wire_ns` is the time that the
-//! frame takes on the far bus and that [`Sample::latency`] subtracts. Lines of a later version are refused, unknown
-//! header keys of the same version are not written.
+//! frame takes on the far bus and that [`Sample::latency`] subtracts. `fate` is the one end that the frame has come to
+//! ([`Fate`]). Files of version 1, which have neither `due_ns` nor `fate`, are read, too; those of a later one are refused.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,13 +18,14 @@ use candor_core::stats::LatencyNs;
 use serde::{Deserialize, Serialize};
 
 /// Version of the record format, raised whenever a reader of the old one would misread the new one.
-pub const RECORD_VERSION: u32 = 1;
+pub const RECORD_VERSION: u32 = 2;
 
 /// The ending of record files.
 pub const RECORD_EXTENSION: &str = "record.csv";
 
 const MAGIC: &str = "# candor-record ";
-const COLUMNS: &str = "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns";
+const COLUMNS: &str = "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,fate";
+const COLUMNS_OF_1: &str = "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns";
 
 /// Everything that was the same for all samples of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +84,19 @@ pub struct Header {
     pub foreign_frames: u32,
     /// What the tester could not set up as it should.
     pub warnings: Vec<String>,
+    /// What else the gateway's machine had to do, as in a plan.
+    #[serde(default = "no_load")]
+    pub load: String,
+    /// What the machine did meanwhile, by name and in numbers per second: the strength of the load.
+    #[serde(default)]
+    pub activity_per_second: BTreeMap<String, u64>,
+    /// Factors and levels of the plan's cell; empty where there was no plan.
+    #[serde(default)]
+    pub levels: Vec<(String, String)>,
+}
+
+fn no_load() -> String {
+    "none".to_owned()
 }
 
 impl Header {
@@ -96,6 +110,8 @@ impl Header {
             late_or_duplicate_frames: 0,
             foreign_frames: 0,
             warnings: Vec::new(),
+            activity_per_second: BTreeMap::new(),
+            levels: Vec::new(),
             ..header.clone()
         };
         differs_freely(self) == differs_freely(other)
@@ -109,6 +125,8 @@ pub struct Sample {
     pub sequence: u32,
     /// The number in its first two bytes.
     pub tag: u16,
+    /// When it was to be sent, relative to the start. Where the next frame waits for the last one, when it was sent.
+    pub due_ns: i64,
     /// Before the system call that sent it, relative to the start.
     pub sent_ns: i64,
     /// Receive stamp on the first bus.
@@ -117,6 +135,57 @@ pub struct Sample {
     pub far_ns: Option<i64>,
     /// Time on the far wire that belongs to the bus and not to the gateway.
     pub wire_ns: u32,
+    /// Where it ended.
+    pub fate: Fate,
+}
+
+/// Where a frame that was to be sent has ended: each in exactly one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fate {
+    /// It arrived in time, in its order, and as it was to be.
+    Ok,
+    /// It arrived after its time was up.
+    Late,
+    /// A frame that was sent later arrived before it.
+    Reordered,
+    /// It arrived otherwise than the gateway's rules say.
+    Altered,
+    /// The sending interface had no room for it.
+    Refused,
+    /// It was sent, and neither the monitor nor the far side saw it.
+    Unseen,
+    /// The monitor saw it, and the far side did not.
+    Lost,
+}
+
+impl Fate {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 7] =
+        [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost];
+
+    /// As it stands in records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Late => "late",
+            Self::Reordered => "reordered",
+            Self::Altered => "altered",
+            Self::Refused => "refused",
+            Self::Unseen => "unseen",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// What stamps alone tell.
+    #[must_use]
+    pub const fn of_stamps(monitor_ns: Option<i64>, far_ns: Option<i64>) -> Self {
+        match (monitor_ns, far_ns) {
+            (_, Some(_)) => Self::Ok,
+            (Some(_), None) => Self::Lost,
+            (None, None) => Self::Unseen,
+        }
+    }
 }
 
 impl Sample {
@@ -174,9 +243,9 @@ impl Record {
         let mut text = format!("{MAGIC}{RECORD_VERSION}\n# {header}\n{COLUMNS}\n");
         for sample in &self.samples {
             let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
-            let Sample { sequence, tag, sent_ns, wire_ns, .. } = sample;
-            let (monitor, far) = (stamp(sample.monitor_ns), stamp(sample.far_ns));
-            writeln!(text, "{sequence},{tag},{sent_ns},{monitor},{far},{wire_ns}")
+            let Sample { sequence, tag, due_ns, sent_ns, wire_ns, fate, .. } = sample;
+            let (monitor, far, fate) = (stamp(sample.monitor_ns), stamp(sample.far_ns), fate.name());
+            writeln!(text, "{sequence},{tag},{due_ns},{sent_ns},{monitor},{far},{wire_ns},{fate}")
                 .expect("writing to a String cannot fail");
         }
         text
@@ -189,38 +258,44 @@ impl Record {
     pub fn parse(text: &str) -> Result<Self, RecordError> {
         let mut lines = text.lines();
         let version = lines.next().and_then(|line| line.strip_prefix(MAGIC)).ok_or(RecordError::NoRecord)?;
-        if version != RECORD_VERSION.to_string() {
-            return Err(RecordError::Version { found: version.to_owned() });
-        }
+        let has_fates = match version {
+            "1" => false,
+            "2" => true,
+            found => return Err(RecordError::Version { found: found.to_owned() }),
+        };
         let header = lines.next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
         let header = serde_json::from_str(header).map_err(RecordError::Header)?;
         let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
         match lines.next() {
-            Some(COLUMNS) => {}
+            Some(COLUMNS) if has_fates => {}
+            Some(COLUMNS_OF_1) if !has_fates => {}
             other => return Err(wrong(3, other.unwrap_or_default())),
         }
         let samples = lines
             .enumerate()
-            .map(|(row, text)| parse_sample(text).ok_or_else(|| wrong(row + 4, text)))
+            .map(|(row, text)| parse_sample(text, has_fates).ok_or_else(|| wrong(row + 4, text)))
             .collect::<Result<_, _>>()?;
         Ok(Self { header, samples })
     }
 }
 
-fn parse_sample(text: &str) -> Option<Sample> {
+fn parse_sample(text: &str, has_fates: bool) -> Option<Sample> {
     let mut fields = text.split(',');
     let mut next = || fields.next();
     let stamp = |field: &str| -> Option<Option<i64>> {
         if field.is_empty() { Some(None) } else { field.parse().ok().map(Some) }
     };
-    let sample = Sample {
-        sequence: next()?.parse().ok()?,
-        tag: next()?.parse().ok()?,
-        sent_ns: next()?.parse().ok()?,
-        monitor_ns: stamp(next()?)?,
-        far_ns: stamp(next()?)?,
-        wire_ns: next()?.parse().ok()?,
+    let (sequence, tag) = (next()?.parse().ok()?, next()?.parse().ok()?);
+    let due_ns = if has_fates { Some(next()?.parse().ok()?) } else { None };
+    let sent_ns = next()?.parse().ok()?;
+    let (monitor_ns, far_ns) = (stamp(next()?)?, stamp(next()?)?);
+    let wire_ns = next()?.parse().ok()?;
+    let fate = match has_fates {
+        true => next().and_then(|name| Fate::ALL.into_iter().find(|fate| fate.name() == name))?,
+        false => Fate::of_stamps(monitor_ns, far_ns),
     };
+    let due_ns = due_ns.unwrap_or(sent_ns);
+    let sample = Sample { sequence, tag, due_ns, sent_ns, monitor_ns, far_ns, wire_ns, fate };
     next().is_none().then_some(sample)
 }
 
@@ -257,6 +332,9 @@ pub(crate) mod tests {
             late_or_duplicate_frames: 0,
             foreign_frames: 0,
             warnings: Vec::new(),
+            load: no_load(),
+            activity_per_second: BTreeMap::new(),
+            levels: Vec::new(),
         }
     }
 
@@ -264,10 +342,12 @@ pub(crate) mod tests {
         let sample = |sequence: u32, monitor_ns, far_ns| Sample {
             sequence,
             tag: u16::try_from(sequence).unwrap(),
+            due_ns: 1000 * i64::from(sequence) - 10,
             sent_ns: 1000 * i64::from(sequence),
             monitor_ns,
             far_ns,
             wire_ns: 130,
+            fate: Fate::of_stamps(monitor_ns, far_ns),
         };
         let samples = vec![
             sample(0, Some(100), Some(900)),
@@ -311,12 +391,22 @@ pub(crate) mod tests {
         let text = record().to_text();
         let message = |text: &str| Record::parse(text).unwrap_err().to_string();
         assert_eq!(message(""), "Not a candor record: the first line is not \"# candor-record N\"");
-        assert_eq!(message(&text.replacen("record 1", "record 2", 1)), "Record version 2; this candor reads version 1");
-        assert_eq!(message("# candor-record 1\n"), "Line 2 does not hold the header of a record");
+        assert_eq!(message(&text.replacen("record 2", "record 3", 1)), "Record version 3; this candor reads version 2");
+        assert_eq!(message("# candor-record 2\n"), "Line 2 does not hold the header of a record");
         assert_eq!(
-            message(&text.replacen("1,1,1000", "1,x,1000", 1)),
-            "Line 5 is not a sample: \"1,x,1000,1100,,130\""
+            message(&text.replacen("1,1,990", "1,x,990", 1)),
+            "Line 5 is not a sample: \"1,x,990,1000,1100,,130,lost\""
         );
-        assert_eq!(message(&format!("{text}4,4,4,4,4,4,4\n")), "Line 8 is not a sample: \"4,4,4,4,4,4,4\"");
+        let strange = "4,4,4,4,4,4,4,eaten";
+        assert_eq!(message(&format!("{text}{strange}\n")), format!("Line 8 is not a sample: {strange:?}"));
+    }
+
+    #[test]
+    fn records_of_the_first_version_are_read() {
+        let header = serde_json::to_string(&record().header).unwrap();
+        let rows = "0,0,0,100,900,130\n1,1,1000,1100,,130\n";
+        let old = Record::parse(&format!("# candor-record 1\n# {header}\n{COLUMNS_OF_1}\n{rows}")).unwrap();
+        assert_eq!(old.samples[0], Sample { due_ns: 0, ..record().samples[0] });
+        assert_eq!((old.samples[1].due_ns, old.samples[1].fate), (1000, Fate::Lost));
     }
 }

@@ -31,7 +31,7 @@ use candor_core::frame::Frame;
 use candor_core::units::BitRate;
 use candor_io::clock::RealtimeNs;
 
-use crate::record::Sample;
+use crate::record::{Fate, Sample};
 use pause::Pauses;
 
 /// How long the monitor's stamp may come after the far one.
@@ -256,9 +256,11 @@ fn one_frame(
     Ok(Sample {
         sequence: 0,
         tag,
+        due_ns: since_start(sent),
         sent_ns: since_start(sent),
         monitor_ns: monitor.map(since_start),
         far_ns: far.map(|far| since_start(far.at)),
+        fate: Fate::of_stamps(monitor.map(|at| at.0), far.map(|far| far.at.0)),
         wire_ns: far.map_or(0, |far| wire_ns(law.wire, &far.frame)),
     })
 }
@@ -305,18 +307,18 @@ fn sort(frame: &Frame, number: u32, series: &mut Series) {
 }
 
 /// The lowest 16 bits: unique among all frames that can still be under way.
-fn tag_of_number(number: u32) -> u16 {
+pub(crate) fn tag_of_number(number: u32) -> u16 {
     u16::try_from(number & 0xFFFF).expect("masked to 16 bits")
 }
 
-fn tag_of(frame: &Frame) -> Option<u16> {
+pub(crate) fn tag_of(frame: &Frame) -> Option<u16> {
     let payload = frame.payload();
     (payload.len() >= 2).then(|| u16::from_be_bytes([payload[0], payload[1]]))
 }
 
 /// The time of the frame as it left the gateway, from start of frame to end of frame: the intermission after it is not
 /// part of what a receiver waits for.
-fn wire_ns(wire: Option<Wire>, frame: &Frame) -> u32 {
+pub(crate) fn wire_ns(wire: Option<Wire>, frame: &Frame) -> u32 {
     let Some(wire) = wire else { return 0 };
     let bits = FrameBits::of(frame).without_intermission();
     u32::try_from(bits.wire_time_ns(wire.nominal, wire.data)).unwrap_or(u32::MAX)

@@ -3,6 +3,7 @@
 mod conformance;
 mod demo;
 mod egress;
+mod experiment;
 mod fault;
 mod import;
 mod lab;
@@ -19,11 +20,12 @@ pub(crate) use egress::{
     EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
     EgressWatchArgs, WantedArgs,
 };
+pub(crate) use experiment::{MeasureArgs, MergeArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use lab::{
-    GuardArgs, GuestArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs, LabShellArgs,
-    TestbedArg, TopologyArg,
+    GuardArgs, GuestArgs, LabCellsArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs,
+    LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use reload::ReloadArgs;
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
     Tester(TesterArgs),
+    Measure(MeasureArgs),
+    Merge(MergeArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
     Wire(WireArgs),

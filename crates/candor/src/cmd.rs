@@ -15,6 +15,7 @@ pub(crate) mod import;
 pub(crate) mod lab;
 #[cfg(test)]
 mod links;
+pub(crate) mod measure;
 pub(crate) mod plan;
 pub(crate) mod reload;
 pub(crate) mod report;

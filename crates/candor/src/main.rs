@@ -36,6 +36,8 @@ fn main() -> ExitCode {
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
+        Command::Measure(args) => cmd::measure::run(&args),
+        Command::Merge(args) => cmd::measure::merge(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Wire(args) => cmd::wire::run(&args),

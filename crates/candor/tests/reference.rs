@@ -7,18 +7,20 @@ use std::{fs, io};
 
 use candor::candor;
 use candor_core::config::code;
-use candor_core::{egress, import};
+use candor_core::{egress, experiment, import};
 
 const REFERENCE: &str = include_str!("../../../docs/config.md");
 const CANGW: &str = include_str!("../../../docs/cangw.md");
 const EGRESS: &str = include_str!("../../../docs/egress.md");
 const FINDINGS: &str = include_str!("../../../docs/findings.md");
+const PLANS: &str = include_str!("../../../docs/plans.md");
 const README: &str = include_str!("../../../README.md");
 
 #[test]
 fn every_code_is_explained_and_none_else() {
     assert_eq!(explained(REFERENCE), code::ALL);
     assert_eq!(explained(CANGW), import::code::ALL);
+    assert_eq!(explained(PLANS), experiment::code::ALL);
     assert_eq!(explained(EGRESS), [egress::text::code::ALL, egress::lint::code::ALL].concat());
 }
 
@@ -27,7 +29,7 @@ fn explained(text: &str) -> Vec<&str> {
     text.lines()
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
         .map(|(word, _)| word)
-        .filter(|word| word.len() == 5 && word.starts_with(['E', 'W', 'N']) && word[1..].parse::<u16>().is_ok())
+        .filter(|word| word.len() == 5 && word.starts_with(['E', 'W', 'N', 'P']) && word[1..].parse::<u16>().is_ok())
         .collect()
 }
 
@@ -54,6 +56,16 @@ fn the_gateways_in_them_are_valid() {
             let loaded = candor_core::config::load(block.as_bytes());
             assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
         }
+    }
+}
+
+#[test]
+fn the_plans_in_them_are_valid() {
+    let blocks: Vec<_> = PLANS.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect();
+    assert!(!blocks.is_empty());
+    for block in blocks {
+        let loaded = experiment::load(block.as_bytes(), experiment::Available::default());
+        assert!(loaded.as_ref().is_ok_and(|loaded| loaded.warnings.is_empty()), "{block}\n{loaded:#?}");
     }
 }
 

@@ -118,17 +118,19 @@ impl Summary {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::{Sample, tests::header};
+    use crate::record::{Fate, Sample, tests::header};
 
     /// A record whose latencies are these; `None` is a lost frame.
     pub(in crate::report) fn record(device: &str, engine: &str, latencies: &[Option<i64>]) -> Record {
         let samples = latencies.iter().zip(0u32..).map(|(latency, sequence)| Sample {
             sequence,
             tag: u16::try_from(sequence % 65_536).unwrap(),
+            due_ns: 0,
             sent_ns: 0,
             monitor_ns: Some(10),
             far_ns: latency.map(|latency| 10 + latency),
             wire_ns: 0,
+            fate: Fate::of_stamps(Some(10), *latency),
         });
         Record { header: header(device, engine), samples: samples.collect() }
     }

@@ -23,6 +23,31 @@ pub(crate) enum LabCommand {
     CanSend(LabCanSendArgs),
     Stream(LabStreamArgs),
     Soak(LabSoakArgs),
+    /// Measures the cells that `candor measure` ordered, in a guest.
+    #[command(hide = true)]
+    Cells(LabCellsArgs),
+    /// Is a load until it is ended.
+    #[command(hide = true)]
+    Load(LabLoadArgs),
+    /// Passes messages on, as a part of a load.
+    #[command(hide = true)]
+    Relay,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabCellsArgs {
+    /// What is to be measured.
+    pub(crate) order: PathBuf,
+    /// Folder for the records.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) records: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabLoadArgs {
+    /// Kind and strength, as in a plan.
+    #[arg(required = true)]
+    pub(crate) load: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

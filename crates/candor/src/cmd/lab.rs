@@ -2,6 +2,7 @@
 
 mod bursts;
 mod can_send;
+mod cells;
 mod floor;
 mod kernels;
 mod load;
@@ -18,6 +19,7 @@ use candor_lab::kernel::Testbed;
 
 use crate::cli::{GuestArgs, LabCommand, TestbedArg, TopologyArg};
 use crate::cmd::Outcome;
+use crate::exit::Exit;
 use crate::render;
 
 pub(crate) fn run(command: &LabCommand) -> Outcome {
@@ -31,6 +33,12 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::CanSend(args) => can_send::run(args),
         LabCommand::Stream(args) => stream::run(args),
         LabCommand::Soak(args) => soak::run(args),
+        LabCommand::Cells(args) => cells::run(args),
+        LabCommand::Load(args) => cells::be_load(&args.load),
+        LabCommand::Relay => {
+            candor_lab::load::relay()?;
+            Ok(Exit::Fine)
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod conditions;
 mod devices;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
@@ -10,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use candor_core::engine::Engine;
+use candor_core::experiment::load::Load;
 use candor_core::plan::Plan;
 use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
@@ -102,27 +104,34 @@ fn measure(
     thread::scope(|scope| {
         let measuring = scope.spawn(|| {
             prepare(policy, &mut header);
-            series(names, law, header, say)
+            let every = (law.frames / REPORTS).max(1);
+            series(names, law, header, |done| match done % every {
+                0 => say.event(
+                    "progress",
+                    json!({ "done": done, "of": law.frames }),
+                    &format!("{done} of {}", law.frames),
+                ),
+                _ => Ok(()),
+            })
         });
         measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn series(
+/// One series; `progress` is told each frame.
+pub(super) fn series(
     names: Names<'_>,
     law: &Law,
     mut header: Header,
-    say: &Say<'_>,
+    mut progress: impl FnMut(u32) -> io::Result<()>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
     let mut interfaces = Interfaces::open(names, law.origin)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
-    let every = (law.frames / REPORTS).max(1);
     let mut told = Ok(());
     let series = tester::measure(&mut interfaces, law, |done| {
-        if done % every == 0 && told.is_ok() {
-            told =
-                say.event("progress", json!({ "done": done, "of": law.frames }), &format!("{done} of {}", law.frames));
+        if told.is_ok() {
+            told = progress(done);
         }
     })?;
     told?;
@@ -132,7 +141,7 @@ fn series(
 }
 
 /// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
-fn prepare(policy: Policy, header: &mut Header) {
+pub(super) fn prepare(policy: Policy, header: &mut Header) {
     match schedule::set_policy(policy) {
         Ok(()) => header.tester_policy = name_of_policy(policy),
         Err(error) => {
@@ -161,7 +170,7 @@ pub(super) fn kernel_release() -> String {
 }
 
 /// A header without what only the measurement will tell.
-fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
+pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let variable = |name: &str| std::env::var(name).ok();
     Header {
@@ -191,6 +200,9 @@ fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
         warnings: Vec::new(),
+        load: Load::None.to_string(),
+        activity_per_second: BTreeMap::new(),
+        levels: Vec::new(),
     }
 }
 

@@ -1,0 +1,176 @@
+//! Frames at moments of their own, whatever becomes of them: where a gateway queues, loses and saturates.
+//!
+//! ```text
+//!   due ──▶ sent ──▶ first bus ──▶ device under test ──▶ second bus
+//!                       │                                   │
+//!                   tap: stamp A                        tap: stamp B
+//!          service = B − A − time on the second wire;  response = B − due − that time
+//! ```
+//!
+//! The tester comes before the gateway, sleeps until each moment, and reads its taps when they are half full and when all is
+//! over. Every frame that was to be sent ends in exactly one [`Fate`](crate::record::Fate); what came out besides is counted as doubled or strange.
+
+mod matching;
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_io::can::{CanSocket, Loopback, Options};
+use candor_io::clock::{self, MonotonicNs};
+use candor_io::packet::Hears;
+use candor_netlink::client::Client;
+
+use crate::record::Sample;
+use crate::tap::{self, Tap};
+use crate::tester::{InterfacesError, Wire, interfaces, tag_of_number};
+use matching::{Events, Passed, Sent};
+
+/// What is to be sent, and what is to come out of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Law {
+    /// The frame; a number replaces its first two payload bytes.
+    pub template: Frame,
+    /// When each frame is due, in nanoseconds after the beginning, in their order.
+    pub moments: Vec<u64>,
+    /// So many of the first ones warm the gateway up.
+    pub warm_up: u32,
+    /// A frame that has not arrived after this time is late.
+    pub lost_after: Duration,
+    /// The far wire, if frames take time on it.
+    pub wire: Option<Wire>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Series {
+    /// One for each frame that counts, in the order of sending.
+    pub samples: Vec<Sample>,
+    /// Frames that arrived again.
+    pub doubled: u32,
+    /// Frames that arrived and were never sent.
+    pub strange: u32,
+    /// `CLOCK_REALTIME` at the beginning; the samples count from here.
+    pub start_realtime_ns: i64,
+}
+
+/// What a frame is to come out as.
+pub type Expected<'a> = &'a dyn Fn(&Frame) -> Option<Frame>;
+
+/// Interfaces and taps.
+#[derive(Debug)]
+pub struct Bench {
+    sender: CanSocket,
+    monitor: Tap,
+    far: Tap,
+    /// Frames that a tap remembers.
+    remembered: usize,
+}
+
+/// Frames that a tap remembers at most: 16 MiB of locked memory.
+const MOST_REMEMBERED: usize = 65_536;
+/// What passes after the last frame was sent is waited for in such steps, …
+const QUIET: Duration = Duration::from_millis(100);
+/// … until so many of them brought nothing.
+const IDLE_LOOKS: u32 = 3;
+/// `ENOBUFS`: the queue of the sending interface is full.
+const ENOBUFS: i32 = 105;
+
+impl Bench {
+    /// Opens interfaces and taps for so many frames. `hears` says on which side of its driver the far tap listens.
+    ///
+    /// # Errors
+    /// [`InterfacesError`] names the interface and what is wrong with it.
+    pub fn open(
+        (send, monitor, receive): (&str, &str, &str),
+        hears: Hears,
+        frames: usize,
+    ) -> Result<Self, InterfacesError> {
+        let mut client = Client::open().map_err(InterfacesError::List)?;
+        // Where another interface sends, only the wire carries its frames.
+        let loopback = if send == monitor { Loopback::On } else { Loopback::Off };
+        let options = Options { filters: &[], loopback, ..Options::default() };
+        let remembered = (frames + frames / 8 + 64).min(MOST_REMEMBERED);
+        Ok(Self {
+            sender: interfaces::open(&mut client, send, &options)?,
+            monitor: Tap::open(&mut client, monitor, Hears::Incoming, remembered)?,
+            far: Tap::open(&mut client, receive, hears, remembered)?,
+            remembered,
+        })
+    }
+
+    /// Sends all frames and tells what became of them. `expected` says what a frame is to come out as, if that is known;
+    /// `progress` is told the number of frames that were sent, seldom.
+    ///
+    /// # Errors
+    /// What the kernel says of the sender, or a tap that missed frames.
+    pub fn measure(
+        &mut self,
+        law: &Law,
+        expected: Option<Expected<'_>>,
+        mut progress: impl FnMut(u32),
+    ) -> io::Result<Series> {
+        thread::sleep(QUIET);
+        self.monitor.forget()?;
+        self.far.forget()?;
+        let mut events = Events::with_room_for(law.moments.len());
+        let every = self.remembered / 2;
+        // The sleep is of the one clock, the stamps are of the other.
+        let (begin, start) = (clock::monotonic()?.0 + BEGIN_NS, clock::realtime()?.0 + BEGIN_NS);
+        events.start_realtime_ns = start;
+        for (number, &moment) in (0_u32..).zip(&law.moments) {
+            let due_ns = i64::try_from(moment).map_err(io::Error::other)?;
+            clock::sleep_until(MonotonicNs(begin + due_ns))?;
+            let sent_ns = clock::realtime()?.0 - start;
+            let (bytes, len) = to_kernel(&law.frame(number));
+            let is_taken = match self.sender.send_now(&bytes[..len]) {
+                Ok(()) => true,
+                Err(error) if error.raw_os_error() == Some(ENOBUFS) => false,
+                Err(error) => return Err(error),
+            };
+            events.sent.push(Sent { due_ns, sent_ns, is_taken });
+            if number as usize % every == every - 1 {
+                self.look(&mut events)?;
+                progress(number + 1);
+            }
+        }
+        let mut idle = 0;
+        while idle < IDLE_LOOKS {
+            let seen = events.passed();
+            thread::sleep(QUIET);
+            self.look(&mut events)?;
+            idle = if events.passed() == seen { idle + 1 } else { 0 };
+        }
+        Ok(matching::series(law, &events, expected))
+    }
+
+    fn look(&mut self, events: &mut Events) -> io::Result<()> {
+        let Events { start_realtime_ns, monitored, arrived, .. } = events;
+        let passed = |frame: tap::Passed| Passed { frame: frame.frame, at_ns: frame.at.0 - *start_realtime_ns };
+        self.monitor.read(|frame| monitored.push(passed(frame)))?;
+        self.far.read(|frame| arrived.push(passed(frame)))
+    }
+}
+
+/// From the reading of the clocks to the first frame.
+const BEGIN_NS: i64 = 10_000_000;
+
+impl Law {
+    fn frame(&self, number: u32) -> Frame {
+        numbered(self.template, number)
+    }
+}
+
+/// The frame with this number.
+#[must_use]
+pub fn numbered(mut frame: Frame, number: u32) -> Frame {
+    frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
+    frame
+}
+
+fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
+    let mut bytes = [0; CANFD_MTU];
+    let len = frame.to_kernel(&mut bytes);
+    (bytes, len)
+}

@@ -1,0 +1,250 @@
+//! Which frame that arrived is which that was sent, and where each has ended.
+
+use std::collections::{HashMap, VecDeque};
+
+use candor_core::frame::Frame;
+
+use super::{Expected, Law, Series};
+use crate::record::{Fate, Sample};
+use crate::tester::{tag_of, tag_of_number, wire_ns};
+
+/// Everything that happened, each kind in its order.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    pub(super) start_realtime_ns: i64,
+    pub(super) sent: Vec<Sent>,
+    pub(super) monitored: Vec<Passed>,
+    pub(super) arrived: Vec<Passed>,
+}
+
+/// A frame that was to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    pub(super) due_ns: i64,
+    pub(super) sent_ns: i64,
+    /// Whether the interface had room for it.
+    pub(super) is_taken: bool,
+}
+
+/// A frame that passed a tap.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Passed {
+    pub(super) frame: Frame,
+    pub(super) at_ns: i64,
+}
+
+/// Frames that look alike, the oldest first.
+type Queues<K> = HashMap<K, VecDeque<usize>>;
+
+impl Events {
+    pub(super) fn with_room_for(frames: usize) -> Self {
+        Self {
+            start_realtime_ns: 0,
+            sent: Vec::with_capacity(frames),
+            monitored: Vec::with_capacity(frames),
+            arrived: Vec::with_capacity(frames),
+        }
+    }
+
+    /// What the taps have seen.
+    pub(super) fn passed(&self) -> usize {
+        self.monitored.len() + self.arrived.len()
+    }
+}
+
+/// What became of the frames. With `expected`, a frame that arrives is looked for by all of its bytes, so that a gateway may
+/// change also its number; without, by its number alone.
+pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>) -> Series {
+    let mut by_tag: Queues<u16> = HashMap::new();
+    let mut on_first: Queues<u16> = HashMap::new();
+    let mut by_bytes: Queues<Frame> = HashMap::new();
+    for (index, _) in events.sent.iter().enumerate().filter(|(_, sent)| sent.is_taken) {
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        on_first.entry(tag_of_number(number)).or_default().push_back(index);
+        by_tag.entry(tag_of_number(number)).or_default().push_back(index);
+        if let Some(out) = expected.and_then(|expected| expected(&law.frame(number))) {
+            by_bytes.entry(out).or_default().push_back(index);
+        }
+    }
+    let mut monitored: Vec<Option<i64>> = vec![None; events.sent.len()];
+    for Passed { frame, at_ns } in &events.monitored {
+        if let Some(index) = tag_of(frame).and_then(|tag| take(&mut on_first, &tag, events, *at_ns, law)) {
+            monitored[index] = Some(*at_ns);
+        }
+    }
+    let mut arrived: Vec<Option<Arrival>> = vec![None; events.sent.len()];
+    let (mut youngest, mut doubled, mut strange) = (None, 0, 0);
+    for passed in &events.arrived {
+        let tag = tag_of(&passed.frame);
+        let as_expected = take(&mut by_bytes, &passed.frame, events, passed.at_ns, law);
+        let is_altered = expected.is_some() && as_expected.is_none();
+        let by_number = || tag.and_then(|tag| take(&mut by_tag, &tag, events, passed.at_ns, law));
+        let found = as_expected.or_else(by_number).filter(|index| arrived[*index].is_none());
+        let Some(index) = found else {
+            let is_known = tag.is_some_and(|tag| usize::from(tag) < events.sent.len());
+            *(if is_known { &mut doubled } else { &mut strange }) += 1;
+            continue;
+        };
+        let is_overtaken = youngest.is_some_and(|youngest| index < youngest);
+        youngest = youngest.max(Some(index));
+        arrived[index] = Some(Arrival { at_ns: passed.at_ns, frame: passed.frame, is_altered, is_overtaken });
+    }
+    let sample = |index: usize| {
+        let (sent, monitor_ns, arrival) = (&events.sent[index], monitored[index], arrived[index]);
+        let number = u32::try_from(index).unwrap_or(u32::MAX);
+        Sample {
+            sequence: number.saturating_sub(law.warm_up),
+            tag: tag_of_number(number),
+            due_ns: sent.due_ns,
+            sent_ns: sent.sent_ns,
+            monitor_ns,
+            far_ns: arrival.map(|arrival| arrival.at_ns),
+            wire_ns: arrival.map_or(0, |arrival| wire_ns(law.wire, &arrival.frame)),
+            fate: fate(law, sent, monitor_ns, arrival),
+        }
+    };
+    let samples = (law.warm_up as usize..events.sent.len()).map(sample).collect();
+    Series { samples, doubled, strange, start_realtime_ns: events.start_realtime_ns }
+}
+
+/// A frame that has arrived.
+#[derive(Clone, Copy, Debug)]
+struct Arrival {
+    at_ns: i64,
+    frame: Frame,
+    is_altered: bool,
+    is_overtaken: bool,
+}
+
+fn fate(law: &Law, sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>) -> Fate {
+    match arrival {
+        _ if !sent.is_taken => Fate::Refused,
+        None => Fate::of_stamps(monitor_ns, None),
+        Some(arrival) if arrival.is_altered => Fate::Altered,
+        Some(arrival) if is_past(law, sent, arrival.at_ns) => Fate::Late,
+        Some(arrival) if arrival.is_overtaken => Fate::Reordered,
+        Some(_) => Fate::Ok,
+    }
+}
+
+fn is_past(law: &Law, sent: &Sent, at_ns: i64) -> bool {
+    u64::try_from(at_ns - sent.sent_ns).is_ok_and(|age| u128::from(age) > law.lost_after.as_nanos())
+}
+
+/// The oldest frame of a look that was sent before this moment. Numbers come again after 65 536 frames: one whose time is up is
+/// passed over where a younger one may be meant.
+fn take<K: std::hash::Hash + Eq>(
+    queues: &mut Queues<K>,
+    look: &K,
+    events: &Events,
+    at_ns: i64,
+    law: &Law,
+) -> Option<usize> {
+    let queue = queues.get_mut(look)?;
+    let was_sent = |index: &usize| events.sent[*index].sent_ns <= at_ns;
+    while queue.len() > 1 && is_past(law, &events.sent[queue[0]], at_ns) && queue.get(1).is_some_and(was_sent) {
+        queue.pop_front();
+    }
+    queue.front().copied().filter(was_sent)?;
+    queue.pop_front()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const PERIOD: i64 = 1000;
+
+    fn law(frames: u32) -> Law {
+        Law {
+            template: "123#00001122".parse().unwrap(),
+            moments: (0..u64::from(frames)).map(|number| number * 1000).collect(),
+            warm_up: 0,
+            lost_after: Duration::from_micros(100),
+            wire: None,
+        }
+    }
+
+    /// A gateway of 400 ns that changes the last byte.
+    fn changed(frame: &Frame) -> Frame {
+        let mut out = *frame;
+        out.data[3] = 0x99;
+        out
+    }
+
+    fn events(law: &Law) -> Events {
+        let mut events = Events::default();
+        for number in 0..u32::try_from(law.moments.len()).unwrap() {
+            let due_ns = i64::from(number) * PERIOD;
+            events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true });
+            events.monitored.push(Passed { frame: law.frame(number), at_ns: due_ns + 10 });
+            events.arrived.push(Passed { frame: changed(&law.frame(number)), at_ns: due_ns + 410 });
+        }
+        events
+    }
+
+    fn fates(law: &Law, events: &Events) -> (Vec<Fate>, u32, u32) {
+        let series = series(law, events, Some(&|frame| Some(changed(frame))));
+        (series.samples.iter().map(|sample| sample.fate).collect(), series.doubled, series.strange)
+    }
+
+    #[test]
+    fn frames_that_pass_are_ok_and_have_their_latency() {
+        let law = law(5);
+        let series = series(&law, &events(&law), Some(&|frame| Some(changed(frame))));
+        assert!(series.samples.iter().all(|sample| sample.fate == Fate::Ok));
+        assert!(series.samples.iter().all(|sample| sample.latency().is_some_and(|latency| latency.0 == 400)));
+        let warm = Law { warm_up: 2, ..law.clone() };
+        let samples = super::series(&warm, &events(&law), None).samples;
+        assert_eq!(samples.iter().map(|sample| sample.sequence).collect::<Vec<_>>(), [0, 1, 2]);
+    }
+
+    #[test]
+    fn each_frame_ends_in_one_place() {
+        let law = law(8);
+        let mut all = events(&law);
+        all.sent[0].is_taken = false;
+        all.monitored.remove(0);
+        all.arrived.remove(0);
+        // 1 unseen, 2 lost, 3 altered, 4 after 5, 6 late, 7 twice, and a stranger.
+        all.monitored.remove(0);
+        all.arrived.drain(..2);
+        all.arrived[0].frame = law.frame(3);
+        all.arrived.swap(1, 2);
+        all.arrived[3].at_ns += 200_000;
+        let twice = all.arrived[4];
+        all.arrived.push(twice);
+        all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000 });
+        let (fates, doubled, strange) = fates(&law, &all);
+        assert_eq!(
+            fates,
+            [Fate::Refused, Fate::Unseen, Fate::Lost, Fate::Altered, Fate::Reordered, Fate::Ok, Fate::Late, Fate::Ok,]
+        );
+        assert_eq!((doubled, strange), (1, 1));
+    }
+
+    #[test]
+    fn a_gateway_may_overwrite_the_number() {
+        let law = law(4);
+        let wiped = |_: &Frame| "123#DEADBEEF".parse::<Frame>().ok();
+        let mut all = events(&law);
+        for passed in &mut all.arrived {
+            passed.frame = "123#DEADBEEF".parse().unwrap();
+        }
+        let series = series(&law, &all, Some(&wiped));
+        assert!(series.samples.iter().all(|sample| sample.fate == Fate::Ok));
+    }
+
+    #[test]
+    fn numbers_come_again() {
+        let law = law(65_536 + 10);
+        let mut all = events(&law);
+        // The first frame is lost, and 65 536 later there is another of its number.
+        all.arrived.remove(0);
+        let (fates, doubled, strange) = fates(&law, &all);
+        assert_eq!(fates.iter().filter(|fate| **fate == Fate::Ok).count(), 65_545);
+        assert_eq!((fates[0], doubled, strange), (Fate::Lost, 0, 0));
+    }
+}

@@ -1,0 +1,295 @@
+//! `candor lab cells`: measures the cells of a plan in a guest, one after the other, and tells what becomes of each.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use candor_core::config;
+use candor_core::experiment::load::Load;
+use candor_core::experiment::schedule;
+use candor_core::experiment::traffic::Traffic;
+use candor_core::frame::Frame;
+use candor_core::job;
+use candor_core::plan::BusIndex;
+use candor_core::ruleset::{Routed, RuleSet};
+use candor_core::units::BitRate;
+use candor_io::clock;
+use candor_io::packet::Hears;
+use candor_lab::cells::{CellOrder, Device, Order, Said, State};
+use candor_lab::device::Gateway;
+use candor_lab::load::{Activity, Running};
+use candor_lab::open_loop;
+use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
+use candor_lab::tester::{Law, Names, Origin};
+use candor_lab::{device, record};
+
+use super::load::Failed;
+use crate::cli::{ConditionArgs, FramesFrom, LabCellsArgs, TesterPolicy};
+use crate::cmd::Outcome;
+use crate::cmd::tester::{self, Conditions};
+use crate::exit::Exit;
+use crate::render;
+
+/// The far stamps of frames that are heard as they leave.
+const LEAVING_STAMPS: &str =
+    "kernel stamps of PF_PACKET taps: receive on the first bus, hand-over to the driver on the second";
+const ARRIVING_STAMPS: &str = "kernel receive stamps of PF_PACKET taps";
+
+/// p99 of the lateness of sending, beyond this share of the mean period, says that the frames did not come as they were to.
+const MOST_LATENESS_PERCENT: i64 = 10;
+
+pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
+    let text =
+        fs::read_to_string(&args.order).map_err(|error| format!("Cannot read {}: {error}", args.order.display()))?;
+    let order: Order = serde_json::from_str(&text)?;
+    for cell in &order.cells {
+        say(cell, State::Begun)?;
+        let state = match measure(cell, &args.records) {
+            Ok(None) => State::Ok,
+            Ok(Some(invalid)) => State::Invalid(invalid),
+            Err(error) => State::Failed(chain(&*error)),
+        };
+        say(cell, state)?;
+    }
+    Ok(Exit::Fine)
+}
+
+fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
+    let said = Said { cell: cell.name.clone(), state };
+    let line = serde_json::to_string(&said).map_err(std::io::Error::other)?;
+    render::out(&format!("{line}\n"))
+}
+
+/// An error and what caused it, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+/// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.
+fn measure(cell: &CellOrder, records: &Path) -> Result<Option<String>, Failed> {
+    let (traffic, load): (Traffic, Load) = (cell.traffic.parse()?, cell.load.parse()?);
+    let frame: Frame = cell.frame.parse()?;
+    let candor = std::env::current_exe()?;
+    let expected = Prediction::of(&cell.device);
+    if let Some(expected) = &expected
+        && expected.of_frame(&frame).is_none()
+    {
+        return Err(format!("The rules let no frame {frame} through").into());
+    }
+    let gateway = gateway(cell)?;
+    let loaded = Running::start(&candor, load)?;
+    let running = gateway.map(|gateway| device::Device::start(&candor, &gateway)).transpose()?;
+    let record = thread::scope(|scope| {
+        let work = || match traffic {
+            Traffic::OneAtATime => one_at_a_time(cell, frame),
+            _ => at_moments(cell, frame, &traffic, expected.as_ref()),
+        };
+        scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })?;
+    if let Some(running) = running {
+        running.stop()?;
+    }
+    drop(loaded);
+    let path = records.join(format!("{}.{RECORD_EXTENSION}", cell.name));
+    fs::write(&path, record.to_text()).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+    Ok(invalid(&record))
+}
+
+/// What is to be started for the cell.
+fn gateway(cell: &CellOrder) -> Result<Option<Gateway>, Failed> {
+    match &cell.device {
+        Device::None => Ok(None),
+        Device::Candor { file, .. } => {
+            let path = PathBuf::from(format!("{}.toml", cell.name));
+            fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+            Ok(Some(Gateway::of_file(&path)))
+        }
+        Device::Command { start, stop } => Ok(Some(Gateway::of_command(start, stop))),
+    }
+}
+
+/// One frame, and the next one when it has arrived.
+fn one_at_a_time(cell: &CellOrder, frame: Frame) -> Result<Record, Failed> {
+    let frames_from = if cell.from_timer { FramesFrom::Timer } else { FramesFrom::Call };
+    let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), floors: false };
+    // A timer is what every engine of the plan can be measured with, so there is no need to look at this one.
+    let Conditions { policy, origin, .. } = Conditions::of(asked, 1, &[])?;
+    let law = Law {
+        template: frame,
+        frames: cell.frames,
+        warm_up: cell.warm_up,
+        gap: (Duration::from_nanos(cell.gap_ns.0), Duration::from_nanos(cell.gap_ns.1)),
+        seed: cell.seed,
+        timeout: Duration::from_nanos(cell.lost_after_ns),
+        wire: None,
+        origin,
+    };
+    law.check()?;
+    let mut header = header(cell, &law);
+    tester::prepare(policy, &mut header);
+    let before = (Activity::now(), clock::monotonic()?);
+    let mut record = tester::series(names(cell), &law, header, |done| say(cell, State::Done(done)))?;
+    tell_activity(&mut record, &before)?;
+    Ok(record)
+}
+
+/// Frames at moments of their own.
+fn at_moments(
+    cell: &CellOrder,
+    frame: Frame,
+    traffic: &Traffic,
+    expected: Option<&Prediction>,
+) -> Result<Record, Failed> {
+    let bitrate = BitRate::from_bits_per_second(cell.bits_per_second).ok_or("a bus has a bit rate")?;
+    let numbered = |number: u32| open_loop::numbered(frame, number);
+    let frames = cell.warm_up + cell.frames;
+    let moments = schedule::moments(traffic, frames, numbered, bitrate, cell.seed)
+        .ok_or_else(|| format!("candor cannot send \"{traffic}\" yet"))?;
+    let law = open_loop::Law {
+        template: frame,
+        moments,
+        warm_up: cell.warm_up,
+        lost_after: Duration::from_nanos(cell.lost_after_ns),
+        wire: None,
+    };
+    let described = Law {
+        template: frame,
+        frames: cell.frames,
+        warm_up: cell.warm_up,
+        gap: (Duration::ZERO, Duration::ZERO),
+        seed: cell.seed,
+        timeout: law.lost_after,
+        wire: None,
+        origin: Origin::Timer,
+    };
+    let mut header = header(cell, &described);
+    header.traffic = traffic.to_string();
+    let (hears, stamps) =
+        if cell.ends.hears_leaving { (Hears::Outgoing, LEAVING_STAMPS) } else { (Hears::Incoming, ARRIVING_STAMPS) };
+    header.stamps = stamps.to_owned();
+    tester::prepare(TesterPolicy::FIFO, &mut header);
+    let Names { send, monitor, receive } = names(cell);
+    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, frames as usize)?;
+    let before = (Activity::now(), clock::monotonic()?);
+    let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
+    let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
+    let mut told = Ok(());
+    let series = bench.measure(&law, predict, |done| {
+        if told.is_ok() {
+            told = say(cell, State::Done(done.saturating_sub(cell.warm_up)));
+        }
+    })?;
+    told?;
+    header.start_realtime_ns = series.start_realtime_ns;
+    header.late_or_duplicate_frames = series.doubled;
+    header.foreign_frames = series.strange;
+    let mut record = Record { header, samples: series.samples };
+    tell_activity(&mut record, &before)?;
+    Ok(record)
+}
+
+fn names(cell: &CellOrder) -> Names<'_> {
+    let ends = &cell.ends;
+    Names { send: &ends.send, monitor: &ends.monitor, receive: &ends.receive }
+}
+
+fn header(cell: &CellOrder, law: &Law) -> record::Header {
+    let engine = match &cell.device {
+        Device::None => "none",
+        Device::Candor { engine, .. } => engine,
+        Device::Command { .. } => "command",
+    };
+    let device = cell.levels.iter().find(|(factor, _)| factor == "gateway").map_or(engine, |(_, level)| level);
+    let mut header = tester::header(device, engine, names(cell), law);
+    header.load.clone_from(&cell.load);
+    header.levels.clone_from(&cell.levels);
+    header
+}
+
+fn tell_activity(record: &mut Record, (before, began): &(Activity, clock::MonotonicNs)) -> Result<(), Failed> {
+    let nanoseconds = u64::try_from(clock::monotonic()?.0 - began.0)?;
+    record.header.activity_per_second = Activity::now().per_second_since(before, Duration::from_nanos(nanoseconds));
+    Ok(())
+}
+
+/// What the gateway's rules make of a frame.
+struct Prediction {
+    rules: RuleSet,
+    to: BusIndex,
+    from: BusIndex,
+}
+
+impl Prediction {
+    /// `None` where candor does not know the rules.
+    fn of(device: &Device) -> Option<Self> {
+        let Device::Candor { file, .. } = device else { return None };
+        let plan = config::load(file.as_bytes()).ok()?.plan;
+        let bus = |name: &str| plan.buses().iter().position(|bus| bus.name == name).map(BusIndex);
+        let (from, to) = (bus("first")?, bus("second")?);
+        let rules = RuleSet::compile(&job::lower(&plan), plan.buses().len());
+        Some(Self { rules, to, from })
+    }
+
+    fn of_frame(&self, frame: &Frame) -> Option<Frame> {
+        let mut out = None;
+        self.rules.from_bus(self.from).outcomes(frame, |_job, routed| {
+            if let Routed::Send { to, frame } = routed
+                && to == self.to
+            {
+                out.get_or_insert(*frame);
+            }
+        });
+        out
+    }
+}
+
+/// Why a record says nothing of the gateway.
+fn invalid(record: &Record) -> Option<String> {
+    let samples = &record.samples;
+    if samples.iter().all(|sample| sample.far_ns.is_none()) {
+        return Some("no frame arrived".to_owned());
+    }
+    let unseen = samples.iter().filter(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none()).count();
+    if unseen > 0 {
+        return Some(format!("{unseen} frames arrived that the monitor did not see"));
+    }
+    let altered = samples.iter().filter(|sample| sample.fate == Fate::Altered).count();
+    if altered > 0 {
+        return Some(format!("{altered} frames arrived otherwise than the rules say"));
+    }
+    let (first, last) = (samples.first()?, samples.last()?);
+    let gaps = i64::try_from(samples.len()).unwrap_or(i64::MAX) - 1;
+    let period = (last.due_ns - first.due_ns).checked_div(gaps).unwrap_or_default();
+    let mut lateness: Vec<_> = samples.iter().map(|sample| sample.sent_ns - sample.due_ns).collect();
+    lateness.sort_unstable();
+    let p99 = lateness[(lateness.len() * 99 / 100).min(lateness.len() - 1)];
+    (p99 > period * MOST_LATENESS_PERCENT / 100 && p99 > 0).then(|| {
+        format!("the tester was late: 1 of 100 frames by {p99} ns or more, and there is one every {period} ns")
+    })
+}
+
+/// `candor lab load` and `candor lab relay`.
+pub(crate) fn be_load(words: &[String]) -> Outcome {
+    let load: Load = words.join(" ").parse()?;
+    candor_lab::load::be(load, &std::env::current_exe()?, || render::out("ready\n"))?;
+    Ok(Exit::Fine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_predict_what_comes_out() {
+        let file = "engine = \"read-write\"\n[bus.first]\ninterface = \"a\"\n[bus.second]\ninterface = \"b\"\n\
+                    [[route]]\nname = \"r\"\nfrom = \"first\"\nto = \"second\"\nmatch = \"123\"\nframes = \"classic\"\nset = { data = \"FF00000000000000\" }\n";
+        let device = Device::Candor { engine: "read-write".into(), file: file.into() };
+        let prediction = Prediction::of(&device).unwrap();
+        let frame: Frame = "123#1122334455667788".parse().unwrap();
+        assert_eq!(prediction.of_frame(&frame).unwrap().to_string(), "123#FF00000000000000");
+        assert_eq!(prediction.of_frame(&"124#11".parse().unwrap()), None);
+        assert!(Prediction::of(&Device::None).is_none());
+    }
+}

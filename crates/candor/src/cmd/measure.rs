@@ -1,0 +1,149 @@
+//! `candor measure`: the cells of a plan, each measured once, whatever interrupts it.
+
+mod dry_run;
+mod guests;
+mod merge;
+mod progress;
+mod results;
+mod verdict;
+
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::thread;
+
+use candor_core::experiment::{self, Available, Block, EXTENSION, Plan};
+use candor_lab::cache::Cache;
+use candor_lab::kernel;
+use serde_json::json;
+
+use crate::cli::{MeasureArgs, Preset};
+use crate::cmd::{Outcome, lab};
+use crate::exit::Exit;
+use crate::gateway_file::{Form, read_bytes};
+use crate::render::{self, Source};
+pub(crate) use merge::run as merge;
+use results::Results;
+
+/// Plans beyond this many bytes are refused.
+const MOST_BYTES: usize = 1 << 20;
+
+pub(crate) fn run(args: &MeasureArgs) -> Outcome {
+    let (name, bytes) = match (&args.plan, args.preset) {
+        (_, Some(preset)) => (preset.name().to_owned(), preset.text().into()),
+        (Some(path), None) => read_bytes(path, MOST_BYTES)?,
+        (None, None) => return Err("There is no plan".into()),
+    };
+    if args.show_plan {
+        return render::answer(&String::from_utf8_lossy(&bytes), Exit::Fine);
+    }
+    let Some(plan) = check(&Source::new(name, &bytes), &bytes, Form::once(args.json))? else { return Ok(Exit::No) };
+    let blocks = plan.blocks();
+    let mine: Vec<&Block<'_>> =
+        (0..).zip(&blocks).filter(|(at, _)| args.shard.has(*at)).map(|(_, block)| block).collect();
+    if args.dry_run {
+        return dry_run::show(args, &plan, &mine);
+    }
+    let orders = guests::orders(&plan, &mine)?;
+    let out = args.out.clone().unwrap_or_else(|| folder_of(args));
+    let results = Results::open(&out, &bytes)?;
+    let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
+    let jobs = args.jobs.map_or_else(processors, usize::from).min(todo.len().max(1));
+    let run = guests::run(args, &results, &todo, jobs, done.iter().map(|(block, _)| block.cells.len()).sum())?;
+    verdict::tell(args, &plan, &mine, &results, &run)
+}
+
+/// The plan; `None` after saying what is wrong with it.
+fn check(source: &Source, bytes: &[u8], form: Form) -> io::Result<Option<Plan>> {
+    let mut checked = experiment::load(bytes, Available::default());
+    // Looking for kernels may need the network, so only who names some waits for it.
+    if let Ok(loaded) = &checked
+        && loaded.plan.cells().iter().any(|cell| cell.place.kernel.is_some())
+        && let Some(kernels) = kernels()
+    {
+        checked = experiment::load(bytes, Available { kernels: Some(&kernels) });
+    }
+    match checked {
+        Ok(loaded) => {
+            render::err(&render::text(source, &loaded.warnings, render::wants_colour()));
+            Ok(Some(loaded.plan))
+        }
+        Err(findings) => {
+            if form == Form::Text {
+                render::err(&render::text(source, &findings, render::wants_colour()));
+                render::err(&format!("{}: not a plan\n", source.name()));
+            } else {
+                let value = json!({
+                    "file": source.name(),
+                    "valid": false,
+                    "findings": render::json(source, &findings),
+                });
+                render::out(&format!("{value:#}\n"))?;
+            }
+            Ok(None)
+        }
+    }
+}
+
+/// Names of the kernels that can be had; `None` if nobody knows, which shows when the first one boots.
+fn kernels() -> Option<Vec<String>> {
+    let mut progress = lab::progress::Progress::new();
+    let list = kernel::list(&Cache::of_user().ok()?, &mut progress);
+    progress.clear();
+    list.ok().filter(|list| list.doubt.is_none()).map(|list| list.kernels.into_iter().map(|one| one.name).collect())
+}
+
+/// Where results are if nobody says where: beside the plan.
+fn folder_of(args: &MeasureArgs) -> PathBuf {
+    match (&args.plan, args.preset) {
+        (Some(plan), _) if plan.extension().is_some_and(|extension| extension == EXTENSION) => {
+            plan.with_extension("results")
+        }
+        (_, Some(preset)) => PathBuf::from(format!("{}.results", preset.name())),
+        _ => PathBuf::from("results"),
+    }
+}
+
+impl Preset {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Gateway2011 => "gateway-2011",
+        }
+    }
+
+    const fn text(self) -> &'static str {
+        match self {
+            Self::Quick => include_str!("measure/presets/quick.toml"),
+            Self::Gateway2011 => include_str!("measure/presets/gateway-2011.toml"),
+        }
+    }
+}
+
+fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+
+    use super::*;
+
+    #[test]
+    fn presets_are_plans_without_doubt() {
+        for preset in Preset::value_variants() {
+            let loaded = experiment::load(preset.text().as_bytes(), Available::default());
+            let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", preset.name()));
+            assert_eq!(loaded.warnings, [], "{}", preset.name());
+            let blocks = loaded.plan.blocks();
+            assert!(guests::orders(&loaded.plan, &blocks.iter().collect::<Vec<_>>()).is_ok());
+        }
+    }
+
+    #[test]
+    fn the_preset_of_2011_is_as_large_as_the_paper() {
+        let loaded = experiment::load(Preset::Gateway2011.text().as_bytes(), Available::default()).unwrap();
+        assert_eq!(loaded.plan.cells().len(), 688);
+    }
+}

@@ -1,0 +1,143 @@
+//! Plans: cells become records, whatever interrupts it and however it is spread.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use super::{static_candor, text};
+
+/// Two boots of two cells each.
+const PLAN: &str = r#"
+frames = 60
+warm-up = 5
+cells-per-guest = 2
+lost-after = "50ms"
+[factor]
+gateway = ["kernel", "read-write"]
+traffic = ["one at a time", "50 %"]
+"#;
+
+fn measure(candor: &Path, plan: &Path, options: &[&str]) -> Output {
+    Command::new(candor).arg("measure").arg(plan).args(options).output().unwrap()
+}
+
+fn written(folder: &Path, plan: &str) -> PathBuf {
+    let path = folder.join("plan.toml");
+    fs::write(&path, plan).unwrap();
+    path
+}
+
+/// All files of a folder and their bytes.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(files(&path).into_iter().map(|(name, bytes)| (path.join(name), bytes)));
+        } else {
+            all.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    all.into_iter().map(|(path, bytes)| (path.strip_prefix(folder).unwrap_or(&path).to_owned(), bytes)).collect()
+}
+
+#[test]
+fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(folder.path(), PLAN);
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let whole = measure(&candor, &plan, &["--json"]);
+    assert!(whole.status.success(), "{}", text(&whole.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&whole.stdout).unwrap();
+    let cells = told["cells"].as_array().unwrap();
+    assert_eq!((cells.len(), &told["missing"]), (4, &0.into()));
+    for cell in cells {
+        assert_eq!((&cell["state"], &cell["frames"], &cell["lost"]), (&"ok".into(), &60.into(), &0.into()), "{cell:#}");
+        assert!(cell["p50_ns"].as_i64().unwrap() > 1000, "{cell:#}");
+    }
+    // Nothing is measured twice: no guest boots, and the answer is the same.
+    let again = measure(&candor, &plan, &["--json"]);
+    assert_eq!(again.stdout, whole.stdout);
+    assert!(text(&again.stderr).contains("4 of 4 cells have been measured already"), "{}", text(&again.stderr));
+    // In two parts, one of which was interrupted.
+    for part in ["1", "2"] {
+        let options = ["--shard", &format!("{part}/2"), "--out", &at(part)];
+        let run = measure(&candor, &plan, &options);
+        assert!(run.status.success(), "{}", text(&run.stderr));
+    }
+    let merge = |parts: &[String]| {
+        Command::new(&candor).arg("merge").args(parts).args(["--out", &at("together")]).output().unwrap()
+    };
+    let half = merge(&[at("1")]);
+    assert_eq!(half.status.code(), Some(1));
+    assert!(text(&half.stderr).contains("2 cells are missing"), "{}", text(&half.stderr));
+    assert!(merge(&[at("1"), at("2")]).status.success());
+    let (one, other) = (files(&folder.path().join("plan.results")), files(&folder.path().join("together")));
+    assert_eq!(one.keys().collect::<Vec<_>>(), other.keys().collect::<Vec<_>>());
+    for (name, bytes) in &one {
+        assert!(other[name] == *bytes, "{} differs", name.display());
+    }
+}
+
+/// A load, a foreign program, the tester itself, and what cannot work.
+#[test]
+fn cells_that_do_not_work_stay_visible() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(
+        folder.path(),
+        r#"
+frames = 40
+warm-up = 5
+lost-after = "20ms"
+[factor]
+gateway = ["none", "cangw", "broken", "deaf"]
+load = "cpu 2"
+[gateway.cangw]
+command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
+stop = ["cangw", "-F"]
+[gateway.broken]
+command = ["cangw", "-A", "-s", "nothing"]
+[gateway.deaf]
+command = ["candor", "lab", "load", "timers", "1"]
+"#,
+    );
+    let run = measure(&candor, &plan, &["--json"]);
+    assert_eq!(run.status.code(), Some(1), "{}", text(&run.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let of = |gateway: &str| {
+        let cells = told["cells"].as_array().unwrap();
+        cells.iter().find(|cell| cell["levels"]["gateway"] == gateway).unwrap()
+    };
+    assert_eq!(of("none")["state"], "ok", "{told:#}");
+    assert_eq!(of("cangw")["state"], "ok", "{told:#}");
+    assert!(of("broken")["state"]["failed"].as_str().unwrap().contains("ended before it was ready"), "{told:#}");
+    assert_eq!(of("deaf")["state"]["invalid"], "no frame arrived");
+    let record = files(&folder.path().join("plan.results"));
+    let name = format!("{}.record.csv", of("cangw")["name"].as_str().unwrap());
+    let (_, bytes) = record.iter().find(|(path, _)| path.ends_with(&name)).unwrap();
+    let header: serde_json::Value =
+        serde_json::from_str(text(bytes).lines().nth(1).unwrap().trim_start_matches("# ")).unwrap();
+    assert_eq!(header["load"], "cpu 2");
+    assert!(header["activity_per_second"]["context_switches"].as_u64().unwrap() > 1000, "{header:#}");
+}
+
+#[test]
+fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(folder.path(), "[factor]\ngateway = [\"kernal\"]\n");
+    let run = measure(&candor, &plan, &[]);
+    assert_eq!(run.status.code(), Some(1));
+    assert!(text(&run.stderr).contains("did you mean \"kernel\"?"), "{}", text(&run.stderr));
+    let plan = written(folder.path(), PLAN);
+    let dry = measure(&candor, &plan, &["--dry-run"]);
+    assert!(
+        dry.status.success() && text(&dry.stdout).contains("4 cells of 60 frames in 2 guests"),
+        "{}",
+        text(&dry.stdout)
+    );
+    assert!(!folder.path().join("plan.results").exists());
+}
