@@ -15,9 +15,7 @@ use crate::counters::BusCounters;
 pub(super) struct Ledger {
     /// Frames that the receiver gave.
     received: Count,
-    /// Those of them that some job took.
-    taken: Count,
-    /// Those that none took.
+    /// Those of them that no job took.
     unwanted: Count,
     /// How often jobs took one.
     takings: Count,
@@ -74,15 +72,21 @@ impl Tally {
             self.unwanted += 1;
         }
     }
+
+    /// Whether no job took one of the frames.
+    pub(super) const fn is_any_unwanted(&self) -> bool {
+        self.unwanted != 0
+    }
 }
 
 impl Ledger {
     /// Only the thread that receives may call this.
     pub(super) fn add(&self, tally: &Tally) {
         self.received.add(tally.received);
-        self.taken.add(tally.received - tally.unwanted);
-        self.unwanted.add(tally.unwanted);
         self.takings.add(tally.takings);
+        if tally.is_any_unwanted() {
+            self.unwanted.add(tally.unwanted);
+        }
     }
 
     /// Frames that a ring has lost.
@@ -125,10 +129,13 @@ impl Ledger {
     }
 
     pub(super) fn read(&self) -> Read {
+        // The thread that receives may be between the two: what is unwanted came before.
+        let unwanted = self.unwanted.value();
+        let received = self.received.value();
         Read {
-            received: self.received.value(),
-            taken: self.taken.value(),
-            unwanted: self.unwanted.value(),
+            received,
+            taken: received.saturating_sub(unwanted),
+            unwanted,
             takings: self.takings.value(),
             lost_in_socket: self.lost_in_socket.load(Ordering::Relaxed),
             lost_in_ring: self.lost_in_ring.load(Ordering::Relaxed),

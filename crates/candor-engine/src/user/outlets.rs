@@ -116,6 +116,10 @@ impl<S: Transmit> Outlets<S> {
                 if heir.is_none() {
                     old.count(queued, Fate::Full);
                 }
+                if had.timed.is_none() {
+                    // Nobody has written it down, and somebody may ask for it now.
+                    queued.at = None;
+                }
                 heir.inspect(|heir| queued.job = *heir).is_some()
             });
             let Some(to) = next.bus_of(&had.port).filter(|to| next.leads(from, *to)) else {
@@ -151,7 +155,11 @@ impl<S: Transmit> Outlets<S> {
         if outlet.queue.is_full() {
             outlet.make_room(program, ages);
         }
-        outlet.queue.next().write(job, frame, arrived.at);
+        let next = outlet.queue.next();
+        next.write(job, frame);
+        if outlet.timed.is_some() {
+            next.at = arrived.at;
+        }
         // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
         if !*holds && !S::collects(arrived.more) {
             *holds = outlet.send_next(program, ages) == Next::Later;

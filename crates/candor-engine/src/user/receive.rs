@@ -45,6 +45,11 @@ pub(super) trait Receive: Sized + Send + 'static {
     /// a further call.
     fn receive(&mut self, patience: Option<Duration>, all: bool, take: impl FnMut(Arrived<'_>)) -> io::Result<()>;
 
+    /// Among the frames of the last call was one that no job takes. Called by the thread that receives.
+    ///
+    /// By itself nothing: sockets of CAN_RAW get only what some job may take.
+    fn keep_unwanted_away(&mut self) {}
+
     /// The port may be on another interface now, or want other frames. Called by the thread that receives.
     ///
     /// By itself nothing: the socket of the port is exchanged by the supervisor.

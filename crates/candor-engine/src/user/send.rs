@@ -23,7 +23,7 @@ pub(super) use write::Write;
 pub(super) struct Queued {
     /// The job that sends it, by its position.
     pub(super) job: usize,
-    /// When it came in, if somebody wants to know.
+    /// When it came in. Of any value where nobody asks for it: whoever queues a frame writes it down if somebody does.
     pub(super) at: Option<RealtimeNs>,
     len: usize,
     bytes: [u8; CANFD_MTU],
@@ -36,8 +36,8 @@ impl Queued {
     /// Becomes this frame, in its place: a frame that is put together elsewhere and moved here costs a hundred instructions
     /// more, most of them for bytes that a classic frame does not have.
     #[inline]
-    pub(super) fn write(&mut self, job: usize, frame: Sent<'_>, at: Option<RealtimeNs>) {
-        (self.job, self.at) = (job, at);
+    pub(super) fn write(&mut self, job: usize, frame: Sent<'_>) {
+        self.job = job;
         self.len = match frame {
             Sent::AsItCame(bytes) => self.copy(bytes),
             Sent::Changed(frame) => frame.to_kernel(&mut self.bytes),

@@ -18,8 +18,18 @@ pub(super) struct Wanted {
     pub(super) filters: Vec<Filter>,
     /// For rings: the formats.
     pub(super) takes: Takes,
-    /// For rings: none that this process has sent, and as few as possible that no job takes. Empty if that is all frames.
-    pub(super) instructions: Vec<Instruction>,
+    /// For rings.
+    pub(super) programs: Programs,
+}
+
+/// What lets frames into a ring. The longer program costs every frame that comes in, and spares the gateway those that no
+/// job takes; so it pays only where there are such frames, and a ring has it from the first of them on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Programs {
+    /// None that this process has sent. Empty if it sends none that it would hear.
+    pub(super) wide: Vec<Instruction>,
+    /// Of those as few as possible that no job takes. Empty if that is all frames.
+    pub(super) narrow: Vec<Instruction>,
 }
 
 impl Wanted {
@@ -32,8 +42,8 @@ impl Wanted {
             (false, true) => Takes::Fd,
             _ => Takes::Both,
         };
-        let instructions = program(&filters, own);
-        Self { filters, takes, instructions }
+        let programs = Programs { wide: program(&[Filter::ALL], own), narrow: program(&filters, own) };
+        Self { filters, takes, programs }
     }
 }
 

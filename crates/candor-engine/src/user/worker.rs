@@ -160,8 +160,12 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                 way.tally.count(is_taken);
             },
         );
+        let is_any_unwanted = way.tally.is_any_unwanted();
         port.ledger.add(&way.tally);
         outlets.flush(program);
+        if is_any_unwanted {
+            receiver.keep_unwanted_away();
+        }
         outcome
     }
 

@@ -27,14 +27,16 @@ pub(in crate::user) struct Ring<const BUSY: bool> {
     later: VecDeque<ReceiveRing>,
     /// What lets frames into the newest ring.
     instructions: Vec<Instruction>,
+    /// Whether a frame has come that no job takes.
+    is_narrow: bool,
 }
 
 impl<const BUSY: bool> Ring<BUSY> {
     fn open_on(port: &Arc<Port>, interface: InterfaceIndex) -> io::Result<Self> {
         let wanted = port.demand().wanted.clone();
-        let ring = ReceiveRing::open(interface, wanted.takes, &wanted.instructions, SLOTS)?;
-        let (port, instructions) = (Arc::clone(port), wanted.instructions);
-        Ok(Self { port, interface, ring, later: VecDeque::new(), instructions })
+        let instructions = wanted.programs.wide;
+        let ring = ReceiveRing::open(interface, wanted.takes, &instructions, SLOTS)?;
+        Ok(Self { port: Arc::clone(port), interface, ring, later: VecDeque::new(), instructions, is_narrow: false })
     }
 
     /// Hears what is wanted now, without missing a frame that is wanted before and after.
@@ -46,23 +48,19 @@ impl<const BUSY: bool> Ring<BUSY> {
             let next = newest.hand_over(self.interface, wanted.takes, &self.instructions)?;
             self.later.push_back(next);
         }
-        if self.instructions != wanted.instructions {
-            self.later.back().unwrap_or(&self.ring).set_instructions(&wanted.instructions)?;
-            self.instructions = wanted.instructions;
+        let instructions = if self.is_narrow { wanted.programs.narrow } else { wanted.programs.wide };
+        if self.instructions != instructions {
+            self.later.back().unwrap_or(&self.ring).set_instructions(&instructions)?;
+            self.instructions = instructions;
         }
         Ok(())
     }
 
-    /// Waits for a frame; `false` if there is none.
-    fn wait(&mut self, patience: Option<Duration>) -> io::Result<bool> {
-        while !self.later.is_empty() && !self.ring.has_frame() {
-            self.go_on_to_later();
-        }
-        if BUSY {
-            return Ok((0..LOOKS).any(|_| self.ring.has_frame()));
-        }
-        // While frames come one after the other, the ring is seldom empty: a look is cheaper than a call.
-        if self.ring.has_frame() { Ok(true) } else { self.ring.wait(patience) }
+    #[cold]
+    fn narrow(&mut self) {
+        self.is_narrow = true;
+        // What the kernel cannot keep away, for want of memory, the rules sort out as they did until now.
+        let _ = self.hear_what_is_wanted();
     }
 
     #[cold]
@@ -80,16 +78,32 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
     }
 
     fn receive(&mut self, patience: Option<Duration>, _all: bool, mut take: impl FnMut(Arrived<'_>)) -> io::Result<()> {
-        if !self.wait(patience)? {
-            return Ok(());
+        while !self.later.is_empty() && !self.ring.has_frame() {
+            self.go_on_to_later();
         }
-        self.ring.receive_all(
+        // Looked at before it is waited for: while frames come one after the other the ring is seldom empty, and a look is
+        // cheaper than a call.
+        let mut looks = 0;
+        while self.ring.receive_all(
             MAX_AT_ONCE,
             #[inline(always)]
             |received| take(Arrived { bytes: received.bytes, at: Some(received.at), more: received.more }),
-        );
+        ) == 0
+        {
+            looks += 1;
+            if looks == if BUSY { LOOKS } else { 2 } || (!BUSY && !self.ring.wait(patience)?) {
+                return Ok(());
+            }
+        }
         self.port.ledger.count_ring(self.ring.known_lost());
         Ok(())
+    }
+
+    #[inline(always)]
+    fn keep_unwanted_away(&mut self) {
+        if !self.is_narrow {
+            self.narrow();
+        }
     }
 
     fn follow(&mut self) -> io::Result<()> {
