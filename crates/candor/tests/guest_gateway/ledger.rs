@@ -110,3 +110,35 @@ fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
         assert_eq!(number(&right["received"]), 0, "{engine}: {counters}");
     }
 }
+
+/// A ring begins without a filter, which would cost each frame something, and gets it when it would spare something.
+#[test]
+fn a_ring_hears_only_the_first_of_the_frames_that_nobody_wants() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let buses = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";
+    let gateway = buses.to_owned() + &route("some", "right", "match = \"123\"");
+    for engine in ["mmap-adaptive", "mmap-mmsg"] {
+        let (left, right) = (Bus::new("left"), Bus::new("right"));
+        let listener = listener_on(right.index);
+        let sender = sender_on(left.index);
+        let run_dir = tempfile::tempdir().unwrap();
+        let candor = Run { gateway: &gateway, engine, run_dir: run_dir.path().to_owned(), uid: None }.start();
+        let (wanted, unwanted) = (classic(0x123, &[]), classic(0x124, &[]));
+        send(&sender, &unwanted);
+        // It has been seen when the next one is out.
+        send(&sender, &wanted);
+        assert_eq!(hear(&listener, 1), 1, "{engine}");
+        // And the filter is there when the gateway has nothing left to do.
+        std::thread::sleep(SILENCE);
+        for _ in 0..AT_ONCE / 2 {
+            send(&sender, &unwanted);
+            send(&sender, &wanted);
+        }
+        assert_eq!(hear(&listener, AT_ONCE / 2), AT_ONCE / 2, "{engine}");
+        let ended = candor.end(Signal::Terminate);
+        let counters = ended.accounts();
+        let left = counters["buses"].as_array().unwrap().iter().find(|bus| bus["bus"] == "left").unwrap();
+        assert_eq!(number(&left["unwanted"]), 1, "{engine}: {counters}");
+        assert_eq!(number(&left["taken"]), AT_ONCE / 2 + 1, "{engine}: {counters}");
+    }
+}
