@@ -145,6 +145,15 @@ impl Engine {
         Self::all().find(|engine| engine.name() == name)
     }
 
+    /// That of user space, if it is one.
+    #[must_use]
+    pub const fn of_user_space(self) -> Option<UserEngine> {
+        match self {
+            Self::Auto | Self::Kernel => None,
+            Self::User(engine) => Some(engine),
+        }
+    }
+
     /// The name in `candor.toml`.
     #[must_use]
     pub fn name(self) -> &'static str {

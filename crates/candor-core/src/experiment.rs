@@ -9,6 +9,7 @@
 //! all others, `[[exclude]]` takes cells away, and `[[include]]` adds some. What each key means is written down in
 //! `docs/plans.md`.
 
+pub mod budget;
 pub mod code;
 pub mod load;
 pub mod schedule;
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::config::diagnostic::{Diagnostic, Findings};
-use crate::engine::Engine;
+use crate::engine::{Engine, UserEngine};
 use crate::units::BitRate;
 
 /// The file ending of plans.
@@ -74,6 +75,8 @@ pub enum Gateway {
         /// What is run in the end; empty if nothing is.
         stop: Vec<String>,
     },
+    /// The bare loop of an engine: its system calls without any rules.
+    Bare(UserEngine),
     /// Something that candor neither starts nor ends: a black box between the interfaces of the tester.
     External,
 }

@@ -71,6 +71,17 @@ pub enum Device {
         /// The file's text.
         file: String,
     },
+    /// `candor lab floor`: the system calls of an engine without rules.
+    Bare {
+        /// Name of the engine.
+        engine: String,
+        /// Interfaces.
+        from: String,
+        /// Interfaces.
+        to: String,
+        /// Whether local sockets hear what it sends.
+        echo: bool,
+    },
     /// A program, and what is run in the end.
     Command {
         /// Program and arguments.
@@ -162,12 +173,19 @@ impl CellOrder {
                 };
                 Device::Command { start: filled(start), stop: filled(stop) }
             }
+            Gateway::Bare(engine) => {
+                let (from, to) = between(cell.place.topology);
+                hears(Engine::User(*engine), cell)?;
+                Device::Bare {
+                    engine: engine.name().to_owned(),
+                    from: from.to_owned(),
+                    to: to.to_owned(),
+                    echo: echo(Engine::User(*engine), cell.place.topology),
+                }
+            }
             Gateway::Candor(engine) => {
                 let echo = echo(*engine, cell.place.topology);
-                let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
-                if rings_only && cell.place.topology == Topology::Vcan && cell.traffic.is_closed_loop() {
-                    return Err(OrderError::Unheard(*engine));
-                }
+                hears(*engine, cell)?;
                 let file = plan.rules(cell).gateway_file(*engine, between(cell.place.topology), echo, &cell.frame);
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
@@ -215,6 +233,15 @@ const fn between(topology: Topology) -> (&'static str, &'static str) {
     }
 }
 
+/// Whether the tester hears what the engine sends.
+fn hears(engine: Engine, cell: &Cell) -> Result<(), OrderError> {
+    let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+    if rings_only && cell.place.topology == Topology::Vcan && cell.traffic.is_closed_loop() {
+        return Err(OrderError::Unheard(engine));
+    }
+    Ok(())
+}
+
 /// Frames between virtual interfaces are heard only with echo. Rings echo what their driver echoes, whatever one asks for.
 fn echo(engine: Engine, topology: Topology) -> bool {
     let may_send_by_ring =
@@ -227,7 +254,7 @@ fn echo(engine: Engine, topology: Topology) -> bool {
 
 /// Whether it takes a whole processor.
 fn spins(gateway: &Gateway) -> bool {
-    matches!(gateway, Gateway::Candor(Engine::User(engine)) if matches!(engine.receiver(), Receiver::ReadNb | Receiver::MmapBusy))
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if matches!(engine.receiver(), Receiver::ReadNb | Receiver::MmapBusy))
 }
 
 /// The laboratory of a place.

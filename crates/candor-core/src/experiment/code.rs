@@ -15,6 +15,8 @@ pub const RULES: &str = "P0305";
 pub const RANGE: &str = "P0306";
 /// A gateway that is not described by exactly one key.
 pub const GATEWAY: &str = "P0307";
+/// A budget that limits nothing, or a part of one that is wrong.
+pub const BUDGET: &str = "P0308";
 /// No cell is left.
 pub const NO_CELL: &str = "P0401";
 /// More cells than anybody measures.
@@ -37,6 +39,7 @@ pub const ALL: &[&str] = &[
     RULES,
     RANGE,
     GATEWAY,
+    BUDGET,
     NO_CELL,
     TOO_MANY_CELLS,
     IMPOSSIBLE,

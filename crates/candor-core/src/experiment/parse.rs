@@ -50,6 +50,7 @@ pub(super) struct GatewaySpec {
     pub(super) engine: Option<Spanned<String>>,
     pub(super) command: Option<Vec<Spanned<String>>>,
     pub(super) stop: Option<Vec<Spanned<String>>>,
+    pub(super) bare: Option<Spanned<String>>,
     pub(super) external: Option<Spanned<bool>>,
 }
 
@@ -78,7 +79,7 @@ const KEYS: &[&str] = &[
     "exclude",
     "include",
 ];
-const GATEWAY_KEYS: &[&str] = &["engine", "command", "stop", "external"];
+const GATEWAY_KEYS: &[&str] = &["engine", "bare", "command", "stop", "external"];
 const RULES_KEYS: &[&str] = &["routes", "decoys", "decoys-masked"];
 
 const TIME: &str = "a time with its unit, such as \"500us\"";
@@ -144,10 +145,12 @@ fn name(named: &Entry<'_>) -> Spanned<String> {
 }
 
 fn gateway(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> GatewaySpec {
-    let mut spec = GatewaySpec { name: name(named), engine: None, command: None, stop: None, external: None };
+    let mut spec =
+        GatewaySpec { name: name(named), engine: None, bare: None, command: None, stop: None, external: None };
     for entry in entries(keys) {
         match entry.key {
             "engine" => spec.engine = entry.string("the name of an engine, such as \"mmap-adaptive\"", findings),
+            "bare" => spec.bare = entry.string("the name of an engine of user space, such as \"read-write\"", findings),
             "command" => {
                 let wanted = "a program and its arguments, such as [\"./gateway\", \"{from}\", \"{to}\"]";
                 spec.command = Some(texts(&entry, wanted, findings));

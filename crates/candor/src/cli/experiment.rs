@@ -13,7 +13,8 @@ use clap::{Args, ValueEnum};
 /// random order and in as many laboratory guests at once as there are processors. What was measured stays: after an
 /// interruption the same command goes on. docs/plans.md says what a plan can hold.
 ///
-/// Exit status: 0 every cell was measured, 1 the plan is not valid or a cell failed or is invalid, 2 it could not run.
+/// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
+/// could not run.
 #[derive(Args, Debug)]
 pub(crate) struct MeasureArgs {
     /// The plan; - is standard input.
@@ -40,6 +41,9 @@ pub(crate) struct MeasureArgs {
     /// End a guest after this time on the host's clock.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
+    /// Compare the cells with the budgets in this file, and exit with 1 if one is exceeded.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) budget: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! `candor measure`: the cells of a plan, each measured once, whatever interrupts it.
 
+mod budgets;
 mod dry_run;
 mod guests;
 mod merge;
@@ -12,6 +13,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::thread;
 
+use candor_core::config::diagnostic::Diagnostic;
 use candor_core::experiment::{self, Available, Block, EXTENSION, Plan};
 use candor_lab::cache::Cache;
 use candor_lab::kernel;
@@ -38,6 +40,13 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
         return render::answer(&String::from_utf8_lossy(&bytes), Exit::Fine);
     }
     let Some(plan) = check(&Source::new(name, &bytes), &bytes, Form::once(args.json))? else { return Ok(Exit::No) };
+    let budgets = match &args.budget {
+        Some(path) => match budgets::read(path, Form::once(args.json))? {
+            Some(budgets) => Some(budgets),
+            None => return Ok(Exit::No),
+        },
+        None => None,
+    };
     let blocks = plan.blocks();
     let mine: Vec<&Block<'_>> =
         (0..).zip(&blocks).filter(|(at, _)| args.shard.has(*at)).map(|(_, block)| block).collect();
@@ -50,7 +59,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
     let jobs = args.jobs.map_or_else(processors, usize::from).min(todo.len().max(1));
     let run = guests::run(args, &results, &todo, jobs, done.iter().map(|(block, _)| block.cells.len()).sum())?;
-    verdict::tell(args, &plan, &mine, &results, &run)
+    verdict::tell(args, &plan, &mine, &results, &run, budgets.as_ref())
 }
 
 /// The plan; `None` after saying what is wrong with it.
@@ -69,20 +78,21 @@ fn check(source: &Source, bytes: &[u8], form: Form) -> io::Result<Option<Plan>> 
             Ok(Some(loaded.plan))
         }
         Err(findings) => {
-            if form == Form::Text {
-                render::err(&render::text(source, &findings, render::wants_colour()));
-                render::err(&format!("{}: not a plan\n", source.name()));
-            } else {
-                let value = json!({
-                    "file": source.name(),
-                    "valid": false,
-                    "findings": render::json(source, &findings),
-                });
-                render::out(&format!("{value:#}\n"))?;
-            }
+            tell_findings(source, &findings, form, "not a plan")?;
             Ok(None)
         }
     }
+}
+
+/// Says what is wrong with a file, in the form of the answer.
+fn tell_findings(source: &Source, findings: &[Diagnostic], form: Form, verdict: &str) -> io::Result<()> {
+    if form == Form::Text {
+        render::err(&render::text(source, findings, render::wants_colour()));
+        render::err(&format!("{}: {verdict}\n", source.name()));
+        return Ok(());
+    }
+    let value = json!({ "file": source.name(), "valid": false, "findings": render::json(source, findings) });
+    render::out(&format!("{value:#}\n"))
 }
 
 /// Names of the kernels that can be had; `None` if nobody knows, which shows when the first one boots.

@@ -141,3 +141,26 @@ fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
     );
     assert!(!folder.path().join("plan.results").exists());
 }
+
+/// candor's own engines: what they add to their system calls, held to half a per cent.
+#[test]
+fn engines_keep_their_budgets() {
+    let Some(candor) = static_candor() else { return };
+    let budgets = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laboratory/budgets");
+    let folder = tempfile::tempdir().unwrap();
+    let plan = Path::new(budgets).join("engines.plan.toml");
+    let out = folder.path().join("out").display().to_string();
+    let run = measure(&candor, &plan, &["--out", &out, "--budget", &format!("{budgets}/engines.toml")]);
+    assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
+    assert!(text(&run.stdout).contains("\n0 of 12 budgets are exceeded\n"), "{}", text(&run.stdout));
+    // The same cells with a budget that nobody can keep, and one that is for none of them: nothing is measured again.
+    let strict = folder.path().join("strict.toml");
+    let text_of_it =
+        "[[budget]]\ngateway = \"kernel\"\np50 = \"1 instructions\"\n[[budget]]\ngateway = \"cangw\"\nlost = 0\n";
+    fs::write(&strict, text_of_it).unwrap();
+    let run = measure(&candor, &plan, &["--out", &out, "--budget", &strict.display().to_string()]);
+    assert_eq!(run.status.code(), Some(1));
+    let said = text(&run.stdout);
+    assert!(said.contains("EXCEEDED") && said.contains("The budget on line 4 compares nothing"), "{said}");
+    assert!(said.contains("2 of 2 budgets are exceeded"), "{said}");
+}

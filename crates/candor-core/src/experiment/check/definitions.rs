@@ -40,37 +40,48 @@ pub(super) fn gateways(spec: &Spec, findings: &mut Findings) -> BTreeMap<String,
 }
 
 fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
-    let GatewaySpec { name, engine, command, stop, external } = spec;
+    let GatewaySpec { name, engine, bare, command, stop, external } = spec;
     let place = format!("Gateway {}", quote(&name.value));
-    match (engine, command, external) {
-        (Some(engine), None, None) if stop.is_none() => match Engine::named(&engine.value) {
-            Some(engine) => Some(Gateway::Candor(engine)),
-            None => {
-                let names: Vec<_> = Engine::all().map(Engine::name).collect();
-                let message = format!("There is no engine {}", quote(&engine.value));
-                findings.report(suggest(
-                    Diagnostic::error(config::code::ENGINE, engine.span.clone(), message)
-                        .help("candor engines lists them"),
-                    &engine.value,
-                    &names,
-                ));
+    match (engine, bare, command, external) {
+        (Some(written), None, None, None) if stop.is_none() => engine_named(written, findings).map(Gateway::Candor),
+        (None, Some(written), None, None) if stop.is_none() => match engine_named(written, findings)? {
+            Engine::User(engine) => Some(Gateway::Bare(engine)),
+            other => {
+                let message = format!("{} has no bare loop", quote(other.name()));
+                findings.report(
+                    Diagnostic::error(code::GATEWAY, written.span.clone(), message)
+                        .help("write an engine of user space, such as \"read-write\""),
+                );
                 None
             }
         },
-        (None, Some(command), None) if !command.is_empty() => {
+        (None, None, Some(command), None) if !command.is_empty() => {
             let words = |words: &[Spanned<String>]| words.iter().map(|word| word.value.clone()).collect();
             Some(Gateway::Command { start: words(command), stop: words(stop.as_deref().unwrap_or_default()) })
         }
-        (None, None, Some(external)) if external.value && stop.is_none() => Some(Gateway::External),
+        (None, None, None, Some(external)) if external.value && stop.is_none() => Some(Gateway::External),
         _ => {
             findings.report(
                 Diagnostic::error(code::GATEWAY, name.span.clone(), format!("{place} is not described by one key")).help(
-                    "write one of engine = \"read-write\", command = [\"./gateway\", \"{from}\", \"{to}\"], external = true; `stop` goes with `command`",
+                    "write one of engine = \"read-write\", bare = \"read-write\" (its calls without rules), command = \
+                     [\"./gateway\", \"{from}\", \"{to}\"], external = true; `stop` goes with `command`",
                 ),
             );
             None
         }
     }
+}
+
+fn engine_named(written: &Spanned<String>, findings: &mut Findings) -> Option<Engine> {
+    let engine = Engine::named(&written.value);
+    if engine.is_none() {
+        let names: Vec<_> = Engine::all().map(Engine::name).collect();
+        let message = format!("There is no engine {}", quote(&written.value));
+        let diagnostic =
+            Diagnostic::error(config::code::ENGINE, written.span.clone(), message).help("candor engines lists them");
+        findings.report(suggest(diagnostic, &written.value, &names));
+    }
+    engine
 }
 
 /// Those of the file, and `all`.

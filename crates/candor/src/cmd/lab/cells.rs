@@ -6,12 +6,13 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::config;
+use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::schedule;
 use candor_core::experiment::traffic::Traffic;
 use candor_core::frame::Frame;
 use candor_core::job;
-use candor_core::plan::BusIndex;
+use candor_core::plan::{BusIndex, Echo};
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::units::BitRate;
 use candor_io::clock;
@@ -21,6 +22,7 @@ use candor_lab::device::Gateway;
 use candor_lab::load::{Activity, Running};
 use candor_lab::open_loop;
 use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
+use candor_lab::report::floor_of;
 use candor_lab::tester::{Law, Names, Origin};
 use candor_lab::{device, record};
 
@@ -105,6 +107,10 @@ fn gateway(cell: &CellOrder) -> Result<Option<Gateway>, Failed> {
             let path = PathBuf::from(format!("{}.toml", cell.name));
             fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
             Ok(Some(Gateway::of_file(&path)))
+        }
+        Device::Bare { engine, from, to, echo } => {
+            let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
+            Ok(Some(Gateway::floor(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
         }
         Device::Command { start, stop } => Ok(Some(Gateway::of_command(start, stop))),
     }
@@ -199,6 +205,7 @@ fn header(cell: &CellOrder, law: &Law) -> record::Header {
     let engine = match &cell.device {
         Device::None => "none",
         Device::Candor { engine, .. } => engine,
+        Device::Bare { engine, .. } => &floor_of(engine),
         Device::Command { .. } => "command",
     };
     let device = cell.levels.iter().find(|(factor, _)| factor == "gateway").map_or(engine, |(_, level)| level);

@@ -3,12 +3,14 @@
 use std::fmt::Write as _;
 use std::fs;
 
+use candor_core::experiment::budget::{Budgets, Cost, Figure};
 use candor_core::experiment::{Block, Plan};
 use candor_core::stats::{LatencyNs, Quantile, Series};
 use candor_lab::cells::State;
 use candor_lab::record::{Fate, Record};
 use serde_json::{Value, json};
 
+use super::budgets::Verdict;
 use super::dry_run::in_minutes;
 use super::guests::Run;
 use super::progress::in_words;
@@ -23,12 +25,34 @@ struct Told {
     cell: MeasuredCell,
     frames: usize,
     lost: usize,
-    p50: Option<LatencyNs>,
-    p99: Option<LatencyNs>,
-    max: Option<LatencyNs>,
+    /// In the order of [`Figure`].
+    figures: Option<[LatencyNs; 4]>,
+    instruction_ns: Option<u32>,
 }
 
-pub(super) fn tell(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>], results: &Results, run: &Run) -> Outcome {
+impl Told {
+    fn figure(&self, figure: Figure) -> Option<LatencyNs> {
+        self.figures.map(|figures| figures[figure as usize])
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            levels: self.cell.levels.clone(),
+            instruction_ns: self.instruction_ns,
+            lost: u64::try_from(self.lost).unwrap_or(u64::MAX),
+            figures: self.figures,
+        }
+    }
+}
+
+pub(super) fn tell(
+    args: &MeasureArgs,
+    plan: &Plan,
+    blocks: &[&Block<'_>],
+    results: &Results,
+    run: &Run,
+    budgets: Option<&Budgets>,
+) -> Outcome {
     let mut told = Vec::new();
     for block in blocks {
         let Some(measured) = results.measured(&block.name)? else { continue };
@@ -41,9 +65,14 @@ pub(super) fn tell(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>], resul
     told.sort_by_key(|told| order.iter().position(|name| *name == told.cell.name));
     let missing = blocks.iter().map(|block| block.cells.len()).sum::<usize>() - told.len();
     let is_ok = |told: &&Told| told.cell.state == State::Ok;
-    let exit = if missing == 0 && told.iter().all(|told| is_ok(&told)) { Exit::Fine } else { Exit::No };
+    let verdict = budgets.map(|budgets| Verdict::of(budgets, &told.iter().map(Told::cost).collect::<Vec<_>>()));
+    let keeps_budgets = verdict.as_ref().is_none_or(Verdict::is_kept);
+    let is_fine = missing == 0 && told.iter().all(|told| is_ok(&told)) && keeps_budgets;
+    let exit = if is_fine { Exit::Fine } else { Exit::No };
     if args.json {
+        let names: Vec<&str> = told.iter().map(|told| told.cell.name.as_str()).collect();
         let value = json!({
+            "budgets": verdict.as_ref().map(|verdict| verdict.to_json(&names)),
             "results": results.folder().display().to_string(),
             "cells": told.iter().map(as_json).collect::<Vec<_>>(),
             "missing": missing,
@@ -62,6 +91,10 @@ pub(super) fn tell(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>], resul
         megabytes(results.bytes()),
         results.folder().display()
     )?;
+    if let Some(verdict) = &verdict {
+        let names: Vec<String> = told.iter().map(|told| in_words(&told.cell.levels)).collect();
+        text.push_str(&verdict.to_text(&names));
+    }
     if run.cells > 0 {
         let boots = 100.0 * run.boots.as_secs_f64() / run.guests.as_secs_f64().max(f64::MIN_POSITIVE);
         // Times of the host are news, not a result.
@@ -81,13 +114,14 @@ pub(super) fn tell(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>], resul
 }
 
 fn of(results: &Results, block: &str, cell: MeasuredCell) -> Result<Told, Box<dyn std::error::Error>> {
-    let mut told = Told { cell, frames: 0, lost: 0, p50: None, p99: None, max: None };
+    let mut told = Told { cell, frames: 0, lost: 0, figures: None, instruction_ns: None };
     if matches!(told.cell.state, State::Failed(_)) {
         return Ok(told);
     }
     let path = results.record(block, &told.cell.name);
     let text = fs::read_to_string(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
     let record = Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    told.instruction_ns = record.header.instruction_ns;
     told.frames = record.samples.len();
     told.lost = record
         .samples
@@ -95,9 +129,13 @@ fn of(results: &Results, block: &str, cell: MeasuredCell) -> Result<Told, Box<dy
         .filter(|sample| matches!(sample.fate, Fate::Refused | Fate::Unseen | Fate::Lost | Fate::Late))
         .count();
     if let Some(series) = Series::new(record.samples.iter().filter_map(|sample| sample.latency()).collect()) {
-        told.p50 = Some(series.quantile(Quantile::P50));
-        told.p99 = Some(series.quantile(Quantile::P99));
-        told.max = Some(series.max());
+        let of = |figure| match figure {
+            Figure::P50 => series.quantile(Quantile::P50),
+            Figure::P90 => series.quantile(Quantile::P90),
+            Figure::P99 => series.quantile(Quantile::P99),
+            Figure::Max => series.max(),
+        };
+        told.figures = Some(Figure::ALL.map(of));
     }
     Ok(told)
 }
@@ -123,9 +161,9 @@ fn table(told: &[Told]) -> String {
             "{name:<width$}{:>9}{:>8}{:>13}{:>13}{:>13}  {state}",
             told.frames,
             told.lost,
-            us(told.p50),
-            us(told.p99),
-            us(told.max)
+            us(told.figure(Figure::P50)),
+            us(told.figure(Figure::P99)),
+            us(told.figure(Figure::Max))
         )
         .expect("a String takes everything");
     }
@@ -142,9 +180,10 @@ fn as_json(told: &Told) -> Value {
         "state": told.cell.state,
         "frames": told.frames,
         "lost": told.lost,
-        "p50_ns": ns(told.p50),
-        "p99_ns": ns(told.p99),
-        "max_ns": ns(told.max),
+        "p50_ns": ns(told.figure(Figure::P50)),
+        "p90_ns": ns(told.figure(Figure::P90)),
+        "p99_ns": ns(told.figure(Figure::P99)),
+        "max_ns": ns(told.figure(Figure::Max)),
     })
 }
 
