@@ -1,4 +1,5 @@
-//! What is said of records: figures, threats to their validity, the latency profile, one HTML page or a picture.
+//! What is said of records: figures, threats to their validity, the latency profile, one HTML page or a picture; and of all
+//! cells of a plan.
 //!
 //! Everything here is a pure function of records, so an old measurement can be reported again without repeating it,
 //! and the same records give the same bytes.
@@ -6,11 +7,13 @@
 mod chart;
 mod digits;
 mod html;
+mod matrix;
 mod picture;
 mod summary;
 mod threat;
 
 pub use html::{conditions_of, html};
+pub use matrix::{Cell, Matrix, Measured, matrix_html};
 pub use picture::{Picture, Rule};
 pub use summary::{CONFIDENCE, Figures, Summary, floor_of};
 pub use threat::Threat;

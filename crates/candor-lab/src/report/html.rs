@@ -9,7 +9,7 @@ use super::{CONFIDENCE, Summary, Threat, chart};
 use crate::record::{Header, Record};
 use crate::tester::Origin;
 
-const STYLE: &str = include_str!("page.css");
+pub(super) const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
 /// What the 2011 paper says of a user-space gateway beside the kernel's, section 3.7.
@@ -41,7 +41,7 @@ pub fn html(records: &[Record]) -> String {
                             "How many frames took at least this long. The vertical axis is logarithmic, so the few slow "
                             "frames at the bottom right are as easy to see as the thousands at the top left."
                         }
-                        figure { (chart::legend(&summaries)) (chart::latency_profile(&summaries, time_unit(records))) }
+                        figure { (chart::legend(&summaries)) (chart::latency_profile(&summaries, time_unit(records.iter().map(|record| record.header.instruction_ns)))) }
                         p #readout .readout aria-live="polite" { "Point at the figure to read it." }
                     }
                     section { h2 { "Figures" } (table(records, &summaries)) }
@@ -95,8 +95,9 @@ fn lead(header: &Header) -> String {
     format!("Linux {}, one frame at a time, {clock}.", header.kernel_release)
 }
 
-fn time_unit(records: &[Record]) -> &'static str {
-    match records.iter().map(|record| record.header.instruction_ns).collect::<Vec<_>>()[..] {
+/// The unit of latencies, by what an instruction lasts where they were measured.
+pub(super) fn time_unit(instructions_ns: impl Iterator<Item = Option<u32>>) -> &'static str {
+    match instructions_ns.collect::<Vec<_>>()[..] {
         [] => "µs",
         ref all if all.iter().all(|&one| one == Some(1)) => "virtual µs (1000 instructions each)",
         ref all if all.iter().all(Option::is_some) => "virtual µs",
@@ -143,7 +144,7 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
                         tr {
                             td { (CONFIDENCE) " interval" }
                             @for interval in figures.intervals() {
-                                td.n { @if let Some(interval) = interval { (range(interval, unit)) } }
+                                td.n { @if let Some(interval) = interval { (range(interval, &unit.show)) } }
                             }
                         }
                     }
@@ -166,12 +167,13 @@ struct Unit {
     show: Box<dyn Fn(LatencyNs) -> String>,
 }
 
-fn range(interval: Interval, unit: &Unit) -> String {
+/// The ends of an interval, or the words for none.
+pub(super) fn range(interval: Interval, show: &dyn Fn(LatencyNs) -> String) -> String {
     match (interval.lower, interval.upper) {
         (None, None) => "n too small".to_owned(),
-        (None, Some(upper)) => format!("to {}, n too small", (unit.show)(upper)),
-        (Some(lower), None) => format!("from {}, n too small", (unit.show)(lower)),
-        (Some(lower), Some(upper)) => format!("{} – {}", (unit.show)(lower), (unit.show)(upper)),
+        (None, Some(upper)) => format!("to {}, n too small", show(upper)),
+        (Some(lower), None) => format!("from {}, n too small", show(lower)),
+        (Some(lower), Some(upper)) => format!("{} – {}", show(lower), show(upper)),
     }
 }
 

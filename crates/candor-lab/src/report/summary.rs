@@ -52,6 +52,18 @@ pub fn floor_of(engine: &str) -> String {
 }
 
 impl Figures {
+    /// Of a series.
+    pub(super) fn of(series: &Series) -> Self {
+        Self {
+            min: series.min(),
+            p50: series.quantile(Quantile::P50),
+            p90: series.quantile(Quantile::P90),
+            p99: series.quantile(Quantile::P99),
+            max: series.max(),
+            intervals: [Quantile::P50, Quantile::P90, Quantile::P99].map(|of| series.interval(of, CONFIDENCE)),
+        }
+    }
+
     /// The figures in the order and with the names of a table.
     #[must_use]
     pub const fn columns(&self) -> [(&'static str, LatencyNs); 5] {
@@ -95,14 +107,7 @@ impl Summary {
     /// Sums up what was measured without a record and without a gateway.
     #[must_use]
     pub fn of_series(name: &str, frames: usize, lost: usize, series: Option<Series>) -> Self {
-        let figures = series.as_ref().map(|series| Figures {
-            min: series.min(),
-            p50: series.quantile(Quantile::P50),
-            p90: series.quantile(Quantile::P90),
-            p99: series.quantile(Quantile::P99),
-            max: series.max(),
-            intervals: [Quantile::P50, Quantile::P90, Quantile::P99].map(|of| series.interval(of, CONFIDENCE)),
-        });
+        let figures = series.as_ref().map(Figures::of);
         Self {
             device: name.to_owned(),
             engine: String::new(),

@@ -1,0 +1,24 @@
+//! What a plan of experiments came to, as one page: a map of all cells, each cell by itself, and what to believe.
+//!
+//! ```text
+//!  Record ─▶ Measured ─┐
+//!  levels, state ──────┴▶ Cell ─▶ Matrix ─▶ axes ─▶ map, comparison, details
+//! ```
+//!
+//! Everything is there without the page's script, which only opens what a link leads to in browsers that do not.
+
+mod axes;
+mod compare;
+mod details;
+mod map;
+mod measured;
+mod page;
+mod profile;
+mod shade;
+mod trust;
+
+pub use measured::{Cell, Matrix, Measured};
+pub use page::html as matrix_html;
+
+#[cfg(test)]
+mod tests;

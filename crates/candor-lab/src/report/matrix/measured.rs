@@ -1,0 +1,143 @@
+//! A cell of a plan and what is known of it. The samples are gone: a plan has more of them than fit into memory.
+
+use candor_core::stats::{LatencyNs, Profile, Quantile, Series};
+
+use super::profile::thinned;
+use crate::cells::State;
+use crate::record::{Fate, Header, Record, Sample};
+use crate::report::{Figures, Summary, Threat};
+use crate::tester::Origin;
+
+/// What a plan came to.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    /// How people call it: the name of the folder.
+    pub name: String,
+    /// Frames of each cell that count.
+    pub frames: u32,
+    /// Frames in front of them.
+    pub warm_up: u32,
+    /// Of the order of cells and of all random times.
+    pub seed: u64,
+    /// In the order of the plan, those that have not been measured included.
+    pub cells: Vec<Cell>,
+}
+
+/// One level of each factor.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Its name in the plan, and the stem of its record.
+    pub name: String,
+    /// Factors and levels, the repeat among them where the plan has several.
+    pub levels: Vec<(String, String)>,
+    /// What has become of it; `None` if it has not been measured.
+    pub state: Option<State>,
+    /// What its record says, if it has one.
+    pub measured: Option<Measured>,
+}
+
+/// What a report of many cells keeps of a record.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// What was constant.
+    pub header: Header,
+    /// Frames that were to be sent.
+    pub frames: usize,
+    /// How many came to each fate, in the order of [`Fate::ALL`].
+    pub fates: [usize; Fate::ALL.len()],
+    /// Of the service: from the first bus. `None` when no frame has a latency.
+    pub figures: Option<Figures>,
+    /// Of the response: from the moment when a frame was due. `None` where frames wait for each other, and are due when
+    /// they are sent.
+    pub response: Option<Figures>,
+    /// How late the tester itself was with 99 of 100 frames, at most; as `response`.
+    pub lateness_p99: Option<LatencyNs>,
+    /// The latency profile, with as many steps as can be seen.
+    pub profile: Profile,
+    /// What to believe less.
+    pub threats: Vec<Threat>,
+}
+
+impl Cell {
+    /// Its level of a factor; empty if the plan does not have that factor.
+    #[must_use]
+    pub fn level(&self, factor: &str) -> &str {
+        self.levels.iter().find(|(known, _)| known == factor).map_or("", |(_, level)| level)
+    }
+
+    /// Figures that can be believed: of a cell that is ok.
+    pub(super) fn believed(&self) -> Option<&Measured> {
+        self.measured.as_ref().filter(|_| self.state == Some(State::Ok))
+    }
+}
+
+impl Measured {
+    /// What is kept of a record.
+    #[must_use]
+    pub fn of(record: &Record) -> Self {
+        let summary = Summary::of(record);
+        let header = &record.header;
+        let is_closed_loop = [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == header.traffic);
+        let open_loop = |time: fn(&Sample) -> Option<LatencyNs>| {
+            Series::new(record.samples.iter().filter_map(time).collect()).filter(|_| !is_closed_loop)
+        };
+        let profile = summary.sent.profile();
+        Self {
+            header: header.clone(),
+            frames: summary.frames,
+            fates: Fate::ALL.map(|fate| record.samples.iter().filter(|sample| sample.fate == fate).count()),
+            figures: summary.figures,
+            response: open_loop(response).as_ref().map(Figures::of),
+            lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
+            profile: Profile { points: thinned(&profile.points), plateau: profile.plateau },
+            threats: Threat::all_of(record),
+        }
+    }
+
+    /// Frames that did not come through the gateway in their time, whoever is to blame.
+    #[must_use]
+    pub fn lost(&self) -> usize {
+        let is_lost = |fate| matches!(fate, Fate::Refused | Fate::Unseen | Fate::Lost | Fate::Late);
+        Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| is_lost(*fate)).map(|(_, count)| count).sum()
+    }
+}
+
+/// From the moment when the frame was due, less its time on the far wire.
+fn response(sample: &Sample) -> Option<LatencyNs> {
+    let since_due = sample.far_ns?.checked_sub(sample.due_ns)?;
+    Some(LatencyNs(since_due.checked_sub(i64::from(sample.wire_ns))?))
+}
+
+fn lateness(sample: &Sample) -> Option<LatencyNs> {
+    sample.sent_ns.checked_sub(sample.due_ns).map(LatencyNs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::summary::tests::record;
+    use super::*;
+
+    #[test]
+    fn the_response_counts_from_when_a_frame_was_due() {
+        let mut one = record("a", "kernel", &[Some(30), None]);
+        one.samples[0] = Sample { due_ns: -40, sent_ns: -10, wire_ns: 5, ..one.samples[0] };
+        assert_eq!(Measured::of(&one).response, None, "frames that wait for each other are never late");
+        one.header.traffic = "50 %".to_owned();
+        let measured = Measured::of(&one);
+        // It arrived at 40: 25 after the first bus, 75 after it was due.
+        assert_eq!(measured.figures.unwrap().p50, LatencyNs(25));
+        assert_eq!(measured.response.unwrap().p50, LatencyNs(75));
+        assert_eq!(measured.lateness_p99, Some(LatencyNs(30)));
+    }
+
+    #[test]
+    fn fates_are_counted_and_four_of_them_are_losses() {
+        let mut one = record("a", "kernel", &[Some(1); 8]);
+        for (sample, fate) in one.samples.iter_mut().zip(Fate::ALL) {
+            sample.fate = fate;
+        }
+        let measured = Measured::of(&one);
+        assert_eq!(measured.fates, [2, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(measured.lost(), 4);
+    }
+}

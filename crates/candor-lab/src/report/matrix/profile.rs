@@ -1,0 +1,156 @@
+//! The latency profile of one cell as a small picture with few steps.
+
+use std::fmt::Write as _;
+
+use candor_core::stats::{LatencyNs, Profile, ProfilePoint};
+use maud::{Markup, html};
+
+use super::shade::{number, short};
+use crate::report::digits::grouped;
+
+/// Steps that a profile keeps: each is less than two pixels from what it stands for.
+pub(super) const MOST_POINTS: usize = 200;
+
+/// The slowest steps, of which each is kept.
+const TAIL: usize = MOST_POINTS / 2;
+
+const WIDTH: f64 = 460.0;
+const HEIGHT: f64 = 170.0;
+const LEFT: f64 = 52.0;
+const RIGHT: f64 = 446.0;
+const TOP: f64 = 8.0;
+const BOTTOM: f64 = 146.0;
+
+/// Just under one frame, so that a single worst one can be seen.
+const FLOOR: f64 = 0.7;
+
+/// The same profile with at most [`MOST_POINTS`] steps: the first, all of the tail, and before it those between whose counts
+/// there is always the same ratio. Those that stay keep their counts.
+pub(super) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
+    if points.len() <= MOST_POINTS {
+        return points.to_vec();
+    }
+    let (body, tail) = points.split_at(points.len() - TAIL);
+    let (first, last) = (number(body[0].at_least), number(tail[0].at_least));
+    // One fewer than there is room for, so that rounding cannot make it one more.
+    let ratio = (first / last).powf(1.0 / number(MOST_POINTS - TAIL - 1));
+    let mut kept = vec![body[0]];
+    for point in &body[1..] {
+        if number(kept[kept.len() - 1].at_least) >= ratio * number(point.at_least) {
+            kept.push(*point);
+        }
+    }
+    kept.extend_from_slice(tail);
+    kept
+}
+
+/// Steps on a logarithmic vertical axis, the longest latency as a ring, the lost as a line that goes on to the right.
+pub(super) fn picture(profile: &Profile, frames: usize) -> Markup {
+    let max = profile.points.last().map_or(0, |worst| worst.latency.0).max(1);
+    let x = |latency: LatencyNs| {
+        let share = latency.microseconds().max(0.0) / LatencyNs(max).microseconds();
+        LEFT + share * (RIGHT - LEFT) * 0.96
+    };
+    let y = |count: usize| height(count, frames);
+    html! {
+        svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+            aria-label="Latency profile: frames with at least each latency, logarithmic" {
+            @for decade in decades(frames) {
+                text.tick x=(LEFT - 6.0) y=(px(y(decade) + 4.0)) text-anchor="end" { (grouped(&decade.to_string())) }
+                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(y(decade))) y2=(px(y(decade))) {}
+            }
+            path.line.s0 d=(path(profile, frames, x, y)) {}
+            @if let Some(worst) = profile.points.last() {
+                circle.worst.s0 r="3" cx=(px(x(worst.latency))) cy=(px(y(worst.at_least))) {}
+                @if worst.latency.0 > 0 {
+                    text.tick x=(px(x(worst.latency))) y=(HEIGHT - 8.0) text-anchor="end" {
+                        (short(worst.latency.microseconds())) " µs"
+                    }
+                }
+            }
+            text.tick x=(LEFT) y=(HEIGHT - 8.0) text-anchor="middle" { "0" }
+            @if profile.plateau > 0 {
+                text.tick x=(RIGHT) y=(px(y(profile.plateau) - 4.0)) text-anchor="end" {
+                    (grouped(&profile.plateau.to_string())) " never arrived"
+                }
+            }
+        }
+    }
+}
+
+fn path(profile: &Profile, frames: usize, x: impl Fn(LatencyNs) -> f64, y: impl Fn(usize) -> f64) -> String {
+    let mut path = format!("M{LEFT} {}", px(y(frames)));
+    for (step, point) in profile.points.iter().enumerate() {
+        write!(path, "H{}V{}", px(x(point.latency)), px(y(profile.after(step)))).expect("a String takes everything");
+    }
+    if profile.plateau > 0 {
+        write!(path, "H{RIGHT}").expect("a String takes everything");
+    }
+    path
+}
+
+fn height(count: usize, frames: usize) -> f64 {
+    let top = number(frames.max(1)).log10() + 0.05;
+    let share = (number(count).max(FLOOR).log10() - FLOOR.log10()) / (top - FLOOR.log10());
+    BOTTOM - share * (BOTTOM - TOP)
+}
+
+fn decades(frames: usize) -> impl Iterator<Item = usize> {
+    (0..9).map(|exponent| 10usize.pow(exponent)).take_while(move |&decade| decade <= frames)
+}
+
+fn px(value: f64) -> String {
+    format!("{value:.1}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(counts: usize) -> Vec<ProfilePoint> {
+        let latency = |at: usize| LatencyNs(i64::try_from(at * at).unwrap());
+        (0..counts).map(|at| ProfilePoint { latency: latency(at), at_least: counts - at }).collect()
+    }
+
+    proptest! {
+        /// Whatever the counts are: first, last and tail stay, and nothing is there that was not.
+        #[test]
+        fn a_thinned_profile_keeps_its_ends_and_its_counts(falls in prop::collection::vec(1usize..500, 1..1500)) {
+            let mut at_least: usize = falls.iter().sum();
+            let all: Vec<_> = falls.iter().zip(0i64..).map(|(fall, latency)| {
+                let point = ProfilePoint { latency: LatencyNs(latency), at_least };
+                at_least -= fall;
+                point
+            }).collect();
+            let kept = thinned(&all);
+            prop_assert!(kept.len() <= MOST_POINTS);
+            prop_assert_eq!((kept.first(), kept.last()), (all.first(), all.last()));
+            let tail = all.len().saturating_sub(TAIL);
+            prop_assert!(kept.ends_with(&all[tail..]));
+            prop_assert!(kept.iter().all(|point| all.contains(point)));
+            prop_assert!(kept.windows(2).all(|pair| pair[0].latency < pair[1].latency));
+        }
+    }
+
+    #[test]
+    fn a_long_profile_keeps_enough_of_its_body() {
+        let all = points(10_000);
+        let kept = thinned(&all);
+        assert!(kept.len() > 170, "{}", kept.len());
+        // None of the gaps can be seen: a fall of 6 % is 2 pixels of 138 that are four decades.
+        let gaps = kept.windows(2).take(kept.len() - TAIL - 1);
+        assert!(gaps.clone().all(|pair| number(pair[0].at_least) / number(pair[1].at_least) < 1.06));
+        assert_eq!(thinned(&all[..MOST_POINTS]), &all[..MOST_POINTS]);
+    }
+
+    #[test]
+    fn the_picture_has_its_worst_frame_and_its_losses() {
+        let profile = Profile { points: points(3), plateau: 2 };
+        let svg = picture(&profile, 5).into_string();
+        assert!(svg.contains("2 never arrived") && svg.contains("class=\"worst"), "{svg}");
+        let nothing = picture(&Profile { points: vec![], plateau: 0 }, 0).into_string();
+        assert!(!nothing.contains("NaN") && !nothing.contains("worst"), "{nothing}");
+    }
+}

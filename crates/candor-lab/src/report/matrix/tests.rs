@@ -1,0 +1,153 @@
+//! The page of small and of large plans.
+
+use super::super::summary::tests::record;
+use super::*;
+use crate::cells::State;
+
+/// All combinations of these levels, none measured.
+pub(super) fn crossed(factors: &[(&str, &[&str])]) -> Vec<Cell> {
+    let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
+    for (factor, levels) in factors {
+        let with = |so_far: &Vec<(String, String)>| {
+            let so_far = so_far.clone();
+            levels.iter().map(move |level| [&so_far[..], &[((*factor).to_owned(), (*level).to_owned())]].concat())
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    let cell =
+        |(levels, index): (Vec<_>, u32)| Cell { name: format!("{index:016x}"), levels, state: None, measured: None };
+    all.into_iter().zip(0..).map(cell).collect()
+}
+
+fn matrix(cells: Vec<Cell>) -> Matrix {
+    Matrix { name: "mine.results".to_owned(), frames: 10_000, warm_up: 500, seed: 7, cells }
+}
+
+fn measure(cell: &mut Cell, latencies: &[Option<i64>]) {
+    let mut record = record("d", "e", latencies);
+    record.header.load = cell.level("load").to_owned();
+    cell.measured = Some(Measured::of(&record));
+    cell.state = Some(State::Ok);
+}
+
+/// Two gateways with two loads, and cells of every kind.
+fn small() -> Matrix {
+    let mut cells = crossed(&[("gateway", &["kernel", "read-write"]), ("load", &["none", "cpu 20", "ethernet"])]);
+    measure(&mut cells[0], &[Some(2000); 400]);
+    measure(&mut cells[1], &[Some(4000), Some(4000), None]);
+    measure(&mut cells[3], &[Some(9000); 400]);
+    measure(&mut cells[4], &[Some(5000)]);
+    cells[4].state = Some(State::Invalid("the tester was late".to_owned()));
+    cells[5].state = Some(State::Failed("no such program".to_owned()));
+    matrix(cells)
+}
+
+fn cell_of(page: &str, index: usize) -> &str {
+    let link = page.find(&format!("<a href=\"#c{index}\"")).unwrap();
+    let start = page[..link].rfind("<td").unwrap();
+    &page[start..start + page[start..].find("</td>").unwrap()]
+}
+
+#[test]
+fn each_cell_of_the_map_has_its_number_or_its_sign_and_its_reason() {
+    let page = matrix_html(&small());
+    let is_in = |index, wanted: &[&str]| {
+        let cell = cell_of(&page, index);
+        assert!(wanted.iter().all(|wanted| cell.contains(wanted)), "{cell}");
+    };
+    is_in(0, &["class=\"ok\"", ">2.00<", "kernel · load none: ok"]);
+    is_in(1, &[">4.00<", "f3 q1\">1<"]);
+    is_in(2, &["class=\"missing\"", "○", "kernel · ethernet: not measured yet"]);
+    is_in(3, &["q8", ">9.00<", "f4 q8\">4.50<"]);
+    is_in(4, &["class=\"invalid\"", "! 5.00", "invalid: the tester was late"]);
+    is_in(5, &["class=\"failed\"", "✕", "failed: no such program"]);
+    assert!(!cell_of(&page, 4).contains("q8"), "what is invalid has no colour");
+    assert!(page.contains("3 of 6 cells ok, 1 invalid, 1 failed, 1 missing."), "{page}");
+}
+
+#[test]
+fn every_link_leads_somewhere_and_rows_and_columns_have_their_heads() {
+    let page = matrix_html(&small());
+    for link in page.split("href=\"#").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert_eq!(page.matches(&format!("id=\"{link}\"")).count(), 1, "{link}");
+    }
+    assert_eq!(page.matches("<th scope=\"row\">read-write</th>").count(), 2, "the map and the comparison");
+    assert!(page.contains("<th scope=\"col\">cpu 20</th>"));
+}
+
+#[test]
+fn gateways_are_compared_only_where_all_else_is_equal() {
+    let mut plan = small();
+    assert_eq!(compare::to_kernel(&plan.cells), [Some(1.0), Some(1.0), None, Some(4.5), None, None]);
+    plan.cells[3].measured.as_mut().unwrap().header.stamps = "others".to_owned();
+    assert_eq!(compare::to_kernel(&plan.cells)[3], None);
+}
+
+#[test]
+fn a_cell_tells_what_is_known_of_it() {
+    let mut plan = small();
+    let measured = plan.cells[0].measured.as_mut().unwrap();
+    measured.header.activity_per_second.insert("context_switches".to_owned(), 143_018);
+    let page = matrix_html(&plan);
+    for wanted in [
+        "context switches 143\u{2009}018",
+        "ok 400, late 0, reordered 0, altered 0, refused 0, unseen 0, lost 0",
+        "2.000 – 2.000",
+        "n too small: p99 needs 368 frames",
+        "1 never arrived",
+        "add gateway &quot;none&quot; to the plan",
+    ] {
+        assert!(page.contains(wanted), "{wanted}: {page}");
+    }
+    let null = &mut plan.cells[3];
+    null.levels[0].1 = "none".to_owned();
+    assert!(matrix_html(&plan).contains("a p50 of at most 9.00 µs"));
+}
+
+#[test]
+fn the_page_loads_nothing_and_escapes_what_people_wrote() {
+    let mut plan = small();
+    plan.name = "<img src=x>".to_owned();
+    plan.cells[3].levels[1].1 = "\"><script>".to_owned();
+    plan.cells[5].state = Some(State::Failed("</script><!--".to_owned()));
+    plan.cells[0].measured.as_mut().unwrap().header.stamps = "<b>".to_owned();
+    let page = matrix_html(&plan);
+    for forbidden in ["http:", "https:", "<link", "<img", "@import", "<!--", "<b>", "\"><script>"] {
+        assert!(!page.contains(forbidden), "{forbidden}");
+    }
+    assert_eq!(page.matches("<script").count(), 1);
+    assert_eq!(page, matrix_html(&plan), "the same results give the same bytes");
+}
+
+#[test]
+fn a_plan_without_results_is_a_page() {
+    assert!(matrix_html(&matrix(Vec::new())).contains("0 of 0 cells ok"));
+    let page = matrix_html(&matrix(crossed(&[("gateway", &["kernel"])])));
+    assert!(page.contains("0 of 1 cell ok, 0 invalid, 0 failed, 1 missing"), "{page}");
+}
+
+/// The paper of 2011 had 653 cells of 10 000 frames.
+#[test]
+fn a_plan_as_large_as_the_paper_is_a_page_that_can_be_sent() {
+    let levels = |count: u32| (0..count).map(|level| format!("level {level}")).collect::<Vec<_>>();
+    let levels = [13, 10, 5].map(levels);
+    let levels = levels.each_ref().map(|levels| levels.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut cells = crossed(&[("rules", &levels[0]), ("load", &levels[1]), ("gateway", &levels[2])]);
+    assert_eq!(cells.len(), 650);
+    let mut state = 1u64;
+    let mut latency = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some(i64::try_from(8000 + (state >> 33) % 90_000).unwrap())
+    };
+    // One record with as many different latencies as there can be: what a page costs does not depend on which ones.
+    let latencies: Vec<_> = (0..10_000).map(|_| latency()).collect();
+    let mut one = cells[0].clone();
+    measure(&mut one, &latencies);
+    for cell in &mut cells {
+        (cell.state, cell.measured) = (one.state.clone(), one.measured.clone());
+    }
+    let page = matrix_html(&matrix(cells));
+    let (megabytes, elements) = (page.len() / 1_000_000, page.matches("</").count());
+    assert!(megabytes < 6, "{megabytes} MB");
+    assert!(elements < 70_000, "{elements} elements");
+}

@@ -1,0 +1,115 @@
+//! What to believe: how exact the tester itself was, what was the same for all cells, and what did not work.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use super::axes::Axes;
+use super::map::Mark;
+use super::shade::short;
+use super::{Matrix, Measured};
+use crate::cells::State;
+use crate::report::digits::grouped;
+
+/// Different threats; others stand with their cells alone.
+const MOST_THREATS: usize = 10;
+
+/// Links of one reason; others are only counted.
+const MOST_LINKS: usize = 20;
+
+pub(super) fn html(matrix: &Matrix, axes: &Axes) -> Markup {
+    let measured = || matrix.cells.iter().filter_map(|cell| cell.measured.as_ref());
+    let distinct = |of: fn(&Measured) -> String| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        measured().for_each(|one| *counts.entry(of(one)).or_default() += 1);
+        counts
+    };
+    let mut threats: BTreeMap<String, usize> = BTreeMap::new();
+    measured().flat_map(|one| &one.threats).for_each(|threat| *threats.entry(threat.to_string()).or_default() += 1);
+    let mut threats: Vec<_> = threats.into_iter().collect();
+    threats.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let constant: Vec<String> = axes.constant.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+    html! {
+        ul.trust {
+            @for (place, [p50, max]) in nulls(matrix) {
+                li {
+                    "Without any gateway (" (place) ") the tester itself measures a p50 of at most " (short(p50))
+                    " µs and a max of at most " (short(max)) " µs: so much of other figures may be its own."
+                }
+            }
+            @if nulls(matrix).is_empty() {
+                li.threat { "No cell is without a gateway, so how exact the tester was is not known: add gateway \"none\" to the plan." }
+            }
+            @for (ns, _) in distinct(|one| one.header.instruction_ns.map_or_else(String::new, |ns| ns.to_string())) {
+                @if !ns.is_empty() {
+                    li {
+                        "Where instructions are counted, one takes " (ns) " ns. There are no caches and no second core: compare the "
+                        "figures with each other, never with a stopwatch."
+                    }
+                }
+            }
+            @for (stamps, count) in distinct(|one| one.header.stamps.clone()) { li { (cells(count)) ": " (stamps) "." } }
+            li {
+                (grouped(&matrix.frames.to_string())) " frames of each cell count, behind " (grouped(&matrix.warm_up.to_string()))
+                " that warm it up; seed " (matrix.seed) "."
+            }
+            @if !constant.is_empty() { li { "The same in all cells: " (constant.join(", ")) "." } }
+            @for (versions, count) in distinct(versions) { li { (cells(count)) ": " (versions) "." } }
+            @for (threat, count) in threats.iter().take(MOST_THREATS) { li.threat { (cells(*count)) ": " (threat) "." } }
+            @if threats.len() > MOST_THREATS {
+                li.threat { "And " (threats.len() - MOST_THREATS) " more, which stand with their cells." }
+            }
+        }
+    }
+}
+
+/// Each reason with the cells that it kept from having figures; `None` if there is none. Those not measured yet are counted
+/// above the map.
+pub(super) fn failures(matrix: &Matrix, axes: &Axes) -> Option<Markup> {
+    let mut reasons: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
+    for (index, cell) in matrix.cells.iter().enumerate() {
+        let mark = Mark::of(cell.state.as_ref());
+        if matches!(cell.state, Some(State::Failed(_) | State::Invalid(_))) {
+            reasons.entry((mark.sign, mark.text)).or_default().push(index);
+        }
+    }
+    (!reasons.is_empty()).then(|| {
+        html! {
+            ul.trust { @for ((sign, text), places) in &reasons {
+                li {
+                    span.threat { (sign) " " (text) } " — " (cells(places.len())) ": "
+                    @for (position, &index) in places.iter().take(MOST_LINKS).enumerate() {
+                        @if position > 0 { "; " }
+                        a href=(format!("#c{index}")) { (axes.words(&matrix.cells[index])) }
+                    }
+                    @if places.len() > MOST_LINKS { "; and " (places.len() - MOST_LINKS) " more" }
+                }
+            } }
+        }
+    })
+}
+
+/// Of the cells without a gateway, by where they are: the largest p50 and max in µs.
+fn nulls(matrix: &Matrix) -> BTreeMap<String, [f64; 2]> {
+    let mut places: BTreeMap<String, [f64; 2]> = BTreeMap::new();
+    for cell in matrix.cells.iter().filter(|cell| cell.level("gateway") == "none") {
+        let Some(figures) = cell.believed().and_then(|one| one.figures) else { continue };
+        let place = ["testbed", "kernel", "topology", "shift"].map(|factor| cell.level(factor));
+        let place = format!("{}, kernel {}, {}, shift {}", place[0], place[1], place[2], place[3]);
+        let [p50, max] = places.entry(place).or_insert([f64::MIN; 2]);
+        *p50 = p50.max(figures.p50.microseconds());
+        *max = max.max(figures.max.microseconds());
+    }
+    places
+}
+
+fn versions(measured: &Measured) -> String {
+    let header = &measured.header;
+    let platform = header.platform.iter().map(|(what, version)| format!("{} {version}", what.replace('_', " ")));
+    let own = [format!("Linux {}", header.kernel_release), format!("candor {}", header.candor_version)];
+    own.into_iter().chain(platform).collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn cells(count: usize) -> String {
+    if count == 1 { "1 cell".to_owned() } else { format!("{} cells", grouped(&count.to_string())) }
+}
