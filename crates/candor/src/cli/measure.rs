@@ -143,12 +143,15 @@ pub(crate) struct TrafficArgs {
     pub(crate) lost_after: Duration,
 }
 
-/// Make the table and the report of recorded measurements.
+/// Make the table and the report of recorded measurements, or of a plan.
+///
+/// A folder that candor measure has filled is reported as a whole: each cell of its plan with its figures, and with --html a map of
+/// all cells. Nothing is measured.
 ///
 /// Exit status: 0 they were made, 2 they could not be.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
-    /// Record files or folders with records.
+    /// Record files or folders with records; or one folder with the results of a plan.
     #[arg(required = true)]
     pub(crate) records: Vec<PathBuf>,
     /// Write a self-contained HTML report here.

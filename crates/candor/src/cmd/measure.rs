@@ -5,7 +5,8 @@ mod dry_run;
 mod guests;
 mod merge;
 mod progress;
-mod results;
+pub(super) mod results;
+pub(super) mod told;
 mod verdict;
 
 use std::io;

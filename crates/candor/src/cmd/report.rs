@@ -1,5 +1,6 @@
-//! `candor report`: figures, threats and page of records that were made before.
+//! `candor report`: figures, threats and page of records that were made before, or of a whole plan.
 
+mod plan;
 mod table;
 
 use std::fs;
@@ -14,10 +15,22 @@ use serde_json::json;
 
 use crate::cli::ReportArgs;
 use crate::cmd::Outcome;
+use crate::cmd::measure::results::Results;
 use crate::exit::Exit;
 use crate::render;
 
 pub(crate) fn run(args: &ReportArgs) -> Outcome {
+    match (&args.records[..], args.records.iter().find(|path| Results::are_in(path))) {
+        ([folder], Some(_)) => return plan::run(folder, args),
+        (_, Some(folder)) => {
+            return Err(format!(
+                "{} holds results of candor measure, which are reported alone: name nothing else",
+                folder.display()
+            )
+            .into());
+        }
+        (_, None) => {}
+    }
     let mut records = Vec::new();
     for path in &args.records {
         records.extend(read(path)?);

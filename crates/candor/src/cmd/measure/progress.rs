@@ -73,5 +73,9 @@ pub(super) fn in_words(levels: &[(String, String)]) -> String {
     let told = levels
         .iter()
         .filter(|(factor, level)| factor != "frame" && !USUAL.contains(&(factor.as_str(), level.as_str())));
-    told.map(|(_, level)| level.as_str()).collect::<Vec<_>>().join(", ")
+    let word = |(factor, level): &(String, String)| match factor.as_str() {
+        "repeat" => format!("repeat {level}"),
+        _ => level.clone(),
+    };
+    told.map(word).collect::<Vec<_>>().join(", ")
 }

@@ -24,27 +24,27 @@ const PART: &str = "part";
 
 /// What a measured block says of itself. Nothing of the host is in it, so that equal measurements are equal files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Measured {
-    pub(super) candor_version: String,
+pub(in crate::cmd) struct Measured {
+    pub(in crate::cmd) candor_version: String,
     /// In the order in which they were measured.
-    pub(super) cells: Vec<MeasuredCell>,
+    pub(in crate::cmd) cells: Vec<MeasuredCell>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct MeasuredCell {
-    pub(super) name: String,
-    pub(super) levels: Vec<(String, String)>,
-    pub(super) state: State,
+pub(in crate::cmd) struct MeasuredCell {
+    pub(in crate::cmd) name: String,
+    pub(in crate::cmd) levels: Vec<(String, String)>,
+    pub(in crate::cmd) state: State,
 }
 
 #[derive(Debug)]
-pub(super) struct Results {
+pub(in crate::cmd) struct Results {
     folder: PathBuf,
 }
 
 /// A folder that cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ResultsError {
+pub(in crate::cmd) enum ResultsError {
     #[error("{} holds results of another plan; give these another folder with --out", .0.display())]
     OtherPlan(PathBuf),
     #[error("{} holds no results of candor measure", .0.display())]
@@ -73,13 +73,18 @@ impl Results {
         Ok(results)
     }
 
+    /// Whether a folder holds results of `candor measure`, whatever state they are in.
+    pub(in crate::cmd) fn are_in(folder: &Path) -> bool {
+        folder.join(PLAN).is_file() && folder.join(BLOCKS).is_dir()
+    }
+
     /// Results that are there.
-    pub(super) fn existing(folder: &Path) -> Result<(Self, Vec<u8>), ResultsError> {
+    pub(in crate::cmd) fn existing(folder: &Path) -> Result<(Self, Vec<u8>), ResultsError> {
         let plan = fs::read(folder.join(PLAN)).map_err(|_absent| ResultsError::NoResults(folder.to_owned()))?;
         Ok((Self { folder: folder.to_owned() }, plan))
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(in crate::cmd) fn folder(&self) -> &Path {
         &self.folder
     }
 
@@ -112,7 +117,7 @@ impl Results {
     }
 
     /// What a measured block says of itself; `None` if it has not been measured.
-    pub(super) fn measured(&self, name: &str) -> Result<Option<Measured>, ResultsError> {
+    pub(in crate::cmd) fn measured(&self, name: &str) -> Result<Option<Measured>, ResultsError> {
         let path = self.block(name).join(BLOCK);
         match fs::read(&path) {
             Ok(bytes) => {
@@ -123,8 +128,20 @@ impl Results {
         }
     }
 
+    /// Names of all blocks that have been measured, in the order of their names.
+    pub(in crate::cmd) fn blocks(&self) -> Result<Vec<String>, ResultsError> {
+        let path = self.folder.join(BLOCKS);
+        let names = fs::read_dir(&path).and_then(|entries| {
+            entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<io::Result<Vec<_>>>()
+        });
+        let mut names = names.map_err(|source| ResultsError::File { path, source })?;
+        names.retain(|name| self.has(name) && !name.ends_with(&format!(".{PART}")));
+        names.sort_unstable();
+        Ok(names)
+    }
+
     /// Where the record of a cell is, if it has one.
-    pub(super) fn record(&self, block: &str, cell: &str) -> PathBuf {
+    pub(in crate::cmd) fn record(&self, block: &str, cell: &str) -> PathBuf {
         self.block(block).join(format!("{cell}.{RECORD_EXTENSION}"))
     }
 
@@ -146,7 +163,7 @@ impl Results {
     }
 
     /// Bytes of all records.
-    pub(super) fn bytes(&self) -> u64 {
+    pub(in crate::cmd) fn bytes(&self) -> u64 {
         let folders = fs::read_dir(self.folder.join(BLOCKS)).into_iter().flatten().flatten();
         let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten().flatten();
         files.filter_map(|file| file.metadata().ok()).map(|metadata| metadata.len()).sum()
@@ -174,6 +191,8 @@ mod tests {
         assert_eq!(fs::read_dir(&part).unwrap().count(), 0);
         results.finish("b", &measured()).unwrap();
         assert!(results.has("b"));
+        results.begin("unfinished").unwrap();
+        assert_eq!(results.blocks().unwrap(), ["b"]);
         assert_eq!(results.measured("b").unwrap(), Some(measured()));
     }
 

@@ -1,0 +1,200 @@
+//! The cells of a plan and what is known of them, as a table and for programs.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use candor_core::experiment::budget::Figure;
+use candor_core::experiment::{self, Plan};
+use candor_core::stats::LatencyNs;
+use candor_lab::cells::State;
+use candor_lab::record::Record;
+use candor_lab::report::{Cell, Measured};
+use serde_json::{Value, json};
+
+use super::progress::in_words;
+use super::results::{MeasuredCell, Results};
+
+/// These cells of a plan, in the order of the plan, which people know; as found in these blocks.
+pub(in crate::cmd) fn read(
+    plan: &Plan,
+    wanted: &[&experiment::Cell],
+    blocks: &[String],
+    results: &Results,
+) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
+    let mut known: HashMap<String, Option<(&str, MeasuredCell)>> =
+        wanted.iter().map(|cell| (cell.name(plan), None)).collect();
+    for block in blocks {
+        for cell in results.measured(block)?.into_iter().flat_map(|measured| measured.cells) {
+            known.entry(cell.name.clone()).and_modify(|found| *found = Some((block, cell)));
+        }
+    }
+    let has_repeats = plan.cells().iter().any(|cell| cell.repeat > 1);
+    let mut cells = Vec::with_capacity(known.len());
+    for cell in plan.cells() {
+        let name = cell.name(plan);
+        let Some(found) = known.remove(&name) else { continue };
+        let levels = cell.levels().map(|(factor, level)| (factor.to_owned(), level)).into_iter();
+        let repeat = has_repeats.then(|| ("repeat".to_owned(), cell.repeat.to_string()));
+        let measured = found.as_ref().map(|(block, cell)| of(results, block, cell)).transpose()?.flatten();
+        let state = found.map(|(_, cell)| cell.state);
+        cells.push(Cell { name, levels: levels.chain(repeat).collect(), state, measured });
+    }
+    Ok(cells)
+}
+
+fn of(results: &Results, block: &str, cell: &MeasuredCell) -> Result<Option<Measured>, Box<dyn std::error::Error>> {
+    if matches!(cell.state, State::Failed(_)) {
+        return Ok(None);
+    }
+    let path = results.record(block, &cell.name);
+    let text = fs::read_to_string(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
+    let record = Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Some(Measured::of(&record)))
+}
+
+/// How many cells have not been measured.
+pub(in crate::cmd) fn missing(cells: &[Cell]) -> usize {
+    cells.iter().filter(|cell| cell.state.is_none()).count()
+}
+
+/// The table of those that have been measured, and how many came to what.
+pub(in crate::cmd) fn text(cells: &[Cell], results: &Results) -> String {
+    let mut text = table(cells);
+    let count = |wanted: fn(&State) -> bool| {
+        cells.iter().filter_map(|cell| cell.state.as_ref()).filter(|state| wanted(state)).count()
+    };
+    writeln!(
+        text,
+        "\n{} ok, {} invalid, {} failed, {} missing; {:.1} MB in {}",
+        count(|state| *state == State::Ok),
+        count(|state| matches!(state, State::Invalid(_))),
+        count(|state| matches!(state, State::Failed(_))),
+        missing(cells),
+        megabytes(results.bytes()),
+        results.folder().display()
+    )
+    .expect("a String takes everything");
+    text
+}
+
+fn table(cells: &[Cell]) -> String {
+    let cells: Vec<(&Cell, &State, String)> =
+        cells.iter().filter_map(|cell| Some((cell, cell.state.as_ref()?, in_words(&cell.levels)))).collect();
+    let width = cells.iter().map(|(_, _, name)| name.len()).max().unwrap_or_default().max("cell".len());
+    let mut text = format!(
+        "{:<width$}{:>9}{:>8}{:>13}{:>13}{:>13}  state\n",
+        "cell", "frames", "lost", "p50/us", "p99/us", "max/us"
+    );
+    let us = |latency: Option<LatencyNs>| {
+        latency.map_or_else(|| "-".to_owned(), |latency| format!("{:.3}", latency.microseconds()))
+    };
+    for (cell, state, name) in &cells {
+        let state = match state {
+            State::Invalid(why) => format!("invalid: {why}"),
+            State::Failed(why) => format!("failed: {why}"),
+            _ => "ok".to_owned(),
+        };
+        let (frames, lost) = cell.measured.as_ref().map_or((0, 0), |measured| (measured.frames, measured.lost()));
+        let [p50, p99, max] = [Figure::P50, Figure::P99, Figure::Max].map(|of| us(figure(cell, of)));
+        writeln!(text, "{name:<width$}{frames:>9}{lost:>8}{p50:>13}{p99:>13}{max:>13}  {state}")
+            .expect("a String takes everything");
+    }
+    text
+}
+
+/// In the order of [`Figure`]; `None` if no frame arrived.
+pub(super) fn figures(cell: &Cell) -> Option<[LatencyNs; Figure::ALL.len()]> {
+    let figures = cell.measured.as_ref()?.figures?;
+    let of = |figure| match figure {
+        Figure::P50 => figures.p50,
+        Figure::P90 => figures.p90,
+        Figure::P99 => figures.p99,
+        Figure::Max => figures.max,
+    };
+    Some(Figure::ALL.map(of))
+}
+
+fn figure(cell: &Cell, figure: Figure) -> Option<LatencyNs> {
+    figures(cell).map(|figures| figures[figure as usize])
+}
+
+/// Each cell that has been measured.
+pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
+    let one = |cell: &Cell| {
+        let state = cell.state.as_ref()?;
+        let levels: serde_json::Map<_, _> =
+            cell.levels.iter().map(|(factor, level)| (factor.clone(), level.clone().into())).collect();
+        let ns = |of| figure(cell, of).map(|latency| latency.0);
+        Some(json!({
+            "name": cell.name,
+            "levels": levels,
+            "state": state,
+            "frames": cell.measured.as_ref().map_or(0, |measured| measured.frames),
+            "lost": cell.measured.as_ref().map_or(0, Measured::lost),
+            "p50_ns": ns(Figure::P50),
+            "p90_ns": ns(Figure::P90),
+            "p99_ns": ns(Figure::P99),
+            "max_ns": ns(Figure::Max),
+        }))
+    };
+    cells.iter().filter_map(one).collect()
+}
+
+fn megabytes(bytes: u64) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "sizes of folders stay far below 2^53 bytes")]
+    let bytes = bytes as f64;
+    bytes / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_core::experiment::Available;
+
+    use super::super::results::Measured as Block;
+    use super::*;
+
+    const PLAN: &[u8] = b"repeats = 2\n[factor]\ngateway = [\"none\", \"kernel\"]\n";
+
+    const RECORD: &str = r##"# candor-record 1
+# {"device":"kernel","engine":"kernel","testbed":"icount","instruction_ns":1,"topology":"vcan","platform":{},"candor_version":"1","kernel_release":"6.1","frame":"123#0000","send":"a","monitor":"b","receive":"c","traffic":"one-at-a-time","tester_policy":"SCHED_IDLE","stamps":"kernel","gap_min_ns":1,"gap_max_ns":2,"seed":1,"timeout_ns":3,"warm_up_frames":4,"start_realtime_ns":5,"wire_bits_per_second":null,"wire_data_bits_per_second":null,"late_or_duplicate_frames":0,"foreign_frames":0,"warnings":[]}
+sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
+0,0,1,10,3010,0
+1,1,1,10,,0
+"##;
+
+    /// Results whose blocks are not those that this candor would make of the plan.
+    #[test]
+    fn cells_are_found_in_whatever_block_they_are_and_told_in_the_order_of_the_plan() {
+        let plan = experiment::load(PLAN, Available::default()).unwrap().plan;
+        let names: Vec<String> = plan.cells().iter().map(|cell| cell.name(&plan)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results::open(folder.path(), PLAN).unwrap();
+        let cell = |name: &String, state| MeasuredCell { name: name.clone(), levels: Vec::new(), state };
+        for (block, cells) in [
+            ("b", vec![cell(&names[3], State::Ok)]),
+            ("a", vec![cell(&names[2], State::Failed("no room".to_owned())), cell(&"stranger".to_owned(), State::Ok)]),
+        ] {
+            fs::write(results.begin(block).unwrap().join(format!("{}.record.csv", names[3])), RECORD).unwrap();
+            results.finish(block, &Block { candor_version: "1".to_owned(), cells }).unwrap();
+        }
+        let wanted: Vec<_> = plan.cells().iter().collect();
+        let cells = read(&plan, &wanted, &results.blocks().unwrap(), &results).unwrap();
+        assert_eq!(cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
+        assert_eq!((missing(&cells), as_json(&cells).len()), (2, 2));
+        assert_eq!(as_json(&cells)[1]["levels"]["repeat"], "2");
+        let text = text(&cells, &results);
+        let wanted = [
+            "vcan, kernel, repeat 1        0       0            -            -            -  failed: no room",
+            "vcan, kernel, repeat 2        2       1        3.000        3.000        3.000  ok",
+            "1 ok, 0 invalid, 1 failed, 2 missing",
+        ];
+        assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{text}");
+        // What was not asked for, as in one shard of several, is neither told nor missing.
+        assert_eq!(read(&plan, &wanted_of(&plan), &results.blocks().unwrap(), &results).unwrap().len(), 1);
+    }
+
+    fn wanted_of(plan: &Plan) -> Vec<&experiment::Cell> {
+        plan.cells().iter().take(1).collect()
+    }
+}
