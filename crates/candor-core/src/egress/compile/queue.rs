@@ -38,12 +38,19 @@ pub(super) fn add(tree: &mut Tree, parent: Handle, number: u16, band: &Band) {
     tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
 }
 
+/// The kernel's timer is late by some microseconds, and a bucket that holds no more than a frame forgets by how much: 1000
+/// frames/s became 999. So much time is remembered.
+const REMEMBERED_US: u64 = 50;
+
 /// One frame at once, and then the rate. Its own limit is that of the queue that the kernel makes with it, before the band's
 /// own takes the place.
 fn shaper(rate: FrameRate, queue: Queue) -> Tbf {
+    let bytes_per_second = u64::from(rate.frames_per_second()) * u64::from(FRAME_BYTES);
+    // Never two frames at once.
+    let remembered = (bytes_per_second * REMEMBERED_US / 1_000_000).min(u64::from(FRAME_BYTES / 2));
     Tbf {
-        rate: ByteRate(u64::from(rate.frames_per_second()) * u64::from(FRAME_BYTES)),
-        burst_bytes: FRAME_BYTES,
+        rate: ByteRate(bytes_per_second),
+        burst_bytes: FRAME_BYTES + u32::try_from(remembered).unwrap_or_default(),
         limit_bytes: queue.frames().saturating_mul(FRAME_BYTES),
         peak: None,
     }

@@ -236,7 +236,7 @@ fn one_band_needs_no_prio_and_one_frame_is_the_burst() {
     let tree = tree(&Policy::new(vec![band], Vec::new()).unwrap());
     let [shaper, queue] = tree.qdiscs.as_slice() else { panic!("{tree:#?}") };
     let Discipline::Tbf(tbf) = shaper.discipline else { panic!("{tree:#?}") };
-    assert_eq!((tbf.rate, tbf.burst_bytes), (ByteRate(200 * 256), 256));
+    assert_eq!((tbf.rate, tbf.burst_bytes), (ByteRate(200 * 256), 256 + 2));
     assert_eq!(queue.discipline, Discipline::Pfifo { limit_frames: Some(20) });
     // Frames of both formats count as one.
     let stab = shaper.stab.as_ref().unwrap();
