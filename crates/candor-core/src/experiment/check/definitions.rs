@@ -88,11 +88,14 @@ fn engine_named(written: &Spanned<String>, findings: &mut Findings) -> Option<En
 pub(super) fn all_rules(written: &[RulesSpec], findings: &mut Findings) -> BTreeMap<String, Rules> {
     let mut all = BTreeMap::from([("all".to_owned(), Rules::all())]);
     for spec in written {
-        let routes = spec.routes.as_ref().map_or_else(|| Rules::all().routes, |routes| routes.value.clone());
         let masked = spec.decoys_masked.as_ref().is_some_and(|masked| masked.value);
         let decoys = spec.decoys.as_ref().map(|written| number(Some(written), 0, 1..=MOST_DECOYS, findings));
         let decoys = decoys.flatten().map(|count| Decoys { count, masked });
-        let rules = Rules { routes, decoys };
+        let rules = match (&spec.routes, decoys) {
+            (Some(routes), decoys) => Rules { routes: routes.value.clone(), decoys },
+            (None, Some(decoys)) => Rules::one(decoys),
+            (None, None) => Rules::all(),
+        };
         // A mistake in it should be known before a guest is booted for it.
         let file = Rules { decoys: None, ..rules.clone() }.gateway_file(
             Engine::named("read-write").unwrap_or(Engine::Auto),
