@@ -85,7 +85,8 @@ fn filter(id: u32, masked: bool) -> String {
         (false, false) => format!("{id:03X}"),
         // Bit 30 (remote frames) is not compared, which no table of the kernel has.
         (true, true) => format!("{id:08X}:9FFFFFFF"),
-        (false, true) => format!("{id:08X}:800007FF"),
+        // Three digits, for eight are an identifier of 29 bits.
+        (false, true) => format!("{id:03X}:800007FF"),
     }
 }
 
@@ -93,6 +94,9 @@ fn filter(id: u32, masked: bool) -> String {
 mod tests {
     use super::*;
     use crate::config;
+    use crate::filter::ReceiveList;
+    use crate::frame::FrameFormat;
+    use crate::job::{Job, lower};
 
     #[test]
     fn gateway_files_are_gateways() {
@@ -108,6 +112,23 @@ mod tests {
                     assert!(!loaded.warnings.iter().any(|warning| warning.code == "W0601"), "{:?}", loaded.warnings);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_frame_that_is_sent_passes_once_whatever_stands_beside_its_route() {
+        for (sent, masked) in
+            [("123#0011", false), ("123#0011", true), ("1234ABCD#0011", false), ("1234ABCD#0011", true)]
+        {
+            let frame: Frame = sent.parse().unwrap();
+            let file =
+                Rules::one(Decoys { count: 100, masked }).gateway_file(Engine::Kernel, ("can2", "can3"), true, &frame);
+            let jobs = lower(&config::load(file.as_bytes()).unwrap().plan);
+            let of_format = |job: &&Job| job.format == FrameFormat::Classic && job.filter.normalise().matches(frame.id);
+            assert_eq!(jobs.iter().filter(of_format).count(), 1, "{sent} {masked}");
+            // Masked ones are walked by the kernel, others are found by a table.
+            let is_walked = |job: &Job| job.filter.normalise().list == ReceiveList::Masked;
+            assert!(jobs.iter().all(|job| is_walked(job) == masked), "{sent} {masked}");
         }
     }
 
