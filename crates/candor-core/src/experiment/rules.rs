@@ -15,8 +15,8 @@ pub struct Rules {
     pub decoys: Option<Decoys>,
 }
 
-/// Routes for identifiers that nobody sends, of the format of the frame that is sent. They stand behind the others in the file:
-/// the kernel puts each job in front of the list, so that the one that fires is looked at last.
+/// Routes for identifiers that nobody sends, of the format of the frame that is sent. They stand in front of the others in the file,
+/// and candor keeps the order of the file: the one that fires is looked at last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decoys {
     /// How many.
@@ -53,10 +53,6 @@ impl Rules {
             "engine = \"{}\"\n[bus.first]\ninterface = \"{from}\"\n[bus.second]\ninterface = \"{to}\"\n",
             engine.name()
         );
-        let masked = self.decoys.is_some_and(|decoys| decoys.masked);
-        let routes = self.routes.replace("{echo}", if echo { "true" } else { "false" });
-        text.push_str(&routes.replace("{match}", &filter(frame.id.0, masked)));
-        text.push('\n');
         let decoys = self.decoys.iter().flat_map(|decoys| decoys.filters(frame));
         for (number, filter) in decoys.enumerate() {
             writeln!(
@@ -65,6 +61,9 @@ impl Rules {
             )
             .expect("a String takes everything");
         }
+        let masked = self.decoys.is_some_and(|decoys| decoys.masked);
+        let routes = self.routes.replace("{echo}", if echo { "true" } else { "false" });
+        text.push_str(&routes.replace("{match}", &filter(frame.id.0, masked)));
         text
     }
 }

@@ -62,17 +62,16 @@ impl Progress {
 
 /// The levels that tell cells apart, without those that nobody wrote.
 pub(super) fn in_words(levels: &[(String, String)]) -> String {
-    const USUAL: [(&str, &str); 6] = [
+    const USUAL: [(&str, &str); 7] = [
         ("testbed", "icount"),
         ("kernel", "default"),
         ("shift", "0"),
         ("rules", "all"),
         ("traffic", "one at a time"),
         ("load", "none"),
+        ("frame", "123#0000112233445566"),
     ];
-    let told = levels
-        .iter()
-        .filter(|(factor, level)| factor != "frame" && !USUAL.contains(&(factor.as_str(), level.as_str())));
+    let told = levels.iter().filter(|(factor, level)| !USUAL.contains(&(factor.as_str(), level.as_str())));
     let word = |(factor, level): &(String, String)| match factor.as_str() {
         "repeat" => format!("repeat {level}"),
         _ => level.clone(),
