@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use candor_core::engine::{Engine, Receiver, Sender};
+use candor_core::engine::{Engine, Sender};
 use candor_core::experiment::load::Load;
 use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology};
 use serde::{Deserialize, Serialize};
@@ -244,8 +244,7 @@ fn hears(engine: Engine, cell: &Cell) -> Result<(), OrderError> {
 
 /// Frames between virtual interfaces are heard only with echo. Rings echo what their driver echoes, whatever one asks for.
 fn echo(engine: Engine, topology: Topology) -> bool {
-    let may_send_by_ring =
-        matches!(engine, Engine::User(engine) if matches!(engine.sender(), Sender::Mmap | Sender::Adaptive));
+    let may_send_by_ring = matches!(engine, Engine::User(engine) if engine.sender().has_ring());
     match topology {
         Topology::Vcan => !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap),
         Topology::Kvaser | Topology::Wire => may_send_by_ring,
@@ -254,7 +253,7 @@ fn echo(engine: Engine, topology: Topology) -> bool {
 
 /// Whether it takes a whole processor.
 fn spins(gateway: &Gateway) -> bool {
-    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if matches!(engine.receiver(), Receiver::ReadNb | Receiver::MmapBusy))
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if engine.receiver().spins())
 }
 
 /// The laboratory of a place.

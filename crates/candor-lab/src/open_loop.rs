@@ -16,13 +16,14 @@ use std::io;
 use std::thread;
 use std::time::Duration;
 
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::frame::Frame;
 use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
 use crate::record::Sample;
+use crate::stream::to_kernel;
 use crate::tap::{self, Tap};
 use crate::tester::{InterfacesError, Wire, interfaces, tag_of_number};
 use matching::{Events, Passed, Sent};
@@ -167,10 +168,4 @@ impl Law {
 pub fn numbered(mut frame: Frame, number: u32) -> Frame {
     frame.data[..2].copy_from_slice(&tag_of_number(number).to_be_bytes());
     frame
-}
-
-fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    (bytes, len)
 }

@@ -137,7 +137,8 @@ pub fn frames_in_turn(template: &Frame) -> impl Iterator<Item = Frame> {
     })
 }
 
-fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
+/// The kernel's struct, and how long it is.
+pub(crate) fn to_kernel(frame: &Frame) -> ([u8; CANFD_MTU], usize) {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
     (bytes, len)

@@ -22,12 +22,7 @@ pub fn html(records: &[Record]) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "candor: latency of CAN gateways" }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head("candor: latency of CAN gateways", &[STYLE]))
             body {
                 main {
                     header {
@@ -55,6 +50,18 @@ pub fn html(records: &[Record]) -> String {
         }
     };
     page.into_string()
+}
+
+/// The head of a page, with what it looks like.
+pub(super) fn head(title: &str, styles: &[&str]) -> Markup {
+    markup! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            title { (title) }
+            style { @for style in styles { (PreEscaped(*style)) } }
+        }
+    }
 }
 
 /// The sentence that the page is about.

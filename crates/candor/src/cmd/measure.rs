@@ -10,9 +10,7 @@ pub(super) mod told;
 mod verdict;
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
-use std::thread;
 
 use candor_core::config::diagnostic::Diagnostic;
 use candor_core::experiment::{self, Available, Block, EXTENSION, Plan};
@@ -21,6 +19,7 @@ use candor_lab::kernel;
 use serde_json::json;
 
 use crate::cli::{MeasureArgs, Preset};
+use crate::cmd::tester::processors;
 use crate::cmd::{Outcome, lab};
 use crate::exit::Exit;
 use crate::gateway_file::{Form, read_bytes};
@@ -129,10 +128,6 @@ impl Preset {
             Self::Gateway2011 => include_str!("measure/presets/gateway-2011.toml"),
         }
     }
-}
-
-fn processors() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 #[cfg(test)]

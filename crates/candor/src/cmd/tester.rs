@@ -38,7 +38,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         let external = || "external".to_owned();
         devices.push(UnderTest { name: external(), engine: external(), spins: false, gateway: None });
     }
-    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let processors = processors();
     let Conditions { policy, origin, because } = Conditions::of(args.conditions, processors, &engines(&files))?;
     if let Some(because) = because {
         render::err(&format!("candor: {because}\n"));
@@ -74,6 +74,11 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
     }
     Ok(exit)
+}
+
+/// Processors that this process may run on.
+pub(super) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
 /// The traffic that the arguments ask for.

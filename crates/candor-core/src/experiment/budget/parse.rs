@@ -5,7 +5,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Budget, Budgets, Figure, Limit, Ratio};
 use crate::config;
 use crate::config::diagnostic::{Diagnostic, Findings, Position};
-use crate::config::parse::entry::{Entry, entries};
+use crate::config::parse::entry::{Entry, entries, put};
 use crate::config::parse::{document, limits};
 use crate::config::spec::Spanned;
 use crate::experiment::check::Factor;
@@ -99,11 +99,6 @@ fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findin
     }
     budget.ratio = to.zip(ratio).map(|(to, thousandths)| Ratio { to: to.value, thousandths });
     is_sound.then_some(budget)
-}
-
-fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
-    *place = value;
-    place.is_some()
 }
 
 fn factor(key: &str) -> Option<Factor> {

@@ -8,7 +8,7 @@ use super::axes::Axes;
 use super::map::{Map, Mark};
 use super::{Matrix, compare, details, trust};
 use crate::report::digits::grouped;
-use crate::report::html::{STYLE, time_unit};
+use crate::report::html::{STYLE, head, time_unit};
 
 const MAP_STYLE: &str = include_str!("matrix.css");
 const SCRIPT: &str = include_str!("matrix.js");
@@ -23,12 +23,7 @@ pub fn html(matrix: &Matrix) -> String {
     let page = markup! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "candor: " (matrix.name) }
-                style { (PreEscaped(STYLE)) (PreEscaped(MAP_STYLE)) }
-            }
+            (head(&format!("candor: {}", matrix.name), &[STYLE, MAP_STYLE]))
             body {
                 main.wide {
                     header {

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use candor_core::config;
 use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::schedule;
@@ -15,6 +14,7 @@ use candor_core::job;
 use candor_core::plan::{BusIndex, Echo};
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::units::BitRate;
+use candor_core::{causes, config};
 use candor_io::clock;
 use candor_io::packet::Hears;
 use candor_lab::cells::{CellOrder, Device, Order, Said, State};
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
         let state = match measure(cell, &args.records) {
             Ok(None) => State::Ok,
             Ok(Some(invalid)) => State::Invalid(invalid),
-            Err(error) => State::Failed(chain(&*error)),
+            Err(error) => State::Failed(causes::in_full(&*error)),
         };
         say(cell, state)?;
     }
@@ -61,12 +61,6 @@ fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
     let said = Said { cell: cell.name.clone(), state };
     let line = serde_json::to_string(&said).map_err(std::io::Error::other)?;
     render::out(&format!("{line}\n"))
-}
-
-/// An error and what caused it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(error.source(), |cause| cause.source());
-    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
 /// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.

@@ -5,6 +5,29 @@ use std::time::Duration;
 
 use candor_lab::observer::Observer;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::de::DeserializeOwned;
+
+/// Values that a command in a guest prints, one in a line, however its output is cut into pieces. What is none is passed over.
+#[derive(Debug, Default)]
+pub(crate) struct JsonLines {
+    /// The part of a line that has come so far.
+    line: Vec<u8>,
+}
+
+impl JsonLines {
+    /// The values whose lines end in this piece.
+    pub(crate) fn take<T: DeserializeOwned>(&mut self, bytes: &[u8]) -> Vec<T> {
+        let mut values = Vec::new();
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+            } else if let Ok(value) = serde_json::from_slice(&std::mem::take(&mut self.line)) {
+                values.push(value);
+            }
+        }
+        values
+    }
+}
 
 /// Shows stages and downloads until the command starts, then passes on what it prints.
 #[derive(Debug)]
@@ -86,4 +109,17 @@ fn download() -> ProgressStyle {
 
 fn style(template: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressStyle {
     template.unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_whole_however_the_output_is_cut() {
+        let mut lines = JsonLines::default();
+        assert!(lines.take::<u32>(b"1").is_empty());
+        assert_eq!(lines.take::<u32>(b"2\nnothing\n3\n4"), [12, 3]);
+        assert_eq!(lines.take::<u32>(b"\n"), [4]);
+    }
 }

@@ -7,10 +7,10 @@ use candor_core::experiment::load::Load;
 use candor_core::experiment::{Block, Cell, Plan, Testbed, Topology};
 use serde_json::json;
 
-use super::processors;
 use super::progress::in_words;
 use crate::cli::MeasureArgs;
 use crate::cmd::Outcome;
+use crate::cmd::tester::processors;
 use crate::exit::Exit;
 use crate::render;
 

@@ -6,6 +6,7 @@ use std::sync::mpsc::{self, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use candor_core::causes;
 use candor_core::experiment::{Block, Plan};
 use candor_lab::cells::{self, Order, OrderError, Said, State};
 use candor_lab::guest::{self, ClockShift, GuestSpec};
@@ -15,7 +16,7 @@ use candor_lab::observer::Observer;
 use super::progress::Progress;
 use super::results::{Measured, MeasuredCell, Results};
 use crate::cli::MeasureArgs;
-use crate::render;
+use crate::cmd::lab::progress::JsonLines;
 
 /// What running blocks has taken.
 #[derive(Debug, Default)]
@@ -100,8 +101,8 @@ fn one(
 ) -> Result<guest::GuestExit, String> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
     let spec = specification(args, block, order, candor, part)?;
-    let mut heard = Heard { tell, line: Vec::new(), states: Vec::new() };
-    let exit = guest::run(&spec, &mut heard).map_err(|error| full(&error))?;
+    let mut heard = Heard { tell, lines: JsonLines::default(), states: Vec::new() };
+    let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
     let states = heard.states;
     if exit.status != 0 {
         return Err(format!("the guest's command ended with status {}", exit.status));
@@ -119,7 +120,7 @@ fn one(
         candor_version: env!("CARGO_PKG_VERSION").to_owned(),
         cells: order.cells.iter().map(cell).collect(),
     };
-    results.finish(&block.name, &measured).map_err(|error| full(&error))?;
+    results.finish(&block.name, &measured).map_err(|error| causes::in_full(&error))?;
     Ok(exit)
 }
 
@@ -144,15 +145,10 @@ fn specification(
     Ok(spec)
 }
 
-/// An error and what caused it, on one line.
-fn full(error: &dyn std::error::Error) -> String {
-    candor_core::causes::in_full(error)
-}
-
 /// What one guest says.
 struct Heard<'a> {
     tell: &'a Sender<News>,
-    line: Vec<u8>,
+    lines: JsonLines,
     states: Vec<Said>,
 }
 
@@ -173,24 +169,13 @@ impl Observer for Heard<'_> {
     }
 
     fn stdout(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-                continue;
-            }
-            if let Ok(said) = serde_json::from_slice::<Said>(&std::mem::take(&mut self.line)) {
-                self.states.push(said.clone());
-                self.tell(News::Said(said));
-            }
+        for said in self.lines.take::<Said>(bytes) {
+            self.states.push(said.clone());
+            self.tell(News::Said(said));
         }
     }
 
     fn stderr(&mut self, bytes: &[u8]) {
         self.tell(News::Complaint(String::from_utf8_lossy(bytes).into_owned()));
     }
-}
-
-/// Says what guests printed, where it does not disturb the progress.
-pub(super) fn complain(text: &str) {
-    render::err(text);
 }

@@ -4,7 +4,7 @@ use candor_core::experiment::Block;
 use candor_lab::cells::{Order, Said, State};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::guests::{News, complain};
+use super::guests::News;
 use crate::render;
 
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Progress {
     pub(super) fn tell(&self, todo: &[(&Block<'_>, Order)], news: News) {
         match news {
             News::Stage(stage) => self.bar.set_message(stage),
-            News::Complaint(text) => self.bar.suspend(|| complain(&text)),
+            News::Complaint(text) => self.bar.suspend(|| render::err(&text)),
             News::Said(Said { cell, state }) => {
                 let levels = || {
                     let order = todo.iter().flat_map(|(_, order)| &order.cells).find(|order| order.name == cell);

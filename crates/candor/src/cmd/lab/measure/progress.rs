@@ -16,8 +16,8 @@ pub(super) struct Progress {
     /// Gateways in all, and those that have begun.
     gateways: usize,
     begun: usize,
-    /// The part of a line that the tester has printed so far.
-    line: Vec<u8>,
+    /// What the tester prints.
+    lines: progress::JsonLines,
 }
 
 impl Progress {
@@ -25,7 +25,7 @@ impl Progress {
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
         let template = "{spinner} {msg} [{bar:30}] {pos}/{len} frames, {elapsed}, {eta} to go";
         bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
-        Self { boot: progress::Progress::new(), bar, gateways, begun: 0, line: Vec::new() }
+        Self { boot: progress::Progress::new(), bar, gateways, begun: 0, lines: progress::JsonLines::default() }
     }
 
     pub(super) fn clear(&self) {
@@ -70,14 +70,8 @@ impl Observer for Progress {
     }
 
     fn stdout(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte != b'\n' {
-                self.line.push(byte);
-                continue;
-            }
-            if let Ok(event) = serde_json::from_slice::<Value>(&std::mem::take(&mut self.line)) {
-                self.event(&event);
-            }
+        for event in self.lines.take(bytes) {
+            self.event(&event);
         }
     }
 
