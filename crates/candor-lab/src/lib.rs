@@ -7,6 +7,7 @@ pub mod cells;
 pub mod channel;
 pub mod conformance;
 pub mod device;
+pub mod export;
 pub mod floor;
 pub mod guard;
 pub mod guest;

@@ -100,6 +100,24 @@ fn no_load() -> String {
 }
 
 impl Header {
+    /// Factors and levels: those of the plan's cell, or without a plan those that the record itself tells.
+    #[must_use]
+    pub fn told_levels(&self) -> Vec<(String, String)> {
+        if !self.levels.is_empty() {
+            return self.levels.clone();
+        }
+        let levels = [
+            ("testbed", self.testbed.as_str()),
+            ("kernel", &self.kernel_release),
+            ("topology", self.topology.as_deref().unwrap_or_default()),
+            ("gateway", &self.device),
+            ("traffic", &self.traffic),
+            ("load", &self.load),
+            ("frame", &self.frame),
+        ];
+        levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into()
+    }
+
     /// Whether figures of the two may be compared: everything but the device under test is the same.
     #[must_use]
     pub fn is_comparable_with(&self, other: &Self) -> bool {
@@ -197,6 +215,13 @@ impl Sample {
     pub fn latency(&self) -> Option<LatencyNs> {
         let between = self.far_ns?.checked_sub(self.monitor_ns?)?;
         Some(LatencyNs(between.checked_sub(i64::from(self.wire_ns))?))
+    }
+
+    /// The time from when the frame was due, less its time on the far wire; `None` for a lost frame.
+    #[must_use]
+    pub fn response(&self) -> Option<LatencyNs> {
+        let since_due = self.far_ns?.checked_sub(self.due_ns)?;
+        Some(LatencyNs(since_due.checked_sub(i64::from(self.wire_ns))?))
     }
 }
 
@@ -368,6 +393,17 @@ pub(crate) mod tests {
     fn latency_is_far_minus_monitor_minus_wire() {
         let latencies: Vec<_> = record().samples.iter().map(Sample::latency).collect();
         assert_eq!(latencies, [Some(LatencyNs(670)), None, None, Some(LatencyNs(-30))]);
+    }
+
+    #[test]
+    fn levels_are_those_of_the_plan_or_what_the_header_says() {
+        let mut header = header("mine", "kernel");
+        let gateway = |header: &Header| {
+            header.told_levels().into_iter().find(|(factor, _)| factor == "gateway").map(|(_, level)| level)
+        };
+        assert_eq!((gateway(&header).as_deref(), header.told_levels().len()), (Some("mine"), 7));
+        header.levels = vec![("gateway".to_owned(), "cangw".to_owned())];
+        assert_eq!(header.told_levels(), header.levels);
     }
 
     #[test]

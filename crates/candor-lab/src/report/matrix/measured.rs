@@ -87,7 +87,7 @@ impl Measured {
             frames: summary.frames,
             fates: Fate::ALL.map(|fate| record.samples.iter().filter(|sample| sample.fate == fate).count()),
             figures: summary.figures,
-            response: open_loop(response).as_ref().map(Figures::of),
+            response: open_loop(Sample::response).as_ref().map(Figures::of),
             lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
             profile: Profile { points: thinned(&profile.points), plateau: profile.plateau },
             threats: Threat::all_of(record),
@@ -100,12 +100,6 @@ impl Measured {
         let is_lost = |fate| matches!(fate, Fate::Refused | Fate::Unseen | Fate::Lost | Fate::Late);
         Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| is_lost(*fate)).map(|(_, count)| count).sum()
     }
-}
-
-/// From the moment when the frame was due, less its time on the far wire.
-fn response(sample: &Sample) -> Option<LatencyNs> {
-    let since_due = sample.far_ns?.checked_sub(sample.due_ns)?;
-    Some(LatencyNs(since_due.checked_sub(i64::from(sample.wire_ns))?))
 }
 
 fn lateness(sample: &Sample) -> Option<LatencyNs> {

@@ -1,0 +1,110 @@
+//! Frames as Parquet, a row group for each record.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{ColumnPath, Type};
+
+use super::columns::{FATE, NUMBERS, constant, names};
+use super::{Export, Origin};
+use crate::record::Record;
+
+pub(super) struct Parquet<W: Write + Send> {
+    out: SerializedFileWriter<W>,
+    factors: Vec<String>,
+}
+
+impl<W: Write + Send> Parquet<W> {
+    pub(super) fn begin(out: W, factors: &[String]) -> io::Result<Self> {
+        let mut properties =
+            WriterProperties::builder().set_created_by(format!("candor {}", env!("CARGO_PKG_VERSION")));
+        // Times rise, so their differences need few bits; texts repeat, so the default, a dictionary, is what they need.
+        for number in NUMBERS {
+            let column = ColumnPath::from(number.name);
+            properties = properties
+                .set_column_dictionary_enabled(column.clone(), false)
+                .set_column_encoding(column, Encoding::DELTA_BINARY_PACKED);
+        }
+        let schema = schema(factors).map_err(failed)?;
+        let out = SerializedFileWriter::new(out, schema, Arc::new(properties.build())).map_err(failed)?;
+        Ok(Self { out, factors: factors.to_vec() })
+    }
+
+    fn write(&mut self, origin: Origin<'_>, record: &Record) -> Result<(), ParquetError> {
+        let mut group = self.out.next_row_group()?;
+        for text in constant(&self.factors, origin, &record.header) {
+            texts(&mut group, &vec![ByteArray::from(text); record.samples.len()])?;
+        }
+        for number in NUMBERS {
+            let all: Vec<_> = record.samples.iter().map(|sample| (number.of)(&record.header, sample)).collect();
+            numbers(&mut group, &all)?;
+        }
+        let fates: Vec<_> = record.samples.iter().map(|sample| ByteArray::from(sample.fate.name())).collect();
+        texts(&mut group, &fates)?;
+        group.close()?;
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> Export for Parquet<W> {
+    fn add(&mut self, origin: Origin<'_>, record: &Record) -> io::Result<()> {
+        self.write(origin, record).map_err(failed)
+    }
+
+    fn finish(self: Box<Self>) -> io::Result<()> {
+        self.out.close().map(|_metadata| ()).map_err(failed)
+    }
+}
+
+/// Texts are always there; all numbers may be missing, so that readers need know no list of those that never are.
+fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
+    let text = |name: &str| {
+        let column = Type::primitive_type_builder(name, Physical::BYTE_ARRAY);
+        column.with_repetition(Repetition::REQUIRED).with_logical_type(Some(LogicalType::String)).build().map(Arc::new)
+    };
+    let number = |name: &str| {
+        let column = Type::primitive_type_builder(name, Physical::INT64);
+        column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
+    };
+    let columns = names(factors).map(text).chain(NUMBERS.iter().map(|one| number(one.name))).chain([text(FATE)]);
+    Ok(Arc::new(Type::group_type_builder("frames").with_fields(columns.collect::<Result<_, _>>()?).build()?))
+}
+
+fn texts<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[ByteArray],
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.ok_or_else(too_few)?;
+    column.typed::<ByteArrayType>().write_batch(values, None, None)?;
+    column.close()
+}
+
+fn numbers<W: Write + Send>(
+    group: &mut SerializedRowGroupWriter<'_, W>,
+    values: &[Option<i64>],
+) -> Result<(), ParquetError> {
+    let mut column = group.next_column()?.ok_or_else(too_few)?;
+    let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
+    let there: Vec<i64> = values.iter().copied().flatten().collect();
+    column.typed::<Int64Type>().write_batch(&there, Some(&is_there), None)?;
+    column.close()
+}
+
+fn too_few() -> ParquetError {
+    ParquetError::General("the schema has fewer columns than a frame".to_owned())
+}
+
+fn failed(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    }
+}
