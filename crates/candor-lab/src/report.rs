@@ -1,5 +1,5 @@
-//! What is said of records: figures, threats to their validity, the latency profile, one HTML page or a picture; and of all
-//! cells of a plan.
+//! What is said of records: figures, threats to their validity, the latency profile, one HTML page, Markdown or a picture; and
+//! of all cells of a plan.
 //!
 //! Everything here is a pure function of records, so an old measurement can be reported again without repeating it,
 //! and the same records give the same bytes.
@@ -13,7 +13,7 @@ mod summary;
 mod threat;
 
 pub use html::{conditions_of, html};
-pub use matrix::{Cell, Matrix, Measured, matrix_html};
+pub use matrix::{Cell, Matrix, Measured, matrix_html, matrix_markdown};
 pub use picture::{Picture, Rule};
 pub use summary::{CONFIDENCE, Figures, Summary, floor_of};
 pub use threat::Threat;

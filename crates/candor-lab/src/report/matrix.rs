@@ -11,12 +11,14 @@ mod axes;
 mod compare;
 mod details;
 mod map;
+mod markdown;
 mod measured;
 mod page;
 mod profile;
 mod shade;
 mod trust;
 
+pub use markdown::markdown as matrix_markdown;
 pub use measured::{Cell, Matrix, Measured};
 pub use page::html as matrix_html;
 

@@ -148,6 +148,9 @@ pub(crate) struct TrafficArgs {
 /// A folder that candor measure has filled is reported as a whole: each cell of its plan with its figures, and with --html a map of
 /// all cells. Nothing is measured.
 ///
+/// The files of frames have a row for each frame, with the levels of its cell beside its times in ns; docs/plans.md tells their
+/// columns.
+///
 /// Exit status: 0 they were made, 2 they could not be.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArgs {
@@ -157,6 +160,18 @@ pub(crate) struct ReportArgs {
     /// Write a self-contained HTML report here.
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Write a table of all cells as Markdown here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
+    /// Write all frames as comma-separated values here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Write all frames as JSON here, one on each line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) jsonl: Option<PathBuf>,
+    /// Write all frames as Parquet here.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) parquet: Option<PathBuf>,
     /// Print the figures as JSON.
     #[arg(long)]
     pub(crate) json: bool,

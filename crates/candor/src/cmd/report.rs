@@ -1,6 +1,8 @@
 //! `candor report`: figures, threats and page of records that were made before, or of a whole plan.
 
+mod export;
 mod plan;
+mod records;
 mod table;
 
 use std::fs;
@@ -10,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use candor_core::stats::Interval;
 use candor_lab::record::{RECORD_EXTENSION, Record};
-use candor_lab::report::{self, Figures, Summary, Threat};
+use candor_lab::report::{self, Figures, Matrix, Summary, Threat, matrix_markdown};
 use serde_json::json;
 
 use crate::cli::ReportArgs;
@@ -31,12 +33,24 @@ pub(crate) fn run(args: &ReportArgs) -> Outcome {
         }
         (_, None) => {}
     }
-    let mut records = Vec::new();
+    let mut files = Vec::new();
     for path in &args.records {
-        records.extend(read(path)?);
+        files.extend(files_of(path)?);
     }
+    let records = files.iter().map(|file| read_one(file)).collect::<Result<Vec<_>, _>>()?;
     print(&records, args.html.as_deref(), args.json)?;
+    records::write(&files, &records, args)?;
     Ok(Exit::Fine)
+}
+
+/// Writes the table of cells, if it is asked for.
+fn write_markdown(matrix: &Matrix, args: &ReportArgs) -> Result<(), Box<dyn std::error::Error>> {
+    let Some(path) = &args.markdown else { return Ok(()) };
+    fs::write(path, matrix_markdown(matrix)).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+    if !args.json {
+        render::out(&format!("Markdown: {}\n", path.display()))?;
+    }
+    Ok(())
 }
 
 /// Prints the figures of records and writes the page.
@@ -58,6 +72,11 @@ pub(super) fn print(records: &[Record], html: Option<&Path>, json: bool) -> io::
 
 /// The record in a file, or those in a folder in the order of their names.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+    files_of(path)?.iter().map(|file| read_one(file)).collect()
+}
+
+/// A file, or the record files of a folder in the order of their names.
+fn files_of(path: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         files = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;
@@ -67,10 +86,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<Record>, Box<dyn std::error::Error
             return Err(format!("{} holds no *.{RECORD_EXTENSION}", path.display()).into());
         }
     }
-    files.iter().map(|file| read_one(file)).collect()
+    Ok(files)
 }
 
-fn read_one(file: &PathBuf) -> Result<Record, Box<dyn std::error::Error>> {
+/// The record in a file.
+pub(super) fn read_one(file: &Path) -> Result<Record, Box<dyn std::error::Error>> {
     let text = fs::read_to_string(file).map_err(|error| format!("Cannot read {}: {error}", file.display()))?;
     Ok(Record::parse(&text).map_err(|error| format!("{}: {error}", file.display()))?)
 }

@@ -97,7 +97,8 @@ pub(super) fn words(factor: &str, level: &str) -> String {
     }
 }
 
-fn factors(cells: &[Cell]) -> Vec<Axis> {
+/// All factors, in the order of the plan.
+pub(super) fn factors(cells: &[Cell]) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (factor, level) in cells.iter().flat_map(|cell| &cell.levels) {
         let axis = match axes.iter().position(|axis| axis.factor == *factor) {

@@ -69,14 +69,14 @@ pub fn html(matrix: &Matrix) -> String {
 }
 
 /// `39 of 40 cells are ok; 1 invalid`.
-fn counts(matrix: &Matrix) -> String {
+pub(super) fn counts(matrix: &Matrix) -> String {
     let count = |class: &str| matrix.cells.iter().filter(|cell| Mark::of(cell.state.as_ref()).class == class).count();
     let all = trust::cells(matrix.cells.len());
     let others = ["invalid", "failed", "missing"].map(|class| format!("{} {class}", count(class))).join(", ");
     format!("{} of {all} ok, {others}.", grouped(&count("ok").to_string()))
 }
 
-fn lead(matrix: &Matrix) -> String {
+pub(super) fn lead(matrix: &Matrix) -> String {
     let kernels: BTreeSet<&str> =
         matrix.cells.iter().filter_map(|cell| Some(cell.measured.as_ref()?.header.kernel_release.as_str())).collect();
     let kernels: Vec<&str> = kernels.into_iter().collect();

@@ -151,3 +151,25 @@ fn a_plan_as_large_as_the_paper_is_a_page_that_can_be_sent() {
     assert!(megabytes < 6, "{megabytes} MB");
     assert!(elements < 70_000, "{elements} elements");
 }
+
+#[test]
+fn a_table_in_markdown_has_every_cell_whatever_became_of_it() {
+    let mut plan = small();
+    plan.cells[5].state = Some(State::Failed("no | in\nit".to_owned()));
+    let text = matrix_markdown(&plan);
+    let rows: Vec<_> = text.lines().filter(|line| line.starts_with('|')).collect();
+    let wanted = [
+        "| gateway | load | frames | lost | p50 / µs | p90 / µs | p99 / µs | max / µs | state |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | --- |",
+        "| kernel | none | 400 | 0 | 2.000 | 2.000 | 2.000 | 2.000 | ok |",
+        "| kernel | cpu 20 | 3 | 1 | n too small | n too small | n too small | 4.000 | ok |",
+        "| kernel | ethernet | – | – | – | – | – | – | **○** not measured yet |",
+        "| read-write | none | 400 | 0 | 9.000 | 9.000 | 9.000 | 9.000 | ok |",
+        "| read-write | cpu 20 | 1 | 0 | n too small | n too small | n too small | 5.000 | **!** invalid: the tester was late |",
+        "| read-write | ethernet | – | – | – | – | – | – | **✕** failed: no \\| in it |",
+    ];
+    assert_eq!(rows, wanted);
+    assert!(text.starts_with("# mine.results\n\n3 of 6 cells ok"), "{text}");
+    assert!(text.contains("\n* **!** No cell is without a gateway"), "{text}");
+    assert!(!matrix_markdown(&matrix(Vec::new())).contains("| ok"));
+}

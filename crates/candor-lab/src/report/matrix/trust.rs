@@ -17,50 +17,77 @@ const MOST_THREATS: usize = 10;
 /// Links of one reason; others are only counted.
 const MOST_LINKS: usize = 20;
 
+/// A sentence of what to believe.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::report) struct Line {
+    /// Whether it makes anything less believable.
+    pub(in crate::report) is_threat: bool,
+    pub(in crate::report) text: String,
+}
+
 pub(super) fn html(matrix: &Matrix, axes: &Axes) -> Markup {
+    html! { ul.trust { @for Line { is_threat, text } in lines(matrix, axes) { li.threat[is_threat] { (text) } } } }
+}
+
+/// How exact the tester itself was, how it was measured, and what is to be believed less, in this order.
+pub(in crate::report) fn lines(matrix: &Matrix, axes: &Axes) -> Vec<Line> {
     let measured = || matrix.cells.iter().filter_map(|cell| cell.measured.as_ref());
     let distinct = |of: fn(&Measured) -> String| {
         let mut counts: BTreeMap<String, usize> = BTreeMap::new();
         measured().for_each(|one| *counts.entry(of(one)).or_default() += 1);
+        counts.remove("");
         counts
     };
+    let mut lines = Vec::new();
+    let mut say = |is_threat: bool, text: String| lines.push(Line { is_threat, text });
+    let nulls = nulls(matrix);
+    for (place, [p50, max]) in &nulls {
+        let (p50, max) = (short(*p50), short(*max));
+        say(
+            false,
+            format!(
+                "Without any gateway ({place}) the tester itself measures a p50 of at most {p50} µs and a max of at most {max} µs: \
+                 so much of other figures may be its own."
+            ),
+        );
+    }
+    if nulls.is_empty() {
+        let unknown =
+            "No cell is without a gateway, so how exact the tester was is not known: add gateway \"none\" to the plan.";
+        say(true, unknown.to_owned());
+    }
+    for (ns, _) in distinct(|one| one.header.instruction_ns.map_or_else(String::new, |ns| ns.to_string())) {
+        say(
+            false,
+            format!(
+                "Where instructions are counted, one takes {ns} ns. There are no caches and no second core: compare the figures with \
+                 each other, never with a stopwatch."
+            ),
+        );
+    }
+    for (stamps, count) in distinct(|one| one.header.stamps.clone()) {
+        say(false, format!("{}: {stamps}.", cells(count)));
+    }
+    let (frames, warm_up) = (grouped(&matrix.frames.to_string()), grouped(&matrix.warm_up.to_string()));
+    say(false, format!("{frames} frames of each cell count, behind {warm_up} that warm it up; seed {}.", matrix.seed));
+    if !axes.constant.is_empty() {
+        let constant: Vec<String> = axes.constant.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+        say(false, format!("The same in all cells: {}.", constant.join(", ")));
+    }
+    for (versions, count) in distinct(versions) {
+        say(false, format!("{}: {versions}.", cells(count)));
+    }
     let mut threats: BTreeMap<String, usize> = BTreeMap::new();
     measured().flat_map(|one| &one.threats).for_each(|threat| *threats.entry(threat.to_string()).or_default() += 1);
     let mut threats: Vec<_> = threats.into_iter().collect();
     threats.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    let constant: Vec<String> = axes.constant.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
-    html! {
-        ul.trust {
-            @for (place, [p50, max]) in nulls(matrix) {
-                li {
-                    "Without any gateway (" (place) ") the tester itself measures a p50 of at most " (short(p50))
-                    " µs and a max of at most " (short(max)) " µs: so much of other figures may be its own."
-                }
-            }
-            @if nulls(matrix).is_empty() {
-                li.threat { "No cell is without a gateway, so how exact the tester was is not known: add gateway \"none\" to the plan." }
-            }
-            @for (ns, _) in distinct(|one| one.header.instruction_ns.map_or_else(String::new, |ns| ns.to_string())) {
-                @if !ns.is_empty() {
-                    li {
-                        "Where instructions are counted, one takes " (ns) " ns. There are no caches and no second core: compare the "
-                        "figures with each other, never with a stopwatch."
-                    }
-                }
-            }
-            @for (stamps, count) in distinct(|one| one.header.stamps.clone()) { li { (cells(count)) ": " (stamps) "." } }
-            li {
-                (grouped(&matrix.frames.to_string())) " frames of each cell count, behind " (grouped(&matrix.warm_up.to_string()))
-                " that warm it up; seed " (matrix.seed) "."
-            }
-            @if !constant.is_empty() { li { "The same in all cells: " (constant.join(", ")) "." } }
-            @for (versions, count) in distinct(versions) { li { (cells(count)) ": " (versions) "." } }
-            @for (threat, count) in threats.iter().take(MOST_THREATS) { li.threat { (cells(*count)) ": " (threat) "." } }
-            @if threats.len() > MOST_THREATS {
-                li.threat { "And " (threats.len() - MOST_THREATS) " more, which stand with their cells." }
-            }
-        }
+    for (threat, count) in threats.iter().take(MOST_THREATS) {
+        say(true, format!("{}: {threat}.", cells(*count)));
     }
+    if threats.len() > MOST_THREATS {
+        say(true, format!("And {} more, which stand with their cells.", threats.len() - MOST_THREATS));
+    }
+    lines
 }
 
 /// Each reason with the cells that it kept from having figures; `None` if there is none. Those not measured yet are counted

@@ -1,19 +1,41 @@
 //! The cells of a plan and what is known of them, as a table and for programs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
-use std::fs;
+use std::path::{Path, PathBuf};
 
 use candor_core::experiment::budget::Figure;
-use candor_core::experiment::{self, Plan};
+use candor_core::experiment::{self, Available, Plan};
 use candor_core::stats::LatencyNs;
 use candor_lab::cells::State;
-use candor_lab::record::Record;
 use candor_lab::report::{Cell, Measured};
 use serde_json::{Value, json};
 
 use super::progress::in_words;
-use super::results::{MeasuredCell, Results};
+use super::results::{MeasuredCell, Results, ResultsError};
+use crate::cmd::report::read_one;
+
+/// Results that are there, and their plan.
+pub(in crate::cmd) fn open(folder: &Path) -> Result<(Results, Plan), Box<dyn std::error::Error>> {
+    let (results, bytes) = Results::existing(folder)?;
+    let plan = experiment::load(&bytes, Available::default())
+        .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", folder.display()))?
+        .plan;
+    Ok((results, plan))
+}
+
+/// Where the records of the plan's cells are, by the names of those that have one.
+pub(in crate::cmd) fn records(plan: &Plan, results: &Results) -> Result<HashMap<String, PathBuf>, ResultsError> {
+    let wanted: HashSet<String> = plan.cells().iter().map(|cell| cell.name(plan)).collect();
+    let mut records = HashMap::new();
+    for block in results.blocks()? {
+        let cells = results.measured(&block)?.into_iter().flat_map(|measured| measured.cells);
+        for cell in cells.filter(|cell| wanted.contains(&cell.name) && has_record(&cell.state)) {
+            records.insert(cell.name.clone(), results.record(&block, &cell.name));
+        }
+    }
+    Ok(records)
+}
 
 /// These cells of a plan, in the order of the plan, which people know; as found in these blocks.
 pub(in crate::cmd) fn read(
@@ -44,13 +66,14 @@ pub(in crate::cmd) fn read(
 }
 
 fn of(results: &Results, block: &str, cell: &MeasuredCell) -> Result<Option<Measured>, Box<dyn std::error::Error>> {
-    if matches!(cell.state, State::Failed(_)) {
+    if !has_record(&cell.state) {
         return Ok(None);
     }
-    let path = results.record(block, &cell.name);
-    let text = fs::read_to_string(&path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
-    let record = Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(Some(Measured::of(&record)))
+    Ok(Some(Measured::of(&read_one(&results.record(block, &cell.name))?)))
+}
+
+const fn has_record(state: &State) -> bool {
+    !matches!(state, State::Failed(_))
 }
 
 /// How many cells have not been measured.
@@ -149,7 +172,7 @@ fn megabytes(bytes: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::experiment::Available;
+    use std::fs;
 
     use super::super::results::Measured as Block;
     use super::*;

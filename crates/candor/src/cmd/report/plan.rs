@@ -3,10 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use candor_core::experiment::{self, Available};
+use candor_core::experiment::Plan;
+use candor_lab::cells::State;
+use candor_lab::export::Origin;
 use candor_lab::report::{Matrix, matrix_html};
 use serde_json::json;
 
+use super::export::Exports;
 use crate::cli::ReportArgs;
 use crate::cmd::Outcome;
 use crate::cmd::measure::results::Results;
@@ -15,10 +18,7 @@ use crate::exit::Exit;
 use crate::render;
 
 pub(super) fn run(folder: &Path, args: &ReportArgs) -> Outcome {
-    let (results, bytes) = Results::existing(folder)?;
-    let plan = experiment::load(&bytes, Available::default())
-        .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", folder.display()))?
-        .plan;
+    let (results, plan) = told::open(folder)?;
     // Whatever blocks there are: another candor may have shared the cells out in another way.
     let cells = told::read(&plan, &plan.cells().iter().collect::<Vec<_>>(), &results.blocks()?, &results)?;
     if args.json {
@@ -31,14 +31,39 @@ pub(super) fn run(folder: &Path, args: &ReportArgs) -> Outcome {
     } else {
         render::out(&told::text(&cells, &results))?;
     }
+    let matrix = Matrix { name: name(folder), frames: plan.frames, warm_up: plan.warm_up, seed: plan.seed, cells };
     if let Some(path) = &args.html {
-        let matrix = Matrix { name: name(folder), frames: plan.frames, warm_up: plan.warm_up, seed: plan.seed, cells };
         fs::write(path, matrix_html(&matrix)).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
         if !args.json {
             render::out(&format!("\nReport: {}\n", path.display()))?;
         }
     }
+    super::write_markdown(&matrix, args)?;
+    export(&plan, &results, &matrix, args)?;
     Ok(Exit::Fine)
+}
+
+/// Writes the frames, reading one record after the other once more: all of them at once may be more than the memory.
+fn export(
+    plan: &Plan,
+    results: &Results,
+    matrix: &Matrix,
+    args: &ReportArgs,
+) -> Result<(), Box<dyn std::error::Error>> {
+    let factors: Vec<String> =
+        matrix.cells.first().into_iter().flat_map(|cell| &cell.levels).map(|(factor, _)| factor.clone()).collect();
+    let mut exports = Exports::begin(args, &factors)?;
+    if exports.is_empty() {
+        return Ok(());
+    }
+    let paths = told::records(plan, results)?;
+    for cell in &matrix.cells {
+        let state = if cell.state == Some(State::Ok) { "ok" } else { "invalid" };
+        if let Some(path) = paths.get(&cell.name) {
+            exports.add(Origin { cell: &cell.name, state, levels: &cell.levels }, &super::read_one(path)?)?;
+        }
+    }
+    exports.finish(!args.json)
 }
 
 /// How people call the folder, wherever it is.
