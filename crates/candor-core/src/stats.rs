@@ -10,9 +10,9 @@
 //!  trials ──throughput──▶ the highest rate without loss
 //! ```
 //!
-//! Intervals and profiles stand in `candor report`. The others have no caller yet: they are for `candor measure`, which drops
-//! its warm-up by [`warm_up`], finds its loads by [`throughput`], compares gateways, kernels or commits by [`compare`], and
-//! sums a table of them up with [`geomean()`].
+//! Intervals and profiles stand in `candor report`; `candor compare` holds gateways, kernels or commits against each other by
+//! [`compare`] and sums them up with [`geomean()`]. The others have no caller yet: they are for `candor measure`, which drops
+//! its warm-up by [`warm_up`] and finds its loads by [`throughput`].
 
 pub mod compare;
 mod confidence;

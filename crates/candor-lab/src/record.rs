@@ -14,7 +14,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use candor_core::stats::LatencyNs;
+use candor_core::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
 /// Version of the record format, raised whenever a reader of the old one would misread the new one.
@@ -121,7 +121,12 @@ impl Header {
     /// Whether figures of the two may be compared: everything but the device under test is the same.
     #[must_use]
     pub fn is_comparable_with(&self, other: &Self) -> bool {
-        let differs_freely = |header: &Self| Self {
+        self.conditions() == other.conditions()
+    }
+
+    /// The header without what belongs to the device under test, and without what only came out of the measurement.
+    pub(crate) fn conditions(&self) -> Self {
+        Self {
             device: String::new(),
             engine: String::new(),
             start_realtime_ns: 0,
@@ -130,9 +135,8 @@ impl Header {
             warnings: Vec::new(),
             activity_per_second: BTreeMap::new(),
             levels: Vec::new(),
-            ..header.clone()
-        };
-        differs_freely(self) == differs_freely(other)
+            ..self.clone()
+        }
     }
 }
 
@@ -193,6 +197,12 @@ impl Fate {
             Self::Unseen => "unseen",
             Self::Lost => "lost",
         }
+    }
+
+    /// Whether it did not come through the gateway in its time, whoever is to blame.
+    #[must_use]
+    pub const fn is_lost(self) -> bool {
+        matches!(self, Self::Refused | Self::Unseen | Self::Lost | Self::Late)
     }
 
     /// What stamps alone tell.
@@ -261,6 +271,12 @@ pub enum RecordError {
 }
 
 impl Record {
+    /// The latencies of the frames that have one; `None` if none has.
+    #[must_use]
+    pub fn series(&self) -> Option<Series> {
+        Series::new(self.samples.iter().filter_map(Sample::latency).collect())
+    }
+
     /// The file's text.
     #[must_use]
     pub fn to_text(&self) -> String {

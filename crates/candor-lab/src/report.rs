@@ -5,6 +5,7 @@
 //! and the same records give the same bytes.
 
 mod chart;
+pub mod difference;
 mod digits;
 mod html;
 mod matrix;

@@ -13,7 +13,7 @@
 //!
 //! Frames that were lost are in no [`Series`] and in no figure here: whoever prints a verdict prints them beside it.
 //!
-//! For the A/B part of `candor measure`: blocks of runs in the order A B B A are [`Runs::Paired`].
+//! For `candor compare`, whose runs are [`Runs::Apart`]. Blocks of runs in the order A B B A are [`Runs::Paired`].
 
 mod bootstrap;
 mod exact;

@@ -13,6 +13,8 @@ impl Quantile {
     pub const P90: Self = Self(900_000);
     /// 99 of 100.
     pub const P99: Self = Self(990_000);
+    /// The whole: the longest of these frames.
+    pub const MAX: Self = Self(1_000_000);
 
     /// A quantile in parts per million, or `None` above the whole.
     #[must_use]

@@ -98,9 +98,8 @@ impl Summary {
     }
 
     pub(super) fn of(record: &Record) -> Self {
-        let series = Series::new(record.samples.iter().filter_map(|sample| sample.latency()).collect());
         let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
-        let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, series);
+        let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, record.series());
         Self { engine: record.header.engine.clone(), ..of_series }
     }
 

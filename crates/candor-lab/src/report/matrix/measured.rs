@@ -97,8 +97,7 @@ impl Measured {
     /// Frames that did not come through the gateway in their time, whoever is to blame.
     #[must_use]
     pub fn lost(&self) -> usize {
-        let is_lost = |fate| matches!(fate, Fate::Refused | Fate::Unseen | Fate::Lost | Fate::Late);
-        Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| is_lost(*fate)).map(|(_, count)| count).sum()
+        Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| fate.is_lost()).map(|(_, count)| count).sum()
     }
 }
 
