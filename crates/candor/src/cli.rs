@@ -1,5 +1,6 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
+mod compare;
 mod conformance;
 mod demo;
 mod egress;
@@ -14,6 +15,7 @@ mod top;
 mod traffic;
 mod wire;
 
+pub(crate) use compare::{CompareArgs, Level};
 pub(crate) use conformance::ConformanceArgs;
 pub(crate) use demo::{DemoCommand, DemoInversionArgs};
 pub(crate) use egress::{
@@ -81,6 +83,7 @@ pub(crate) enum Command {
     Tester(TesterArgs),
     Measure(MeasureArgs),
     Merge(MergeArgs),
+    Compare(CompareArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
     Wire(WireArgs),

@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod doctor;

@@ -38,6 +38,7 @@ fn main() -> ExitCode {
         Command::Tester(args) => cmd::tester::run(&args),
         Command::Measure(args) => cmd::measure::run(&args),
         Command::Merge(args) => cmd::measure::merge(&args),
+        Command::Compare(args) => cmd::compare::run(&args),
         Command::Conformance(args) => cmd::conformance::run(&args),
         Command::Report(args) => cmd::report::run(&args),
         Command::Wire(args) => cmd::wire::run(&args),

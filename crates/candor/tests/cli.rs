@@ -51,6 +51,7 @@ fn help_tells_the_exit_status() {
         "down",
         "show",
         "tester",
+        "compare",
         "conformance",
         "demo inversion",
         "report",

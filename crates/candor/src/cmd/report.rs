@@ -76,7 +76,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<Record>, Box<dyn std::error::Error
 }
 
 /// A file, or the record files of a folder in the order of their names.
-fn files_of(path: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
+pub(super) fn files_of(path: &Path) -> Result<Vec<PathBuf>, Box<dyn std::error::Error>> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
         files = fs::read_dir(path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<_>>()?;

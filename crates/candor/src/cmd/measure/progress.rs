@@ -61,7 +61,7 @@ impl Progress {
 }
 
 /// The levels that tell cells apart, without those that nobody wrote.
-pub(super) fn in_words(levels: &[(String, String)]) -> String {
+pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
     const USUAL: [(&str, &str); 7] = [
         ("testbed", "icount"),
         ("kernel", "default"),

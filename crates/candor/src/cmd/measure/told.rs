@@ -1,6 +1,6 @@
 //! The cells of a plan and what is known of them, as a table and for programs.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -11,8 +11,8 @@ use candor_lab::cells::State;
 use candor_lab::report::{Cell, Measured};
 use serde_json::{Value, json};
 
-use super::progress::in_words;
-use super::results::{MeasuredCell, Results, ResultsError};
+pub(in crate::cmd) use super::progress::in_words;
+use super::results::{Results, ResultsError};
 use crate::cmd::report::read_one;
 
 /// Results that are there, and their plan.
@@ -24,56 +24,58 @@ pub(in crate::cmd) fn open(folder: &Path) -> Result<(Results, Plan), Box<dyn std
     Ok((results, plan))
 }
 
-/// Where the records of the plan's cells are, by the names of those that have one.
-pub(in crate::cmd) fn records(plan: &Plan, results: &Results) -> Result<HashMap<String, PathBuf>, ResultsError> {
-    let wanted: HashSet<String> = plan.cells().iter().map(|cell| cell.name(plan)).collect();
-    let mut records = HashMap::new();
-    for block in results.blocks()? {
-        let cells = results.measured(&block)?.into_iter().flat_map(|measured| measured.cells);
-        for cell in cells.filter(|cell| wanted.contains(&cell.name) && has_record(&cell.state)) {
-            records.insert(cell.name.clone(), results.record(&block, &cell.name));
-        }
-    }
-    Ok(records)
+/// A cell of a plan, and what its block says of it.
+#[derive(Clone, Debug)]
+pub(in crate::cmd) struct Found {
+    /// Its name in the plan.
+    pub(in crate::cmd) name: String,
+    /// Factors and levels, the repeat among them where the plan has several.
+    pub(in crate::cmd) levels: Vec<(String, String)>,
+    /// `None` if it has not been measured.
+    pub(in crate::cmd) state: Option<State>,
+    /// Where its record is, if it has one.
+    pub(in crate::cmd) record: Option<PathBuf>,
 }
 
 /// These cells of a plan, in the order of the plan, which people know; as found in these blocks.
-pub(in crate::cmd) fn read(
+pub(in crate::cmd) fn find(
     plan: &Plan,
     wanted: &[&experiment::Cell],
     blocks: &[String],
     results: &Results,
-) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
-    let mut known: HashMap<String, Option<(&str, MeasuredCell)>> =
-        wanted.iter().map(|cell| (cell.name(plan), None)).collect();
+) -> Result<Vec<Found>, ResultsError> {
+    let mut known: HashMap<String, Option<(&str, State)>> = wanted.iter().map(|cell| (cell.name(plan), None)).collect();
     for block in blocks {
         for cell in results.measured(block)?.into_iter().flat_map(|measured| measured.cells) {
-            known.entry(cell.name.clone()).and_modify(|found| *found = Some((block, cell)));
+            known.entry(cell.name).and_modify(|found| *found = Some((block, cell.state)));
         }
     }
     let has_repeats = plan.cells().iter().any(|cell| cell.repeat > 1);
-    let mut cells = Vec::with_capacity(known.len());
-    for cell in plan.cells() {
+    let found = |cell: &experiment::Cell| {
         let name = cell.name(plan);
-        let Some(found) = known.remove(&name) else { continue };
+        let found = known.remove(&name)?;
         let levels = cell.levels().map(|(factor, level)| (factor.to_owned(), level)).into_iter();
         let repeat = has_repeats.then(|| ("repeat".to_owned(), cell.repeat.to_string()));
-        let measured = found.as_ref().map(|(block, cell)| of(results, block, cell)).transpose()?.flatten();
-        let state = found.map(|(_, cell)| cell.state);
-        cells.push(Cell { name, levels: levels.chain(repeat).collect(), state, measured });
-    }
-    Ok(cells)
+        let has_record = |state: &State| !matches!(state, State::Failed(_));
+        let record =
+            found.as_ref().filter(|(_, state)| has_record(state)).map(|(block, _)| results.record(block, &name));
+        Some(Found { name, levels: levels.chain(repeat).collect(), state: found.map(|(_, state)| state), record })
+    };
+    Ok(plan.cells().iter().filter_map(found).collect())
 }
 
-fn of(results: &Results, block: &str, cell: &MeasuredCell) -> Result<Option<Measured>, Box<dyn std::error::Error>> {
-    if !has_record(&cell.state) {
-        return Ok(None);
-    }
-    Ok(Some(Measured::of(&read_one(&results.record(block, &cell.name))?)))
+/// All cells of a plan, in whatever blocks they are: another candor may have shared them out in another way.
+pub(in crate::cmd) fn find_all(plan: &Plan, results: &Results) -> Result<Vec<Found>, ResultsError> {
+    find(plan, &plan.cells().iter().collect::<Vec<_>>(), &results.blocks()?, results)
 }
 
-const fn has_record(state: &State) -> bool {
-    !matches!(state, State::Failed(_))
+/// What is known of these cells.
+pub(in crate::cmd) fn read(found: &[Found]) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
+    let one = |Found { name, levels, state, record }: &Found| -> Result<Cell, Box<dyn std::error::Error>> {
+        let measured = record.as_ref().map(|path| Ok::<_, Box<dyn std::error::Error>>(Measured::of(&read_one(path)?)));
+        Ok(Cell { name: name.clone(), levels: levels.clone(), state: state.clone(), measured: measured.transpose()? })
+    };
+    found.iter().map(one).collect()
 }
 
 /// How many cells have not been measured.
@@ -174,7 +176,7 @@ fn megabytes(bytes: u64) -> f64 {
 mod tests {
     use std::fs;
 
-    use super::super::results::Measured as Block;
+    use super::super::results::{Measured as Block, MeasuredCell};
     use super::*;
 
     const PLAN: &[u8] = b"repeats = 2\n[factor]\ngateway = [\"none\", \"kernel\"]\n";
@@ -201,8 +203,7 @@ sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
             fs::write(results.begin(block).unwrap().join(format!("{}.record.csv", names[3])), RECORD).unwrap();
             results.finish(block, &Block { candor_version: "1".to_owned(), cells }).unwrap();
         }
-        let wanted: Vec<_> = plan.cells().iter().collect();
-        let cells = read(&plan, &wanted, &results.blocks().unwrap(), &results).unwrap();
+        let cells = read(&find_all(&plan, &results).unwrap()).unwrap();
         assert_eq!(cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
         assert_eq!((missing(&cells), as_json(&cells).len()), (2, 2));
         assert_eq!(as_json(&cells)[1]["levels"]["repeat"], "2");
@@ -214,7 +215,7 @@ sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
         ];
         assert!(wanted.iter().all(|wanted| text.contains(wanted)), "{text}");
         // What was not asked for, as in one shard of several, is neither told nor missing.
-        assert_eq!(read(&plan, &wanted_of(&plan), &results.blocks().unwrap(), &results).unwrap().len(), 1);
+        assert_eq!(find(&plan, &wanted_of(&plan), &results.blocks().unwrap(), &results).unwrap().len(), 1);
     }
 
     fn wanted_of(plan: &Plan) -> Vec<&experiment::Cell> {

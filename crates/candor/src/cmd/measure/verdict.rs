@@ -27,7 +27,7 @@ pub(super) fn tell(
 ) -> Outcome {
     let wanted: Vec<_> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
     let names: Vec<String> = blocks.iter().map(|block| block.name.clone()).collect();
-    let cells = told::read(plan, &wanted, &names, results)?;
+    let cells = told::read(&told::find(plan, &wanted, &names, results)?)?;
     let there: Vec<&Cell> = cells.iter().filter(|cell| cell.state.is_some()).collect();
     let verdict = budgets.map(|budgets| Verdict::of(budgets, &there.iter().map(|cell| cost(cell)).collect::<Vec<_>>()));
     let keeps_budgets = verdict.as_ref().is_none_or(Verdict::is_kept);

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use candor_core::experiment::Plan;
 use candor_lab::cells::State;
 use candor_lab::export::Origin;
 use candor_lab::report::{Matrix, matrix_html};
@@ -12,15 +11,14 @@ use serde_json::json;
 use super::export::Exports;
 use crate::cli::ReportArgs;
 use crate::cmd::Outcome;
-use crate::cmd::measure::results::Results;
-use crate::cmd::measure::told;
+use crate::cmd::measure::told::{self, Found};
 use crate::exit::Exit;
 use crate::render;
 
 pub(super) fn run(folder: &Path, args: &ReportArgs) -> Outcome {
     let (results, plan) = told::open(folder)?;
-    // Whatever blocks there are: another candor may have shared the cells out in another way.
-    let cells = told::read(&plan, &plan.cells().iter().collect::<Vec<_>>(), &results.blocks()?, &results)?;
+    let found = told::find_all(&plan, &results)?;
+    let cells = told::read(&found)?;
     if args.json {
         let value = json!({
             "results": folder.display().to_string(),
@@ -39,28 +37,22 @@ pub(super) fn run(folder: &Path, args: &ReportArgs) -> Outcome {
         }
     }
     super::write_markdown(&matrix, args)?;
-    export(&plan, &results, &matrix, args)?;
+    export(&found, args)?;
     Ok(Exit::Fine)
 }
 
 /// Writes the frames, reading one record after the other once more: all of them at once may be more than the memory.
-fn export(
-    plan: &Plan,
-    results: &Results,
-    matrix: &Matrix,
-    args: &ReportArgs,
-) -> Result<(), Box<dyn std::error::Error>> {
+fn export(found: &[Found], args: &ReportArgs) -> Result<(), Box<dyn std::error::Error>> {
     let factors: Vec<String> =
-        matrix.cells.first().into_iter().flat_map(|cell| &cell.levels).map(|(factor, _)| factor.clone()).collect();
+        found.first().into_iter().flat_map(|cell| &cell.levels).map(|(factor, _)| factor.clone()).collect();
     let mut exports = Exports::begin(args, &factors)?;
     if exports.is_empty() {
         return Ok(());
     }
-    let paths = told::records(plan, results)?;
-    for cell in &matrix.cells {
-        let state = if cell.state == Some(State::Ok) { "ok" } else { "invalid" };
-        if let Some(path) = paths.get(&cell.name) {
-            exports.add(Origin { cell: &cell.name, state, levels: &cell.levels }, &super::read_one(path)?)?;
+    for Found { name, levels, state, record } in found {
+        let state = if *state == Some(State::Ok) { "ok" } else { "invalid" };
+        if let Some(path) = record {
+            exports.add(Origin { cell: name, state, levels }, &super::read_one(path)?)?;
         }
     }
     exports.finish(!args.json)
