@@ -98,6 +98,33 @@ pub enum PackageError {
     Sources(#[from] SourcesError),
 }
 
+/// Fetches a package with all that is not installed here, and unpacks it into a new folder of the cache's workshop.
+///
+/// # Errors
+/// Any [`PackageError`]; nothing is left behind then.
+pub fn fetch(
+    cache: &Cache,
+    lock: &CacheLock,
+    what: &str,
+    package: &str,
+    observer: &mut dyn Observer,
+) -> Result<tempfile::TempDir, PackageError> {
+    let archive = Archive::open(cache, lock)?;
+    archive.refresh(observer)?;
+    let unpack = |observer: &mut dyn Observer| {
+        let wanted = archive.missing_closure(package)?;
+        archive.unpack(what, &wanted, observer)
+    };
+    match unpack(observer) {
+        // The lists may name a version that is gone.
+        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
+            archive.update(observer)?;
+            unpack(observer)
+        }
+        result => result,
+    }
+}
+
 impl<'cache> Archive<'cache> {
     /// Sets the private root up, without any download.
     ///

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use crate::cache::{Cache, CacheError};
 use crate::observer::Observer;
-use crate::packages::{Archive, PackageError};
+use crate::packages::{self, PackageError};
 
 /// A QEMU that has been seen to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,19 +56,7 @@ impl Qemu {
         if let Ok(cached) = Self::cached(cache) {
             return Ok(cached);
         }
-        let archive = Archive::open(cache, &lock)?;
-        archive.refresh(observer)?;
-        let fetch = |observer: &mut dyn Observer| {
-            let wanted = archive.missing_closure(PACKAGE)?;
-            archive.unpack("QEMU", &wanted, observer)
-        };
-        let tree = match fetch(observer) {
-            Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-                archive.update(observer)?;
-                fetch(observer)?
-            }
-            result => result?,
-        };
+        let tree = packages::fetch(cache, &lock, "QEMU", PACKAGE, observer)?;
         cache.publish(&lock, &tree.keep(), FOLDER)?;
         Self::cached(cache)
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::cache::{Cache, CacheError};
 use crate::image;
 use crate::observer::Observer;
-use crate::packages::{Archive, PackageError};
+use crate::packages::{self, PackageError};
 
 /// Why a program cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -50,20 +50,8 @@ pub fn is_known(name: &str) -> bool {
 fn fetch(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<PathBuf, ToolError> {
     let lock = cache.lock(observer)?;
     let failed = |source| ToolError::Package { program: name.to_owned(), source };
-    let archive = Archive::open(cache, &lock).map_err(failed)?;
-    archive.refresh(observer).map_err(failed)?;
-    let fetch = |observer: &mut dyn Observer| {
-        let wanted = archive.missing_closure(PACKAGE)?;
-        archive.unpack(PACKAGE, &wanted, observer)
-    };
-    let tree = match fetch(observer) {
-        // The lists may name a version that is gone.
-        Err(PackageError::NoNetwork { .. } | PackageError::Failed { .. }) => {
-            archive.update(observer).and_then(|()| fetch(observer))
-        }
-        result => result,
-    };
-    Ok(cache.publish(&lock, &tree.map_err(failed)?.keep(), FOLDER)?)
+    let tree = packages::fetch(cache, &lock, PACKAGE, PACKAGE, observer).map_err(failed)?;
+    Ok(cache.publish(&lock, &tree.keep(), FOLDER)?)
 }
 
 const PACKAGE: &str = "can-utils";
