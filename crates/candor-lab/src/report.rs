@@ -14,7 +14,7 @@ mod summary;
 mod threat;
 
 pub use html::{conditions_of, html};
-pub use matrix::{Cell, Matrix, Measured, matrix_html, matrix_markdown};
+pub use matrix::{Cell, Course, Matrix, Measured, Stages, matrix_html, matrix_markdown};
 pub use picture::{Picture, Rule};
 pub use summary::{CONFIDENCE, Figures, Summary, floor_of};
 pub use threat::Threat;

@@ -28,6 +28,12 @@ impl Quantile {
         self.0
     }
 
+    /// The place of this quantile among so many sorted samples, from 0 (nearest rank).
+    #[must_use]
+    pub fn place(self, count: usize) -> usize {
+        usize::try_from(self.rank(count) - 1).unwrap_or(usize::MAX).min(count.saturating_sub(1))
+    }
+
     /// Which of so many sorted samples this quantile is, from 1 (nearest rank).
     pub(super) const fn rank(self, count: usize) -> u64 {
         let rank = (count as u64 * self.0 as u64).div_ceil(1_000_000);
@@ -44,6 +50,13 @@ impl fmt::Display for Quantile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_are_those_of_the_nearest_rank() {
+        let place = |ppm, count| Quantile::from_ppm(ppm).unwrap().place(count);
+        assert_eq!([place(500_000, 4), place(500_000, 5), place(1_000_000, 4), place(0, 4)], [1, 2, 3, 0]);
+        assert_eq!(place(990_000, 0), 0);
+    }
 
     #[test]
     fn quantiles_have_the_names_that_people_give_them() {

@@ -148,8 +148,14 @@ fn decades(max_count: f64) -> impl Iterator<Item = f64> {
     (0..=9).map(|exponent| 10f64.powi(exponent)).take_while(move |&decade| decade <= max_count * 1.2)
 }
 
+/// Powers of ten, their doubles and their fives between two numbers above zero.
+pub(super) fn decades_between(least: f64, most: f64) -> impl Iterator<Item = f64> {
+    let all = (-9..=12).flat_map(|exponent| [1.0, 2.0, 5.0].map(|factor| factor * 10f64.powi(exponent)));
+    all.filter(move |tick| (least..=most).contains(tick))
+}
+
 /// Between 5 and 10 round numbers from 0 up to a limit.
-fn nice_ticks(limit: f64) -> Vec<f64> {
+pub(super) fn nice_ticks(limit: f64) -> Vec<f64> {
     if limit <= f64::MIN_POSITIVE || !limit.is_finite() {
         return vec![0.0];
     }

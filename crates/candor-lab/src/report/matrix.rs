@@ -10,17 +10,23 @@
 mod axes;
 mod compare;
 mod details;
+mod kernels;
 mod map;
 mod markdown;
 mod measured;
 mod page;
 mod profile;
 mod shade;
+mod spikes;
+mod stages;
+mod sweep;
 mod trust;
 
 pub use markdown::markdown as matrix_markdown;
 pub use measured::{Cell, Matrix, Measured};
 pub use page::html as matrix_html;
+pub use spikes::Course;
+pub use stages::Stages;
 
 #[cfg(test)]
 mod tests;

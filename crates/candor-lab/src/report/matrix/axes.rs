@@ -59,17 +59,13 @@ impl Axes {
 
     /// The maps, in the order in which the plan comes to them.
     pub(super) fn groups<'m>(&self, cells: &'m [Cell]) -> Vec<Group<'m>> {
-        let mut groups: Vec<Group<'m>> = Vec::new();
-        for (index, cell) in cells.iter().enumerate() {
-            let is_told = |factor: &str| self.groups.iter().any(|axis| axis.factor == factor);
-            let told = cell.levels.iter().filter(|(factor, _)| is_told(factor));
-            let levels: Vec<_> = told.map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
-            match groups.iter_mut().find(|group| group.levels == levels) {
-                Some(group) => group.cells.push((index, cell)),
-                None => groups.push(Group { levels, cells: vec![(index, cell)] }),
-            }
-        }
-        groups
+        grouped(cells, |factor| self.groups.iter().any(|axis| axis.factor == factor))
+    }
+
+    /// Cells that agree in all factors but these, in the order in which the plan comes to them. What does not vary is not told.
+    pub(super) fn grouped_without<'m>(&self, factors: &[&str], cells: &'m [Cell]) -> Vec<Group<'m>> {
+        let varying = || self.rows.iter().chain(&self.columns).chain(&self.groups);
+        grouped(cells, |factor| !factors.contains(&factor) && varying().any(|axis| axis.factor == factor))
     }
 
     /// What tells a cell from the others, rows and columns first.
@@ -78,6 +74,20 @@ impl Axes {
         let words: Vec<String> = axes.map(|axis| words(&axis.factor, cell.level(&axis.factor))).collect();
         if words.is_empty() { cell.level(GATEWAY).to_owned() } else { words.join(" · ") }
     }
+}
+
+/// Cells that agree in the factors that are told.
+fn grouped<'m>(cells: &'m [Cell], is_told: impl Fn(&str) -> bool) -> Vec<Group<'m>> {
+    let mut groups: Vec<Group<'m>> = Vec::new();
+    for (index, cell) in cells.iter().enumerate() {
+        let told = cell.levels.iter().filter(|(factor, _)| is_told(factor));
+        let levels: Vec<_> = told.map(|(factor, level)| (factor.as_str(), level.as_str())).collect();
+        match groups.iter_mut().find(|group| group.levels == levels) {
+            Some(group) => group.cells.push((index, cell)),
+            None => groups.push(Group { levels, cells: vec![(index, cell)] }),
+        }
+    }
+    groups
 }
 
 impl Group<'_> {

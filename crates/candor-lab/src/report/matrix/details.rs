@@ -8,6 +8,8 @@ use super::compare::{GATEWAY, KERNEL};
 use super::map::{Mark, heading};
 use super::profile::picture;
 use super::shade::short;
+use super::spikes::{chart, gallery};
+use super::stages;
 use super::{Cell, Measured};
 use crate::record::Fate;
 use crate::report::digits::grouped;
@@ -42,21 +44,24 @@ fn one(axes: &Axes, index: usize, cell: &Cell, ratio: Option<f64>) -> Markup {
             }
             div id=(format!("c{index}")) {
                 @if !mark.sign.is_empty() { p.why { (mark.text) } }
-                @if let Some(measured) = &cell.measured { (known(measured, ratio.filter(|_| cell.level(GATEWAY) != KERNEL))) }
+                @if let Some(measured) = &cell.measured { (known(index, measured, ratio.filter(|_| cell.level(GATEWAY) != KERNEL))) }
                 p.note { "Cell " code { (cell.name) } }
             }
         }
     }
 }
 
-fn known(measured: &Measured, ratio: Option<f64>) -> Markup {
+fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
     let header = &measured.header;
     let fates = Fate::ALL.iter().zip(measured.fates).map(|(fate, count)| counted(fate.name(), &count));
     let activity = header.activity_per_second.iter().map(|(what, per_s)| counted(&what.replace('_', " "), per_s));
     let (fates, activity) = (fates.collect::<Vec<_>>().join(", "), activity.collect::<Vec<_>>().join(", "));
     html! {
         div.known {
-            (picture(&measured.profile, measured.frames))
+            div.pictures {
+                (picture(index, &measured.profile, measured.frames))
+                (chart(&measured.course))
+            }
             div.scroll { table {
                 thead { tr {
                     th { "µs" } @for name in ["min", "p50", "p90", "p99", "max"] { th.n scope="col" { (name) } }
@@ -70,6 +75,8 @@ fn known(measured: &Measured, ratio: Option<f64>) -> Markup {
                 }
             } }
         }
+        @if let Some(stages) = &measured.stages { (stages::table(stages)) }
+        @if !measured.course.spikes.is_empty() { p.note { "The slowest frames, with those before and after them:" } (gallery(&measured.course)) }
         ul.facts {
             li { (grouped(&measured.frames.to_string())) " frames: " (fates) }
             @if let Some(ratio) = ratio { li { "p50 is " (format!("{ratio:.2}")) " times that of the kernel's gateway" } }

@@ -65,13 +65,16 @@ impl<'m> Map<'m> {
         Self { axes, ratios, scales: FIGURES.each_ref().map(values) }
     }
 
-    /// The buttons stand before the maps as their siblings: so the style sheet alone can show what is chosen.
+    /// The style sheet alone shows what is chosen.
     pub(super) fn html(&self, cells: &[Cell]) -> Markup {
         html! {
-            @for (index, figure) in FIGURES.iter().enumerate() {
-                @if self.scales[index].is_some() || index < 4 {
-                    input type="radio" name="figure" id=(format!("show{index}")) checked[index == 0];
-                    label for=(format!("show{index}")) { (figure.name) (figure.unit) }
+            fieldset.choice {
+                legend.hidden { "What the numbers are" }
+                @for (index, figure) in FIGURES.iter().enumerate() {
+                    @if self.scales[index].is_some() || index < 4 {
+                        input type="radio" name="figure" id=(format!("show{index}")) checked[index == 0];
+                        label for=(format!("show{index}")) { (figure.name) (figure.unit) }
+                    }
                 }
             }
             (self.legend())

@@ -3,6 +3,9 @@
 use candor_core::stats::{LatencyNs, Profile, Quantile, Series};
 
 use super::profile::thinned;
+use super::shade::number;
+use super::spikes::Course;
+use super::stages::Stages;
 use crate::cells::State;
 use crate::record::{Fate, Header, Record, Sample};
 use crate::report::{Figures, Summary, Threat};
@@ -52,8 +55,14 @@ pub struct Measured {
     pub response: Option<Figures>,
     /// How late the tester itself was with 99 of 100 frames, at most; as `response`.
     pub lateness_p99: Option<LatencyNs>,
+    /// Frames that were due each second, on the average; as `response`.
+    pub offered_per_s: Option<f64>,
     /// The latency profile, with as many steps as can be seen.
     pub profile: Profile,
+    /// Where the time of the frames at p50, p99 and max went; `None` if no frame has all of its stamps.
+    pub stages: Option<[Stages; 3]>,
+    /// How latencies were over the run.
+    pub course: Course,
     /// What to believe less.
     pub threats: Vec<Threat>,
 }
@@ -89,6 +98,9 @@ impl Measured {
             figures: summary.figures,
             response: open_loop(Sample::response).as_ref().map(Figures::of),
             lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
+            offered_per_s: offered(&record.samples).filter(|_| !is_closed_loop),
+            stages: Stages::of(record),
+            course: Course::of(record),
             profile: Profile { points: thinned(&profile.points), plateau: profile.plateau },
             threats: Threat::all_of(record),
         }
@@ -99,6 +111,13 @@ impl Measured {
     pub fn lost(&self) -> usize {
         Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| fate.is_lost()).map(|(_, count)| count).sum()
     }
+}
+
+/// From when frames were due: as many as there are pauses between them.
+fn offered(samples: &[Sample]) -> Option<f64> {
+    let due = || samples.iter().map(|sample| sample.due_ns);
+    let between = due().max()?.checked_sub(due().min()?).filter(|&between| between > 0)?;
+    Some(number(samples.len() - 1) / (LatencyNs(between).microseconds() / 1e6))
 }
 
 fn lateness(sample: &Sample) -> Option<LatencyNs> {
@@ -121,6 +140,8 @@ mod tests {
         assert_eq!(measured.figures.unwrap().p50, LatencyNs(25));
         assert_eq!(measured.response.unwrap().p50, LatencyNs(75));
         assert_eq!(measured.lateness_p99, Some(LatencyNs(30)));
+        // The other frame was due at 0.
+        assert_eq!(measured.offered_per_s, Some(1e9 / 40.0));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, PreEscaped, html as markup};
 
 use super::axes::Axes;
 use super::map::{Map, Mark};
-use super::{Matrix, compare, details, trust};
+use super::{Matrix, compare, details, kernels, sweep, trust};
 use crate::report::digits::grouped;
 use crate::report::html::{STYLE, head, time_unit};
 
@@ -50,6 +50,17 @@ pub fn html(matrix: &Matrix) -> String {
                             (table)
                         }
                     }
+                    @if let Some(sweeps) = sweep::html(&axes, &matrix.cells) {
+                        section {
+                            h2 { "Rate sweeps" }
+                            p.note {
+                                "p50 (with rings) and p99 (thin) of the response, from when each frame was due, over the rate at which frames "
+                                "were due; below them the share of frames that was lost."
+                            }
+                            (sweeps)
+                        }
+                    }
+                    @if let Some(kernels) = kernels::html(&axes, &matrix.cells) { section { h2 { "Kernels beside each other" } (kernels) } }
                     @if let Some(failures) = trust::failures(matrix, &axes) { section { h2 { "What did not work" } (failures) } }
                     section { h2 { "What to believe" } (trust::html(matrix, &axes)) }
                     section {

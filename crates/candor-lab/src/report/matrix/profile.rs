@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use candor_core::stats::{LatencyNs, Profile, ProfilePoint};
 use maud::{Markup, html};
 
+use super::Measured;
 use super::shade::{number, short};
 use crate::report::digits::grouped;
 
@@ -20,6 +21,9 @@ const LEFT: f64 = 52.0;
 const RIGHT: f64 = 446.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 146.0;
+
+/// What the longest latency takes of the picture.
+const ROOM: f64 = (RIGHT - LEFT) * 0.96;
 
 /// Just under one frame, so that a single worst one can be seen.
 const FLOOR: f64 = 0.7;
@@ -45,12 +49,11 @@ pub(super) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
 }
 
 /// Steps on a logarithmic vertical axis, the longest latency as a ring, the lost as a line that goes on to the right.
-pub(super) fn picture(profile: &Profile, frames: usize) -> Markup {
-    let max = profile.points.last().map_or(0, |worst| worst.latency.0).max(1);
-    let x = |latency: LatencyNs| {
-        let share = latency.microseconds().max(0.0) / LatencyNs(max).microseconds();
-        LEFT + share * (RIGHT - LEFT) * 0.96
-    };
+///
+/// The path is in nanoseconds and has the cell's number, so that other pictures can show it on their own scale.
+pub(super) fn picture(index: usize, profile: &Profile, frames: usize) -> Markup {
+    let max = longest(profile);
+    let x = |latency: LatencyNs| place(latency, max);
     let y = |count: usize| height(count, frames);
     html! {
         svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
@@ -59,7 +62,7 @@ pub(super) fn picture(profile: &Profile, frames: usize) -> Markup {
                 text.tick x=(LEFT - 6.0) y=(px(y(decade) + 4.0)) text-anchor="end" { (grouped(&decade.to_string())) }
                 line.grid x1=(LEFT) x2=(RIGHT) y1=(px(y(decade))) y2=(px(y(decade))) {}
             }
-            path.line.s0 d=(path(profile, frames, x, y)) {}
+            g.s0 transform=(scale(max)) { path.line id=(format!("p{index}")) vector-effect="non-scaling-stroke" fill="none" d=(path(profile, frames)) {} }
             @if let Some(worst) = profile.points.last() {
                 circle.worst.s0 r="3" cx=(px(x(worst.latency))) cy=(px(y(worst.at_least))) {}
                 @if worst.latency.0 > 0 {
@@ -78,13 +81,53 @@ pub(super) fn picture(profile: &Profile, frames: usize) -> Markup {
     }
 }
 
-fn path(profile: &Profile, frames: usize, x: impl Fn(LatencyNs) -> f64, y: impl Fn(usize) -> f64) -> String {
-    let mut path = format!("M{LEFT} {}", px(y(frames)));
+/// The profiles of several cells on one scale, each drawn by its own picture's path.
+pub(super) fn overlay(cells: &[(usize, &Measured)]) -> Markup {
+    let max = cells.iter().map(|(_, measured)| longest(&measured.profile)).max().unwrap_or(1);
+    let frames = cells.iter().map(|(_, measured)| measured.frames).max().unwrap_or(1);
+    html! {
+        svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+            aria-label="Latency profiles: frames with at least each latency, logarithmic" {
+            @for decade in decades(frames) {
+                text.tick x=(LEFT - 6.0) y=(px(height(decade, frames) + 4.0)) text-anchor="end" { (grouped(&decade.to_string())) }
+                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(height(decade, frames))) y2=(px(height(decade, frames))) {}
+            }
+            @for (series, (index, _)) in cells.iter().enumerate() {
+                g.(format!("s{}", series % 6)) transform=(scale(max)) { use href=(format!("#p{index}")) {} }
+            }
+            text.tick x=(LEFT) y=(HEIGHT - 8.0) text-anchor="middle" { "0" }
+            text.tick x=(px(place(LatencyNs(max), max))) y=(HEIGHT - 8.0) text-anchor="end" {
+                (short(LatencyNs(max).microseconds())) " µs"
+            }
+        }
+    }
+}
+
+/// The right end of a profile, never zero.
+fn longest(profile: &Profile) -> i64 {
+    profile.points.last().map_or(0, |worst| worst.latency.0).max(1)
+}
+
+/// Where a latency stands in a picture that reaches up to another.
+fn place(latency: LatencyNs, max: i64) -> f64 {
+    LEFT + latency.microseconds().max(0.0) / LatencyNs(max).microseconds() * ROOM
+}
+
+/// From nanoseconds to the places of a picture.
+fn scale(max: i64) -> String {
+    format!("translate({LEFT} 0) scale({:.6e} 1)", ROOM / (LatencyNs(max).microseconds() * 1000.0))
+}
+
+/// In nanoseconds to the right and in places downwards.
+fn path(profile: &Profile, frames: usize) -> String {
+    let mut path = format!("M0 {}", px(height(frames, frames)));
     for (step, point) in profile.points.iter().enumerate() {
-        write!(path, "H{}V{}", px(x(point.latency)), px(y(profile.after(step)))).expect("a String takes everything");
+        write!(path, "H{}V{}", point.latency.0.max(0), px(height(profile.after(step), frames)))
+            .expect("a String takes everything");
     }
     if profile.plateau > 0 {
-        write!(path, "H{RIGHT}").expect("a String takes everything");
+        let end = LatencyNs(longest(profile)).microseconds() * 1000.0 * (RIGHT - LEFT) / ROOM;
+        write!(path, "H{end:.0}").expect("a String takes everything");
     }
     path
 }
@@ -148,9 +191,9 @@ mod tests {
     #[test]
     fn the_picture_has_its_worst_frame_and_its_losses() {
         let profile = Profile { points: points(3), plateau: 2 };
-        let svg = picture(&profile, 5).into_string();
+        let svg = picture(0, &profile, 5).into_string();
         assert!(svg.contains("2 never arrived") && svg.contains("class=\"worst"), "{svg}");
-        let nothing = picture(&Profile { points: vec![], plateau: 0 }, 0).into_string();
+        let nothing = picture(0, &Profile { points: vec![], plateau: 0 }, 0).into_string();
         assert!(!nothing.contains("NaN") && !nothing.contains("worst"), "{nothing}");
     }
 }

@@ -1,0 +1,256 @@
+//! Latency and loss over the rate of frames, a line for each gateway: where a gateway can no longer follow.
+
+use std::fmt::Write as _;
+
+use candor_core::experiment::traffic::Traffic;
+use maud::{Markup, html};
+
+use super::axes::{Axes, Group, words};
+use super::shade::{number, short};
+use super::{Cell, Measured};
+use crate::report::chart::{class, decades_between, nice_ticks, px};
+use crate::report::digits::grouped;
+
+const TRAFFIC: &str = "traffic";
+const GATEWAY: &str = "gateway";
+
+/// Rates that a line needs: two make no curve.
+const FEWEST_RATES: usize = 3;
+
+/// Figures that stand open; the others are a list of closed ones.
+const OPEN: usize = 4;
+
+/// One gateway (and law) at several rates.
+#[derive(Debug)]
+struct Line<'m> {
+    name: String,
+    /// In the order of their rates.
+    points: Vec<Point<'m>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Point<'m> {
+    index: usize,
+    level: &'m str,
+    per_s: f64,
+    /// p50 and p99 of the response in µs; `None` if no frame arrived.
+    us: Option<[f64; 2]>,
+    /// Share of frames that were lost.
+    lost: f64,
+}
+
+/// A figure: all lines of cells that agree in all but gateway and traffic.
+#[derive(Debug)]
+struct Sweep<'m> {
+    title: String,
+    lines: Vec<Line<'m>>,
+}
+
+/// All sweeps of the plan; `None` if it has no three rates of anything.
+pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
+    let sweeps = sweeps(axes, cells);
+    let (open, closed) = sweeps.split_at(sweeps.len().min(OPEN));
+    (!sweeps.is_empty()).then(|| {
+        html! {
+            div.figures { @for sweep in open { figure.sweep { figcaption { (sweep.title) } (body(sweep)) } } }
+            @for sweep in closed { details.group { summary { (sweep.title) } figure.sweep { (body(sweep)) } } }
+        }
+    })
+}
+
+fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
+    let mut sweeps: Vec<Sweep<'m>> = Vec::new();
+    for Group { levels, cells } in axes.grouped_without(&[TRAFFIC, GATEWAY], cells) {
+        let mut lines: Vec<Line<'m>> = Vec::new();
+        for (index, cell) in cells {
+            let Some((law, point)) = point(index, cell) else { continue };
+            let name =
+                if law.is_empty() { cell.level(GATEWAY).to_owned() } else { format!("{}, {law}", cell.level(GATEWAY)) };
+            match lines.iter_mut().find(|line| line.name == name) {
+                Some(line) => line.points.push(point),
+                None => lines.push(Line { name, points: vec![point] }),
+            }
+        }
+        lines.retain(|line| line.points.len() >= FEWEST_RATES);
+        lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s)));
+        if !lines.is_empty() {
+            let title: Vec<String> = levels.iter().map(|(factor, level)| words(factor, level)).collect();
+            sweeps.push(Sweep { title: title.join(", "), lines });
+        }
+    }
+    sweeps
+}
+
+/// Where a cell stands, with the name of its traffic law unless it is the periodic one; `None` where frames wait for each other,
+/// where times are their own, and for what cannot be believed.
+fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> {
+    let level = cell.level(TRAFFIC);
+    let law = match level.parse::<Traffic>().ok()? {
+        Traffic::Every(_) | Traffic::Share(_) | Traffic::Flood => "",
+        Traffic::Poisson(_) => "at random",
+        Traffic::Bursts { .. } => "in bursts",
+        _ => return None,
+    };
+    let measured = cell.believed()?;
+    let us = |of: &Measured| of.response.map(|figures| [figures.p50, figures.p99].map(|time| time.microseconds()));
+    let lost = number(measured.lost()) / number(measured.frames.max(1));
+    Some((law, Point { index, level, per_s: measured.offered_per_s?, us: us(measured), lost }))
+}
+
+const WIDTH: f64 = 560.0;
+const LEFT: f64 = 74.0;
+const RIGHT: f64 = 544.0;
+const TOP: f64 = 10.0;
+/// Where latencies end and losses begin.
+const MIDDLE: f64 = 236.0;
+const LOSS_TOP: f64 = 252.0;
+const BOTTOM: f64 = 296.0;
+const HEIGHT: f64 = 342.0;
+
+fn body(sweep: &Sweep<'_>) -> Markup {
+    let points = || sweep.lines.iter().flat_map(|line| &line.points);
+    let fastest = points().map(|point| point.per_s).fold(1.0, f64::max);
+    let times = || points().filter_map(|point| point.us).flatten().filter(|us| *us > 0.0);
+    let (least, most) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
+    let range = if most > 0.0 { [least / 1.2, most * 1.2] } else { [0.5, 2.0] };
+    let x = |per_s: f64| LEFT + per_s / (fastest * 1.04) * (RIGHT - LEFT);
+    let y = |us: f64| MIDDLE - (us.max(range[0]) / range[0]).ln() / (range[1] / range[0]).ln() * (MIDDLE - TOP);
+    let loss = |share: f64| BOTTOM - share * (BOTTOM - LOSS_TOP);
+    let line = |line: &Line<'_>, of: &dyn Fn(&Point<'_>) -> Option<f64>| {
+        let mut path = String::new();
+        let mut command = 'M';
+        for point in &line.points {
+            match of(point) {
+                Some(y) => {
+                    write!(path, "{command}{} {}", px(x(point.per_s)), px(y)).expect("a String takes everything");
+                    command = 'L';
+                }
+                None => command = 'M',
+            }
+        }
+        path
+    };
+    html! {
+        ul.legend { @for (index, line) in sweep.lines.iter().enumerate() {
+            li {
+                svg.(class(index)) viewBox="0 0 26 6" aria-hidden="true" { line.line.(class(index)) x1="0" x2="26" y1="3" y2="3" {} }
+                (line.name)
+            }
+        } }
+        svg.rates viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
+            aria-label="Response and loss over the rate of frames; the numbers stand in the table below" {
+            @for tick in decades_between(range[0], range[1]) {
+                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(y(tick))) y2=(px(y(tick))) {}
+                text.tick x=(LEFT - 7.0) y=(px(y(tick) + 4.0)) text-anchor="end" { (short(tick)) }
+            }
+            @for tick in nice_ticks(fastest * 1.04) {
+                line.grid x1=(px(x(tick))) x2=(px(x(tick))) y1=(TOP) y2=(BOTTOM) {}
+                text.tick x=(px(x(tick))) y=(BOTTOM + 17.0) text-anchor="middle" { (grouped(&format!("{tick:.0}"))) }
+            }
+            rect.frame x=(LEFT) y=(TOP) width=(RIGHT - LEFT) height=(MIDDLE - TOP) {}
+            rect.frame x=(LEFT) y=(LOSS_TOP) width=(RIGHT - LEFT) height=(BOTTOM - LOSS_TOP) {}
+            text.tick x=(LEFT - 7.0) y=(LOSS_TOP + 9.0) text-anchor="end" { "100 %" }
+            text.tick x=(LEFT - 7.0) y=(BOTTOM) text-anchor="end" { "0" }
+            @for (index, one) in sweep.lines.iter().enumerate() {
+                path.line.high.(class(index)) d=(line(one, &|point| point.us.map(|[_, p99]| y(p99)))) {}
+                path.line.(class(index)) d=(line(one, &|point| point.us.map(|[p50, _]| y(p50)))) {}
+                path.line.(class(index)) d=(line(one, &|point| Some(loss(point.lost)))) {}
+                @for point in &one.points {
+                    @if let Some([p50, _]) = point.us {
+                        circle.worst.(class(index)) r="3" cx=(px(x(point.per_s))) cy=(px(y(p50))) {
+                            title { (one.name) ", " (point.level) ": p50 " (short(p50)) " µs" }
+                        }
+                    }
+                }
+            }
+            text.axis x=(f64::midpoint(LEFT, RIGHT)) y=(HEIGHT - 8.0) text-anchor="middle" { "frames due each second" }
+            text.axis transform=(format!("translate(14 {}) rotate(-90)", f64::midpoint(TOP, MIDDLE))) text-anchor="middle" {
+                "response in µs"
+            }
+            text.axis transform=(format!("translate(14 {}) rotate(-90)", f64::midpoint(LOSS_TOP, BOTTOM))) text-anchor="middle" { "lost" }
+        }
+        (numbers(sweep))
+    }
+}
+
+fn numbers(sweep: &Sweep<'_>) -> Markup {
+    html! {
+        details { summary { "The numbers" }
+            div.scroll { table.compare {
+                thead { tr {
+                    th scope="col" { "gateway" } th scope="col" { "traffic" } th.n scope="col" { "frames/s due" }
+                    th.n scope="col" { "p50 µs" } th.n scope="col" { "p99 µs" } th.n scope="col" { "lost" }
+                } }
+                tbody { @for line in &sweep.lines { @for (place, point) in line.points.iter().enumerate() {
+                    tr.first[place == 0] {
+                        th scope="row" { (line.name) } td { a href=(format!("#c{}", point.index)) { (point.level) } }
+                        td.n { (grouped(&format!("{:.0}", point.per_s))) }
+                        @match point.us {
+                            Some(us) => { @for one in us { td.n { (short(one)) } } }
+                            None => td.n colspan="2" { "no frame arrived" },
+                        }
+                        td.n { (format!("{:.1} %", 100.0 * point.lost)) }
+                    }
+                } } }
+            } }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{crossed, measure};
+    use super::*;
+    use crate::cells::State;
+
+    /// Frames every so many microseconds, the last of which is lost.
+    fn plan(periods: &[&str]) -> Vec<Cell> {
+        let mut cells =
+            crossed(&[("gateway", &["kernel", "user"]), ("traffic", periods), ("load", &["none", "cpu 20"])]);
+        for cell in &mut cells {
+            measure(cell, &[Some(30_000), Some(50_000), None]);
+            let measured = cell.measured.as_mut().unwrap();
+            measured.response = measured.figures;
+            let period = cell.levels[1].1.strip_prefix("every ").and_then(|text| text.strip_suffix("us"));
+            measured.offered_per_s = period.map(|us| 1e6 / us.parse::<f64>().unwrap());
+        }
+        cells
+    }
+
+    #[test]
+    fn three_rates_of_a_gateway_are_a_line() {
+        let cells = plan(&["every 100us", "one at a time", "every 1000us", "every 200us"]);
+        let axes = Axes::of(&cells);
+        let found = sweeps(&axes, &cells);
+        assert_eq!(found.iter().map(|sweep| sweep.title.as_str()).collect::<Vec<_>>(), ["load none", "cpu 20"]);
+        let rates = |line: &Line<'_>| line.points.iter().map(|point| point.per_s.round()).collect::<Vec<_>>();
+        assert!(found.iter().flat_map(|sweep| &sweep.lines).all(|line| rates(line) == [1000.0, 5000.0, 10_000.0]));
+        let page = html(&axes, &cells).unwrap().into_string();
+        for wanted in ["<td class=\"n\">5\u{2009}000</td>", ">33.3 %<", ">30.0<", "frames due each second"] {
+            assert!(page.contains(wanted), "{wanted}: {page}");
+        }
+        assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    }
+
+    #[test]
+    fn two_rates_and_what_is_not_believed_are_none() {
+        let two = plan(&["every 100us", "one at a time", "every 200us"]);
+        assert!(html(&Axes::of(&two), &two).is_none());
+        let mut three = plan(&["every 100us", "every 1000us", "every 200us"]);
+        for cell in three.iter_mut().filter(|cell| cell.levels[1].1 == "every 100us") {
+            cell.state = Some(State::Invalid("late".to_owned()));
+        }
+        assert!(html(&Axes::of(&three), &three).is_none());
+    }
+
+    #[test]
+    fn a_gateway_that_loses_everything_is_a_plateau_without_latency() {
+        let mut cells = plan(&["every 100us", "every 1000us", "every 200us"]);
+        for cell in &mut cells {
+            let measured = cell.measured.as_mut().unwrap();
+            (measured.response, measured.figures) = (None, None);
+        }
+        let page = html(&Axes::of(&cells), &cells).unwrap().into_string();
+        assert!(page.contains("no frame arrived") && !page.contains("NaN") && !page.contains("inf"), "{page}");
+    }
+}
