@@ -90,6 +90,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             step::run(step::cargo().args(arguments).env("CANDOR_STATIC", &candor).env("CANDOR_REQUIRE", "laboratory"))
         })
     });
+    let before = before.and_then(|()| {
+        step::step("the report in a browser", || {
+            let arguments = ["test", "--package", "candor", "--test", "browser"];
+            step::run(step::cargo().args(arguments).env("CANDOR_REQUIRE", "browser"))
+        })
+    });
     // Two mistakes are told together.
     match (before, beside.finish()) {
         (Ok(()), end) | (end, Ok(())) => end,

@@ -1,0 +1,63 @@
+//! Which browser there is: the machine's own, or one from packages in the cache of the laboratories.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use candor_lab::cache::Cache;
+use candor_lab::observer::Silent;
+use candor_lab::packages;
+
+const PACKAGE: &str = "chromium";
+const INSTALLED: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+const IN_TREE: &str = "usr/lib/chromium/chromium";
+const LIBRARIES: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
+
+/// A browser that has been seen to run.
+#[derive(Clone, Debug)]
+pub(crate) struct Chromium {
+    pub(crate) program: PathBuf,
+    pub(crate) environment: Vec<(OsString, OsString)>,
+}
+
+impl Chromium {
+    /// `None`, after saying why, if there is none. One that is required (`CANDOR_REQUIRE=browser`) is fetched, as QEMU is.
+    pub(crate) fn require() -> Option<Self> {
+        let is_required = std::env::var("CANDOR_REQUIRE").unwrap_or_default().split(',').any(|one| one == "browser");
+        if let Some(there) = Self::installed().or_else(|| Self::cached(&Cache::of_user().ok()?)) {
+            return Some(there);
+        }
+        if is_required {
+            return Some(Self::fetch());
+        }
+        println!("SKIP needs browser: there is no chromium; CANDOR_REQUIRE=browser fetches one");
+        None
+    }
+
+    fn installed() -> Option<Self> {
+        INSTALLED.iter().find_map(|name| Self::check(name.into(), Vec::new()))
+    }
+
+    fn cached(cache: &Cache) -> Option<Self> {
+        let tree = cache.path(PACKAGE);
+        let libraries = std::env::join_paths(LIBRARIES.map(|folder| tree.join(folder))).ok()?;
+        Self::check(tree.join(IN_TREE), vec![("LD_LIBRARY_PATH".into(), libraries)])
+    }
+
+    fn fetch() -> Self {
+        let cache = Cache::of_user().unwrap();
+        let lock = cache.lock(&mut Silent).unwrap();
+        if let Some(there) = Self::cached(&cache) {
+            return there;
+        }
+        let tree = packages::fetch(&cache, &lock, "Chromium", PACKAGE, &mut Silent).unwrap();
+        cache.publish(&lock, &tree.keep(), PACKAGE).unwrap();
+        Self::cached(&cache).expect("browser is required, but the one that was fetched does not run")
+    }
+
+    fn check(program: PathBuf, environment: Vec<(OsString, OsString)>) -> Option<Self> {
+        let mut command = Command::new(&program);
+        command.arg("--version").envs(environment.clone()).stdin(Stdio::null());
+        command.output().is_ok_and(|output| output.status.success()).then_some(Self { program, environment })
+    }
+}

@@ -1,0 +1,103 @@
+//! The report of a plan in a browser: 650 cells, by keyboard, in the dark and on paper.
+//!
+//! Without a browser these tests print `SKIP` and the reason; with `CANDOR_REQUIRE=browser` one is fetched, and a skip is a failure.
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "a skipped test says why")]
+#![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]
+
+mod chromium;
+mod page;
+mod plan;
+
+use std::fs;
+use std::sync::LazyLock;
+
+use candor_lab::report::matrix_html;
+use chromium::Chromium;
+use page::Page;
+use serde_json::{Value, json};
+
+/// Words on the page that are hard to read, and why.
+const FAINT: &str = include_str!("faint.js");
+
+/// What somebody who does not see the page cannot know.
+const UNNAMED: &str = include_str!("unnamed.js");
+
+/// All tests look at the same page.
+static HTML: LazyLock<String> = LazyLock::new(|| matrix_html(&plan::plan()));
+
+/// The page of the plan, open; `None` without a browser.
+fn open() -> Option<(Page, tempfile::TempDir)> {
+    let chromium = Chromium::require()?;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("plan.html");
+    fs::write(&file, &*HTML).unwrap();
+    Some((Page::open(&chromium, &file), folder))
+}
+
+#[test]
+fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
+    let Some((mut page, folder)) = open() else { return };
+    assert_eq!(page.value("document.querySelectorAll('table.map td a').length"), 650);
+    assert_eq!(page.value("document.querySelector('h1').textContent"), "A plan <that> is made up");
+    let elements = page.value("document.getElementsByTagName('*').length");
+    let time = "(({ startTime, loadEventStart, domInteractive }) => \
+                `${Math.round(domInteractive - startTime)} ms to read, ${Math.round(loadEventStart - startTime)} ms until it is open`)\
+                (performance.getEntriesByType('navigation')[0])";
+    println!("{elements} elements, {}", page.value(time).as_str().unwrap_or_default());
+    let own = format!("file://{}", folder.path().join("plan.html").display());
+    assert_eq!(page.requests(), [own]);
+    assert_eq!(page.complaints(), Vec::<&Value>::new());
+}
+
+#[test]
+fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
+    let Some((mut page, _folder)) = open() else { return };
+    let shown = "getComputedStyle(document.querySelector('table.map .f1')).display";
+    assert_eq!(page.value(shown), "none");
+    page.press("Tab");
+    assert_eq!(page.value("document.activeElement.id"), "show0");
+    page.press("ArrowRight");
+    assert_eq!((page.value("document.activeElement.id"), page.value(shown)), (json!("show1"), json!("block")));
+    page.press("Tab");
+    assert_eq!(page.value("document.activeElement.getAttribute('href')"), "#c0");
+    let is_seen = "document.getElementById('c0').checkVisibility()";
+    assert_eq!(page.value(is_seen), false);
+    page.press("Enter");
+    assert_eq!(page.value(is_seen), true);
+    assert_eq!(page.value("document.activeElement.tagName"), "SUMMARY");
+    // And back, by the keyboard as by the mouse: a summary closes what it has opened.
+    page.press("Enter");
+    assert_eq!(page.value(is_seen), false);
+}
+
+#[test]
+fn words_can_be_read_by_day_by_night_and_on_paper() {
+    let Some((mut page, _folder)) = open() else { return };
+    page.value("document.querySelectorAll('details').forEach((one, at) => { if (at < 60) one.open = true; })");
+    for (media, scheme) in [("screen", "light"), ("screen", "dark"), ("print", "light"), ("print", "dark")] {
+        page.look(media, scheme);
+        let words = page.value(
+            "[...document.querySelectorAll('td, th, p, li, text')].filter((one) => one.checkVisibility()).length",
+        );
+        assert!(words.as_u64().is_some_and(|words| words > 1000), "{media} {scheme}: {words}");
+        assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
+    }
+    // Paper is white, whatever the screen is.
+    assert_eq!(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)");
+}
+
+#[test]
+fn who_does_not_see_the_page_is_told_everything() {
+    let Some((mut page, _folder)) = open() else { return };
+    assert_eq!(page.value(UNNAMED), json!([]));
+}
+
+#[test]
+fn nothing_is_wider_than_a_telephone_but_tables_that_scroll() {
+    let Some((mut page, _folder)) = open() else { return };
+    let telephone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });
+    page.ask("Emulation.setDeviceMetricsOverride", &telephone);
+    page.value("document.querySelectorAll('details').forEach((one, at) => { if (at < 60) one.open = true; })");
+    assert_eq!(page.value("document.documentElement.scrollWidth"), 390);
+}

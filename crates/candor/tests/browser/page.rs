@@ -1,0 +1,150 @@
+//! A page in a browser without a window, spoken to over two pipes in the DevTools protocol.
+//!
+//! ```text
+//!  test ─▶ {"id":1,"method":…}\0 ─▶ pipe ─▶ chromium --remote-debugging-pipe ─▶ pipe ─▶ {"id":1,"result":…}\0 ─▶ test
+//! ```
+//!
+//! # Source
+//! Chrome DevTools Protocol; with `--remote-debugging-pipe` the pipes are descriptors 3 and 4, and a zero byte ends a message.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::chromium::Chromium;
+
+/// A page that is open.
+#[derive(Debug)]
+pub(crate) struct Page {
+    browser: Child,
+    to: File,
+    from: BufReader<File>,
+    session: Option<String>,
+    asked: u64,
+    /// What came without being asked for.
+    events: Vec<Value>,
+    /// The profile of the browser, and its pipes.
+    _folder: TempDir,
+}
+
+impl Page {
+    /// Opens a file and waits until it is there as a whole.
+    pub(crate) fn open(chromium: &Chromium, file: &Path) -> Self {
+        let mut page = Self::start(chromium);
+        let target = page.ask("Target.createTarget", &json!({ "url": "about:blank" }));
+        let attached = page.ask("Target.attachToTarget", &json!({ "targetId": target["targetId"], "flatten": true }));
+        page.session = attached["sessionId"].as_str().map(str::to_owned);
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            page.ask(&format!("{domain}.enable"), &json!({}));
+        }
+        page.ask("Page.navigate", &json!({ "url": format!("file://{}", file.display()) }));
+        while !page.events.iter().any(|event| event["method"] == "Page.loadEventFired") {
+            let event = page.next();
+            page.events.push(event);
+        }
+        page
+    }
+
+    /// Named pipes become the descriptors that the browser wants: a shell can do that, and safe Rust cannot.
+    fn start(chromium: &Chromium) -> Self {
+        let folder = TempDir::new().unwrap();
+        let [to, from] = ["to", "from"].map(|name| folder.path().join(name));
+        assert!(Command::new("mkfifo").args([&to, &from]).status().unwrap().success());
+        let mut browser = Command::new("sh");
+        browser.args(["-c", "to=$1 from=$2; shift 2; exec \"$@\" 3<\"$to\" 4>\"$from\"", "sh"]).args([&to, &from]);
+        browser.arg(&chromium.program).args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-dev-shm-usage",
+            "--no-first-run",
+            "--remote-debugging-pipe",
+            "--window-size=1280,900",
+        ]);
+        browser.arg(format!("--user-data-dir={}", folder.path().join("profile").display()));
+        browser.envs(chromium.environment.clone()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let browser = browser.spawn().unwrap();
+        let to = File::options().write(true).open(to).unwrap();
+        let from = BufReader::new(File::open(from).unwrap());
+        Self { browser, to, from, session: None, asked: 0, events: Vec::new(), _folder: folder }
+    }
+
+    /// The answer to a question.
+    pub(crate) fn ask(&mut self, method: &str, parameters: &Value) -> Value {
+        self.asked += 1;
+        let mut question = json!({ "id": self.asked, "method": method, "params": parameters });
+        if let Some(session) = &self.session {
+            question["sessionId"] = session.as_str().into();
+        }
+        self.to.write_all(format!("{question}\0").as_bytes()).unwrap();
+        loop {
+            let said = self.next();
+            if said["id"] == self.asked {
+                assert!(said["error"].is_null(), "{method}: {}", said["error"]);
+                return said["result"].clone();
+            }
+            self.events.push(said);
+        }
+    }
+
+    fn next(&mut self) -> Value {
+        let mut message = Vec::new();
+        self.from.read_until(0, &mut message).unwrap();
+        assert_eq!(message.pop(), Some(0), "the browser has ended");
+        serde_json::from_slice(&message).unwrap()
+    }
+
+    /// The value of an expression in JavaScript.
+    pub(crate) fn value(&mut self, expression: &str) -> Value {
+        let answer = self.ask("Runtime.evaluate", &json!({ "expression": expression, "returnByValue": true }));
+        assert!(answer["exceptionDetails"].is_null(), "{expression}: {}", answer["exceptionDetails"]);
+        answer["result"]["value"].clone()
+    }
+
+    /// Presses a key.
+    pub(crate) fn press(&mut self, key: &str) {
+        let code = match key {
+            "Tab" => 9,
+            "Enter" => 13,
+            "ArrowRight" => 39,
+            other => panic!("no code for {other}"),
+        };
+        let text = if key == "Enter" { "\r" } else { "" };
+        for kind in ["keyDown", "keyUp"] {
+            let parameters =
+                json!({ "type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code, "text": text });
+            self.ask("Input.dispatchKeyEvent", &parameters);
+        }
+    }
+
+    /// Shows the page as a screen or a printer does, light or dark.
+    pub(crate) fn look(&mut self, media: &str, scheme: &str) {
+        let scheme = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
+        self.ask("Emulation.setEmulatedMedia", &json!({ "media": media, "features": scheme }));
+    }
+
+    /// Everything that the browser complained of.
+    pub(crate) fn complaints(&self) -> Vec<&Value> {
+        const COMPLAINTS: [&str; 3] = ["Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"];
+        let is_complaint = |event: &&Value| event["method"].as_str().is_some_and(|method| COMPLAINTS.contains(&method));
+        self.events.iter().filter(is_complaint).collect()
+    }
+
+    /// Everything that was asked of a network or a disk, in the order of asking.
+    pub(crate) fn requests(&self) -> Vec<&str> {
+        let sent = self.events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+        sent.filter_map(|event| event["params"]["request"]["url"].as_str()).collect()
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // Its helpers end with it; the folder goes away after it.
+        let _ended_already = self.browser.kill();
+        let _status = self.browser.wait();
+    }
+}

@@ -1,0 +1,122 @@
+//! A plan of 650 cells that nobody measured, with cells of every kind and losses where rates are high.
+
+use std::collections::BTreeMap;
+
+use candor_core::random::SplitMix64;
+use candor_lab::cells::State;
+use candor_lab::record::{Fate, Header, Record, Sample};
+use candor_lab::report::{Cell, Matrix, Measured};
+
+const KERNELS: [&str; 2] = ["debian-6.1", "backports-6.12"];
+const GATEWAYS: [&str; 5] = ["none", "kernel", "read-write", "mmap-adaptive", "cangw"];
+const TRAFFIC: [&str; 5] = ["one at a time", "10 %", "50 %", "90 %", "flood"];
+const LOADS: [&str; 13] = [
+    "none",
+    "cpu 10",
+    "cpu 20",
+    "cpu 40",
+    "ethernet 1000",
+    "ethernet 10000",
+    "ethernet 60000",
+    "memory 8",
+    "memory 32",
+    "memory 128",
+    "timers 10",
+    "timers 100",
+    "timers 1000",
+];
+
+/// More than a profile keeps, and few enough for a test.
+const FRAMES: u32 = 1000;
+
+pub(crate) fn plan() -> Matrix {
+    let mut cells = Vec::new();
+    for kernel in 0..KERNELS.len() {
+        for gateway in 0..GATEWAYS.len() {
+            for traffic in 0..TRAFFIC.len() {
+                for load in 0..LOADS.len() {
+                    cells.push(cell([kernel, gateway, traffic, load], cells.len()));
+                }
+            }
+        }
+    }
+    assert_eq!(cells.len(), 650);
+    Matrix { name: "A plan <that> is made up".to_owned(), frames: FRAMES, warm_up: 500, seed: 7, cells }
+}
+
+fn cell(at: [usize; 4], index: usize) -> Cell {
+    let [kernel, gateway, traffic, load] = at;
+    let levels = [
+        ("kernel", KERNELS[kernel]),
+        ("gateway", GATEWAYS[gateway]),
+        ("traffic", TRAFFIC[traffic]),
+        ("load", LOADS[load]),
+        ("topology", "wire"),
+    ];
+    let levels = levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into();
+    let state = match index % 100 {
+        17 => Some(State::Invalid("the tester was late for more than a tenth of the period".to_owned())),
+        41 => Some(State::Failed("The gateway ended before it was ready (exit status: 1)".to_owned())),
+        63 => None,
+        _ => Some(State::Ok),
+    };
+    let is_there = matches!(state, Some(State::Ok | State::Invalid(_)));
+    let measured = is_there.then(|| Measured::of(&record(at, index)));
+    Cell { name: format!("{index:016x}"), levels, state, measured }
+}
+
+/// Latencies that grow with the place of gateway, load and rate in their lists, and rare slow frames.
+fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize) -> Record {
+    let mut random = SplitMix64::new(index as u64);
+    let mut below = |most: usize| i64::try_from(random.below(most)).unwrap();
+    let [kernel, gateway, traffic, load] = [kernel, gateway, traffic, load].map(|at| i64::try_from(at).unwrap());
+    let period_ns = [0, 2_300_000, 460_000, 255_000, 230_000][usize::try_from(traffic).unwrap()];
+    let sample = |sequence: u32| {
+        let due_ns = i64::from(sequence) * if period_ns == 0 { 1_000_000 } else { period_ns };
+        let sent_ns = due_ns + if period_ns == 0 { 0 } else { below(900) };
+        let monitor_ns = sent_ns + 240_000 + below(3000);
+        let slow = if below(300) == 0 { below(400_000) } else { 0 };
+        let service = 3000 * (gateway + 1) + 1000 * kernel + 700 * load + below(4000) + slow;
+        let is_lost = traffic > 2 && gateway > 1 && below(12) < traffic;
+        let far_ns = (!is_lost).then(|| monitor_ns + service + 226_000);
+        let monitor_ns = Some(monitor_ns);
+        let fate = Fate::of_stamps(monitor_ns, far_ns);
+        Sample { sequence, tag: 0, due_ns, sent_ns, monitor_ns, far_ns, wire_ns: 226_000, fate }
+    };
+    let samples = (0..FRAMES).map(sample).collect();
+    Record { header: header(period_ns == 0, kernel), samples }
+}
+
+fn header(is_closed_loop: bool, kernel: i64) -> Header {
+    Header {
+        device: "made-up".into(),
+        engine: "made-up".into(),
+        testbed: "icount".into(),
+        instruction_ns: Some(1),
+        topology: Some("wire".into()),
+        platform: BTreeMap::from([("qemu".into(), "7.2.22".into())]),
+        candor_version: "0.1.0".into(),
+        kernel_release: if kernel == 0 { "6.1.0-56-amd64" } else { "6.12.95+deb12-amd64" }.into(),
+        frame: "123#0000112233445566".into(),
+        send: "can0".into(),
+        monitor: "can1".into(),
+        receive: "can4".into(),
+        traffic: if is_closed_loop { "one-at-a-time" } else { "made up" }.into(),
+        tester_policy: "SCHED_IDLE".into(),
+        stamps: "kernel receive stamps (SO_TIMESTAMPNS)".into(),
+        gap_min_ns: 500_000,
+        gap_max_ns: 1_500_000,
+        seed: 1,
+        timeout_ns: 1_000_000_000,
+        warm_up_frames: 500,
+        start_realtime_ns: 0,
+        wire_bits_per_second: Some(500_000),
+        wire_data_bits_per_second: None,
+        late_or_duplicate_frames: 0,
+        foreign_frames: 0,
+        warnings: Vec::new(),
+        load: "none".into(),
+        activity_per_second: BTreeMap::from([("context_switches".into(), 143_018)]),
+        levels: Vec::new(),
+    }
+}
