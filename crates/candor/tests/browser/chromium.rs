@@ -11,7 +11,9 @@ use candor_lab::packages;
 const PACKAGE: &str = "chromium";
 const INSTALLED: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 const IN_TREE: &str = "usr/lib/chromium/chromium";
-const LIBRARIES: [&str; 2] = ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu"];
+/// The last one is where the sound library looks for its own parts, if it is installed.
+const LIBRARIES: [&str; 3] =
+    ["usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu/pulseaudio"];
 
 /// A browser that has been seen to run.
 #[derive(Clone, Debug)]
