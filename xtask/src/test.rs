@@ -13,6 +13,9 @@ const MORE_FEATURES: &str = ",vhci";
 /// Programs that guest tests start: those of can-utils, and unshare for the test of root in a user namespace.
 const PROGRAMS: [&str; 3] = ["cangw", "slcan_attach", "unshare"];
 
+/// And those for the test of boards, where this machine has them all: with them comes the feature `ssh`.
+const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
+
 /// The kernels on which the guest tests run. The first takes as long as the others together.
 const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };
 /// On a further kernel, those tests run that compare kernels with the oracles, and those with drivers of another version.
@@ -114,12 +117,14 @@ impl Guest {
         let name = test.file_name().unwrap_or_default().to_string_lossy();
         let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
         let more = if self.testbed == "uml" { "" } else { MORE_FEATURES };
-        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}{more}")].into_iter().chain(chosen);
+        let board: &[&str] = if has_all(&BOARD_PROGRAMS) { &BOARD_PROGRAMS } else { &[] };
+        let ssh = if board.is_empty() { "" } else { ",ssh" };
+        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}{more}{ssh}")].into_iter().chain(chosen);
         let mut command = Command::new(candor);
         command
             .current_dir(step::root())
             .args(["lab", "run", "--testbed", self.testbed, "--timeout", GUEST_TIMEOUT])
-            .args(PROGRAMS.iter().flat_map(|program| ["--program", *program]))
+            .args(PROGRAMS.iter().chain(board).flat_map(|program| ["--program", *program]))
             .args(self.kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")
             .arg(test)
@@ -130,4 +135,10 @@ impl Guest {
             .args(self.tests);
         command
     }
+}
+
+/// Whether this machine has these programs, which then go into the guest.
+fn has_all(programs: &[&str]) -> bool {
+    let folders = ["/usr/local/sbin", "/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+    programs.iter().all(|program| folders.iter().any(|folder| Path::new(folder).join(program).is_file()))
 }

@@ -15,6 +15,7 @@ pub mod load;
 pub mod schedule;
 pub mod traffic;
 
+mod bench;
 mod blocks;
 mod cells;
 mod check;
@@ -22,8 +23,10 @@ mod hash;
 mod parse;
 mod rules;
 
+pub use bench::{Bench, Ssh, Wire};
 pub use blocks::{Block, Shard, ShardError};
 pub use cells::{Cell, Place, Testbed, Topology};
+pub use hash::name_of;
 pub use rules::{Decoys, Rules};
 
 use std::collections::BTreeMap;
@@ -57,6 +60,10 @@ pub struct Plan {
     pub gateways: BTreeMap<String, Gateway>,
     /// What the gateways are to do, by name.
     pub rules: BTreeMap<String, Rules>,
+    /// Interfaces of the testbeds that are no guests.
+    pub bench: Option<Bench>,
+    /// The board of the testbed `ssh`.
+    pub ssh: Option<Ssh>,
     /// Every series that is to be measured, in the order of the file.
     cells: Vec<Cell>,
 }

@@ -3,16 +3,23 @@
 //! ```text
 //!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor lab cells ─▶ Said, a line of JSON each; a record for each cell
 //! ```
+//!
+//! Where there is no guest, the same order goes to a process of this machine, and a [keeper](crate::keeper) has the gateway.
 
+mod interfaces;
+
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use candor_core::engine::{Engine, Sender};
+use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology};
+use candor_core::plan::Echo;
 use serde::{Deserialize, Serialize};
 
-use crate::job;
-use crate::kernel;
+use crate::{device, job, kernel};
+use interfaces::{Interfaces, spins};
 
 /// The order as a file in the guest's working directory.
 pub const FILE: &str = "cells.json";
@@ -22,6 +29,18 @@ pub const FILE: &str = "cells.json";
 pub struct Order {
     /// In this order.
     pub cells: Vec<CellOrder>,
+    /// Who starts gateways and loads; `None`: whoever measures, which is right where all of it ends with the guest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keeper: Option<KeeperOrder>,
+}
+
+/// How to get a keeper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeeperOrder {
+    /// Program and arguments.
+    pub command: Vec<String>,
+    /// The machine that it is on; `None`: this one.
+    pub machine: Option<String>,
 }
 
 /// One cell as the guest has to know it.
@@ -56,6 +75,9 @@ pub struct CellOrder {
     /// Whether a timer sends the frames that come one at a time, because some gateway of the plan never waits, or some load
     /// leaves nothing of the processor to a tester that comes last.
     pub from_timer: bool,
+    /// Bit rates of the second wire, where frames take time on it that is to be subtracted: of arbitration and of data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wire: Option<(u32, Option<u32>)>,
 }
 
 /// What a guest starts.
@@ -64,6 +86,8 @@ pub struct CellOrder {
 pub enum Device {
     /// Nothing.
     None,
+    /// Nothing either: a black box is there already.
+    External,
     /// `candor run` with this gateway file.
     Candor {
         /// Name of the engine.
@@ -133,15 +157,10 @@ pub enum State {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// A black box in a guest.
-    #[error(
-        "An external gateway is not in a guest; it is measured with candor tester, between interfaces of this machine"
-    )]
-    External,
     /// A ring that nobody hears.
     #[error(
         "The engine {0} sends through a ring that virtual interfaces do not echo, so that the tester would not hear its frames \
-         one at a time; measure it with topology = \"kvaser\", or exclude the cell"
+         one at a time; measure it with topology = \"kvaser\" or another interface on the second bus, or exclude the cell"
     )]
     Unheard(Engine),
 }
@@ -156,46 +175,47 @@ impl Order {
         let is_busy = |cell: &Cell| cell.load != Load::None || spins(plan.gateway(cell));
         let from_timer = plan.cells().iter().any(is_busy);
         let cells = block.cells.iter().map(|cell| CellOrder::of(plan, cell, from_timer)).collect::<Result<_, _>>()?;
-        Ok(Self { cells })
+        Ok(Self { cells, keeper: None })
     }
 }
 
 impl CellOrder {
     fn of(plan: &Plan, cell: &Cell, from_timer: bool) -> Result<Self, OrderError> {
         let gateway = plan.gateway(cell);
+        let interfaces = Interfaces::of(plan, cell);
+        let between = interfaces.between;
         let device = match gateway {
             Gateway::None => Device::None,
-            Gateway::External => return Err(OrderError::External),
+            Gateway::External => Device::External,
             Gateway::Command { start, stop } => {
-                let (from, to) = between(cell.place.topology);
+                let (from, to) = between;
                 let filled = |words: &[String]| {
                     words.iter().map(|word| word.replace("{from}", from).replace("{to}", to)).collect()
                 };
                 Device::Command { start: filled(start), stop: filled(stop) }
             }
             Gateway::Bare(engine) => {
-                let (from, to) = between(cell.place.topology);
-                hears(Engine::User(*engine), cell)?;
+                interfaces.hear(Engine::User(*engine), cell)?;
                 Device::Bare {
                     engine: engine.name().to_owned(),
-                    from: from.to_owned(),
-                    to: to.to_owned(),
-                    echo: echo(Engine::User(*engine), cell.place.topology),
+                    from: between.0.to_owned(),
+                    to: between.1.to_owned(),
+                    echo: interfaces.echo(Engine::User(*engine)),
                 }
             }
             Gateway::Candor(engine) => {
-                let echo = echo(*engine, cell.place.topology);
-                hears(*engine, cell)?;
-                let file = plan.rules(cell).gateway_file(*engine, between(cell.place.topology), echo, &cell.frame);
+                interfaces.hear(*engine, cell)?;
+                let file = plan.rules(cell).gateway_file(*engine, between, interfaces.echo(*engine), &cell.frame);
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
         };
+        let wire = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.place.testbed.is_guest());
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(Self {
             name: cell.name(plan),
             levels: cell.levels().map(|(factor, level)| (factor.to_owned(), level)).into(),
             device,
-            ends: Ends::of(cell.place.topology, *gateway == Gateway::None),
+            ends: interfaces.ends(),
             traffic: cell.traffic.to_string(),
             load: cell.load.to_string(),
             frame: cell.frame.to_string(),
@@ -207,71 +227,51 @@ impl CellOrder {
             seed: plan.seed.wrapping_add(u64::from(cell.repeat) - 1),
             bits_per_second: plan.bitrate.bits_per_second(),
             from_timer,
+            wire: wire.map(|wire| (wire.nominal.bits_per_second(), wire.data.map(|data| data.bits_per_second()))),
         })
     }
 }
 
-impl Ends {
-    fn of(topology: Topology, is_null: bool) -> Self {
-        let (send, monitor, receive) = match (topology, is_null) {
-            (Topology::Vcan, false) => ("vcan0", "vcan0", "vcan1"),
-            (Topology::Vcan, true) => ("vcan0", "vcan0", "vcan0"),
-            (Topology::Kvaser | Topology::Wire, false) => ("can0", "can1", "can4"),
-            // The interface of the gateway that is not there.
-            (Topology::Kvaser | Topology::Wire, true) => ("can0", "can1", "can2"),
-        };
-        let hears_leaving = topology == Topology::Vcan && !is_null;
-        Self { send: send.to_owned(), monitor: monitor.to_owned(), receive: receive.to_owned(), hears_leaving }
+impl Device {
+    /// What is to be started for it, if anything; a gateway file goes into this folder.
+    ///
+    /// # Errors
+    /// A sentence that says what cannot be started, or where nothing can be written.
+    pub fn gateway(&self, folder: &Path, name: &str) -> Result<Option<device::Gateway>, String> {
+        match self {
+            Self::None | Self::External => Ok(None),
+            Self::Candor { file, .. } => {
+                let path = folder.join(format!("{name}.toml"));
+                fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+                Ok(Some(device::Gateway::of_file(&path)))
+            }
+            Self::Bare { engine, from, to, echo } => {
+                let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
+                Ok(Some(device::Gateway::floor(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
+            }
+            Self::Command { start, stop } => Ok(Some(device::Gateway::of_command(start, stop))),
+        }
     }
 }
 
-/// Interfaces of the gateway.
-const fn between(topology: Topology) -> (&'static str, &'static str) {
-    match topology {
-        Topology::Vcan => ("vcan0", "vcan1"),
-        Topology::Kvaser | Topology::Wire => ("can2", "can3"),
-    }
-}
-
-/// Whether the tester hears what the engine sends.
-fn hears(engine: Engine, cell: &Cell) -> Result<(), OrderError> {
-    let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
-    if rings_only && cell.place.topology == Topology::Vcan && cell.traffic.is_closed_loop() {
-        return Err(OrderError::Unheard(engine));
-    }
-    Ok(())
-}
-
-/// Frames between virtual interfaces are heard only with echo. Rings echo what their driver echoes, whatever one asks for.
-fn echo(engine: Engine, topology: Topology) -> bool {
-    let may_send_by_ring = matches!(engine, Engine::User(engine) if engine.sender().has_ring());
-    match topology {
-        Topology::Vcan => !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap),
-        Topology::Kvaser | Topology::Wire => may_send_by_ring,
-    }
-}
-
-/// Whether it takes a whole processor.
-fn spins(gateway: &Gateway) -> bool {
-    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if engine.receiver().spins())
-}
-
-/// The laboratory of a place.
+/// The laboratory of a place; `None` of one that is no guest.
 #[must_use]
-pub const fn testbed(testbed: Testbed) -> kernel::Testbed {
+pub const fn testbed(testbed: Testbed) -> Option<kernel::Testbed> {
     match testbed {
-        Testbed::Icount => kernel::Testbed::Icount,
-        Testbed::Uml => kernel::Testbed::Uml,
+        Testbed::Icount => Some(kernel::Testbed::Icount),
+        Testbed::Uml => Some(kernel::Testbed::Uml),
+        Testbed::Host | Testbed::Ssh => None,
     }
 }
 
-/// The interfaces of a place.
+/// The interfaces of a guest; `None` of a place that is none.
 #[must_use]
-pub const fn topology(topology: Topology) -> job::Topology {
+pub const fn topology(topology: Topology) -> Option<job::Topology> {
     match topology {
-        Topology::Vcan => job::Topology::Vcan,
-        Topology::Kvaser => job::Topology::Kvaser,
-        Topology::Wire => job::Topology::Wire,
+        Topology::Vcan => Some(job::Topology::Vcan),
+        Topology::Kvaser => Some(job::Topology::Kvaser),
+        Topology::Wire => Some(job::Topology::Wire),
+        Topology::Bench => None,
     }
 }
 
@@ -341,6 +341,44 @@ mod tests {
         assert!(matches!(of("[factor]\ngateway = \"mmap-mmap\"\n"), Err(OrderError::Unheard(_))));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntraffic = \"every 1ms\"\n"), Ok(()));
         assert_eq!(of("[factor]\ngateway = \"mmap-mmap\"\ntopology = \"kvaser\"\n"), Ok(()));
-        assert_eq!(of("[factor]\ngateway = \"external\"\n"), Err(OrderError::External));
+        let host = |receive: &str, to: &str| {
+            of(&format!(
+                "[factor]\ntestbed = \"host\"\ngateway = \"mmap-mmap\"\n[bench]\nsend = \"a\"\nreceive = \"{receive}\"\n\
+                 from = \"b\"\nto = \"{to}\"\n"
+            ))
+        };
+        assert!(matches!(host("c", "c"), Err(OrderError::Unheard(_))));
+        assert_eq!(host("d", "c"), Ok(()));
+    }
+
+    #[test]
+    fn a_bench_has_its_own_interfaces() {
+        let of = |testbed: &str, receive: &str| {
+            let plan = plan(&format!(
+                "[factor]\ntestbed = \"{testbed}\"\ngateway = [\"none\", \"kernel\"]\n[ssh]\nhost = \"b\"\n[bench]\n\
+                 send = \"t0\"\nmonitor = \"t1\"\nreceive = \"{receive}\"\nfrom = \"g0\"\nto = \"g1\"\nwire-bitrate = \"1Mbit/s\"\n"
+            ));
+            let orders: Vec<_> =
+                plan.blocks().iter().flat_map(|block| Order::of(&plan, block).unwrap().cells).collect();
+            let of = |level: &str| {
+                orders
+                    .iter()
+                    .find(|cell| cell.levels.contains(&("gateway".to_owned(), level.to_owned())))
+                    .unwrap()
+                    .clone()
+            };
+            [of("none"), of("kernel")]
+        };
+        let [none, kernel] = of("host", "t2");
+        assert_eq!((none.ends.receive.as_str(), none.device), ("g0", Device::None));
+        assert_eq!((kernel.ends.receive.as_str(), kernel.ends.hears_leaving), ("t2", false));
+        assert_eq!(kernel.wire, Some((1_000_000, None)));
+        let Device::Candor { file, .. } = &kernel.device else { panic!("it is candor") };
+        assert!(file.contains("\"g0\"") && file.contains("\"g1\"") && file.contains("echo = false"), "{file}");
+        let [_, own] = of("host", "g1");
+        assert!(own.ends.hears_leaving);
+        // The gateway's interfaces are of another machine.
+        let [none, kernel] = of("ssh", "g1");
+        assert_eq!((none.ends.receive.as_str(), kernel.ends.hears_leaving), ("t1", false));
     }
 }

@@ -1,6 +1,7 @@
 //! The laboratories: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+pub mod board;
 pub mod bursts;
 pub mod cache;
 pub mod cells;
@@ -14,6 +15,7 @@ pub mod guest;
 pub mod image;
 pub mod init;
 pub mod job;
+pub mod keeper;
 pub mod kernel;
 pub mod load;
 pub mod memory;

@@ -26,8 +26,8 @@ pub(crate) use experiment::{MeasureArgs, MergeArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use lab::{
-    GuardArgs, GuestArgs, LabCellsArgs, LabCommand, LabFloorArgs, LabKernelsArgs, LabMeasureArgs, LabRunArgs,
-    LabShellArgs, TestbedArg, TopologyArg,
+    GuardArgs, GuestArgs, LabCellsArgs, LabCommand, LabFloorArgs, LabHoldArgs, LabKernelsArgs, LabLookArgs,
+    LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use reload::ReloadArgs;

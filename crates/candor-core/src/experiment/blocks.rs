@@ -78,7 +78,9 @@ impl Plan {
         let mut blocks = Vec::new();
         for (place, mut cells) in by_place {
             shuffle(&mut random, &mut cells);
-            let count = cells.len().div_ceil(self.cells_per_guest.max(1) as usize);
+            // Machines that need no boot lose nothing by blocks of one cell, which is all that an interruption costs then.
+            let most = if place.testbed.is_guest() { self.cells_per_guest.max(1) as usize } else { 1 };
+            let count = cells.len().div_ceil(most);
             for number in 0..count {
                 let part = cells[number * cells.len() / count..(number + 1) * cells.len() / count].to_vec();
                 let name = part.iter().fold(Hash::new(), |hash, cell| hash.part(&cell.name(self))).name();

@@ -48,9 +48,13 @@ pub enum Testbed {
     Icount,
     /// User-mode Linux: for function only.
     Uml,
+    /// This machine and its interfaces.
+    Host,
+    /// The tester on this machine, the gateway on a board that ssh reaches.
+    Ssh,
 }
 
-/// The interfaces of a guest.
+/// Which interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Topology {
     /// Virtual interfaces.
@@ -59,6 +63,8 @@ pub enum Topology {
     Kvaser,
     /// Emulated adapters on buses with true bit times.
     Wire,
+    /// Those that the plan names ([`Bench`](crate::experiment::Bench)): of machines, not of guests.
+    Bench,
 }
 
 /// A name with a meaning: of a testbed, a topology, …
@@ -85,8 +91,16 @@ macro_rules! names {
     };
 }
 
-names!(Testbed: Icount = "icount", Uml = "uml");
-names!(Topology: Vcan = "vcan", Kvaser = "kvaser", Wire = "wire");
+names!(Testbed: Icount = "icount", Uml = "uml", Host = "host", Ssh = "ssh");
+names!(Topology: Vcan = "vcan", Kvaser = "kvaser", Wire = "wire", Bench = "bench");
+
+impl Testbed {
+    /// Whether it is booted, and not there already.
+    #[must_use]
+    pub const fn is_guest(self) -> bool {
+        matches!(self, Self::Icount | Self::Uml)
+    }
+}
 
 impl Place {
     /// What a place is if nothing is said.
@@ -96,7 +110,20 @@ impl Place {
     /// Why there is no such place.
     pub(super) fn impossible(&self) -> Option<String> {
         let Self { testbed, kernel, topology, shift } = self;
+        let name = testbed.name();
         match testbed {
+            Testbed::Host | Testbed::Ssh if *topology != Topology::Bench => {
+                Some(format!("{name} has the interfaces of [bench], so no topology but \"bench\""))
+            }
+            Testbed::Host | Testbed::Ssh if *shift != 0 => {
+                Some(format!("{name} counts no instructions, so its shift is 0"))
+            }
+            Testbed::Host | Testbed::Ssh => {
+                kernel.as_ref().map(|_| format!("{name} has the kernel that runs there, so its kernel is \"default\""))
+            }
+            _ if *topology == Topology::Bench => {
+                Some(format!("the topology bench is of machines (testbed \"host\" or \"ssh\"), and {name} is a guest"))
+            }
             Testbed::Icount => None,
             Testbed::Uml if *topology != Topology::Vcan => {
                 Some(format!("uml has neither cards nor USB, so no topology {}", topology.name()))
@@ -138,7 +165,12 @@ impl Cell {
             plan.seed, plan.frames, plan.warm_up, plan.gap, plan.lost_after, plan.bitrate, self.repeat
         );
         let means = format!("{:?} {:?}", plan.gateway(self), plan.rules(self));
-        Hash::new().part(&levels).part(&numbers).part(&means).name()
+        let hash = Hash::new().part(&levels).part(&numbers).part(&means);
+        if self.place.testbed.is_guest() {
+            return hash.name();
+        }
+        let board = plan.ssh.as_ref().filter(|_| self.place.testbed == Testbed::Ssh);
+        hash.part(&format!("{:?} {:?}", plan.bench, board.map(|board| &board.host))).name()
     }
 }
 

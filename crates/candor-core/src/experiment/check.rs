@@ -1,5 +1,6 @@
 //! [`Spec`] → [`Plan`]: whether every level has a meaning, and which cells that makes.
 
+mod bench;
 mod crossing;
 mod definitions;
 mod levels;
@@ -30,6 +31,8 @@ pub(super) fn plan(spec: &Spec, available: Available<'_>, findings: &mut Finding
     let cells = terms.cells(spec, repeats, findings);
     let mut plan = numbers?;
     (plan.gateways, plan.rules, plan.cells) = (gateways, rules, cells?);
+    (plan.bench, plan.ssh) = (bench::bench(spec, findings), bench::ssh(spec, findings));
+    bench::is_enough(&plan, spec, findings);
     too_many_decoys(&plan, spec, findings);
     unused(&plan, spec, findings);
     Some(plan)
@@ -54,16 +57,7 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
     };
     let bitrate = match spec.bitrate.as_ref() {
         None => BitRate::from_bits_per_second(500_000),
-        Some(written) => match written.value.parse() {
-            Ok(rate) => Some(rate),
-            Err(error) => {
-                findings.report(
-                    Diagnostic::error(config::code::BIT_RATE, written.span.clone(), format!("{error}"))
-                        .help("write a bit rate with its unit, such as \"500kbit/s\""),
-                );
-                None
-            }
-        },
+        Some(written) => bit_rate(written, findings),
     };
     let gap = (gap_min?, gap_max?);
     if let Some(written) = spec.gap_max.as_ref().or(spec.gap_min.as_ref())
@@ -83,6 +77,8 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
         cells_per_guest: cells_per_guest?,
         gateways: BTreeMap::new(),
         rules: BTreeMap::new(),
+        bench: None,
+        ssh: None,
         cells: Vec::new(),
     })
 }
@@ -103,6 +99,19 @@ fn number(
         );
     }
     number
+}
+
+fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {
+    match written.value.parse() {
+        Ok(rate) => Some(rate),
+        Err(error) => {
+            findings.report(
+                Diagnostic::error(config::code::BIT_RATE, written.span.clone(), format!("{error}"))
+                    .help("write a bit rate with its unit, such as \"500kbit/s\""),
+            );
+            None
+        }
+    }
 }
 
 fn time(written: Option<&Spanned<String>>, default: Duration, findings: &mut Findings) -> Option<Duration> {

@@ -17,6 +17,8 @@ pub const RANGE: &str = "P0306";
 pub const GATEWAY: &str = "P0307";
 /// A budget that limits nothing, or a part of one that is wrong.
 pub const BUDGET: &str = "P0308";
+/// Interfaces or a board that a testbed needs, and that are missing or wrong.
+pub const BENCH: &str = "P0309";
 /// No cell is left.
 pub const NO_CELL: &str = "P0401";
 /// More cells than anybody measures.
@@ -40,6 +42,7 @@ pub const ALL: &[&str] = &[
     RANGE,
     GATEWAY,
     BUDGET,
+    BENCH,
     NO_CELL,
     TOO_MANY_CELLS,
     IMPOSSIBLE,

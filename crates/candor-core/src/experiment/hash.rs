@@ -10,8 +10,12 @@ impl Hash {
     }
 
     /// Adds a part. Its end counts, so that parts do not run into each other.
-    pub(super) fn part(mut self, text: &str) -> Self {
-        for byte in text.bytes().chain([0xFF]) {
+    pub(super) fn part(self, text: &str) -> Self {
+        self.bytes(text.as_bytes()).bytes(&[0xFF])
+    }
+
+    fn bytes(mut self, bytes: &[u8]) -> Self {
+        for &byte in bytes {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3);
         }
         self
@@ -21,6 +25,12 @@ impl Hash {
     pub(super) fn name(self) -> String {
         format!("{:016x}", self.0)
     }
+}
+
+/// A name for what a file holds.
+#[must_use]
+pub fn name_of(bytes: &[u8]) -> String {
+    Hash::new().bytes(bytes).name()
 }
 
 #[cfg(test)]

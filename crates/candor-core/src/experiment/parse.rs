@@ -24,6 +24,8 @@ pub(super) struct Spec {
     pub(super) factors: Vec<Levels>,
     pub(super) gateways: Vec<GatewaySpec>,
     pub(super) rules: Vec<RulesSpec>,
+    pub(super) bench: Option<BenchSpec>,
+    pub(super) ssh: Option<SshSpec>,
     pub(super) excludes: Vec<Selection>,
     pub(super) includes: Vec<Selection>,
 }
@@ -63,6 +65,29 @@ pub(super) struct RulesSpec {
     pub(super) decoys_masked: Option<Spanned<bool>>,
 }
 
+/// `[bench]`.
+#[derive(Debug, Default)]
+pub(super) struct BenchSpec {
+    pub(super) key: Span,
+    pub(super) send: Option<Spanned<String>>,
+    pub(super) monitor: Option<Spanned<String>>,
+    pub(super) receive: Option<Spanned<String>>,
+    pub(super) from: Option<Spanned<String>>,
+    pub(super) to: Option<Spanned<String>>,
+    pub(super) wire_bitrate: Option<Spanned<String>>,
+    pub(super) wire_data_bitrate: Option<Spanned<String>>,
+}
+
+/// `[ssh]`.
+#[derive(Debug, Default)]
+pub(super) struct SshSpec {
+    pub(super) key: Span,
+    pub(super) host: Option<Spanned<String>>,
+    pub(super) options: Vec<Spanned<String>>,
+    pub(super) candor: Option<Spanned<String>>,
+    pub(super) sudo: Option<Spanned<bool>>,
+}
+
 const KEYS: &[&str] = &[
     "seed",
     "frames",
@@ -76,10 +101,14 @@ const KEYS: &[&str] = &[
     "factor",
     "gateway",
     "rules",
+    "bench",
+    "ssh",
     "exclude",
     "include",
 ];
 const GATEWAY_KEYS: &[&str] = &["engine", "bare", "command", "stop", "external"];
+const BENCH_KEYS: &[&str] = &["send", "monitor", "receive", "from", "to", "wire-bitrate", "wire-data-bitrate"];
+const SSH_KEYS: &[&str] = &["host", "options", "candor", "sudo"];
 const RULES_KEYS: &[&str] = &["routes", "decoys", "decoys-masked"];
 
 const TIME: &str = "a time with its unit, such as \"500us\"";
@@ -115,6 +144,16 @@ fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
             "rules" => named(&entry, "rules", findings, |named, keys, findings| {
                 spec.rules.push(rules(named, keys, findings));
             }),
+            "bench" => {
+                if let Some(table) = entry.table("a table of interfaces: [bench]", findings) {
+                    spec.bench = Some(bench(&entry, table, findings));
+                }
+            }
+            "ssh" => {
+                if let Some(table) = entry.table("a table that names a board: [ssh]", findings) {
+                    spec.ssh = Some(ssh(&entry, table, findings));
+                }
+            }
             "exclude" => selections(&entry, &mut spec.excludes, findings),
             "include" => selections(&entry, &mut spec.includes, findings),
             _ => {
@@ -181,6 +220,47 @@ fn rules(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> Rule
             }
             _ => {
                 entry.unknown(&format!("Rules {}", quote(named.key)), RULES_KEYS, findings);
+            }
+        }
+    }
+    spec
+}
+
+fn bench(table: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BenchSpec {
+    const INTERFACE: &str = "the name of an interface, such as \"can0\"";
+    const RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
+    let mut spec = BenchSpec { key: table.key_span(), ..BenchSpec::default() };
+    for entry in entries(keys) {
+        match entry.key {
+            "send" => spec.send = entry.string(INTERFACE, findings),
+            "monitor" => spec.monitor = entry.string(INTERFACE, findings),
+            "receive" => spec.receive = entry.string(INTERFACE, findings),
+            "from" => spec.from = entry.string(INTERFACE, findings),
+            "to" => spec.to = entry.string(INTERFACE, findings),
+            "wire-bitrate" => spec.wire_bitrate = entry.string(RATE, findings),
+            "wire-data-bitrate" => spec.wire_data_bitrate = entry.string(RATE, findings),
+            _ => {
+                entry.unknown("`bench`", BENCH_KEYS, findings);
+            }
+        }
+    }
+    spec
+}
+
+fn ssh(table: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> SshSpec {
+    let mut spec = SshSpec { key: table.key_span(), ..SshSpec::default() };
+    for entry in entries(keys) {
+        match entry.key {
+            "host" => spec.host = entry.string("the board, such as \"root@board\"", findings),
+            "options" => spec.options = texts(&entry, "options of ssh, such as [\"-p\", \"2222\"]", findings),
+            "candor" => {
+                spec.candor = entry.string("a static candor for the board, as a path beside the plan", findings)
+            }
+            "sudo" => {
+                put(&mut spec.sudo, entry.boolean(findings));
+            }
+            _ => {
+                entry.unknown("`ssh`", SSH_KEYS, findings);
             }
         }
     }

@@ -3,6 +3,8 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::config::diagnostic::Severity;
 
+mod bench;
+
 const PLAN: &str = r#"
 seed = 7
 frames = 1000

@@ -10,8 +10,9 @@ use clap::{Args, ValueEnum};
 /// Measure every cell of a plan of experiments.
 ///
 /// A plan crosses factors (kernel, gateway, rules, traffic, load, …) into cells, and measures a series of frames in each, in
-/// random order and in as many laboratory guests at once as there are processors. What was measured stays: after an
-/// interruption the same command goes on. docs/plans.md says what a plan can hold.
+/// random order and in as many laboratory guests at once as there are processors, or on interfaces of this machine and of a
+/// board, one cell after the other. What was measured stays: after an interruption the same command goes on. docs/plans.md says
+/// what a plan can hold.
 ///
 /// Exit status: 0 every cell was measured, 1 the plan is not valid, a cell failed or is invalid, or a budget is exceeded, 2 it
 /// could not run.
@@ -38,7 +39,7 @@ pub(crate) struct MeasureArgs {
     /// Measure only this part of the plan, such as 2/8; `candor merge` puts the parts together.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     pub(crate) shard: Shard,
-    /// End a guest after this time on the host's clock.
+    /// End a guest, or a cell on this machine or a board, after this time on the host's clock.
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
     pub(crate) timeout: Duration,
     /// Compare the cells with the budgets in this file, and exit with 1 if one is exceeded.

@@ -29,6 +29,15 @@ pub(crate) enum LabCommand {
     /// Is a load until it is ended.
     #[command(hide = true)]
     Load(LabLoadArgs),
+    /// Has a gateway and a load for a tester in another process, and ends both when that is gone.
+    #[command(hide = true)]
+    Keep,
+    /// Has a folder for a tester on another machine, and removes it when that is gone.
+    #[command(hide = true)]
+    Hold(LabHoldArgs),
+    /// Says what this machine lacks to be a testbed.
+    #[command(hide = true)]
+    Look(LabLookArgs),
     /// Passes messages on, as a part of a load.
     #[command(hide = true)]
     Relay,
@@ -41,6 +50,28 @@ pub(crate) struct LabCellsArgs {
     /// Folder for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabHoldArgs {
+    /// The folder.
+    pub(crate) folder: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LabLookArgs {
+    /// This interface is wanted (repeatable).
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) interface: Vec<String>,
+    /// This program is wanted (repeatable).
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) program: Vec<String>,
+    /// Packet sockets are to be opened.
+    #[arg(long)]
+    pub(crate) packets: bool,
+    /// can-gw is to be changed.
+    #[arg(long)]
+    pub(crate) kernel: bool,
 }
 
 #[derive(Args, Debug)]

@@ -4,14 +4,17 @@ mod bursts;
 mod can_send;
 mod cells;
 mod floor;
+mod keep;
 mod kernels;
 mod load;
+pub(crate) mod look;
 mod measure;
 pub(crate) mod progress;
 mod run;
 mod shell;
 mod soak;
 mod stream;
+mod under_test;
 
 use candor_lab::guest::{ClockShift, GuestExit, GuestSpec, LabError, static_candor};
 use candor_lab::job::Topology;
@@ -35,6 +38,9 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Soak(args) => soak::run(args),
         LabCommand::Cells(args) => cells::run(args),
         LabCommand::Load(args) => cells::be_load(&args.load),
+        LabCommand::Keep => keep::keep(),
+        LabCommand::Hold(args) => keep::hold(args),
+        LabCommand::Look(args) => look::run(args),
         LabCommand::Relay => {
             candor_lab::load::relay()?;
             Ok(Exit::Fine)

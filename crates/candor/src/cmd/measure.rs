@@ -3,6 +3,7 @@
 mod budgets;
 mod dry_run;
 mod guests;
+mod machines;
 mod merge;
 mod progress;
 pub(super) mod results;
@@ -10,7 +11,7 @@ pub(super) mod told;
 mod verdict;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use candor_core::config::diagnostic::Diagnostic;
 use candor_core::experiment::{self, Available, Block, EXTENSION, Plan};
@@ -19,11 +20,11 @@ use candor_lab::kernel;
 use serde_json::json;
 
 use crate::cli::{MeasureArgs, Preset};
-use crate::cmd::tester::processors;
 use crate::cmd::{Outcome, lab};
 use crate::exit::Exit;
 use crate::gateway_file::{Form, read_bytes};
 use crate::render::{self, Source};
+use machines::Machines;
 pub(crate) use merge::run as merge;
 use results::Results;
 
@@ -57,8 +58,11 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let out = args.out.clone().unwrap_or_else(|| folder_of(args));
     let results = Results::open(&out, &bytes)?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
-    let jobs = args.jobs.map_or_else(processors, usize::from).min(todo.len().max(1));
-    let run = guests::run(args, &results, &todo, jobs, done.iter().map(|(block, _)| block.cells.len()).sum())?;
+    let machines = Machines::ready(&plan, &plan_folder(args), &todo)?;
+    let done = done.iter().map(|(block, _)| block.cells.len()).sum();
+    let run = guests::run(args, &results, &todo, &machines.keepers, done)?;
+    // The board gets rid of candor before anything is told.
+    drop(machines);
     verdict::tell(args, &plan, &mine, &results, &run, budgets.as_ref())
 }
 
@@ -101,6 +105,11 @@ fn kernels() -> Option<Vec<String>> {
     let list = kernel::list(&Cache::of_user().ok()?, &mut progress);
     progress.clear();
     list.ok().filter(|list| list.doubt.is_none()).map(|list| list.kernels.into_iter().map(|one| one.name).collect())
+}
+
+/// What paths in the plan begin at.
+fn plan_folder(args: &MeasureArgs) -> PathBuf {
+    args.plan.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default()
 }
 
 /// Where results are if nobody says where: beside the plan.

@@ -12,6 +12,7 @@ use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+mod boards;
 mod bus_off;
 mod candor;
 mod cangw_tool;
@@ -33,6 +34,7 @@ mod lateness;
 mod ledger;
 mod leftovers;
 mod many_buses;
+mod measured;
 mod metrics;
 mod moments;
 mod pair;

@@ -26,6 +26,8 @@ pub(crate) enum Feature {
     Root,
     /// The module slcan, and the program slcan_attach of can-utils.
     Slcan,
+    /// OpenSSH's server and client, what a board has besides, and a guest in which users may be made up.
+    Ssh,
     /// The program unshare and user namespaces.
     UserNamespaces,
     /// Virtual CAN buses.
@@ -33,6 +35,9 @@ pub(crate) enum Feature {
     /// The virtual USB host controller, and the drivers of the adapters that candor plays.
     Vhci,
 }
+
+/// What [`Feature::Ssh`] stands for.
+const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
 
 impl Feature {
     const fn name(self) -> &'static str {
@@ -43,6 +48,7 @@ impl Feature {
             Self::Modules => "modules",
             Self::Root => "root",
             Self::Slcan => "slcan",
+            Self::Ssh => "ssh",
             Self::UserNamespaces => "user-namespaces",
             Self::Vcan => "vcan",
             Self::Vhci => "vhci",
@@ -81,6 +87,11 @@ impl Feature {
                     _ => None,
                 }
             }
+            Self::Ssh if std::env::var_os("CANDOR_TESTBED").is_none() => Some("this is no guest".to_owned()),
+            Self::Ssh => BOARD_PROGRAMS.iter().find_map(|program| {
+                let started = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+                started.err().map(|error| format!("{program} does not start: {error}"))
+            }),
             Self::UserNamespaces => {
                 let arguments = ["--user", "--map-root-user", "--", "candor", "--version"];
                 match Command::new("unshare").args(arguments).stdin(Stdio::null()).output() {

@@ -4,9 +4,9 @@ use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::experiment::check::default_frame;
 use crate::experiment::check::levels::{Factor, Level, Terms};
 use crate::experiment::load::Load;
-use crate::experiment::parse::Spec;
+use crate::experiment::parse::{Levels, Spec};
 use crate::experiment::traffic::Traffic;
-use crate::experiment::{Cell, Place, code};
+use crate::experiment::{Cell, Place, Topology, code};
 
 /// Nobody waits for more.
 const MOST_CELLS: usize = 100_000;
@@ -34,7 +34,10 @@ impl Terms<'_> {
             .map(|selection| Some((selection, self.understood(&selection.levels, findings)?)))
             .collect();
         let (factors, excludes, includes) = (factors?, excludes?, includes?);
+        let has_topology = |levels: &[Levels]| levels.iter().any(|levels| levels.factor == Factor::Topology);
+        let is_free = !has_topology(&spec.factors);
         let mut cells = crossed(&first(&factors), &factors, findings, spec)?;
+        cells.iter_mut().filter(|_| is_free).for_each(at_its_bench);
         for (selection, levels) in &excludes {
             let before = cells.len();
             let is_excluded = |cell: &Cell| levels.iter().all(|levels| levels.iter().any(|level| level.is_of(cell)));
@@ -48,7 +51,8 @@ impl Terms<'_> {
             }
         }
         for (selection, levels) in &includes {
-            let more = crossed(&first(&factors), levels, findings, spec)?;
+            let mut more = crossed(&first(&factors), levels, findings, spec)?;
+            more.iter_mut().filter(|_| is_free && !has_topology(&selection.levels)).for_each(at_its_bench);
             let before = cells.len();
             for cell in more {
                 if !cells.contains(&cell) {
@@ -77,6 +81,13 @@ impl Terms<'_> {
         impossible(&cells, spec, findings)?;
         let repeated = |cell: Cell| (1..=repeats).map(move |repeat| Cell { repeat, ..cell.clone() });
         Some(cells.into_iter().flat_map(repeated).collect())
+    }
+}
+
+/// Where nobody wrote a topology, a machine has the only one that it can have.
+fn at_its_bench(cell: &mut Cell) {
+    if !cell.place.testbed.is_guest() {
+        cell.place.topology = Topology::Bench;
     }
 }
 

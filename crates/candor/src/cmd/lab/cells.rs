@@ -1,35 +1,34 @@
 //! `candor lab cells`: measures the cells of a plan in a guest, one after the other, and tells what becomes of each.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::schedule;
 use candor_core::experiment::traffic::Traffic;
 use candor_core::frame::Frame;
 use candor_core::job;
-use candor_core::plan::{BusIndex, Echo};
+use candor_core::plan::BusIndex;
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::units::BitRate;
 use candor_core::{causes, config};
 use candor_io::clock;
 use candor_io::packet::Hears;
-use candor_lab::cells::{CellOrder, Device, Order, Said, State};
-use candor_lab::device::Gateway;
-use candor_lab::load::{Activity, Running};
+use candor_lab::cells::{CellOrder, Device, KeeperOrder, Order, Said, State};
+use candor_lab::load::Activity;
 use candor_lab::open_loop;
+use candor_lab::record;
 use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
 use candor_lab::report::floor_of;
-use candor_lab::tester::{Law, Names, Origin};
-use candor_lab::{device, record};
+use candor_lab::tester::{Law, Names, Origin, Wire};
 
 use super::load::Failed;
+use super::under_test::UnderTest;
 use crate::cli::{ConditionArgs, FramesFrom, LabCellsArgs, TesterPolicy};
 use crate::cmd::Outcome;
-use crate::cmd::tester::{self, Conditions};
+use crate::cmd::tester::{self, Conditions, processors};
 use crate::exit::Exit;
 use crate::render;
 
@@ -47,9 +46,11 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
     let order: Order = serde_json::from_str(&text)?;
     for cell in &order.cells {
         say(cell, State::Begun)?;
-        let state = match measure(cell, &args.records) {
+        let state = match measure(cell, order.keeper.as_ref(), &args.records) {
             Ok(None) => State::Ok,
             Ok(Some(invalid)) => State::Invalid(invalid),
+            // It says nothing of the cell, which is to be measured again.
+            Err(error) if error.is::<Gone>() => return Err(error),
             Err(error) => State::Failed(causes::in_full(&*error)),
         };
         say(cell, state)?;
@@ -64,7 +65,7 @@ fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
 }
 
 /// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.
-fn measure(cell: &CellOrder, records: &Path) -> Result<Option<String>, Failed> {
+fn measure(cell: &CellOrder, keeper: Option<&KeeperOrder>, records: &Path) -> Result<Option<String>, Failed> {
     let (traffic, load): (Traffic, Load) = (cell.traffic.parse()?, cell.load.parse()?);
     let frame: Frame = cell.frame.parse()?;
     let candor = std::env::current_exe()?;
@@ -74,48 +75,39 @@ fn measure(cell: &CellOrder, records: &Path) -> Result<Option<String>, Failed> {
     {
         return Err(format!("The rules let no frame {frame} through").into());
     }
-    let gateway = gateway(cell)?;
-    let loaded = Running::start(&candor, load)?;
-    let running = gateway.map(|gateway| device::Device::start(&candor, &gateway)).transpose()?;
-    let record = thread::scope(|scope| {
+    let running = UnderTest::start(&candor, cell, load, keeper)?;
+    let mut record = thread::scope(|scope| {
         let work = || match traffic {
-            Traffic::OneAtATime => one_at_a_time(cell, frame),
+            Traffic::OneAtATime => one_at_a_time(cell, keeper, frame),
             _ => at_moments(cell, frame, &traffic, expected.as_ref()),
         };
         scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
-    if let Some(running) = running {
-        running.stop()?;
+    let said = running.end(&mut record.header, keeper)?;
+    write(&records.join(format!("{}.{RECORD_EXTENSION}", cell.name)), &record.to_text())?;
+    if !said.is_empty() {
+        write(&records.join(format!("{}.gateway.txt", cell.name)), &(said.join("\n") + "\n"))?;
     }
-    drop(loaded);
-    let path = records.join(format!("{}.{RECORD_EXTENSION}", cell.name));
-    fs::write(&path, record.to_text()).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
     Ok(invalid(&record))
 }
 
-/// What is to be started for the cell.
-fn gateway(cell: &CellOrder) -> Result<Option<Gateway>, Failed> {
-    match &cell.device {
-        Device::None => Ok(None),
-        Device::Candor { file, .. } => {
-            let path = PathBuf::from(format!("{}.toml", cell.name));
-            fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
-            Ok(Some(Gateway::of_file(&path)))
-        }
-        Device::Bare { engine, from, to, echo } => {
-            let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
-            Ok(Some(Gateway::floor(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
-        }
-        Device::Command { start, stop } => Ok(Some(Gateway::of_command(start, stop))),
-    }
+fn write(path: &Path, text: &str) -> Result<(), Failed> {
+    fs::write(path, text).map_err(|error| format!("Cannot write {}: {error}", path.display()).into())
 }
 
 /// One frame, and the next one when it has arrived.
-fn one_at_a_time(cell: &CellOrder, frame: Frame) -> Result<Record, Failed> {
-    let frames_from = if cell.from_timer { FramesFrom::Timer } else { FramesFrom::Call };
+fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -> Result<Record, Failed> {
+    let processors = match keeper {
+        // Guests have one, and what a plan gives does not depend on where it runs.
+        None => 1,
+        Some(KeeperOrder { machine: None, .. }) => processors(),
+        // The gateway has others than the tester.
+        Some(KeeperOrder { machine: Some(_), .. }) => processors().max(2),
+    };
+    let frames_from = if cell.from_timer && processors == 1 { FramesFrom::Timer } else { FramesFrom::Call };
     let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), floors: false };
     // A timer is what every engine of the plan can be measured with, so there is no need to look at this one.
-    let Conditions { policy, origin, .. } = Conditions::of(asked, 1, &[])?;
+    let Conditions { policy, origin, .. } = Conditions::of(asked, processors, &[])?;
     let law = Law {
         template: frame,
         frames: cell.frames,
@@ -123,7 +115,7 @@ fn one_at_a_time(cell: &CellOrder, frame: Frame) -> Result<Record, Failed> {
         gap: (Duration::from_nanos(cell.gap_ns.0), Duration::from_nanos(cell.gap_ns.1)),
         seed: cell.seed,
         timeout: Duration::from_nanos(cell.lost_after_ns),
-        wire: None,
+        wire: wire(cell),
         origin,
     };
     law.check()?;
@@ -152,7 +144,7 @@ fn at_moments(
         moments,
         warm_up: cell.warm_up,
         lost_after: Duration::from_nanos(cell.lost_after_ns),
-        wire: None,
+        wire: wire(cell),
     };
     let described = Law {
         template: frame,
@@ -161,7 +153,7 @@ fn at_moments(
         gap: (Duration::ZERO, Duration::ZERO),
         seed: cell.seed,
         timeout: law.lost_after,
-        wire: None,
+        wire: law.wire,
         origin: Origin::Timer,
     };
     let mut header = header(cell, &described);
@@ -195,9 +187,17 @@ fn names(cell: &CellOrder) -> Names<'_> {
     Names { send: &ends.send, monitor: &ends.monitor, receive: &ends.receive }
 }
 
+/// The second wire, where its time is not the gateway's. A null cell has none: what it hears is on the first.
+fn wire(cell: &CellOrder) -> Option<Wire> {
+    let (nominal, data) = cell.wire.filter(|_| cell.device != Device::None)?;
+    let rate = BitRate::from_bits_per_second;
+    Some(Wire { nominal: rate(nominal)?, data: data.and_then(rate) })
+}
+
 fn header(cell: &CellOrder, law: &Law) -> record::Header {
     let engine = match &cell.device {
         Device::None => "none",
+        Device::External => "external",
         Device::Candor { engine, .. } => engine,
         Device::Bare { engine, .. } => &floor_of(engine),
         Device::Command { .. } => "command",
@@ -270,6 +270,11 @@ fn invalid(record: &Record) -> Option<String> {
         format!("the tester was late: 1 of 100 frames by {p99} ns or more, and there is one every {period} ns")
     })
 }
+
+/// What became of a cell is not known, because whoever had its gateway is gone.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Gone(pub(super) String);
 
 /// `candor lab load` and `candor lab relay`.
 pub(crate) fn be_load(words: &[String]) -> Outcome {

@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use candor_core::experiment::load::Load;
+use candor_core::experiment::schedule;
 use candor_core::experiment::{Block, Cell, Plan, Testbed, Topology};
+use candor_lab::open_loop;
 use serde_json::json;
 
 use super::progress::in_words;
@@ -21,6 +23,7 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     let cells: Vec<&Cell> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
     let jobs = args.jobs.map_or_else(processors, usize::from);
     let time = estimate(plan, blocks, jobs);
+    let guests = blocks.iter().filter(|block| block.place.testbed.is_guest()).count();
     if args.json {
         let one = |cell: &&Cell| {
             let levels: serde_json::Map<_, _> =
@@ -29,7 +32,7 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
         };
         let value = json!({
             "cells": cells.iter().map(one).collect::<Vec<_>>(),
-            "guests": blocks.len(),
+            "guests": guests,
             "frames": plan.frames,
             "estimated_s": time.as_secs(),
         });
@@ -47,10 +50,14 @@ pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Ou
     }
     writeln!(
         text,
-        "\n{} cells of {} frames in {} guests, {jobs} at once: about {}",
+        "\n{} cells of {} frames{}: about {}",
         cells.len(),
         plan.frames,
-        blocks.len(),
+        match (guests, blocks.len() - guests) {
+            (0, _) => ", one after the other".to_owned(),
+            (guests, 0) => format!(" in {guests} guests, {jobs} at once"),
+            (guests, alone) => format!(" in {guests} guests, {jobs} at once, and then {alone} alone"),
+        },
         in_minutes(time)
     )
     .expect("a String takes everything");
@@ -70,7 +77,8 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
     let cell = |cell: &&Cell| {
         let us_of_frame = match (cell.place.testbed, cell.place.topology) {
             (Testbed::Uml, _) => 150,
-            (Testbed::Icount, Topology::Vcan) => 250,
+            (Testbed::Host | Testbed::Ssh, _) => return frames * us_of_frame_in_true_time(plan, cell),
+            (Testbed::Icount, Topology::Vcan | Topology::Bench) => 250,
             (Testbed::Icount, Topology::Kvaser) => 400,
             (Testbed::Icount, Topology::Wire) => 1500,
         };
@@ -78,8 +86,26 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
         frames * us_of_frame
     };
     const BOOT: Duration = Duration::from_secs(8);
-    let block = |block: &&Block<'_>| BOOT + Duration::from_micros(block.cells.iter().map(cell).sum());
-    let all: Duration = blocks.iter().map(block).sum();
-    let longest = blocks.iter().map(block).max().unwrap_or_default();
-    (all / u32::try_from(jobs.max(1)).unwrap_or(1)).max(longest)
+    const START: Duration = Duration::from_secs(2);
+    let block = |block: &&Block<'_>| {
+        let begin = if block.place.testbed.is_guest() { BOOT } else { START };
+        begin + Duration::from_micros(block.cells.iter().map(cell).sum())
+    };
+    let (guests, alone): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.place.testbed.is_guest());
+    let all: Duration = guests.iter().copied().map(block).sum();
+    let longest = guests.iter().copied().map(block).max().unwrap_or_default();
+    let alone: Duration = alone.iter().copied().map(block).sum();
+    (all / u32::try_from(jobs.max(1)).unwrap_or(1)).max(longest) + alone
+}
+
+/// On machines whose time is everybody's: the mean from one frame to the next.
+fn us_of_frame_in_true_time(plan: &Plan, cell: &Cell) -> u64 {
+    const FRAMES: u32 = 1000;
+    /// What a frame takes from one bus to the other.
+    const PASSAGE_US: u64 = 100;
+    let frame = |number| open_loop::numbered(cell.frame, number);
+    match schedule::moments(&cell.traffic, FRAMES, frame, plan.bitrate, plan.seed) {
+        Some(moments) => moments.last().copied().unwrap_or_default() / 1000 / u64::from(FRAMES),
+        None => u64::try_from((plan.gap.0 + plan.gap.1).as_micros() / 2).unwrap_or(u64::MAX) + PASSAGE_US,
+    }
 }

@@ -1,4 +1,4 @@
-//! Runs blocks, several guests at once.
+//! Runs blocks: several guests at once, and then machines one after the other.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,10 +13,12 @@ use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::OUT;
 use candor_lab::observer::Observer;
 
+use super::machines::Keepers;
 use super::progress::Progress;
 use super::results::{Measured, MeasuredCell, Results};
 use crate::cli::MeasureArgs;
 use crate::cmd::lab::progress::JsonLines;
+use crate::cmd::tester::processors;
 
 /// What running blocks has taken.
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ pub(super) struct Run {
     pub(super) guests: Duration,
     /// Cells that were measured now.
     pub(super) cells: usize,
-    /// Blocks whose guest did not do its job, and why.
+    /// Blocks whose guest or tester did not do its job, and why.
     pub(super) broken: Vec<(String, String)>,
 }
 
@@ -48,39 +50,61 @@ pub(super) fn orders<'b, 'p>(plan: &Plan, blocks: &[&'b Block<'p>]) -> Result<Ve
     blocks.iter().map(|block| Ok((*block, Order::of(plan, block)?))).collect()
 }
 
+/// A block and what is asked of whoever runs it.
+pub(super) type Ordered<'b, 'p> = (&'b Block<'p>, Order);
+
 /// Runs all blocks. One that does not do its job does not keep the others from doing theirs.
 pub(super) fn run(
     args: &MeasureArgs,
     results: &Results,
-    todo: &[(&Block<'_>, Order)],
-    jobs: usize,
+    todo: &[Ordered<'_, '_>],
+    keepers: &Keepers,
     done: usize,
 ) -> Result<Run, Box<dyn std::error::Error>> {
-    let candor = guest::static_candor()?;
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
+    // What a guest takes of the processor would be missing to a gateway of this machine.
+    let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.place.testbed.is_guest());
+    let candor = if guests.is_empty() { None } else { Some(guest::static_candor()?) };
+    let jobs = args.jobs.map_or_else(processors, usize::from).min(guests.len());
     let progress = Progress::new(total, done);
     let (next, run) = (AtomicUsize::new(0), Mutex::new(Run::default()));
     let begin = Instant::now();
     let (tell, news) = mpsc::channel();
-    thread::scope(|scope| {
-        for _ in 0..jobs {
-            let (tell, next, run, candor) = (tell.clone(), &next, &run, &candor);
-            scope.spawn(move || {
-                while let Some((block, order)) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = one(args, results, block, order, candor, &tell);
-                    let mut run = run.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    match outcome {
-                        Ok(exit) => {
-                            run.boots += exit.boot;
-                            run.guests += exit.wall;
-                            run.cells += block.cells.len();
-                        }
-                        Err(error) => run.broken.push((block.name.clone(), error)),
-                    }
-                }
-            });
+    let (guests, next, run_of) = (&guests, &next, &run);
+    let note = |block: &Block<'_>, outcome: Result<(Duration, Duration), String>| {
+        let mut run = run_of.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        match outcome {
+            Ok((boot, wall)) => {
+                run.boots += boot;
+                run.guests += wall;
+                run.cells += block.cells.len();
+            }
+            Err(error) => run.broken.push((block.name.clone(), error)),
         }
-        drop(tell);
+    };
+    let note = &note;
+    thread::scope(|scope| {
+        let mut workers = Vec::new();
+        for _ in 0..jobs {
+            let (tell, candor) = (tell.clone(), candor.as_deref());
+            workers.push(scope.spawn(move || {
+                while let (Some((block, order)), Some(candor)) =
+                    (guests.get(next.fetch_add(1, Ordering::Relaxed)), candor)
+                {
+                    let exit = one(args, results, block, order, candor, &tell);
+                    note(block, exit.map(|exit| (exit.boot, exit.wall)));
+                }
+            }));
+        }
+        scope.spawn(move || {
+            // A panic of theirs comes out at the end of the scope.
+            workers.into_iter().for_each(|worker| drop(worker.join()));
+            for ordered in alone {
+                let begin = Instant::now();
+                let outcome = keepers.one(args, results, ordered, &tell);
+                note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())));
+            }
+        });
         news.iter().for_each(|news| progress.tell(todo, news));
     });
     progress.finish();
@@ -90,7 +114,7 @@ pub(super) fn run(
     Ok(run)
 }
 
-/// Runs one block.
+/// Runs one block in a guest.
 fn one(
     args: &MeasureArgs,
     results: &Results,
@@ -103,10 +127,15 @@ fn one(
     let spec = specification(args, block, order, candor, part)?;
     let mut heard = Heard { tell, lines: JsonLines::default(), states: Vec::new() };
     let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
-    let states = heard.states;
     if exit.status != 0 {
         return Err(format!("the guest's command ended with status {}", exit.status));
     }
+    finish(results, block, order, &heard.states)?;
+    Ok(exit)
+}
+
+/// Writes down what became of the cells of a block.
+pub(super) fn finish(results: &Results, block: &Block<'_>, order: &Order, states: &[Said]) -> Result<(), String> {
     let state = |name: &str| {
         let last = states.iter().rev().find(|said| said.cell == name);
         last.map_or_else(|| State::Failed("the guest said nothing of it".to_owned()), |said| said.state.clone())
@@ -120,8 +149,7 @@ fn one(
         candor_version: env!("CARGO_PKG_VERSION").to_owned(),
         cells: order.cells.iter().map(cell).collect(),
     };
-    results.finish(&block.name, &measured).map_err(|error| causes::in_full(&error))?;
-    Ok(exit)
+    results.finish(&block.name, &measured).map_err(|error| causes::in_full(&error))
 }
 
 fn specification(
@@ -133,8 +161,10 @@ fn specification(
 ) -> Result<GuestSpec, String> {
     let command = ["candor", "lab", "cells", cells::FILE, "--records", OUT].map(str::to_owned).into();
     let place = block.place;
-    let mut spec =
-        GuestSpec::new(cells::testbed(place.testbed), cells::topology(place.topology), candor.to_owned(), command);
+    let (Some(testbed), Some(topology)) = (cells::testbed(place.testbed), cells::topology(place.topology)) else {
+        return Err(format!("{} is no guest", place.testbed.name()));
+    };
+    let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), command);
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();
     spec.programs = cells::programs(order);

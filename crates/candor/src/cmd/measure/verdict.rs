@@ -53,13 +53,14 @@ pub(super) fn tell(
         let boots = 100.0 * run.boots.as_secs_f64() / run.guests.as_secs_f64().max(f64::MIN_POSITIVE);
         // Times of the host are news, not a result.
         render::err(&format!(
-            "candor: {} cells in {}, of which boots took {boots:.0} %\n",
+            "candor: {} cells in {}{}\n",
             run.cells,
-            in_minutes(run.wall)
+            in_minutes(run.wall),
+            if run.boots.is_zero() { String::new() } else { format!(", of which boots took {boots:.0} %") }
         ));
     }
     for (block, why) in &run.broken {
-        render::err(&format!("candor: the guest of block {block} did not do its job: {why}\n"));
+        render::err(&format!("candor: block {block} was not measured: {why}\n"));
     }
     if !run.broken.is_empty() {
         render::err("candor: the same command tries what is missing again\n");

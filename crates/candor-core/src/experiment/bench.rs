@@ -1,0 +1,49 @@
+//! A bench of the user's own: interfaces of this machine, and a board that is reached by ssh.
+
+use crate::units::BitRate;
+
+/// Interfaces of testbeds that are no guests, between which and around which the gateway is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bench {
+    /// The tester sends here.
+    pub send: String,
+    /// It watches here what came onto the first bus.
+    pub monitor: String,
+    /// It hears here what comes out.
+    pub receive: String,
+    /// Those of the gateway, on the first and on the second bus; of the board if the gateway is there. `None` where candor starts
+    /// no gateway.
+    pub gateway: Option<(String, String)>,
+    /// The second wire, if frames take time on it that is not the gateway's.
+    pub wire: Option<Wire>,
+}
+
+/// Bit rates of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wire {
+    /// Of the arbitration phase.
+    pub nominal: BitRate,
+    /// Of the data phase.
+    pub data: Option<BitRate>,
+}
+
+/// A board that `ssh` reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ssh {
+    /// As `ssh` takes it: `user@board`, or a name of its configuration.
+    pub host: String,
+    /// Further options of `ssh`.
+    pub options: Vec<String>,
+    /// A static candor for the board, beside the plan; `None`: that of this machine.
+    pub candor: Option<String>,
+    /// Whether `sudo -n` gives the gateway its privileges there.
+    pub sudo: bool,
+}
+
+impl Bench {
+    /// Whether what comes out is heard on the interface that sends it: such an interface has no other side.
+    #[must_use]
+    pub fn hears_own(&self) -> bool {
+        self.gateway.as_ref().is_some_and(|(_, to)| *to == self.receive)
+    }
+}

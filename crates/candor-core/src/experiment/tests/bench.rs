@@ -1,0 +1,98 @@
+//! Testbeds that are no guests.
+
+use super::*;
+
+const HOST: &str = r#"
+[factor]
+testbed = "host"
+gateway = ["none", "kernel", "external"]
+[bench]
+send = "can0"
+receive = "can3"
+from = "can1"
+to = "can2"
+"#;
+
+const SSH: &str = r#"
+[factor]
+testbed = "ssh"
+gateway = "kernel"
+[bench]
+send = "can0"
+monitor = "can1"
+receive = "can4"
+from = "can0"
+to = "can1"
+wire-bitrate = "500kbit/s"
+wire-data-bitrate = "2Mbit/s"
+[ssh]
+host = "root@board"
+options = ["-p", "2222"]
+sudo = true
+"#;
+
+#[test]
+fn a_machine_has_the_interfaces_of_its_bench() {
+    let plan = plan(HOST);
+    let bench = plan.bench.as_ref().unwrap();
+    assert_eq!((bench.monitor.as_str(), bench.hears_own(), bench.wire), ("can0", false, None));
+    assert_eq!(bench.gateway, Some(("can1".to_owned(), "can2".to_owned())));
+    assert!(plan.cells().iter().all(|cell| cell.place.topology == Topology::Bench));
+    // Each alone: an interruption costs one of them.
+    assert_eq!(plan.blocks().len(), 3);
+    let plan = super::plan(SSH);
+    let ssh = plan.ssh.as_ref().unwrap();
+    assert_eq!((ssh.host.as_str(), ssh.options.join(" ").as_str(), ssh.sudo), ("root@board", "-p 2222", true));
+    assert_eq!(plan.bench.unwrap().wire.unwrap().data.unwrap().bits_per_second(), 2_000_000);
+}
+
+#[test]
+fn guests_and_machines_have_room_in_one_plan() {
+    let text = HOST.replace("testbed = \"host\"", "testbed = [\"icount\", \"host\"]\ntopology = [\"vcan\", \"bench\"]");
+    let excludes = "[[exclude]]\ntestbed = \"icount\"\ntopology = \"bench\"\n[[exclude]]\ntestbed = \"host\"\n\
+                    topology = \"vcan\"\n[[exclude]]\ntestbed = \"icount\"\ngateway = \"external\"\n";
+    let plan = plan(&(text.clone() + excludes));
+    assert_eq!((plan.cells().len(), plan.blocks().len()), (5, 1 + 3));
+    assert_eq!(findings(&text), [("P0403", "testbed".to_owned())]);
+}
+
+#[test]
+fn names_of_cells_hold_the_bench_of_machines_alone() {
+    let names = |text: &str| -> BTreeSet<String> {
+        let plan = load(text.as_bytes(), Available::default()).unwrap().plan;
+        plan.cells().iter().map(|cell| cell.name(&plan)).collect()
+    };
+    assert!(names(HOST).is_disjoint(&names(&HOST.replace("can3", "can9"))));
+    assert!(names(SSH).is_disjoint(&names(&SSH.replace("@board", "@other"))));
+    let guest = "[factor]\ngateway = \"kernel\"\n";
+    assert_eq!(names(guest), names(&format!("{guest}[bench]\nsend = \"a\"\nreceive = \"b\"\n")));
+}
+
+#[test]
+fn what_a_bench_lacks_is_said_at_its_place() {
+    let of = |text: &str| -> Vec<(&'static str, String)> { findings(text) };
+    let bench = "send = \"can0\"\nreceive = \"can3\"\nfrom = \"can1\"\nto = \"can2\"\n";
+    for (text, found) in [
+        (HOST.replace("[bench]", "[bensh]"), vec![("P0309", "testbed"), ("E0201", "bensh")]),
+        (HOST.replace(&format!("[bench]\n{bench}"), ""), vec![("P0309", "testbed")]),
+        (HOST.replace("from = \"can1\"\nto = \"can2\"\n", ""), vec![("P0309", "gateway")]),
+        (HOST.replace("to = \"can2\"\n", ""), vec![("P0309", "bench")]),
+        (HOST.replace("can2", "can1"), vec![("P0309", "\"can1\"")]),
+        (HOST.replace("can3", "can0"), vec![("P0309", "\"can0\"")]),
+        (HOST.replace("send = \"can0\"\n", ""), vec![("P0309", "bench")]),
+        (HOST.replace("can3", "a/b"), vec![("E0303", "\"a/b\"")]),
+        (HOST.replace("\"host\"", "\"host\"\nshift = 2"), vec![("P0403", "testbed")]),
+        (HOST.replace("\"host\"", "\"host\"\nkernel = \"debian-6.1\""), vec![("P0403", "testbed")]),
+        (HOST.replace("\"host\"", "\"host\"\ntopology = \"vcan\""), vec![("P0403", "testbed")]),
+        (HOST.replace("\"host\"", "\"icount\"\ntopology = \"bench\""), vec![("P0403", "testbed")]),
+        (HOST.replace("\"host\"", "\"icount\""), vec![("P0403", "gateway"), ("P0503", "bench")]),
+        (SSH.replace("host = \"root@board\"\n", ""), vec![("P0309", "ssh")]),
+        (SSH.replace("root@board", "-oProxyCommand=x"), vec![("P0309", "\"-oProxyCommand=x\"")]),
+        (SSH.replace("wire-bitrate = \"500kbit/s\"\n", ""), vec![("P0309", "\"2Mbit/s\"")]),
+        (SSH.replace("testbed = \"ssh\"", "testbed = \"host\""), vec![("P0503", "ssh")]),
+        (SSH.replace("gateway = \"kernel\"", "gateway = \"external\""), vec![("P0403", "gateway")]),
+    ] {
+        let found: Vec<_> = found.into_iter().map(|(code, place)| (code, place.to_owned())).collect();
+        assert_eq!(of(&text), found, "{text}");
+    }
+}

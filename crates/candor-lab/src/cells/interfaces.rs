@@ -1,0 +1,85 @@
+//! Which interfaces a cell has: of the tester, and of its gateway.
+
+use candor_core::engine::{Engine, Sender};
+use candor_core::experiment::{Bench, Cell, Gateway, Plan, Testbed, Topology};
+
+use super::{Ends, OrderError};
+
+/// Interfaces of a cell.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Interfaces<'a> {
+    send: &'a str,
+    monitor: &'a str,
+    receive: &'a str,
+    /// Of the gateway.
+    pub(super) between: (&'a str, &'a str),
+    /// Whether what comes out is heard on the interface that sends it.
+    hears_own: bool,
+}
+
+impl<'a> Interfaces<'a> {
+    pub(super) fn of(plan: &'a Plan, cell: &Cell) -> Self {
+        let is_null = *plan.gateway(cell) == Gateway::None;
+        match (cell.place.topology, &plan.bench) {
+            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, is_null),
+            // Plans without interfaces have no cell of a bench.
+            (Topology::Vcan | Topology::Bench, _) => Self {
+                send: "vcan0",
+                monitor: "vcan0",
+                receive: if is_null { "vcan0" } else { "vcan1" },
+                between: ("vcan0", "vcan1"),
+                hears_own: !is_null,
+            },
+            (Topology::Kvaser | Topology::Wire, _) => Self {
+                send: "can0",
+                monitor: "can1",
+                // The interface of the gateway that is not there.
+                receive: if is_null { "can2" } else { "can4" },
+                between: ("can2", "can3"),
+                hears_own: false,
+            },
+        }
+    }
+
+    fn of_bench(bench: &'a Bench, testbed: Testbed, is_null: bool) -> Self {
+        let Bench { send, monitor, receive, gateway, .. } = bench;
+        let between = gateway.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str()));
+        // Names of a board mean nothing here.
+        let is_here = testbed == Testbed::Host;
+        let own = if is_here && gateway.is_some() { between.0 } else { monitor };
+        Self {
+            send,
+            monitor,
+            receive: if is_null { own } else { receive },
+            between,
+            hears_own: is_here && !is_null && bench.hears_own(),
+        }
+    }
+
+    pub(super) fn ends(&self) -> Ends {
+        let [send, monitor, receive] = [self.send, self.monitor, self.receive].map(str::to_owned);
+        Ends { send, monitor, receive, hears_leaving: self.hears_own }
+    }
+
+    /// Whether the tester hears what the engine sends.
+    pub(super) fn hear(&self, engine: Engine, cell: &Cell) -> Result<(), OrderError> {
+        let rings_only = matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        if rings_only && self.hears_own && cell.traffic.is_closed_loop() {
+            return Err(OrderError::Unheard(engine));
+        }
+        Ok(())
+    }
+
+    /// Frames that are heard where they leave need an echo. Rings echo what their driver echoes, whatever one asks for.
+    pub(super) fn echo(&self, engine: Engine) -> bool {
+        if self.hears_own {
+            return !matches!(engine, Engine::User(engine) if engine.sender() == Sender::Mmap);
+        }
+        matches!(engine, Engine::User(engine) if engine.sender().has_ring())
+    }
+}
+
+/// Whether it takes a whole processor.
+pub(super) fn spins(gateway: &Gateway) -> bool {
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if engine.receiver().spins())
+}

@@ -1,0 +1,168 @@
+//! Who has a gateway and a load while somebody measures them from another process, here or on another machine.
+//!
+//! ```text
+//!  tester ──stdin──▶ Charge, "end" ──▶ keeper ──▶ device under test, load
+//!         ◀─stdout── Word                │
+//!         its end, or silence ───────────┴──▶ both are ended, whatever became of the tester
+//! ```
+//!
+//! Whatever ends the tester (Ctrl-C, a signal, a cable) ends its line to the keeper, too, and the keeper ends what it has as it
+//! would have done in the end: can-gw jobs are taken out of the kernel, and what a plan wants to be run in the end is run.
+
+mod line;
+
+pub use line::{KeeperError, Kept};
+pub(crate) use line::{Line, wait as wait_for_end};
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, BufRead, Write};
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use candor_core::causes;
+use candor_core::experiment::load::Load;
+use candor_io::clock;
+use serde::{Deserialize, Serialize};
+
+use crate::cells::Device;
+use crate::device;
+use crate::load::{Activity, Running};
+
+/// What a keeper is to have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Charge {
+    /// Name of the cell, for the gateway's file.
+    pub name: String,
+    /// The gateway.
+    pub device: Device,
+    /// A load, as text.
+    pub load: String,
+    /// After so many seconds without a word, and be it an empty line, the tester is gone; `None`: only when the line ends. A cable
+    /// that is pulled ends no line.
+    pub silence_s: Option<u64>,
+}
+
+/// What a keeper says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Word {
+    /// Gateway and load run.
+    Ready(Machine),
+    /// They have ended.
+    Ended(Ended),
+    /// They do not run, or did not end well, for this reason.
+    Failed(String),
+}
+
+/// What the gateway runs on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// `uname -r`.
+    pub kernel_release: String,
+    /// Its processor architecture, as candor knows it.
+    pub architecture: String,
+}
+
+/// What is known in the end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// What the gateway printed after it was ready.
+    pub said: Vec<String>,
+    /// What the machine did meanwhile, by name and in numbers per second.
+    pub activity_per_second: BTreeMap<String, u64>,
+}
+
+/// The word that ends a charge.
+const END: &str = "end";
+
+/// Keeps one charge: the first line of `input` is it. Comes back when it has ended.
+///
+/// # Errors
+/// If there is no charge, or nobody can be told that it runs; what becomes of the charge itself is told to `output`.
+pub fn keep(candor: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
+    let lines = lines_of(input);
+    let charge = lines.recv().map_err(|_ended| io::Error::other("nobody said what is to be kept"))?;
+    let charge: Charge = serde_json::from_str(&charge)?;
+    let mut say = |word: &Word| -> io::Result<()> {
+        writeln!(output, "{}", serde_json::to_string(word)?)?;
+        output.flush()
+    };
+    let folder = tempfile::Builder::new().prefix("candor-keep-").tempdir()?;
+    let running = match start(candor, &charge, folder.path()) {
+        Ok(running) => running,
+        Err(why) => return say(&Word::Failed(why)),
+    };
+    let before = (Activity::now(), clock::monotonic()?);
+    // Who does not hear it any more ends its line, too, and that is seen next.
+    let is_told = say(&Word::Ready(Machine::this())).is_ok();
+    let is_asked = is_told && wait(&lines, charge.silence_s.map(Duration::from_secs));
+    let time = Duration::from_nanos(u64::try_from(clock::monotonic()?.0 - before.1.0).unwrap_or_default());
+    let activity_per_second = Activity::now().per_second_since(&before.0, time);
+    let word = match end(running) {
+        Ok(said) => Word::Ended(Ended { said, activity_per_second }),
+        Err(why) => Word::Failed(why),
+    };
+    if is_asked { say(&word) } else { Ok(()) }
+}
+
+/// A gateway and a load.
+type Both = (Option<device::Device>, Option<Running>);
+
+fn start(candor: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
+    let load: Load = charge.load.parse().map_err(|error| format!("{error}"))?;
+    let gateway = charge.device.gateway(folder, &charge.name)?;
+    let loaded = Running::start(candor, load).map_err(|error| causes::in_full(&error))?;
+    let running = gateway.map(|gateway| device::Device::start(candor, &gateway)).transpose();
+    Ok((running.map_err(|error| causes::in_full(&error))?, loaded))
+}
+
+fn end((gateway, loaded): Both) -> Result<Vec<String>, String> {
+    let said = gateway.map(device::Device::stop).transpose();
+    drop(loaded);
+    said.map(Option::unwrap_or_default).map_err(|error| causes::in_full(&error))
+}
+
+/// Waits for the end; says whether somebody asked for it.
+fn wait(lines: &Receiver<String>, silence: Option<Duration>) -> bool {
+    loop {
+        let line = match silence {
+            Some(silence) => lines.recv_timeout(silence),
+            None => lines.recv().map_err(|_ended| RecvTimeoutError::Disconnected),
+        };
+        match line {
+            Ok(line) if line == END => return true,
+            Ok(_alive) => {}
+            Err(_gone) => return false,
+        }
+    }
+}
+
+/// Removes a folder when the line to whoever wanted it ends, or has been silent for so long.
+///
+/// # Errors
+/// If the folder cannot be removed.
+pub fn hold(folder: &Path, input: impl BufRead + Send + 'static, silence: Duration) -> io::Result<()> {
+    let lines = lines_of(input);
+    while lines.recv_timeout(silence).is_ok() {}
+    fs::remove_dir_all(folder)
+}
+
+/// Lines, read by a thread so that waiting for one can time out.
+fn lines_of(input: impl BufRead + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || input.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    lines
+}
+
+impl Machine {
+    fn this() -> Self {
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Self { kernel_release: release.trim().to_owned(), architecture: std::env::consts::ARCH.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Gateway and load of a cell, wherever they are.
+
+use std::path::Path;
+
+use candor_core::experiment::load::Load;
+use candor_lab::cells::{CellOrder, KeeperOrder};
+use candor_lab::device::Device;
+use candor_lab::keeper::{Charge, Ended, KeeperError, Kept};
+use candor_lab::load::Running;
+use candor_lab::record::Header;
+
+use super::cells::Gone;
+use super::load::Failed;
+
+/// A tester on another machine that says nothing for so long is gone.
+const SILENCE_S: u64 = 20;
+
+/// Both, while they run.
+pub(super) enum UnderTest {
+    /// They are processes of whoever measures.
+    Here { gateway: Option<Device>, _loaded: Option<Running> },
+    /// A keeper has them.
+    Kept(Kept),
+}
+
+impl UnderTest {
+    pub(super) fn start(
+        candor: &Path,
+        cell: &CellOrder,
+        load: Load,
+        keeper: Option<&KeeperOrder>,
+    ) -> Result<Self, Failed> {
+        let Some(keeper) = keeper else {
+            let gateway = cell.device.gateway(Path::new(""), &cell.name)?;
+            let loaded = Running::start(candor, load)?;
+            let gateway = gateway.map(|gateway| Device::start(candor, &gateway)).transpose()?;
+            return Ok(Self::Here { gateway, _loaded: loaded });
+        };
+        let charge = Charge {
+            name: cell.name.clone(),
+            device: cell.device.clone(),
+            load: cell.load.clone(),
+            silence_s: keeper.machine.as_ref().map(|_| SILENCE_S),
+        };
+        Ok(Self::Kept(Kept::start(&keeper.command, &charge).map_err(|error| told(error, keeper))?))
+    }
+
+    /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
+    pub(super) fn end(self, header: &mut Header, keeper: Option<&KeeperOrder>) -> Result<Vec<String>, Failed> {
+        let (kept, keeper) = match (self, keeper) {
+            (Self::Kept(kept), Some(keeper)) => (kept, keeper),
+            (Self::Here { gateway, _loaded }, _) => {
+                if let Some(gateway) = gateway {
+                    gateway.stop()?;
+                }
+                return Ok(Vec::new());
+            }
+            (Self::Kept(kept), None) => return Ok(kept.end()?.said),
+        };
+        let machine = kept.machine.clone();
+        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, keeper))?;
+        if let Some(board) = &keeper.machine {
+            let tester = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
+            let platform =
+                [("board", board.clone()), ("architecture", machine.architecture), ("tester_kernel", tester)];
+            header.platform.extend(platform.map(|(key, value)| (key.to_owned(), value)));
+            header.activity_per_second = activity_per_second;
+        }
+        Ok(said)
+    }
+}
+
+/// A keeper that is gone says nothing of the cell.
+fn told(error: KeeperError, keeper: &KeeperOrder) -> Failed {
+    match (error, &keeper.machine) {
+        (KeeperError::Gone, Some(board)) => Box::new(Gone(format!("The connection to {board} is gone"))),
+        (error @ KeeperError::Gone, None) => Box::new(Gone(error.to_string())),
+        (error, _) => Box::new(error),
+    }
+}
