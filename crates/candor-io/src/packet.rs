@@ -8,6 +8,7 @@
 //! `net/packet/af_packet.c`; kernel documentation `networking/packet_mmap`.
 
 mod filter;
+mod lane;
 mod layout;
 mod mapping;
 mod receive;

@@ -7,6 +7,13 @@ pub(super) const ETH_P_NOBODY: libc::c_int = 0x88B5;
 /// `PACKET_IGNORE_OUTGOING`, since 4.20.
 pub(super) const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
+/// `PACKET_VNET_HDR`: a header stands in front of each frame.
+pub(super) const PACKET_VNET_HDR: libc::c_int = 15;
+/// `struct virtio_net_hdr` (`linux/virtio_net.h`).
+pub(super) const VIRTIO_HEADER_BYTES: usize = 10;
+/// Its field `hdr_len`, in the byte order of the machine: so much of the frame is copied.
+pub(super) const VIRTIO_COPIED: std::ops::Range<usize> = 2..4;
+
 /// `TP_STATUS_KERNEL`, and for sending `TP_STATUS_AVAILABLE`: the slot is the kernel's to fill, or ours to fill.
 pub(super) const FREE: u32 = 0;
 /// `TP_STATUS_USER`: a received frame is in the slot.

@@ -46,6 +46,7 @@ mod reconciled;
 mod reloaded;
 mod replug;
 mod require;
+mod rings;
 mod service;
 mod split;
 mod top;

@@ -24,14 +24,18 @@ impl Pair {
         for end in [near, far] {
             link::set_up(&mut client, end).unwrap();
         }
-        // The kernel takes a moment to see that both ends are up, and until then drops what is sent.
-        let [sends, hears] = [near, far].map(listener_on);
+        pair.wait();
+        pair
+    }
+
+    /// The kernel takes a moment to see that both ends are up, and until then drops what is sent.
+    pub(crate) fn wait(&self) {
+        let [sends, hears] = [self.near, self.far].map(listener_on);
         let deadline = Instant::now() + Duration::from_secs(20);
         while can::poll(&[&hears], Some(Duration::from_millis(20))).unwrap().is_empty() {
             assert!(Instant::now() < deadline, "nothing crosses the pair");
             send(&sends, &classic(0x123, &[1, 2, 3]));
         }
-        pair
     }
 }
 
