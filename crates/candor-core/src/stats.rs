@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Intervals and profiles stand in `candor report`; `candor compare` holds gateways, kernels or commits against each other by
-//! [`compare`] and sums them up with [`geomean()`]. The others have no caller yet: they are for `candor measure`, which drops
-//! its warm-up by [`warm_up`] and finds its loads by [`throughput`].
+//! [`compare`] and sums them up with [`geomean()`]; [`warm_up`] finds records that were not warm. [`throughput`] has no caller yet: it is
+//! for `candor measure`, which finds its loads by it.
 
 pub mod compare;
 mod confidence;

@@ -44,7 +44,7 @@ pub struct Header {
     pub topology: Option<String>,
     /// `uname -r` of the kernel under test.
     pub kernel_release: String,
-    /// Versions of what the testbed is made of: kernel package and QEMU. Empty on a host.
+    /// Versions of what the testbed is made of: kernel package and QEMU, not on a host; and the kernel's command line without files.
     pub platform: BTreeMap<String, String>,
     /// Version of the candor that measured.
     pub candor_version: String,

@@ -3,7 +3,7 @@
 //! The first runs through a path pay for page faults, cold caches and clocks that speed up. How many they are cannot be
 //! known before; it can be seen: the frames are steady where one window of them is no longer different from the next.
 //!
-//! For `candor measure`, which drops frames by this rule instead of by a number.
+//! For reports, which say so of a record whose warm-up was too short.
 
 mod rank_test;
 

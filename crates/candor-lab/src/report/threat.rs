@@ -2,10 +2,11 @@
 
 use std::fmt;
 
+use candor_core::stats::warm_up::{WINDOW, WarmUp};
 use candor_core::stats::{Quantile, TooFew};
 
 use super::CONFIDENCE;
-use crate::record::Record;
+use crate::record::{Record, Sample};
 
 /// A reason to believe a record less.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +50,26 @@ pub enum Threat {
         /// How many.
         frames: usize,
     },
+    /// The first frames still differ from those after them.
+    WarmingUp {
+        /// How far.
+        warm_up: WarmUp,
+    },
+}
+
+/// Windows in a row that differ before that is called a warm-up. Those of a steady run do so in one of 20 cases, each.
+const WINDOWS_IN_A_ROW: usize = 4;
+
+/// Whether the frames in front were too few.
+fn warming_up(samples: &[Sample]) -> Option<WarmUp> {
+    let frames: Vec<_> = samples.iter().map(Sample::latency).collect();
+    let warm_up = WarmUp::of(&frames);
+    let differing = match warm_up {
+        // The first window has none before it.
+        WarmUp::Dropped { frames } => frames / WINDOW - 1,
+        WarmUp::NeverSteady { frames } => (frames / WINDOW).saturating_sub(1),
+    };
+    (differing >= WINDOWS_IN_A_ROW).then_some(warm_up)
 }
 
 impl Threat {
@@ -56,7 +77,7 @@ impl Threat {
     #[must_use]
     pub fn all_of(record: &Record) -> Vec<Self> {
         let samples = &record.samples;
-        let count = |wanted: fn(&crate::record::Sample) -> bool| samples.iter().filter(|sample| wanted(sample)).count();
+        let count = |wanted: fn(&Sample) -> bool| samples.iter().filter(|sample| wanted(sample)).count();
         let measured = count(|sample| sample.latency().is_some());
         let lost = count(|sample| sample.far_ns.is_none());
         let unmonitored = count(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none());
@@ -80,6 +101,7 @@ impl Threat {
         if let Some(too_few) = TooFew::for_interval(measured, Quantile::P99, CONFIDENCE).filter(|_| measured > 0) {
             threats.push(Self::FewFrames { too_few });
         }
+        threats.extend(warming_up(samples).map(|warm_up| Self::WarmingUp { warm_up }));
         threats.extend(header.warnings.iter().map(|warning| Self::Tester { warning: warning.clone() }));
         threats
     }
@@ -117,6 +139,11 @@ impl fmt::Display for Threat {
                 f,
                 "{frames} frames arrived without a stamp on the monitor: check that the monitor is on the sender's bus"
             ),
+            Self::WarmingUp { warm_up: WarmUp::Dropped { frames } } => write!(
+                f,
+                "steady only after {frames} of the frames that count: raise the warm-up, or look what changed"
+            ),
+            Self::WarmingUp { warm_up: warm_up @ WarmUp::NeverSteady { .. } } => write!(f, "{warm_up}"),
         }
     }
 }
@@ -134,6 +161,19 @@ mod tests {
     #[test]
     fn a_series_without_any_frame_gets_one_piece_of_advice() {
         assert_eq!(Threat::all_of(&record("kernel", "kernel", &[None, None])), [Threat::Everything]);
+    }
+
+    #[test]
+    fn a_run_that_gets_faster_was_not_warm() {
+        let falling = |until: i64, frames: i64| {
+            let latencies: Vec<_> = (0..frames).map(|at| Some(8000 + 2 * (until - at).max(0) + at % 7)).collect();
+            Threat::all_of(&record("kernel", "kernel", &latencies)).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(falling(0, 5000), Vec::<String>::new());
+        assert_eq!(falling(700, 5000), Vec::<String>::new(), "windows differ by chance, too");
+        let wanted = "steady only after 3500 of the frames that count: raise the warm-up, or look what changed";
+        assert_eq!(falling(2600, 5000), [wanted]);
+        assert_eq!(falling(9000, 5000), ["never steady in 5000 frames: send more, or look what changes"]);
     }
 
     #[test]

@@ -174,6 +174,19 @@ pub(super) fn kernel_release() -> String {
     fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
 }
 
+/// What the testbed says that it is made of, and the command line of its kernel.
+///
+/// Words of it that name files are left out: they are places on the machine that runs a guest, and change from run to run.
+fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
+    let mut platform: BTreeMap<String, String> =
+        told.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let words: Vec<&str> = command_line.split_whitespace().filter(|word| !word.contains('/')).collect();
+    if !words.is_empty() {
+        platform.insert("kernel_command_line".to_owned(), words.join(" "));
+    }
+    platform
+}
+
 /// A header without what only the measurement will tell.
 pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -185,7 +198,10 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
         instruction_ns: variable("CANDOR_INSTRUCTION_NS").and_then(|text| text.parse().ok()),
         topology: variable("CANDOR_TOPOLOGY"),
         kernel_release: kernel_release(),
-        platform: variable("CANDOR_PLATFORM").and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default(),
+        platform: platform(
+            variable("CANDOR_PLATFORM").as_deref(),
+            &fs::read_to_string("/proc/cmdline").unwrap_or_default(),
+        ),
         candor_version: env!("CARGO_PKG_VERSION").to_owned(),
         frame: law.template.to_string(),
         send: names.send.to_owned(),
@@ -251,5 +267,18 @@ impl Say<'_> {
         } else {
             render::out(&format!("{}: {event}: {text}\n", self.device))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_command_line_is_told_without_files() {
+        let told = platform(Some(r#"{"qemu":"7.2"}"#), "quiet initrd=/tmp/x panic=-1 isolcpus=1\n");
+        let told: Vec<_> = told.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(told, [("kernel_command_line", "quiet panic=-1 isolcpus=1"), ("qemu", "7.2")]);
+        assert!(platform(None, "\n").is_empty());
     }
 }
