@@ -17,6 +17,8 @@ use std::fmt::Write as _;
 use candor_core::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
+use crate::tester::Origin;
+
 /// Version of the record format, raised whenever a reader of the old one would misread the new one.
 pub const RECORD_VERSION: u32 = 2;
 
@@ -116,6 +118,12 @@ impl Header {
             ("frame", &self.frame),
         ];
         levels.map(|(factor, level)| (factor.to_owned(), level.to_owned())).into()
+    }
+
+    /// Whether each frame waits for the last one.
+    #[must_use]
+    pub fn is_closed_loop(&self) -> bool {
+        [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == self.traffic)
     }
 
     /// Whether figures of the two may be compared: everything but the device under test is the same.

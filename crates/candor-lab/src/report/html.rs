@@ -5,6 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 
 use super::digits::grouped;
+use super::matrix::{self, Course, Stages};
 use super::{CONFIDENCE, Summary, Threat, chart};
 use crate::record::{Header, Record};
 use crate::tester::Origin;
@@ -40,6 +41,7 @@ pub fn html(records: &[Record]) -> String {
                         p #readout .readout aria-live="polite" { "Point at the figure to read it." }
                     }
                     section { h2 { "Figures" } (table(records, &summaries)) }
+                    section { h2 { "Over the run" } @for record in records { (run(record)) } }
                     section { h2 { "What to believe" } (threats(records)) }
                     section { h2 { "How it was measured" } @for record in conditions_of(records) { (method(&record.header)) } }
                     section { h2 { "Everything that was held constant" } @for record in records { (conditions(&record.header)) } }
@@ -99,7 +101,8 @@ fn lead(header: &Header) -> String {
         "uml" => "in user-mode Linux, whose times mean nothing",
         _ => "on this machine's own clock",
     };
-    format!("Linux {}, one frame at a time, {clock}.", header.kernel_release)
+    let traffic = if header.is_closed_loop() { "one frame at a time" } else { &header.traffic };
+    format!("Linux {}, {traffic}, {clock}.", header.kernel_release)
 }
 
 /// The unit of latencies, by what an instruction lasts where they were measured.
@@ -193,6 +196,17 @@ fn units(header: &Header) -> Vec<Unit> {
     vec![Unit { name: "instructions", show: Box::new(instructions) }, Unit { name: "virtual µs", show: Box::new(show) }]
 }
 
+/// How latencies were in the order of sending, where the time went, and the slowest frames.
+fn run(record: &Record) -> Markup {
+    let course = Course::of(record);
+    markup! {
+        h3 { (record.header.device) }
+        div.pictures { (matrix::chart(&course)) }
+        @if let Some(stages) = Stages::of(record) { (matrix::stages_table(&stages)) }
+        (matrix::gallery(&course))
+    }
+}
+
 fn threats(records: &[Record]) -> Markup {
     let all: Vec<_> = records.iter().map(|record| (&record.header.device, Threat::all_of(record))).collect();
     let mut instructions: Vec<u32> = records.iter().filter_map(|record| record.header.instruction_ns).collect();
@@ -233,10 +247,15 @@ fn method(header: &Header) -> Markup {
         }
         p {
             "Each frame carries a number in its first two bytes. Its latency is stamp B minus stamp A, both taken by the "
-            "kernel when it receives the frame. " (wire) " The next frame is sent when the last has arrived, or is lost "
-            "after " (header.timeout_ns / 1_000_000) " ms, after a random pause of " (header.gap_min_ns / 1000) " to "
-            (header.gap_max_ns / 1000) " µs (seed " (header.seed) "). " (header.warm_up_frames)
-            " frames went before the first that counts."
+            "kernel when it receives the frame. " (wire) " "
+            @if header.is_closed_loop() {
+                "The next frame is sent when the last has arrived, or is lost after " (header.timeout_ns / 1_000_000)
+                " ms, after a random pause of " (header.gap_min_ns / 1000) " to " (header.gap_max_ns / 1000) " µs"
+            } @else {
+                "Each frame has a moment at which it is due (" (header.traffic) "), whatever became of the others; one that has not arrived "
+                "after " (header.timeout_ns / 1_000_000) " ms is lost"
+            }
+            " (seed " (header.seed) "). " (header.warm_up_frames) " frames went before the first that counts."
             @if header.traffic == Origin::Timer.traffic() {
                 " A timer of the kernel sent each frame while the tester slept; the frame that goes out when it is started is "
                 "waited for and not measured."
@@ -293,11 +312,29 @@ mod tests {
     }
 
     #[test]
+    fn traffic_is_described_as_it_was() {
+        assert!(page().contains("amd64, one frame at a time") && page().contains("after a random pause of"));
+        let mut periodic = record("kernel", "kernel", &[Some(8000)]);
+        periodic.header.traffic = "50 %".to_owned();
+        let page = html(&[periodic]);
+        assert!(page.contains("amd64, 50 %, in a virtual") && page.contains("is due (50 %)"), "{page}");
+        assert!(!page.contains("random pause"), "{page}");
+    }
+
+    #[test]
+    fn each_record_has_its_course_and_its_slowest_frames() {
+        let page = page();
+        assert_eq!(page.matches("Latency over the run").count(), 2);
+        assert!(page.contains("frame 1, sent 0 ms after the start: 9.00 µs"), "{page}");
+        assert!(page.contains("to the first bus"), "{page}");
+    }
+
+    #[test]
     fn quantiles_have_their_intervals_or_the_words_for_none() {
         let latencies: Vec<_> = (1..=100).map(|step| Some(1000 + step)).collect();
         let page = html(&[record("kernel", "kernel", &latencies)]);
         for wanted in
-            ["1\u{2009}040 – 1\u{2009}061", "from 1\u{2009}097, n too small", "n too small: p99 needs 368 frames"]
+            ["1\u{202f}040 – 1\u{202f}061", "from 1\u{202f}097, n too small", "n too small: p99 needs 368 frames"]
         {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }

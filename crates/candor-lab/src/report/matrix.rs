@@ -26,7 +26,9 @@ pub use markdown::markdown as matrix_markdown;
 pub use measured::{Cell, Matrix, Measured};
 pub use page::html as matrix_html;
 pub use spikes::Course;
+pub(super) use spikes::{chart, gallery};
 pub use stages::Stages;
+pub(super) use stages::table as stages_table;
 
 #[cfg(test)]
 mod tests;

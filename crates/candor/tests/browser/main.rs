@@ -12,7 +12,7 @@ mod plan;
 use std::fs;
 use std::sync::LazyLock;
 
-use candor_lab::report::matrix_html;
+use candor_lab::report::{self, matrix_html};
 use chromium::Chromium;
 use page::Page;
 use serde_json::{Value, json};
@@ -28,10 +28,14 @@ static HTML: LazyLock<String> = LazyLock::new(|| matrix_html(&plan::plan()));
 
 /// The page of the plan, open; `None` without a browser.
 fn open() -> Option<(Page, tempfile::TempDir)> {
+    show(&HTML)
+}
+
+fn show(html: &str) -> Option<(Page, tempfile::TempDir)> {
     let chromium = Chromium::require()?;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("plan.html");
-    fs::write(&file, &*HTML).unwrap();
+    fs::write(&file, html).unwrap();
     Some((Page::open(&chromium, &file), folder))
 }
 
@@ -91,6 +95,25 @@ fn words_can_be_read_by_day_by_night_and_on_paper() {
 fn who_does_not_see_the_page_is_told_everything() {
     let Some((mut page, _folder)) = open() else { return };
     assert_eq!(page.value(UNNAMED), json!([]));
+}
+
+#[test]
+fn the_page_of_records_is_as_good() {
+    let records = [plan::record([0, 1, 2, 0], 1), plan::record([0, 4, 4, 12], 2)];
+    let Some((mut page, folder)) = show(&report::html(&records)) else { return };
+    assert_eq!(page.requests(), [format!("file://{}", folder.path().join("plan.html").display())]);
+    assert_eq!(page.complaints(), Vec::<&Value>::new());
+    assert_eq!(page.value(UNNAMED), json!([]));
+    for (media, scheme) in [("screen", "light"), ("screen", "dark"), ("print", "dark")] {
+        page.look(media, scheme);
+        assert_eq!(page.value(FAINT), json!([]), "{media}, {scheme}");
+    }
+    // What the mouse points at is told in words, too.
+    let at = json!({ "type": "mouseMoved", "x": 600, "y": 500 });
+    page.look("screen", "light");
+    page.ask("Input.dispatchMouseEvent", &at);
+    let told = page.value("document.getElementById('readout').textContent");
+    assert!(told.as_str().is_some_and(|told| told.starts_with("At least ")), "{told}");
 }
 
 #[test]

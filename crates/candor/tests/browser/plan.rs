@@ -66,7 +66,7 @@ fn cell(at: [usize; 4], index: usize) -> Cell {
 }
 
 /// Latencies that grow with the place of gateway, load and rate in their lists, and rare slow frames.
-fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize) -> Record {
+pub(crate) fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize) -> Record {
     let mut random = SplitMix64::new(index as u64);
     let mut below = |most: usize| i64::try_from(random.below(most)).unwrap();
     let [kernel, gateway, traffic, load] = [kernel, gateway, traffic, load].map(|at| i64::try_from(at).unwrap());

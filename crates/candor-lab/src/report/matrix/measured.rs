@@ -9,7 +9,6 @@ use super::stages::Stages;
 use crate::cells::State;
 use crate::record::{Fate, Header, Record, Sample};
 use crate::report::{Figures, Summary, Threat};
-use crate::tester::Origin;
 
 /// What a plan came to.
 #[derive(Clone, Debug)]
@@ -86,7 +85,7 @@ impl Measured {
     pub fn of(record: &Record) -> Self {
         let summary = Summary::of(record);
         let header = &record.header;
-        let is_closed_loop = [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == header.traffic);
+        let is_closed_loop = header.is_closed_loop();
         let open_loop = |time: fn(&Sample) -> Option<LatencyNs>| {
             Series::new(record.samples.iter().filter_map(time).collect()).filter(|_| !is_closed_loop)
         };

@@ -42,7 +42,7 @@ pub(super) struct Spike {
 }
 
 impl Course {
-    pub(super) fn of(record: &Record) -> Self {
+    pub(in crate::report) fn of(record: &Record) -> Self {
         let latencies: Vec<Option<LatencyNs>> =
             record.samples.iter().map(|sample| sample.latency().filter(|_| !sample.fate.is_lost())).collect();
         let slice = |frames: &[Option<LatencyNs>]| {
@@ -86,7 +86,7 @@ const TOP: f64 = 10.0;
 const BOTTOM: f64 = 92.0;
 
 /// The whole run: from the shortest to the longest latency of each slice, losses as marks along the top.
-pub(super) fn chart(course: &Course) -> Markup {
+pub(in crate::report) fn chart(course: &Course) -> Markup {
     let most = course.slices.iter().filter_map(|(range, _)| Some(range.as_ref()?[1])).max().unwrap_or_default();
     let scale = most.microseconds().max(f64::MIN_POSITIVE);
     let y = |latency: LatencyNs| BOTTOM - (latency.microseconds().max(0.0) / scale) * (BOTTOM - TOP);
@@ -115,7 +115,7 @@ pub(super) fn chart(course: &Course) -> Markup {
 }
 
 /// The slowest frames, each with those before and after it.
-pub(super) fn gallery(course: &Course) -> Markup {
+pub(in crate::report) fn gallery(course: &Course) -> Markup {
     html! {
         ul.spikes { @for spike in &course.spikes {
             li { (picture(spike)) span { (caption(spike)) } }

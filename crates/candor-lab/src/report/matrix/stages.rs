@@ -31,7 +31,7 @@ pub(super) const QUANTILES: [(&str, Quantile); 3] =
 
 impl Stages {
     /// Those of the frames at [`QUANTILES`] of the sum; `None` if no frame has all of its stamps.
-    pub(super) fn of(record: &Record) -> Option<[Self; QUANTILES.len()]> {
+    pub(in crate::report) fn of(record: &Record) -> Option<[Self; QUANTILES.len()]> {
         let mut all: Vec<Self> = record.samples.iter().filter_map(Self::of_frame).collect();
         all.sort_by_key(|stages| stages.sum());
         let last = all.len().checked_sub(1)?;
@@ -58,7 +58,7 @@ impl Stages {
 }
 
 /// A row for each frame: its parts as numbers, and as a bar. Parts that no frame has are left out.
-pub(super) fn table(stages: &[Stages]) -> Markup {
+pub(in crate::report) fn table(stages: &[Stages]) -> Markup {
     let shown: Vec<usize> =
         (0..NAMES.len()).filter(|&part| stages.iter().any(|one| one.parts()[part].0 != 0)).collect();
     let longest = stages.iter().map(|one| one.sum().0).max().unwrap_or_default().max(1);

@@ -226,7 +226,7 @@ mod tests {
         let rates = |line: &Line<'_>| line.points.iter().map(|point| point.per_s.round()).collect::<Vec<_>>();
         assert!(found.iter().flat_map(|sweep| &sweep.lines).all(|line| rates(line) == [1000.0, 5000.0, 10_000.0]));
         let page = html(&axes, &cells).unwrap().into_string();
-        for wanted in ["<td class=\"n\">5\u{2009}000</td>", ">33.3 %<", ">30.0<", "frames due each second"] {
+        for wanted in ["<td class=\"n\">5\u{202f}000</td>", ">33.3 %<", ">30.0<", "frames due each second"] {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");

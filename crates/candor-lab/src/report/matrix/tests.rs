@@ -90,7 +90,7 @@ fn a_cell_tells_what_is_known_of_it() {
     measured.header.activity_per_second.insert("context_switches".to_owned(), 143_018);
     let page = matrix_html(&plan);
     for wanted in [
-        "context switches 143\u{2009}018",
+        "context switches 143\u{202f}018",
         "ok 400, late 0, reordered 0, altered 0, refused 0, unseen 0, lost 0",
         "2.000 – 2.000",
         "n too small: p99 needs 368 frames",
