@@ -8,6 +8,7 @@
 //!                           ├─ Sent: with the frames that were lost ───▶ latency profile
 //!                           └─ a run of several ──▶ compare ──▶ Verdict ─▶ geomean of many ratios
 //!  trials ──throughput──▶ the highest rate without loss
+//!  times of many frames ──▶ Line ──▶ what one more takes
 //! ```
 //!
 //! Intervals and profiles stand in `candor report`; `candor compare` holds gateways, kernels or commits against each other by
@@ -19,6 +20,7 @@ mod confidence;
 mod geomean;
 mod interval;
 mod latency;
+mod line;
 mod quantile;
 mod ranks;
 mod sent;
@@ -30,6 +32,7 @@ pub use confidence::Confidence;
 pub use geomean::geomean;
 pub use interval::{Interval, TooFew};
 pub use latency::LatencyNs;
+pub use line::Line;
 pub use quantile::Quantile;
 pub use ranks::Ranks;
 pub use sent::{Figure, Profile, Sent};
