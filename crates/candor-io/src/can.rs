@@ -3,6 +3,7 @@
 mod ancillary;
 mod batch;
 mod interface;
+mod messages;
 mod operational;
 mod options;
 mod poll;
@@ -11,6 +12,7 @@ mod timed;
 
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
 pub use interface::InterfaceIndex;
+pub use messages::Messages;
 pub use operational::wait_until_operational;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};

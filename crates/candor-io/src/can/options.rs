@@ -1,7 +1,7 @@
 //! What a CAN_RAW socket is to receive and who hears what it sends.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use candor_core::filter::Filter;
@@ -98,6 +98,26 @@ impl CanSocket {
     pub fn set_mark(&self, mark: u32, instructions: &[Instruction]) -> io::Result<()> {
         set_mark(&self.fd, mark)?;
         packet::attach(&self.fd, instructions)
+    }
+
+    /// So many bytes of what was sent may wait before the interface (`SO_SNDBUF`), of which a frame takes about 760; the kernel
+    /// doubles the number, and grants at least 4608 and at most `net.core.wmem_max`.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn set_send_buffer(&self, bytes: u32) -> io::Result<()> {
+        let bytes = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
+        socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
+    }
+
+    /// `read()` and `write()` give up from now on where they would have to wait (`FIONBIO`): with `EAGAIN`.
+    ///
+    /// # Errors
+    /// None that a correct kernel gives.
+    pub fn never_wait(&self) -> io::Result<()> {
+        let on: libc::c_int = 1;
+        // SAFETY: FIONBIO reads one int from the pointer, which refers to a live one. Its type differs between C libraries.
+        socket::check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO as _, &raw const on) }).map(drop)
     }
 
     /// Whether frames have receive stamps from now on; those that wait get theirs when they are read.
