@@ -27,6 +27,8 @@ pub mod qemu;
 pub mod record;
 pub mod report;
 pub mod stream;
+pub mod system_calls;
 pub mod tap;
 pub mod tester;
 pub mod tools;
+pub mod tracer;
