@@ -9,6 +9,7 @@ mod fault;
 mod import;
 mod lab;
 mod measure;
+mod methods;
 mod reload;
 mod state;
 mod top;
@@ -30,10 +31,11 @@ pub(crate) use lab::{
     LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
+pub(crate) use methods::{LabCanSendArgs, LabSystemCallsArgs, PaperSetUps};
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
-pub(crate) use traffic::{LabBurstsArgs, LabCanSendArgs, LabSoakArgs, LabStreamArgs};
+pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
 
 use std::num::NonZeroU32;

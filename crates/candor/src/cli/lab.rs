@@ -9,7 +9,8 @@ use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::measure::{ConditionArgs, TrafficArgs};
-use super::traffic::{LabBurstsArgs, LabCanSendArgs, LabSoakArgs, LabStreamArgs};
+use super::methods::{LabCanSendArgs, LabSystemCallsArgs};
+use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
 #[derive(Debug, Subcommand)]
@@ -21,6 +22,7 @@ pub(crate) enum LabCommand {
     Floor(LabFloorArgs),
     Bursts(LabBurstsArgs),
     CanSend(LabCanSendArgs),
+    SystemCalls(LabSystemCallsArgs),
     Stream(LabStreamArgs),
     Soak(LabSoakArgs),
     /// Measures the cells that `candor measure` ordered, in a guest.

@@ -46,35 +46,6 @@ pub(crate) struct LabBurstsArgs {
     pub(crate) json: bool,
 }
 
-/// Measure what it costs a program to hand a frame over, by what stands before the bus.
-///
-/// Gives an interface what each gateway file says in `[egress.BUS]`, and measures how long one write() takes, with the queue
-/// empty. Nobody hears the frames. First it is measured as it is, and in the end it gets back what it had. For a machine with
-/// one processor whose clock counts instructions: `candor lab run --testbed icount`.
-///
-/// Exit status: 0 it was measured, 1 a gateway file is not valid, 2 it could not run.
-#[derive(Args, Debug)]
-pub(crate) struct LabCanSendArgs {
-    /// Gateway files, one after another.
-    #[arg(value_name = "GATEWAY")]
-    pub(crate) gateways: Vec<PathBuf>,
-    /// Where frames leave.
-    #[arg(long, value_name = "IFACE")]
-    pub(crate) interface: String,
-    /// A frame to send, in can-utils notation (repeatable: each is measured by itself).
-    #[arg(long = "frame", value_name = "FRAME", default_value = "123#0000")]
-    pub(crate) sent: Vec<Frame>,
-    /// How often each frame is sent.
-    #[arg(long, default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
-    pub(crate) frames: usize,
-    /// Take these interfaces down before, so that nothing runs for them.
-    #[arg(long, value_delimiter = ',', value_name = "IFACE,...")]
-    pub(crate) down: Vec<String>,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
 /// Send frames with a fixed period to gateways, and tell what they make of them: latencies, losses, what is left behind.
 ///
 /// The tester comes before the gateway and keeps the period, whatever the gateway does; the figures name the period that the

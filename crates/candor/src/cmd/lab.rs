@@ -14,6 +14,7 @@ mod run;
 mod shell;
 mod soak;
 mod stream;
+mod system_calls;
 mod under_test;
 
 use candor_lab::guest::{ClockShift, GuestExit, GuestSpec, LabError, static_candor};
@@ -34,6 +35,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Floor(args) => floor::run(args),
         LabCommand::Bursts(args) => bursts::run(args),
         LabCommand::CanSend(args) => can_send::run(args),
+        LabCommand::SystemCalls(args) => system_calls::run(args),
         LabCommand::Stream(args) => stream::run(args),
         LabCommand::Soak(args) => soak::run(args),
         LabCommand::Cells(args) => cells::run(args),

@@ -35,6 +35,7 @@ mod ledger;
 mod leftovers;
 mod many_buses;
 mod measured;
+mod methods;
 mod metrics;
 mod moments;
 mod pair;

@@ -1,20 +1,23 @@
 //! `candor lab can-send`: what it costs a program to hand a frame over, by what stands before the bus.
 
-use std::fmt::Write as _;
+mod report;
+mod sending;
+mod set_ups;
+
+use std::thread;
 use std::time::Duration;
 
 use candor_core::causes::in_full;
-use candor_core::egress::compile;
 use candor_core::egress::tree::Tree;
-use candor_core::frame::{CANFD_MTU, Frame};
+use candor_core::egress::{compile, text};
 use candor_core::plan::{BusIndex, Plan};
-use candor_core::stats::{LatencyNs, Quantile, Series};
+use candor_core::stats::Series;
 use candor_io::can::{CanSocket, Loopback, Options};
-use candor_io::clock::{self, MonotonicNs};
 use candor_lab::tester as interfaces;
+use candor_lab::tracer::Tracer;
 use candor_netlink::client::Client;
+use candor_netlink::link;
 use candor_tc::{Here, Kernel as _, Target, apply, locate};
-use serde_json::{Value, json};
 
 use super::load::{self, Failed};
 use crate::cli::LabCanSendArgs;
@@ -22,45 +25,98 @@ use crate::cmd::{Outcome, egress, tester};
 use crate::exit::Exit;
 use crate::gateway_file::Form;
 use crate::render;
+use sending::{Handed, Identifiers};
 
-/// Between two frames: the queue is empty again, and whatever a controller has to say has been said.
-const PAUSE: Duration = Duration::from_millis(1);
+/// What the kernel does with a frame that a program hands over, from the socket to the queue and often to the driver.
+const FUNCTION: &str = "can_send";
 /// Frames before the first that counts.
 const WARM_UP: usize = 10;
+/// Between those frames at least: what the interface has to say of one is said before the next.
+const WARM_UP_GAP: Duration = Duration::from_millis(1);
+/// After a change, or a flood: the kernel frees what it no longer needs, which would take softirqs from a flood, and a bus takes what a
+/// socket has waiting.
+const UNTIL_QUIET: Duration = Duration::from_millis(300);
+/// Calls by which the tracer itself is measured.
+const OWN_CALLS: usize = 1000;
+/// What the papers had the queue of their interfaces hold.
+const QUEUE_OF_THE_PAPERS: u32 = 1000;
 
-/// What stands before the bus, under a name.
+/// What stands before the bus, under a name, and what is sent there.
 struct Before {
     name: String,
+    rules: Option<u32>,
     /// `None` leaves it as it is.
     tree: Option<Tree>,
+    sent: Vec<Identifiers>,
+    send_buffer: Option<u32>,
 }
 
 /// What handing over each of the frames cost.
 struct Measured<'a> {
     before: &'a Before,
-    calls: Vec<Series>,
+    calls: Vec<Calls>,
+}
+
+/// Frames that were sent in one way.
+struct Calls {
+    frame: String,
+    gap: Duration,
+    /// `write()`, without a tracer.
+    write: Series,
+    /// Frames for which there was no room at first.
+    refused: usize,
+    traced: Option<Traced>,
+}
+
+/// The same with the tracer.
+struct Traced {
+    /// `can_send()`. The calls of frames for which there was no room are among them.
+    function: Series,
+    write: Series,
+}
+
+/// All that was measured.
+struct Results<'a> {
+    /// The tracer's own share.
+    own: Option<Series>,
+    measured: Vec<Measured<'a>>,
 }
 
 pub(crate) fn run(args: &LabCanSendArgs) -> Outcome {
-    let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let mut all = vec![Before { name: "as it is".to_owned(), tree: None }];
+    let Some(all) = befores(args)? else { return Ok(Exit::No) };
+    load::take_down(&args.down)?;
+    let results = load::as_tester(|| {
+        let own = args.trace.then(|| Tracer::own(OWN_CALLS)).transpose()?.and_then(Series::new);
+        let found = egress::open(&args.interface, None)?.found()?;
+        let queue = args.set_ups.is_some().then(|| set_queue(&args.interface, QUEUE_OF_THE_PAPERS)).transpose()?;
+        let measured = all.iter().map(|before| measure(args, before)).collect::<Result<Vec<_>, Failed>>();
+        queue.map(|queue| set_queue(&args.interface, queue)).transpose()?;
+        give(&args.interface, &found)?;
+        Ok(Results { own, measured: measured? })
+    })?;
+    render::out(&if args.json { report::json(args, &results) } else { report::text(args, &results) })?;
+    Ok(Exit::Fine)
+}
+
+/// What is to be measured; `None`, after saying why, if a file is not valid.
+fn befores(args: &LabCanSendArgs) -> Result<Option<Vec<Before>>, Box<dyn std::error::Error>> {
+    let sent: Vec<_> = args.sent.iter().copied().map(Identifiers::Fixed).collect();
+    let before = |name: &str, tree, sent| Before { name: name.to_owned(), rules: None, tree, sent, send_buffer: None };
+    let mut all = vec![before("as it is", None, sent.clone())];
+    let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(None) };
     for (file, plan) in &files {
-        let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned();
+        let name = file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy();
         let mut tree = tree_of(plan, &args.interface).map_err(|why| format!("{}: {why}", file.display()))?;
         // Whose group is not there sends nothing here.
         locate(&mut Here::default(), &mut tree)?;
-        all.push(Before { name, tree: Some(tree) });
+        all.push(before(&name, Some(tree), sent.clone()));
     }
-    load::take_down(&args.down)?;
-    let measured = load::as_tester(|| {
-        let found = egress::open(&args.interface, None)?.found()?;
-        let measured = all.iter().map(|before| measure(args, before)).collect::<Result<Vec<_>, Failed>>();
-        give(&args.interface, &found)?;
-        measured
-    })?;
-    let text = if args.json { format!("{}\n", to_json(args, &measured)) } else { table(args, &measured) };
-    render::out(&text)?;
-    Ok(Exit::Fine)
+    for set_up in args.set_ups.into_iter().flat_map(set_ups::of) {
+        let tree = text::parse(&set_up.tree).map_err(|wrong| format!("{}: {wrong:?}", set_up.name))?.tree;
+        let set_ups::SetUp { name, rules, sent, send_buffer, .. } = set_up;
+        all.push(Before { name, rules, tree: Some(tree), sent: vec![sent], send_buffer });
+    }
+    Ok(Some(all))
 }
 
 /// What a file wants before the bus of this interface.
@@ -77,66 +133,56 @@ fn give(name: &str, wanted: &Tree) -> Result<(), Failed> {
     Ok(())
 }
 
+/// Sets how many frames the queue of an interface holds, and says how many it held.
+fn set_queue(name: &str, frames: u32) -> Result<u32, Failed> {
+    let mut client = Client::open()?;
+    let link = interfaces::find(&mut client, name)?;
+    link::set_tx_queue_len(&mut client, link.index, frames)?;
+    Ok(link.tx_queue_len)
+}
+
 fn measure<'a>(args: &LabCanSendArgs, before: &'a Before) -> Result<Measured<'a>, Failed> {
     if let Some(tree) = &before.tree {
         give(&args.interface, tree)?;
+        thread::sleep(UNTIL_QUIET);
     }
-    let mut client = Client::open()?;
-    let index = interfaces::find(&mut client, &args.interface)?.index;
-    // Nobody hears the frames: what listening costs is not asked here.
-    let socket = CanSocket::open(index, &Options { filters: &[], loopback: Loopback::Off, ..Options::default() })?;
-    let calls = args.sent.iter().map(|frame| calls(&socket, frame, args.frames)).collect::<Result<_, _>>()?;
+    let index = interfaces::find(&mut Client::open()?, &args.interface)?.index;
+    // Nobody hears the frames, and what listening costs is not asked here. But the papers' sender was one as any other.
+    let loopback = if args.set_ups.is_some() { Loopback::On } else { Loopback::Off };
+    let socket = CanSocket::open(index, &Options { filters: &[], loopback, ..Options::default() })?;
+    before.send_buffer.map(|bytes| socket.set_send_buffer(bytes)).transpose()?;
+    let ways = before.sent.iter().flat_map(|sent| args.gaps.iter().map(move |gap| (sent, *gap)));
+    let calls = ways.map(|(sent, gap)| calls(args, &socket, sent, gap)).collect::<Result<_, _>>()?;
+    if args.set_ups.is_some() {
+        render::err(&format!("candor: {} measured\n", before.name));
+    }
     Ok(Measured { before, calls })
 }
 
-/// How long each `write()` took, without what the clock takes.
-fn calls(socket: &CanSocket, frame: &Frame, count: usize) -> Result<Series, Failed> {
-    let mut bytes = [0; CANFD_MTU];
-    let length = frame.to_kernel(&mut bytes);
-    let mut samples = Vec::with_capacity(WARM_UP + count);
-    for _ in 0..WARM_UP + count {
-        let MonotonicNs(now) = clock::monotonic()?;
-        clock::sleep_until(MonotonicNs(now + i64::try_from(PAUSE.as_nanos())?))?;
-        let (MonotonicNs(first), MonotonicNs(start)) = (clock::monotonic()?, clock::monotonic()?);
-        socket.write(&bytes[..length]).map_err(|error| format!("Cannot send {frame}: {error}"))?;
-        let MonotonicNs(end) = clock::monotonic()?;
-        samples.push(LatencyNs(end - start - (start - first)));
+fn calls(args: &LabCanSendArgs, socket: &CanSocket, sent: &Identifiers, gap: Duration) -> Result<Calls, Failed> {
+    let send = || sending::send(socket, sent, gap, args.frames);
+    sending::send(socket, sent, gap.max(WARM_UP_GAP), WARM_UP)?;
+    let plain = send()?;
+    if gap < WARM_UP_GAP {
+        thread::sleep(UNTIL_QUIET);
     }
-    Series::new(samples.split_off(WARM_UP)).ok_or_else(|| "--frames must be 1 or more".into())
+    let traced = args.trace.then(|| traced(send)).transpose()?;
+    Ok(Calls { frame: sent.name(), gap, write: plain.writes, refused: plain.refused, traced })
 }
 
-fn to_json(args: &LabCanSendArgs, measured: &[Measured<'_>]) -> Value {
-    let call = |(frame, series): (&Frame, &Series)| {
-        json!({
-            "frame": frame.to_string(),
-            "min_ns": series.min().0,
-            "p50_ns": series.quantile(Quantile::P50).0,
-            "max_ns": series.max().0,
-        })
-    };
-    let one = |one: &Measured<'_>| {
-        let calls: Vec<_> = args.sent.iter().zip(&one.calls).map(call).collect();
-        json!({ "before": one.before.name, "calls": calls })
-    };
-    json!({
-        "kernel_release": tester::kernel_release(),
-        "interface": args.interface,
-        "frames": args.frames,
-        "measured": measured.iter().map(one).collect::<Vec<_>>(),
-    })
-}
-
-fn table(args: &LabCanSendArgs, measured: &[Measured<'_>]) -> String {
-    let mut text = format!(
-        "One write() of {}, in ns of this machine (instructions in the counting laboratory): median\n\n{:<24}",
-        args.interface, "before the bus"
-    );
-    let cell = |text: &mut String, of: &str| write!(text, " {of:>22}").expect("a String takes everything");
-    args.sent.iter().for_each(|frame| cell(&mut text, &frame.to_string()));
-    for one in measured {
-        write!(text, "\n{:<24}", one.before.name).expect("a String takes everything");
-        one.calls.iter().for_each(|series| cell(&mut text, &series.quantile(Quantile::P50).0.to_string()));
+fn traced(send: impl FnOnce() -> Result<Handed, Failed>) -> Result<Traced, Failed> {
+    let tracer = Tracer::of(FUNCTION)?;
+    thread::sleep(UNTIL_QUIET);
+    let (handed, durations) = tracer.during(send)?;
+    let handed = handed?;
+    thread::sleep(UNTIL_QUIET);
+    let (asked, seen) = (handed.writes.count() + handed.refused, durations.len());
+    if seen != asked {
+        let others = "somebody else sends, or frames never came so far";
+        return Err(
+            format!("{FUNCTION}() was traced {seen} times, and {asked} frames were handed over: {others}").into()
+        );
     }
-    text.push('\n');
-    text
+    let function = Series::new(durations).ok_or("--frames must be 1 or more")?;
+    Ok(Traced { function, write: handed.writes })
 }

@@ -1,0 +1,90 @@
+//! Arguments of the commands that measure parts of the kernel by the papers' own methods.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use candor_core::frame::Frame;
+use candor_core::units::parse_duration_or_zero;
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+
+/// Measure what the system calls for frames take: read() and recvmmsg(), write() and sendmmsg(), for 1 to 50 000 frames.
+///
+/// The method of the report of 2014 (section 3.1, figure 4.1): frames are sent on a virtual interface until a socket with room for
+/// all of them has them, and then read, each timed as a whole. The lines through the times say what one more frame takes. For a
+/// machine whose clock counts instructions: `candor lab run --testbed icount`.
+///
+/// Exit status: 0 it was measured, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct LabSystemCallsArgs {
+    /// The virtual interface, on which nobody else may send.
+    #[arg(long, value_name = "IFACE", default_value = "vcan0")]
+    pub(crate) interface: String,
+    /// Numbers of frames.
+    #[arg(long, value_delimiter = ',', value_name = "N,...", value_parser = RangedU64ValueParser::<usize>::new().range(1..=50_000),
+          default_value = "1,2,5,10,20,50,100,200,500,1000,2000,5000,10000,20000,30000,40000,50000")]
+    pub(crate) points: Vec<usize>,
+    /// Passes of each number, whose median counts.
+    #[arg(long, default_value_t = 3, value_parser = RangedU64ValueParser::<usize>::new().range(1..=1000))]
+    pub(crate) repeats: usize,
+    /// Frame to send, in can-utils notation; a number replaces its first two payload bytes.
+    #[arg(long, default_value = "123#0011223344556677")]
+    pub(crate) frame: Frame,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Measure what it costs a program to hand a frame over, by what stands before the bus.
+///
+/// Gives an interface what each gateway file says in `[egress.BUS]`, and measures how long one write() takes, with the queue
+/// empty. Nobody hears the frames. First it is measured as it is, and in the end it gets back what it had. For a machine with
+/// one processor whose clock counts instructions: `candor lab run --testbed icount`.
+///
+/// With --trace the kernel says of each frame how long its function can_send() took, as the reports of 2011 and 2012 measured
+/// it; --set-ups has their configurations and frames.
+///
+/// Exit status: 0 it was measured, 1 a gateway file is not valid, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct LabCanSendArgs {
+    /// Gateway files, one after another.
+    #[arg(value_name = "GATEWAY")]
+    pub(crate) gateways: Vec<PathBuf>,
+    /// Where frames leave.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) interface: String,
+    /// A frame to send, in can-utils notation (repeatable: each is measured by itself).
+    #[arg(long = "frame", value_name = "FRAME", default_value = "123#0000")]
+    pub(crate) sent: Vec<Frame>,
+    /// Configurations of a paper, and their frames, after the gateway files. The queue holds 1000 frames meanwhile (txqueuelen).
+    #[arg(long, value_name = "WHICH")]
+    pub(crate) set_ups: Option<PaperSetUps>,
+    /// Times before each frame (repeatable by commas: each is measured by itself); 0ms is as fast as can be.
+    #[arg(long = "gap", value_name = "TIME,...", value_delimiter = ',', default_value = "1ms", value_parser = parse_duration_or_zero)]
+    pub(crate) gaps: Vec<Duration>,
+    /// Trace can_send() in the kernel, too (function_graph in tracefs; needs root).
+    #[arg(long)]
+    pub(crate) trace: bool,
+    /// How often each frame is sent.
+    #[arg(long, default_value_t = 100, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub(crate) frames: usize,
+    /// Take these interfaces down before, so that nothing runs for them.
+    #[arg(long, value_delimiter = ',', value_name = "IFACE,...")]
+    pub(crate) down: Vec<String>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Configurations of the papers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PaperSetUps {
+    /// The table of the note on em_canid of 2012: default_qdisc to prio_2last, in both formats.
+    EmCanid,
+    /// Figure 4.6 of the report of 2011: 1 to 512 rules, of which the last matches; 11 bits are its bitmap, 29 bits its array.
+    #[value(name = "figure-4.6")]
+    Figure46,
+    /// Table 4.1 of that report: pfifo_fast to prio_sfq_inc (figures 4.5 and 4.7).
+    #[value(name = "table-4.1")]
+    Table41,
+}
