@@ -22,6 +22,7 @@ pub mod memory;
 pub mod observer;
 pub mod open_loop;
 pub mod packages;
+pub mod precision;
 mod processes;
 pub mod qemu;
 pub mod record;

@@ -9,7 +9,7 @@ use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::measure::{ConditionArgs, TrafficArgs};
-use super::methods::{LabCanSendArgs, LabSystemCallsArgs};
+use super::methods::{LabCanSendArgs, LabPrecisionArgs, LabSystemCallsArgs};
 use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
@@ -23,6 +23,7 @@ pub(crate) enum LabCommand {
     Bursts(LabBurstsArgs),
     CanSend(LabCanSendArgs),
     SystemCalls(LabSystemCallsArgs),
+    Precision(LabPrecisionArgs),
     Stream(LabStreamArgs),
     Soak(LabSoakArgs),
     /// Measures the cells that `candor measure` ordered, in a guest.

@@ -3,10 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use candor_core::experiment::load::Load;
 use candor_core::frame::Frame;
-use candor_core::units::parse_duration_or_zero;
+use candor_core::units::{BitRate, parse_duration_or_zero};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+
+use super::measure::TrafficArgs;
 
 /// Measure what the system calls for frames take: read() and recvmmsg(), write() and sendmmsg(), for 1 to 50 000 frames.
 ///
@@ -87,4 +90,49 @@ pub(crate) enum PaperSetUps {
     /// Table 4.1 of that report: pfifo_fast to prio_sfq_inc (figures 4.5 and 4.7).
     #[value(name = "table-4.1")]
     Table41,
+}
+
+/// Measure how far the tester's own stamps can be believed.
+///
+/// The study of the paper of 2011 (section 2.4): without any gateway, what the tester takes of a frame itself, by load of its
+/// machine (figure 5), and by how much two taps on one bus differ in the same frame. With --wire-log, which candor wire writes
+/// meanwhile, also how evenly stamps follow the end of a frame on the wire; and with a gateway file total latencies through that gateway by
+/// stamps and by the wire (figure 4): `candor lab run --testbed icount --topology wire`.
+///
+/// Exit status: 0 it was measured, 1 the gateway file is not valid or no frame arrived, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct LabPrecisionArgs {
+    /// A gateway file, for total latencies.
+    #[arg(value_name = "GATEWAY", requires_all = ["wire_log", "receive"])]
+    pub(crate) gateway: Option<PathBuf>,
+    /// Interface to send from.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) send: String,
+    /// Interface that watches the first bus.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) monitor: String,
+    /// Interface on the first bus that is the second tap; nothing else may use it without a gateway.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) tap: String,
+    /// Interface that receives on the second bus, with a gateway.
+    #[arg(long, value_name = "IFACE", requires = "gateway")]
+    pub(crate) receive: Option<String>,
+    /// The log of candor wire, as it is being written.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) wire_log: Option<PathBuf>,
+    /// Names of the first and the second bus in it.
+    #[arg(long, value_names = ["FIRST", "SECOND"], num_args = 2, default_values = ["first", "second"])]
+    pub(crate) buses: Vec<String>,
+    /// Loads of this machine, each measured by itself, as in a plan.
+    #[arg(long, value_delimiter = ',', value_name = "LOAD,...", default_value = "none,ethernet")]
+    pub(crate) loads: Vec<Load>,
+    /// What to send and how many times.
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Nominal bit rate of the buses, whose frame time is subtracted. Leave it out where frames take no time.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) wire_bitrate: Option<BitRate>,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }

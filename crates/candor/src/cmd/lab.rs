@@ -3,12 +3,14 @@
 mod bursts;
 mod can_send;
 mod cells;
+mod distribution;
 mod floor;
 mod keep;
 mod kernels;
 mod load;
 pub(crate) mod look;
 mod measure;
+mod precision;
 pub(crate) mod progress;
 mod run;
 mod shell;
@@ -35,6 +37,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Floor(args) => floor::run(args),
         LabCommand::Bursts(args) => bursts::run(args),
         LabCommand::CanSend(args) => can_send::run(args),
+        LabCommand::Precision(args) => precision::run(args),
         LabCommand::SystemCalls(args) => system_calls::run(args),
         LabCommand::Stream(args) => stream::run(args),
         LabCommand::Soak(args) => soak::run(args),

@@ -1,6 +1,7 @@
 //! The papers' own methods, on a real kernel: whole, in their order, and with the shape that instructions give them.
 
 mod can_send;
+mod precision;
 mod system_calls;
 
 use std::process::Command;
@@ -10,7 +11,7 @@ use serde_json::Value;
 use crate::candor::program;
 
 /// What a command of the laboratory says for programs, after it was measured.
-fn figures(arguments: &[&str]) -> Value {
+pub(crate) fn figures(arguments: &[&str]) -> Value {
     let output = Command::new(program()).arg("lab").args(arguments).arg("--json").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()

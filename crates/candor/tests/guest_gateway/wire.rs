@@ -4,6 +4,7 @@
 mod injected;
 mod ordered;
 mod pace;
+mod witnessed;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

@@ -3,10 +3,11 @@
 use std::fmt::Write as _;
 
 use candor_core::stats::{Quantile, Series};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{Calls, FUNCTION, Measured, Results};
 use crate::cli::LabCanSendArgs;
+use crate::cmd::lab::distribution::distribution;
 use crate::cmd::tester;
 
 pub(super) fn json(args: &LabCanSendArgs, results: &Results<'_>) -> String {
@@ -33,17 +34,6 @@ pub(super) fn json(args: &LabCanSendArgs, results: &Results<'_>) -> String {
         "measured": results.measured.iter().map(one).collect::<Vec<_>>(),
     });
     format!("{value}\n")
-}
-
-fn distribution(series: &Series) -> Value {
-    json!({
-        "count": series.count(),
-        "min_ns": series.min().0,
-        "p50_ns": series.quantile(Quantile::P50).0,
-        "p90_ns": series.quantile(Quantile::P90).0,
-        "p99_ns": series.quantile(Quantile::P99).0,
-        "max_ns": series.max().0,
-    })
 }
 
 pub(super) fn text(args: &LabCanSendArgs, results: &Results<'_>) -> String {

@@ -1,0 +1,176 @@
+//! How far the tester's stamps can be believed: what it takes itself, and what an independent witness says of the same frames.
+//!
+//! ```text
+//!  no gateway:     send ──▶ first bus ──▶ monitor, and a second tap     sending = t_monitor − t_send − time on the wire
+//!                                                                       taps = t_tap − t_monitor, of one and the same frame
+//!  with gateway:   t_far − t_monitor   against   end on the second wire − end on the first, in the log of candor wire
+//! ```
+//!
+//! # Source
+//! Timing Analysis of a Linux-Based CAN-to-CAN Gateway (Sojka and others, 2011), section 2.4, figures 4 and 5. Its witness was a
+//! CANalyzer.
+
+mod wire_log;
+
+pub use wire_log::{OnWire, WireLog};
+
+use std::collections::BTreeMap;
+
+use candor_core::stats::{LatencyNs, Series};
+
+use crate::record::Sample;
+use crate::tester::{Law, tag_of};
+
+/// What the tester takes of frames that no gateway forwards.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// From before the call that sends until the monitor's stamp, without the time on the wire.
+    pub sending: Vec<LatencyNs>,
+    /// The second tap's stamp after the monitor's, of a frame that ends at both at once. Below zero where it was first.
+    pub taps: Vec<LatencyNs>,
+    /// By how much longer than the shortest the monitor's stamp came after the end of its frame on the wire; nothing without a log.
+    pub stamps: Vec<LatencyNs>,
+    /// Frames that one of the two has not seen.
+    pub unseen: usize,
+}
+
+/// Total latencies by stamps and by the witness.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Witnessed {
+    /// The far stamp after the monitor's; the time on the second wire is in it, as in figure 4.
+    pub by_stamps: Vec<LatencyNs>,
+    /// From end to end on the wires.
+    pub by_witness: Vec<LatencyNs>,
+    /// The first less the second, frame by frame.
+    pub difference: Vec<LatencyNs>,
+    /// Frames that did not arrive, or that the log does not have.
+    pub unseen: usize,
+}
+
+impl Own {
+    /// Of a series whose far side is a second tap on the first bus; `wire` is what happened there meanwhile.
+    #[must_use]
+    pub fn of(samples: &[Sample], first: &str, wire: Option<&[OnWire]>) -> Self {
+        let mut own = Self::default();
+        let ends = wire.map(|wire| ends(wire, first));
+        let mut after_end = Vec::new();
+        for sample in samples {
+            let (Some(monitor), Some(tap)) = (sample.monitor_ns, sample.far_ns) else {
+                own.unseen += 1;
+                continue;
+            };
+            own.sending.push(LatencyNs(monitor - sample.sent_ns - i64::from(sample.wire_ns)));
+            own.taps.push(LatencyNs(tap - monitor));
+            if let Some(end) = ends.as_ref().and_then(|ends| ends.get(&sample.tag)) {
+                after_end.push(monitor - end);
+            }
+        }
+        // The clocks of stamps and of the wire begin somewhere else, and go at the same pace.
+        if let Some(&shortest) = after_end.iter().min() {
+            own.stamps = after_end.into_iter().map(|after| LatencyNs(after - shortest)).collect();
+        }
+        own
+    }
+}
+
+impl Witnessed {
+    /// Of a series through a gateway, and what happened on both wires meanwhile.
+    #[must_use]
+    pub fn of(samples: &[Sample], wire: &[OnWire], first: &str, second: &str) -> Self {
+        let mut witnessed = Self::default();
+        let [first, second] = [first, second].map(|bus| ends(wire, bus));
+        for sample in samples {
+            let stamps = sample.monitor_ns.zip(sample.far_ns);
+            let ends = first.get(&sample.tag).zip(second.get(&sample.tag));
+            let (Some((monitor, far)), Some((first, second))) = (stamps, ends) else {
+                witnessed.unseen += 1;
+                continue;
+            };
+            let (by_stamps, by_witness) = (far - monitor, second - first);
+            witnessed.by_stamps.push(LatencyNs(by_stamps));
+            witnessed.by_witness.push(LatencyNs(by_witness));
+            witnessed.difference.push(LatencyNs(by_stamps - by_witness));
+        }
+        witnessed
+    }
+
+    /// How many differ by more than this, in either direction.
+    #[must_use]
+    pub fn beyond(&self, ns: u64) -> usize {
+        self.difference.iter().filter(|difference| difference.0.unsigned_abs() > ns).count()
+    }
+}
+
+/// How many numbers a series may use: then they begin again, and the log would have two frames of each.
+#[must_use]
+pub const fn has_one_frame_of_each_number(law: &Law) -> bool {
+    law.frames.saturating_add(law.warm_up) <= 0x1_0000
+}
+
+/// The series of latencies, if there are any.
+#[must_use]
+pub fn series(latencies: &[LatencyNs]) -> Option<Series> {
+    Series::new(latencies.to_vec())
+}
+
+/// When frames ended on a bus, by their numbers.
+fn ends(wire: &[OnWire], bus: &str) -> BTreeMap<u16, i64> {
+    let here = wire.iter().filter(|seen| seen.bus == bus);
+    here.filter_map(|seen| Some((tag_of(&seen.frame)?, seen.end_ns))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Fate;
+
+    fn sample(tag: u16, sent: i64, monitor: Option<i64>, far: Option<i64>) -> Sample {
+        Sample {
+            sequence: u32::from(tag),
+            tag,
+            due_ns: sent,
+            sent_ns: sent,
+            monitor_ns: monitor,
+            far_ns: far,
+            wire_ns: 200,
+            fate: Fate::of_stamps(monitor, far),
+        }
+    }
+
+    fn on_wire(bus: &str, tag: u16, end_ns: i64) -> OnWire {
+        OnWire { bus: bus.to_owned(), start_ns: end_ns - 200, end_ns, frame: format!("123#{tag:04X}").parse().unwrap() }
+    }
+
+    fn plain(latencies: &[LatencyNs]) -> Vec<i64> {
+        latencies.iter().map(|latency| latency.0).collect()
+    }
+
+    #[test]
+    fn the_tester_takes_what_is_not_the_wire() {
+        let samples = [
+            sample(1, 0, Some(1_200), Some(1_190)),
+            sample(2, 5_000, Some(6_500), None),
+            sample(3, 9_000, Some(10_230), Some(10_250)),
+        ];
+        let wire = [on_wire("first", 1, 100_400), on_wire("second", 3, 7), on_wire("first", 3, 109_400)];
+        let own = Own::of(&samples, "first", Some(&wire));
+        assert_eq!((plain(&own.sending), plain(&own.taps), own.unseen), (vec![1_000, 1_030], vec![-10, 20], 1));
+        // 1200 − 100 400 is the shortest; the other one came 30 later.
+        assert_eq!(plain(&own.stamps), [0, 30]);
+        assert_eq!(Own::of(&samples, "first", None).stamps, []);
+    }
+
+    #[test]
+    fn the_witness_knows_when_frames_ended() {
+        let samples = [
+            sample(7, 0, Some(1_000), Some(1_900)),
+            sample(8, 5_000, Some(6_000), Some(6_800)),
+            sample(9, 9_000, Some(9_500), None),
+        ];
+        let wire = [on_wire("first", 7, 50_000), on_wire("second", 7, 50_890), on_wire("first", 8, 60_000)];
+        let witnessed = Witnessed::of(&samples, &wire, "first", "second");
+        assert_eq!((plain(&witnessed.by_stamps), plain(&witnessed.by_witness)), (vec![900], vec![890]));
+        assert_eq!((plain(&witnessed.difference), witnessed.unseen), (vec![10], 2));
+        assert_eq!((witnessed.beyond(9), witnessed.beyond(10)), (1, 0));
+    }
+}
