@@ -12,6 +12,7 @@
 pub mod budget;
 pub mod code;
 pub mod load;
+pub mod replay;
 pub mod schedule;
 pub mod traffic;
 
@@ -29,11 +30,13 @@ pub use cells::{Cell, Place, Testbed, Topology};
 pub use hash::name_of;
 pub use rules::{Decoys, Rules};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::config::diagnostic::{Diagnostic, Findings};
 use crate::engine::{Engine, UserEngine};
+use crate::experiment::replay::Log;
+use crate::experiment::traffic::Traffic;
 use crate::units::BitRate;
 
 /// The file ending of plans.
@@ -64,6 +67,8 @@ pub struct Plan {
     pub bench: Option<Bench>,
     /// The board of the testbed `ssh`.
     pub ssh: Option<Ssh>,
+    /// The logs that it replays, by the names of their files; empty as long as nobody has read them.
+    pub logs: BTreeMap<String, Log>,
     /// Every series that is to be measured, in the order of the file.
     cells: Vec<Cell>,
 }
@@ -102,6 +107,8 @@ pub struct Loaded {
 pub struct Available<'a> {
     /// Names of kernels; `None` if that is not known.
     pub kernels: Option<&'a [String]>,
+    /// What the files hold that the plan replays, by their names; `None` if nobody has read them.
+    pub logs: Option<&'a BTreeMap<String, Vec<u8>>>,
 }
 
 /// Reads a plan from the bytes of a file.
@@ -125,6 +132,17 @@ impl Plan {
     #[must_use]
     pub fn cells(&self) -> &[Cell] {
         &self.cells
+    }
+
+    /// Names of the files that are replayed, as they are written.
+    #[must_use]
+    pub fn replays(&self) -> BTreeSet<&str> {
+        let traffics = self.cells.iter().map(|cell| &cell.traffic);
+        let file = traffics.filter_map(|traffic| match traffic {
+            Traffic::Replay { file, .. } => Some(file.as_str()),
+            _ => None,
+        });
+        file.collect()
     }
 
     /// What the cell's gateway is.

@@ -8,12 +8,14 @@
 
 mod interfaces;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
+use candor_core::experiment::traffic::Traffic;
 use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology};
 use candor_core::plan::Echo;
 use serde::{Deserialize, Serialize};
@@ -29,6 +31,9 @@ pub const FILE: &str = "cells.json";
 pub struct Order {
     /// In this order.
     pub cells: Vec<CellOrder>,
+    /// The logs that are replayed, by the names that the traffic of cells has for them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub logs: BTreeMap<String, String>,
     /// Who starts gateways and loads; `None`: whoever measures, which is right where all of it ends with the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keeper: Option<KeeperOrder>,
@@ -175,7 +180,11 @@ impl Order {
         let is_busy = |cell: &Cell| cell.load != Load::None || spins(plan.gateway(cell));
         let from_timer = plan.cells().iter().any(is_busy);
         let cells = block.cells.iter().map(|cell| CellOrder::of(plan, cell, from_timer)).collect::<Result<_, _>>()?;
-        Ok(Self { cells, keeper: None })
+        let logs = block.cells.iter().filter_map(|cell| match &cell.traffic {
+            Traffic::Replay { file, .. } => Some((file.clone(), plan.logs.get(file)?.text.clone())),
+            _ => None,
+        });
+        Ok(Self { logs: logs.collect(), cells, keeper: None })
     }
 }
 

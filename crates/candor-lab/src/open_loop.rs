@@ -31,8 +31,8 @@ use matching::{Events, Passed, Sent};
 /// What is to be sent, and what is to come out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Law {
-    /// The frame; a number replaces its first two payload bytes.
-    pub template: Frame,
+    /// The frames.
+    pub frames: Frames,
     /// When each frame is due, in nanoseconds after the beginning, in their order.
     pub moments: Vec<u64>,
     /// So many of the first ones warm the gateway up.
@@ -41,6 +41,16 @@ pub struct Law {
     pub lost_after: Duration,
     /// The far wire, if frames take time on it.
     pub wire: Option<Wire>,
+}
+
+/// The frames of a law.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Frames {
+    /// One after the other as they are, as many as there are moments. What arrives is looked for by all of its bytes; frames of
+    /// equal bytes are told apart by their order.
+    Given(Vec<Frame>),
+    /// This frame; a number replaces its first two payload bytes.
+    Numbered(Frame),
 }
 
 /// What came of it.
@@ -106,6 +116,9 @@ impl Bench {
     ///
     /// # Errors
     /// What the kernel says of the sender, or a tap that missed frames.
+    ///
+    /// # Panics
+    /// If there are more moments than given frames.
     pub fn measure(
         &mut self,
         law: &Law,
@@ -159,7 +172,10 @@ const BEGIN_NS: i64 = 10_000_000;
 
 impl Law {
     fn frame(&self, number: u32) -> Frame {
-        numbered(self.template, number)
+        match &self.frames {
+            Frames::Given(frames) => frames[number as usize],
+            Frames::Numbered(template) => numbered(*template, number),
+        }
     }
 }
 

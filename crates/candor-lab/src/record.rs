@@ -186,12 +186,14 @@ pub enum Fate {
     Unseen,
     /// The monitor saw it, and the far side did not.
     Lost,
+    /// The monitor saw it, and the gateway's rules kept it back, as they should.
+    Filtered,
 }
 
 impl Fate {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 7] =
-        [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost];
+    pub const ALL: [Self; 8] =
+        [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost, Self::Filtered];
 
     /// As it stands in records.
     #[must_use]
@@ -204,6 +206,7 @@ impl Fate {
             Self::Refused => "refused",
             Self::Unseen => "unseen",
             Self::Lost => "lost",
+            Self::Filtered => "filtered",
         }
     }
 
@@ -225,6 +228,12 @@ impl Fate {
 }
 
 impl Sample {
+    /// Whether it was to arrive and has not.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        self.far_ns.is_none() && self.fate != Fate::Filtered
+    }
+
     /// The latency of the gateway: far stamp minus monitor stamp minus frame time, or `None` for a lost frame.
     ///
     /// # Source

@@ -165,7 +165,12 @@ impl Cell {
             plan.seed, plan.frames, plan.warm_up, plan.gap, plan.lost_after, plan.bitrate, self.repeat
         );
         let means = format!("{:?} {:?}", plan.gateway(self), plan.rules(self));
-        let hash = Hash::new().part(&levels).part(&numbers).part(&means);
+        let mut hash = Hash::new().part(&levels).part(&numbers).part(&means);
+        if let Traffic::Replay { file, .. } = &self.traffic
+            && let Some(log) = plan.logs.get(file)
+        {
+            hash = hash.part(&log.name);
+        }
         if self.place.testbed.is_guest() {
             return hash.name();
         }

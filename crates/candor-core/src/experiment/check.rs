@@ -4,6 +4,7 @@ mod bench;
 mod crossing;
 mod definitions;
 mod levels;
+mod logs;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -33,6 +34,7 @@ pub(super) fn plan(spec: &Spec, available: Available<'_>, findings: &mut Finding
     (plan.gateways, plan.rules, plan.cells) = (gateways, rules, cells?);
     (plan.bench, plan.ssh) = (bench::bench(spec, findings), bench::ssh(spec, findings));
     bench::is_enough(&plan, spec, findings);
+    logs::logs(&mut plan, spec, available, findings);
     too_many_decoys(&plan, spec, findings);
     unused(&plan, spec, findings);
     Some(plan)
@@ -77,6 +79,7 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
         cells_per_guest: cells_per_guest?,
         gateways: BTreeMap::new(),
         rules: BTreeMap::new(),
+        logs: BTreeMap::new(),
         bench: None,
         ssh: None,
         cells: Vec::new(),

@@ -19,6 +19,8 @@ pub const GATEWAY: &str = "P0307";
 pub const BUDGET: &str = "P0308";
 /// Interfaces or a board that a testbed needs, and that are missing or wrong.
 pub const BENCH: &str = "P0309";
+/// A log that cannot be replayed.
+pub const LOG: &str = "P0310";
 /// No cell is left.
 pub const NO_CELL: &str = "P0401";
 /// More cells than anybody measures.
@@ -32,6 +34,9 @@ pub const INCLUDED_ALREADY: &str = "P0502";
 /// A definition that nobody uses.
 pub const UNUSED: &str = "P0503";
 
+/// A log that is longer than what is sent of it.
+pub const CUT: &str = "P0504";
+
 /// Every code, in order.
 pub const ALL: &[&str] = &[
     LEVEL,
@@ -43,10 +48,12 @@ pub const ALL: &[&str] = &[
     GATEWAY,
     BUDGET,
     BENCH,
+    LOG,
     NO_CELL,
     TOO_MANY_CELLS,
     IMPOSSIBLE,
     EXCLUDES_NOTHING,
     INCLUDED_ALREADY,
     UNUSED,
+    CUT,
 ];

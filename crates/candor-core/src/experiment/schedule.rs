@@ -20,7 +20,7 @@ pub fn moments(
     let mut random = SplitMix64::new(seed);
     let mut now = 0_u64;
     let mut gap: Box<dyn FnMut(u32) -> u64> = match traffic {
-        Traffic::OneAtATime | Traffic::Replay(_) => return None,
+        Traffic::OneAtATime | Traffic::Replay { .. } => return None,
         Traffic::Every(period) => {
             let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
             Box::new(move |_| period)

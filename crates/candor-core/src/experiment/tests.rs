@@ -4,6 +4,7 @@ use super::*;
 use crate::config::diagnostic::Severity;
 
 mod bench;
+mod replay;
 
 const PLAN: &str = r#"
 seed = 7
@@ -45,7 +46,7 @@ fn plan(text: &str) -> Plan {
 /// Codes and the text at their places.
 fn findings(text: &str) -> Vec<(&'static str, String)> {
     let kernels = ["debian-6.1".to_owned(), "backports-6.12".to_owned()];
-    let findings = match load(text.as_bytes(), Available { kernels: Some(&kernels) }) {
+    let findings = match load(text.as_bytes(), Available { kernels: Some(&kernels), logs: None }) {
         Ok(loaded) => loaded.warnings,
         Err(findings) => findings,
     };

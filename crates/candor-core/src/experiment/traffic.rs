@@ -29,7 +29,12 @@ pub enum Traffic {
         every: Duration,
     },
     /// `replay drive.log`: the frames of a candump log at their own times.
-    Replay(String),
+    Replay {
+        /// The file, beside the plan.
+        file: String,
+        /// `replay drive.log of can0`: those of one interface only.
+        interface: Option<String>,
+    },
 }
 
 /// A mean rate of frames.
@@ -90,7 +95,12 @@ impl FromStr for Traffic {
             ["flood"] => Ok(Self::Flood),
             ["every", period @ ..] => Ok(Self::Every(parse_duration(&period.join(" "))?)),
             ["poisson", rate @ ..] => Ok(Self::Poisson(Rate::read(&rate.join(" "))?)),
-            ["replay", _, ..] => Ok(Self::Replay(text["replay".len()..].trim().to_owned())),
+            ["replay", _, .., "of", interface] => {
+                let file = text["replay".len()..text.len() - interface.len()].trim_end();
+                let file = file[..file.len() - "of".len()].trim().to_owned();
+                Ok(Self::Replay { file, interface: Some((*interface).to_owned()) })
+            }
+            ["replay", _, ..] => Ok(Self::Replay { file: text["replay".len()..].trim().to_owned(), interface: None }),
             [frames, "every", period @ ..] => {
                 let frames = frames.parse::<NonZeroU32>().ok().filter(|frames| frames.get() <= MOST_FRAMES_OF_A_BURST);
                 Ok(Self::Bursts {
@@ -126,7 +136,8 @@ impl fmt::Display for Traffic {
             Self::Flood => f.write_str("flood"),
             Self::Poisson(rate) => write!(f, "poisson {rate}"),
             Self::Bursts { frames, every } => write!(f, "{frames} every {every:?}"),
-            Self::Replay(file) => write!(f, "replay {file}"),
+            Self::Replay { file, interface: None } => write!(f, "replay {file}"),
+            Self::Replay { file, interface: Some(interface) } => write!(f, "replay {file} of {interface}"),
         }
     }
 }
@@ -159,6 +170,8 @@ mod tests {
             ("poisson 30%", "poisson 30 %"),
             ("16 every 10ms", "16 every 10ms"),
             ("replay my drive.log", "replay my drive.log"),
+            ("replay of.log", "replay of.log"),
+            ("replay  my drive.log  of  can0", "replay my drive.log of can0"),
         ] {
             let traffic: Traffic = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(traffic.to_string(), written);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 
 use candor_core::frame::Frame;
 
-use super::{Expected, Law, Series};
+use super::{Expected, Frames, Law, Series};
 use crate::record::{Fate, Sample};
 use crate::tester::{tag_of, tag_of_number, wire_ns};
 
@@ -52,36 +52,62 @@ impl Events {
     }
 }
 
+/// What a frame is told by before a gateway has changed it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Look {
+    Bytes(Frame),
+    Tag(u16),
+}
+
+impl Look {
+    fn of(frame: &Frame, law: &Law) -> Option<Self> {
+        match law.frames {
+            Frames::Given(_) => Some(Self::Bytes(*frame)),
+            Frames::Numbered(_) => tag_of(frame).map(Self::Tag),
+        }
+    }
+}
+
 /// What became of the frames. With `expected`, a frame that arrives is looked for by all of its bytes, so that a gateway may
-/// change also its number; without, by its number alone.
+/// change also its number; without, by its number alone, or as it was sent if it has none.
 pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>) -> Series {
-    let mut by_tag: Queues<u16> = HashMap::new();
-    let mut on_first: Queues<u16> = HashMap::new();
+    let mut as_sent: Queues<Look> = HashMap::new();
+    let mut on_first: Queues<Look> = HashMap::new();
     let mut by_bytes: Queues<Frame> = HashMap::new();
+    let mut is_let_through = vec![true; events.sent.len()];
     for (index, _) in events.sent.iter().enumerate().filter(|(_, sent)| sent.is_taken) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        on_first.entry(tag_of_number(number)).or_default().push_back(index);
-        by_tag.entry(tag_of_number(number)).or_default().push_back(index);
-        if let Some(out) = expected.and_then(|expected| expected(&law.frame(number))) {
-            by_bytes.entry(out).or_default().push_back(index);
+        let frame = law.frame(number);
+        if let Some(look) = Look::of(&frame, law) {
+            on_first.entry(look).or_default().push_back(index);
+            as_sent.entry(look).or_default().push_back(index);
+        }
+        match expected.map(|expected| expected(&frame)) {
+            Some(Some(out)) => by_bytes.entry(out).or_default().push_back(index),
+            Some(None) => is_let_through[index] = false,
+            None => {}
         }
     }
     let mut monitored: Vec<Option<i64>> = vec![None; events.sent.len()];
     for Passed { frame, at_ns } in &events.monitored {
-        if let Some(index) = tag_of(frame).and_then(|tag| take(&mut on_first, &tag, events, *at_ns, law)) {
+        if let Some(index) = Look::of(frame, law).and_then(|look| take(&mut on_first, &look, events, *at_ns, law)) {
             monitored[index] = Some(*at_ns);
         }
     }
     let mut arrived: Vec<Option<Arrival>> = vec![None; events.sent.len()];
     let (mut youngest, mut doubled, mut strange) = (None, 0, 0);
     for passed in &events.arrived {
-        let tag = tag_of(&passed.frame);
+        let look = Look::of(&passed.frame, law);
         let as_expected = take(&mut by_bytes, &passed.frame, events, passed.at_ns, law);
         let is_altered = expected.is_some() && as_expected.is_none();
-        let by_number = || tag.and_then(|tag| take(&mut by_tag, &tag, events, passed.at_ns, law));
-        let found = as_expected.or_else(by_number).filter(|index| arrived[*index].is_none());
+        let by_look = || look.and_then(|look| take(&mut as_sent, &look, events, passed.at_ns, law));
+        let found = as_expected.or_else(by_look).filter(|index| arrived[*index].is_none());
         let Some(index) = found else {
-            let is_known = tag.is_some_and(|tag| usize::from(tag) < events.sent.len());
+            let is_known = match look {
+                Some(Look::Bytes(frame)) => as_sent.contains_key(&Look::Bytes(frame)) || by_bytes.contains_key(&frame),
+                Some(Look::Tag(tag)) => usize::from(tag) < events.sent.len(),
+                None => false,
+            };
             *(if is_known { &mut doubled } else { &mut strange }) += 1;
             continue;
         };
@@ -100,7 +126,7 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
             monitor_ns,
             far_ns: arrival.map(|arrival| arrival.at_ns),
             wire_ns: arrival.map_or(0, |arrival| wire_ns(law.wire, &arrival.frame)),
-            fate: fate(law, sent, monitor_ns, arrival),
+            fate: fate(law, sent, monitor_ns, arrival, is_let_through[index]),
         }
     };
     let samples = (law.warm_up as usize..events.sent.len()).map(sample).collect();
@@ -116,9 +142,10 @@ struct Arrival {
     is_overtaken: bool,
 }
 
-fn fate(law: &Law, sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>) -> Fate {
+fn fate(law: &Law, sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>, is_let_through: bool) -> Fate {
     match arrival {
         _ if !sent.is_taken => Fate::Refused,
+        None if monitor_ns.is_some() && !is_let_through => Fate::Filtered,
         None => Fate::of_stamps(monitor_ns, None),
         Some(arrival) if arrival.is_altered => Fate::Altered,
         Some(arrival) if is_past(law, sent, arrival.at_ns) => Fate::Late,
@@ -159,7 +186,7 @@ mod tests {
 
     fn law(frames: u32) -> Law {
         Law {
-            template: "123#00001122".parse().unwrap(),
+            frames: Frames::Numbered("123#00001122".parse().unwrap()),
             moments: (0..u64::from(frames)).map(|number| number * 1000).collect(),
             warm_up: 0,
             lost_after: Duration::from_micros(100),
@@ -235,6 +262,62 @@ mod tests {
         }
         let series = series(&law, &all, Some(&wiped));
         assert!(series.samples.iter().all(|sample| sample.fate == Fate::Ok));
+    }
+
+    /// A log: frames without numbers, of which two are alike, and one that the rules keep back.
+    fn replayed() -> Law {
+        let frames = ["100#11", "200#", "100#11", "300#22334455", "200#01"].map(|frame| frame.parse().unwrap());
+        Law { frames: Frames::Given(frames.into()), ..law(5) }
+    }
+
+    /// A gateway that lets no 200 through, and puts the others elsewhere.
+    fn moved(frame: &Frame) -> Option<Frame> {
+        let mut out = *frame;
+        out.id.0 += 0x400;
+        (frame.id.0 != 0x200).then_some(out)
+    }
+
+    fn replayed_events(law: &Law) -> Events {
+        let mut events = events(law);
+        events.arrived.clear();
+        for Passed { frame, at_ns } in &events.monitored {
+            events.arrived.extend(moved(frame).map(|frame| Passed { frame, at_ns: at_ns + 400 }));
+        }
+        events
+    }
+
+    #[test]
+    fn frames_of_a_log_are_told_by_their_bytes_and_by_what_the_rules_make_of_them() {
+        let law = replayed();
+        let mut all = replayed_events(&law);
+        let told = |all: &Events| {
+            let series = series(&law, all, Some(&moved));
+            (series.samples.iter().map(|sample| sample.fate).collect::<Vec<_>>(), series.doubled, series.strange)
+        };
+        let usual = [Fate::Ok, Fate::Filtered, Fate::Ok, Fate::Ok, Fate::Filtered];
+        assert_eq!(told(&all), (usual.into(), 0, 0));
+        let latencies = series(&law, &all, Some(&moved)).samples;
+        assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
+        // One that should be kept back comes as it was sent, one comes twice, one is lost, and a stranger passes.
+        all.arrived[2] = Passed { frame: law.frame(4), at_ns: 4_900 };
+        let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
+        all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960 }]);
+        let fates = [Fate::Ok, Fate::Filtered, Fate::Ok, Fate::Lost, Fate::Altered];
+        assert_eq!(told(&all), (fates.into(), 1, 1));
+        // One that never came onto the first bus was not kept back by anybody.
+        all.monitored.remove(1);
+        assert_eq!(told(&all).0[1], Fate::Unseen);
+    }
+
+    #[test]
+    fn a_black_box_is_taken_to_change_nothing() {
+        let law = replayed();
+        let mut all = replayed_events(&law);
+        all.arrived.clear();
+        all.arrived.extend(all.monitored.iter().map(|passed| Passed { at_ns: passed.at_ns + 100, ..*passed }));
+        all.arrived.remove(1);
+        let fates: Vec<_> = series(&law, &all, None).samples.iter().map(|sample| sample.fate).collect();
+        assert_eq!(fates, [Fate::Ok, Fate::Lost, Fate::Ok, Fate::Ok, Fate::Ok]);
     }
 
     #[test]

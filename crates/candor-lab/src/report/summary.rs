@@ -98,7 +98,7 @@ impl Summary {
     }
 
     pub(super) fn of(record: &Record) -> Self {
-        let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
+        let lost = record.samples.iter().filter(|sample| sample.is_missing()).count();
         let of_series = Self::of_series(&record.header.device, record.samples.len(), lost, record.series());
         Self { engine: record.header.engine.clone(), ..of_series }
     }

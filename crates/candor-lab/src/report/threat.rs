@@ -79,7 +79,7 @@ impl Threat {
         let samples = &record.samples;
         let count = |wanted: fn(&Sample) -> bool| samples.iter().filter(|sample| wanted(sample)).count();
         let measured = count(|sample| sample.latency().is_some());
-        let lost = count(|sample| sample.far_ns.is_none());
+        let lost = count(|sample| sample.is_missing());
         let unmonitored = count(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none());
         let negative = count(|sample| sample.latency().is_some_and(|latency| latency.0 < 0));
         let header = &record.header;
@@ -90,7 +90,7 @@ impl Threat {
             }
         };
         add(header.testbed == "uml", Self::NoTime);
-        let nothing = lost > 0 && lost == samples.len();
+        let nothing = lost > 0 && measured == 0;
         add(nothing, Self::Everything);
         add(lost > 0 && !nothing, Self::Lost { frames: lost });
         add(unmonitored > 0, Self::Unmonitored { frames: unmonitored });

@@ -10,6 +10,7 @@ pub(super) mod results;
 pub(super) mod told;
 mod verdict;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,8 @@ use results::Results;
 
 /// Plans beyond this many bytes are refused.
 const MOST_BYTES: usize = 1 << 20;
+/// And logs beyond this many: a guest has them in its memory.
+const MOST_LOG_BYTES: usize = 32 << 20;
 
 pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     let (name, bytes) = match (&args.plan, args.preset) {
@@ -40,7 +43,8 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     if args.show_plan {
         return render::answer(&String::from_utf8_lossy(&bytes), Exit::Fine);
     }
-    let Some(plan) = check(&Source::new(name, &bytes), &bytes, Form::once(args.json))? else { return Ok(Exit::No) };
+    let source = Source::new(name, &bytes);
+    let Some(plan) = check(&source, &bytes, &plan_folder(args), Form::once(args.json))? else { return Ok(Exit::No) };
     let budgets = match &args.budget {
         Some(path) => match budgets::read(path, Form::once(args.json))? {
             Some(budgets) => Some(budgets),
@@ -56,7 +60,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     }
     let orders = guests::orders(&plan, &mine)?;
     let out = args.out.clone().unwrap_or_else(|| folder_of(args));
-    let results = Results::open(&out, &bytes)?;
+    let results = Results::open(&out, &bytes, &plan.logs)?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
     let machines = Machines::ready(&plan, &plan_folder(args), &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
@@ -67,14 +71,16 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
 }
 
 /// The plan; `None` after saying what is wrong with it.
-fn check(source: &Source, bytes: &[u8], form: Form) -> io::Result<Option<Plan>> {
+fn check(source: &Source, bytes: &[u8], folder: &Path, form: Form) -> Result<Option<Plan>, Box<dyn std::error::Error>> {
     let mut checked = experiment::load(bytes, Available::default());
-    // Looking for kernels may need the network, so only who names some waits for it.
-    if let Ok(loaded) = &checked
-        && loaded.plan.cells().iter().any(|cell| cell.place.kernel.is_some())
-        && let Some(kernels) = kernels()
-    {
-        checked = experiment::load(bytes, Available { kernels: Some(&kernels) });
+    if let Ok(loaded) = &checked {
+        // Looking for kernels may need the network, so only who names some waits for it.
+        let names_kernels = loaded.plan.cells().iter().any(|cell| cell.place.kernel.is_some());
+        let kernels = if names_kernels { kernels() } else { None };
+        let logs = logs(&loaded.plan, folder)?;
+        if kernels.is_some() || !logs.is_empty() {
+            checked = experiment::load(bytes, Available { kernels: kernels.as_deref(), logs: Some(&logs) });
+        }
     }
     match checked {
         Ok(loaded) => {
@@ -86,6 +92,19 @@ fn check(source: &Source, bytes: &[u8], form: Form) -> io::Result<Option<Plan>> 
             Ok(None)
         }
     }
+}
+
+/// What the logs hold that a plan replays. A plan in a folder of results has them there.
+fn logs(plan: &Plan, folder: &Path) -> Result<BTreeMap<String, Vec<u8>>, Box<dyn std::error::Error>> {
+    if Results::are_in(folder) {
+        return Ok(Results::existing(folder)?.0.logs(&plan.replays())?);
+    }
+    let read = |file: &str| -> Result<_, Box<dyn std::error::Error>> {
+        let read = read_bytes(&folder.join(file), MOST_LOG_BYTES);
+        let (_, bytes) = read.map_err(|error| format!("{error} (paths of logs begin at the folder of the plan)"))?;
+        Ok((file.to_owned(), bytes))
+    };
+    plan.replays().into_iter().map(read).collect()
 }
 
 /// Says what is wrong with a file, in the form of the answer.

@@ -192,3 +192,50 @@ fn what_is_missing_is_said_before_anything_runs() {
     assert_eq!(run.status, 2, "{run:?}");
     assert!(run.err.contains("CAP_NET_RAW") && run.err.contains("CAP_NET_ADMIN"), "{run:?}");
 }
+
+/// 20 frames of 1xx that pass, 20 of 2xx that the rules keep back; each looks as some others do.
+fn log() -> String {
+    let line = |number: u32| {
+        let frame = match number % 4 {
+            0 => "100#AB",
+            2 => "102#AB",
+            _ => "200#",
+        };
+        format!("({}.{:06}) can0 {frame}\n", 1_000 + number / 100, (number % 100) * 5_000)
+    };
+    (0..40).map(line).collect()
+}
+
+#[test]
+fn a_log_is_sent_again() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let _place = Place::new();
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("drive.log"), log()).unwrap();
+    let factors = "frames = 100\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\"]\nrules = \"some\"\n\
+                   traffic = \"replay drive.log\"\n[rules.some]\nroutes = \"[[route]]\\nname = \\\"some\\\"\\nfrom = \\\"first\\\"\\n\
+                   to = \\\"second\\\"\\nmatch = \\\"100:700\\\"\\necho = true\\nset = { data = \\\"EE00000000000000\\\" }\\nframes = \\\"classic\\\"\\n\"\n";
+    let plan = written(folder.path(), &format!("{factors}{BENCH}"));
+    let run = said(measure(&plan));
+    let fates = |name: &str| {
+        let blocks = fs::read_dir(folder.path().join("plan.results/blocks")).unwrap();
+        let files = blocks.flat_map(|block| fs::read_dir(block.unwrap().path()).unwrap());
+        let texts = files.map(|file| fs::read_to_string(file.unwrap().path()).unwrap());
+        let record = texts.into_iter().find(|text| text.contains(&format!("\"device\":\"{name}\""))).unwrap();
+        ["ok", "filtered"].map(|fate| record.lines().filter(|line| line.ends_with(&format!(",{fate}"))).count())
+    };
+    for (name, cell) in cells(&run) {
+        assert!(is_measured(&cell), "{name}: {cell:#}");
+        assert_eq!((&cell["frames"], &cell["lost"]), (&35.into(), &0.into()), "{cell:#}");
+    }
+    // Of 40 frames 5 are for the warm-up, 3 of them of 1xx.
+    assert_eq!((fates("kernel"), fates("read-write"), fates("none")), ([17, 18], [17, 18], [35, 0]));
+    fs::write(folder.path().join("drive.log"), log().replace("200#", "201#")).unwrap();
+    let again = said(measure(&plan));
+    assert_eq!(again.status, 2, "{again:?}");
+    assert!(again.err.contains("results of another drive.log"), "{again:?}");
+    fs::write(folder.path().join("drive.log"), log().replace("200#", "200")).unwrap();
+    let wrong = said(measure(&plan));
+    assert_eq!(wrong.status, 1, "{wrong:?}");
+    assert!(wrong.out.contains("P0310") && wrong.out.contains("line 2"), "{wrong:?}");
+}

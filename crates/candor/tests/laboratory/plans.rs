@@ -81,6 +81,49 @@ fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
     }
 }
 
+/// A log goes into the guest with its plan, and its copy stays with the results.
+#[test]
+fn a_log_is_replayed_and_kept() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let factors = "frames = 30\nwarm-up = 5\n[factor]\ngateway = [\"none\", \"kernel\", \"read-write\"]\ntraffic = \"replay a/drive.log\"\n";
+    let plan = written(folder.path(), factors);
+    let line = |number: u32| format!("(7.{:06}) can0 {:03X}#{number:02X}\n", number * 700, number % 5);
+    fs::create_dir(folder.path().join("a")).unwrap();
+    fs::write(folder.path().join("a/drive.log"), (0..35).map(line).collect::<String>()).unwrap();
+    let out = |name: &str| folder.path().join(name);
+    for name in ["one", "other"] {
+        let run = measure(&candor, &plan, &["--json", "--out", &out(name).display().to_string()]);
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+        for cell in told["cells"].as_array().unwrap() {
+            assert_eq!(
+                (&cell["state"], &cell["frames"], &cell["lost"]),
+                (&"ok".into(), &30.into(), &0.into()),
+                "{cell:#}"
+            );
+        }
+    }
+    assert!(files(&out("one")) == files(&out("other")), "two runs differ");
+    assert!(out("one").join("logs/1-drive.log").is_file());
+    // The plan beside its results needs no other log than theirs.
+    let again = measure(&candor, &out("one/plan.toml"), &["--out", &out("one").display().to_string()]);
+    assert!(text(&again.stderr).contains("3 of 3 cells have been measured already"), "{}", text(&again.stderr));
+    let merge = Command::new(&candor).arg("merge").arg(out("one")).arg("--out").arg(out("whole")).output().unwrap();
+    assert!(merge.status.success(), "{}", text(&merge.stderr));
+    assert!(files(&out("one")) == files(&out("whole")));
+    fs::write(out("other/logs/1-drive.log"), "(1.0) can0 001#\n").unwrap();
+    let merge = Command::new(&candor)
+        .arg("merge")
+        .args([out("one"), out("other")])
+        .arg("--out")
+        .arg(out("both"))
+        .output()
+        .unwrap();
+    assert_eq!(merge.status.code(), Some(2));
+    assert!(text(&merge.stderr).contains("results of another a/drive.log"), "{}", text(&merge.stderr));
+}
+
 /// A load, a foreign program, the tester itself, and what cannot work.
 #[test]
 fn cells_that_do_not_work_stay_visible() {

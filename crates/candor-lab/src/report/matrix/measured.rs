@@ -145,12 +145,12 @@ mod tests {
 
     #[test]
     fn fates_are_counted_and_four_of_them_are_losses() {
-        let mut one = record("a", "kernel", &[Some(1); 8]);
+        let mut one = record("a", "kernel", &[Some(1); 9]);
         for (sample, fate) in one.samples.iter_mut().zip(Fate::ALL) {
             sample.fate = fate;
         }
         let measured = Measured::of(&one);
-        assert_eq!(measured.fates, [2, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(measured.fates, [2, 1, 1, 1, 1, 1, 1, 1]);
         assert_eq!(measured.lost(), 4);
     }
 }

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::experiment::load::Load;
-use candor_core::experiment::schedule;
 use candor_core::experiment::traffic::Traffic;
+use candor_core::experiment::{replay, schedule};
 use candor_core::frame::Frame;
 use candor_core::job;
 use candor_core::plan::BusIndex;
@@ -18,7 +18,7 @@ use candor_io::clock;
 use candor_io::packet::Hears;
 use candor_lab::cells::{CellOrder, Device, KeeperOrder, Order, Said, State};
 use candor_lab::load::Activity;
-use candor_lab::open_loop;
+use candor_lab::open_loop::{self, Frames};
 use candor_lab::record;
 use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
 use candor_lab::report::floor_of;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
     let order: Order = serde_json::from_str(&text)?;
     for cell in &order.cells {
         say(cell, State::Begun)?;
-        let state = match measure(cell, order.keeper.as_ref(), &args.records) {
+        let state = match measure(cell, &order, &args.records) {
             Ok(None) => State::Ok,
             Ok(Some(invalid)) => State::Invalid(invalid),
             // It says nothing of the cell, which is to be measured again.
@@ -65,21 +65,21 @@ fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
 }
 
 /// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.
-fn measure(cell: &CellOrder, keeper: Option<&KeeperOrder>, records: &Path) -> Result<Option<String>, Failed> {
+fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<String>, Failed> {
+    let keeper = order.keeper.as_ref();
     let (traffic, load): (Traffic, Load) = (cell.traffic.parse()?, cell.load.parse()?);
     let frame: Frame = cell.frame.parse()?;
     let candor = std::env::current_exe()?;
     let expected = Prediction::of(&cell.device);
-    if let Some(expected) = &expected
-        && expected.of_frame(&frame).is_none()
-    {
+    let series = Planned::of(cell, frame, &traffic, order)?;
+    if let Some(frame) = expected.as_ref().and_then(|expected| series.none_passes(expected)) {
         return Err(format!("The rules let no frame {frame} through").into());
     }
     let running = UnderTest::start(&candor, cell, load, keeper)?;
     let mut record = thread::scope(|scope| {
         let work = || match traffic {
             Traffic::OneAtATime => one_at_a_time(cell, keeper, frame),
-            _ => at_moments(cell, frame, &traffic, expected.as_ref()),
+            _ => at_moments(cell, series, &traffic, expected.as_ref()),
         };
         scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
@@ -127,28 +127,56 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
     Ok(record)
 }
 
+/// Frames and their moments; neither where frames come one at a time.
+struct Planned {
+    frames: Frames,
+    moments: Vec<u64>,
+}
+
+impl Planned {
+    fn of(cell: &CellOrder, frame: Frame, traffic: &Traffic, order: &Order) -> Result<Self, Failed> {
+        let count = cell.warm_up + cell.frames;
+        if let Traffic::Replay { file, interface } = traffic {
+            let log = order.logs.get(file).ok_or_else(|| format!("The log {file} has not come along"))?;
+            let mut log = replay::frames(log, interface.as_deref()).map_err(|error| format!("{file}: {error}"))?;
+            log.truncate(count as usize);
+            let frames = Frames::Given(log.iter().map(|one| one.frame).collect());
+            return Ok(Self { frames, moments: log.iter().map(|one| one.at_ns).collect() });
+        }
+        let bitrate = BitRate::from_bits_per_second(cell.bits_per_second).ok_or("a bus has a bit rate")?;
+        let numbered = |number: u32| open_loop::numbered(frame, number);
+        let moments = schedule::moments(traffic, count, numbered, bitrate, cell.seed).unwrap_or_default();
+        Ok(Self { frames: Frames::Numbered(frame), moments })
+    }
+
+    /// A frame that the rules keep back as they do all others.
+    fn none_passes(&self, expected: &Prediction) -> Option<Frame> {
+        let frames = match &self.frames {
+            Frames::Given(frames) => &frames[..],
+            Frames::Numbered(frame) => std::slice::from_ref(frame),
+        };
+        frames.iter().all(|frame| expected.of_frame(frame).is_none()).then(|| frames.first().copied())?
+    }
+}
+
 /// Frames at moments of their own.
 fn at_moments(
     cell: &CellOrder,
-    frame: Frame,
+    Planned { frames, moments }: Planned,
     traffic: &Traffic,
     expected: Option<&Prediction>,
 ) -> Result<Record, Failed> {
-    let bitrate = BitRate::from_bits_per_second(cell.bits_per_second).ok_or("a bus has a bit rate")?;
-    let numbered = |number: u32| open_loop::numbered(frame, number);
-    let frames = cell.warm_up + cell.frames;
-    let moments = schedule::moments(traffic, frames, numbered, bitrate, cell.seed)
-        .ok_or_else(|| format!("candor cannot send \"{traffic}\" yet"))?;
+    let count = moments.len();
     let law = open_loop::Law {
-        template: frame,
+        frames,
         moments,
         warm_up: cell.warm_up,
         lost_after: Duration::from_nanos(cell.lost_after_ns),
         wire: wire(cell),
     };
     let described = Law {
-        template: frame,
-        frames: cell.frames,
+        template: cell.frame.parse()?,
+        frames: u32::try_from(count)?.saturating_sub(cell.warm_up),
         warm_up: cell.warm_up,
         gap: (Duration::ZERO, Duration::ZERO),
         seed: cell.seed,
@@ -163,7 +191,7 @@ fn at_moments(
     header.stamps = stamps.to_owned();
     tester::prepare(TesterPolicy::FIFO, &mut header);
     let Names { send, monitor, receive } = names(cell);
-    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, frames as usize)?;
+    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, count)?;
     let before = (Activity::now(), clock::monotonic()?);
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });

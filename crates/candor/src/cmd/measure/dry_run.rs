@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use candor_core::experiment::load::Load;
 use candor_core::experiment::schedule;
+use candor_core::experiment::traffic::Traffic;
 use candor_core::experiment::{Block, Cell, Plan, Testbed, Topology};
 use candor_lab::open_loop;
 use serde_json::json;
@@ -103,6 +104,12 @@ fn us_of_frame_in_true_time(plan: &Plan, cell: &Cell) -> u64 {
     const FRAMES: u32 = 1000;
     /// What a frame takes from one bus to the other.
     const PASSAGE_US: u64 = 100;
+    if let Traffic::Replay { file, interface } = &cell.traffic {
+        let frames = plan.logs.get(file).and_then(|log| log.frames(interface.as_deref()).ok()).unwrap_or_default();
+        let most = plan.warm_up as usize + plan.frames as usize;
+        let last = frames[..frames.len().min(most)].last().map_or(0, |last| last.at_ns);
+        return last / 1000 / (u64::from(plan.frames) + u64::from(plan.warm_up));
+    }
     let frame = |number| open_loop::numbered(cell.frame, number);
     match schedule::moments(&cell.traffic, FRAMES, frame, plan.bitrate, plan.seed) {
         Some(moments) => moments.last().copied().unwrap_or_default() / 1000 / u64::from(FRAMES),

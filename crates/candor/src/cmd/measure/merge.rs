@@ -1,8 +1,7 @@
 //! `candor merge`: parts of one plan, measured on several machines.
 
-use candor_core::experiment::{self, Available};
-
 use super::results::Results;
+use super::told;
 use crate::cli::MergeArgs;
 use crate::cmd::Outcome;
 use crate::exit::Exit;
@@ -19,10 +18,17 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
         )
         .into());
     }
-    let plan = experiment::load(bytes, Available::default())
-        .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", args.parts[0].display()))?
-        .plan;
-    let results = Results::open(&args.out, bytes)?;
+    let (_, plan) = told::open(&args.parts[0])?;
+    let logs = parts[0].0.logs(&plan.replays())?;
+    for (other, _) in &parts[1..] {
+        if let Some((file, _)) =
+            other.logs(&plan.replays())?.iter().find(|(file, bytes)| logs.get(*file) != Some(bytes))
+        {
+            let (one, other) = (args.parts[0].display(), other.folder().display());
+            return Err(format!("{other} holds results of another {file} than {one}").into());
+        }
+    }
+    let results = Results::open(&args.out, bytes, &plan.logs)?;
     let blocks = plan.blocks();
     let mut missing = 0;
     for block in &blocks {

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  plan.toml                          the plan that all of it is of
+//!  logs/1-drive.log                   the logs that it replays, in the order of their names
 //!  blocks/NAME/block.json             what became of each cell, written last
 //!  blocks/NAME/CELL.record.csv        the raw samples
 //!  blocks/NAME.part/                  a block that is being measured, or was interrupted
@@ -9,16 +10,19 @@
 //!
 //! A block is there as a whole or not at all: it is measured in a folder of its own, which gets its name in the end.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use candor_core::experiment::replay::Log;
 use candor_lab::cells::State;
 use candor_lab::record::RECORD_EXTENSION;
 use serde::{Deserialize, Serialize};
 
 const PLAN: &str = "plan.toml";
 const BLOCKS: &str = "blocks";
+const LOGS: &str = "logs";
 const BLOCK: &str = "block.json";
 const PART: &str = "part";
 
@@ -47,6 +51,11 @@ pub(in crate::cmd) struct Results {
 pub(in crate::cmd) enum ResultsError {
     #[error("{} holds results of another plan; give these another folder with --out", .0.display())]
     OtherPlan(PathBuf),
+    #[error(
+        "{} holds results of another {file}: it has changed since, and was {}; give what comes of the new one another folder with --out",
+        folder.display(), was.display()
+    )]
+    OtherLog { folder: PathBuf, file: String, was: PathBuf },
     #[error("{} holds no results of candor measure", .0.display())]
     NoResults(PathBuf),
     #[error("Cannot use {}", path.display())]
@@ -56,17 +65,31 @@ pub(in crate::cmd) enum ResultsError {
 }
 
 impl Results {
-    /// The results of this plan, there already or not.
-    pub(super) fn open(folder: &Path, plan: &[u8]) -> Result<Self, ResultsError> {
+    /// The results of this plan and of the logs that it replays, there already or not.
+    pub(super) fn open(folder: &Path, plan: &[u8], logs: &BTreeMap<String, Log>) -> Result<Self, ResultsError> {
         let results = Self { folder: folder.to_owned() };
         let at = folder.join(PLAN);
+        let files: BTreeSet<&str> = logs.keys().map(String::as_str).collect();
         match fs::read(&at) {
-            Ok(present) if present == plan => {}
+            Ok(present) if present == plan => {
+                for (file, present) in results.logs(&files)? {
+                    if logs.get(&file).is_some_and(|log| log.text.as_bytes() != present) {
+                        let was = results.log(&files, &file);
+                        return Err(ResultsError::OtherLog { folder: folder.to_owned(), file, was });
+                    }
+                }
+            }
             Ok(_) => return Err(ResultsError::OtherPlan(folder.to_owned())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let write = |path: PathBuf, bytes: &[u8]| {
+                    let made = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
+                    made.map_err(|source| ResultsError::File { path, source })
+                };
                 let blocks = folder.join(BLOCKS);
                 fs::create_dir_all(&blocks).map_err(|source| ResultsError::File { path: blocks, source })?;
-                fs::write(&at, plan).map_err(|source| ResultsError::File { path: at, source })?;
+                logs.iter().try_for_each(|(file, log)| write(results.log(&files, file), log.text.as_bytes()))?;
+                // The last one: a folder with a plan has all that belongs to it.
+                write(at, plan)?;
             }
             Err(source) => return Err(ResultsError::File { path: at, source }),
         }
@@ -82,6 +105,23 @@ impl Results {
     pub(in crate::cmd) fn existing(folder: &Path) -> Result<(Self, Vec<u8>), ResultsError> {
         let plan = fs::read(folder.join(PLAN)).map_err(|_absent| ResultsError::NoResults(folder.to_owned()))?;
         Ok((Self { folder: folder.to_owned() }, plan))
+    }
+
+    /// Where the copy of a log is.
+    fn log(&self, files: &BTreeSet<&str>, file: &str) -> PathBuf {
+        let number = files.iter().position(|known| *known == file).map_or(0, |position| position + 1);
+        let name = Path::new(file).file_name().unwrap_or_default().to_string_lossy();
+        self.folder.join(LOGS).join(format!("{number}-{name}"))
+    }
+
+    /// The copies of the logs that the plan replays, which has these.
+    pub(in crate::cmd) fn logs(&self, files: &BTreeSet<&str>) -> Result<BTreeMap<String, Vec<u8>>, ResultsError> {
+        let read = |file: &&str| {
+            let path = self.log(files, file);
+            let bytes = fs::read(&path).map_err(|source| ResultsError::File { path, source })?;
+            Ok(((*file).to_owned(), bytes))
+        };
+        files.iter().map(read).collect()
     }
 
     pub(in crate::cmd) fn folder(&self) -> &Path {
@@ -182,7 +222,7 @@ mod tests {
     #[test]
     fn a_block_is_there_as_a_whole_or_not_at_all() {
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::open(folder.path(), b"plan").unwrap();
+        let results = Results::open(folder.path(), b"plan", &BTreeMap::new()).unwrap();
         let part = results.begin("b").unwrap();
         fs::write(part.join("c.record.csv"), "x").unwrap();
         assert!(!results.has("b") && results.measured("b").unwrap().is_none());
@@ -199,16 +239,30 @@ mod tests {
     #[test]
     fn another_plan_needs_another_folder() {
         let folder = tempfile::tempdir().unwrap();
-        Results::open(folder.path(), b"plan").unwrap();
-        assert!(Results::open(folder.path(), b"plan").is_ok());
-        assert!(matches!(Results::open(folder.path(), b"other"), Err(ResultsError::OtherPlan(_))));
+        Results::open(folder.path(), b"plan", &BTreeMap::new()).unwrap();
+        assert!(Results::open(folder.path(), b"plan", &BTreeMap::new()).is_ok());
+        assert!(matches!(Results::open(folder.path(), b"other", &BTreeMap::new()), Err(ResultsError::OtherPlan(_))));
         assert!(matches!(Results::existing(&folder.path().join("no")), Err(ResultsError::NoResults(_))));
+    }
+
+    #[test]
+    fn another_log_needs_another_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let logs = |text: &str| BTreeMap::from([("../a/drive.log".to_owned(), Log::of(text.as_bytes()).unwrap())]);
+        Results::open(folder.path(), b"plan", &logs("(1.0) can0 001#\n")).unwrap();
+        assert!(folder.path().join("logs/1-drive.log").is_file());
+        assert!(Results::open(folder.path(), b"plan", &logs("(1.0) can0 001#\n")).is_ok());
+        let error = Results::open(folder.path(), b"plan", &logs("(1.0) can0 002#\n")).unwrap_err().to_string();
+        assert!(error.contains("another ../a/drive.log") && error.contains("logs/1-drive.log"), "{error}");
     }
 
     #[test]
     fn blocks_are_taken_over_whole() {
         let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let (one, two) = (Results::open(one.path(), b"p").unwrap(), Results::open(two.path(), b"p").unwrap());
+        let (one, two) = (
+            Results::open(one.path(), b"p", &BTreeMap::new()).unwrap(),
+            Results::open(two.path(), b"p", &BTreeMap::new()).unwrap(),
+        );
         fs::write(one.begin("b").unwrap().join("c.record.csv"), "x").unwrap();
         one.finish("b", &measured()).unwrap();
         assert!(two.take_over(&one, "b").unwrap() && !two.take_over(&one, "none").unwrap());
@@ -219,7 +273,7 @@ mod tests {
     #[test]
     fn a_damaged_block_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::open(folder.path(), b"p").unwrap();
+        let results = Results::open(folder.path(), b"p", &BTreeMap::new()).unwrap();
         results.begin("b").unwrap();
         results.finish("b", &measured()).unwrap();
         fs::write(folder.path().join("blocks/b/block.json"), "{").unwrap();

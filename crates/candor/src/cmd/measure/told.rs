@@ -18,9 +18,17 @@ use crate::cmd::report::read_one;
 /// Results that are there, and their plan.
 pub(in crate::cmd) fn open(folder: &Path) -> Result<(Results, Plan), Box<dyn std::error::Error>> {
     let (results, bytes) = Results::existing(folder)?;
-    let plan = experiment::load(&bytes, Available::default())
-        .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", folder.display()))?
-        .plan;
+    let load = |available| {
+        experiment::load(&bytes, available)
+            .map(|loaded| loaded.plan)
+            .map_err(|_findings| format!("{}: plan.toml is no plan of this candor", folder.display()))
+    };
+    let plan = load(Available::default())?;
+    if plan.replays().is_empty() {
+        return Ok((results, plan));
+    }
+    let logs = results.logs(&plan.replays())?;
+    let plan = load(Available { kernels: None, logs: Some(&logs) })?;
     Ok((results, plan))
 }
 
@@ -194,7 +202,7 @@ sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
         let plan = experiment::load(PLAN, Available::default()).unwrap().plan;
         let names: Vec<String> = plan.cells().iter().map(|cell| cell.name(&plan)).collect();
         let folder = tempfile::tempdir().unwrap();
-        let results = Results::open(folder.path(), PLAN).unwrap();
+        let results = Results::open(folder.path(), PLAN, &plan.logs).unwrap();
         let cell = |name: &String, state| MeasuredCell { name: name.clone(), levels: Vec::new(), state };
         for (block, cells) in [
             ("b", vec![cell(&names[3], State::Ok)]),

@@ -1,0 +1,55 @@
+//! Logs that are sent again.
+
+use super::*;
+
+const PLAN: &str = "frames = 3\nwarm-up = 1\n[factor]\ngateway = \"kernel\"\ntraffic = \"replay drive.log\"\n";
+
+const LOG: &str = "(1.0) can0 001#\n(1.1) can0 002#\n(1.2) can0 003#\n(1.3) can0 004#\n";
+
+fn with(text: &str, log: &str) -> Result<Loaded, Vec<Diagnostic>> {
+    let logs = BTreeMap::from([("drive.log".to_owned(), log.as_bytes().to_vec())]);
+    load(text.as_bytes(), Available { kernels: None, logs: Some(&logs) })
+}
+
+/// Codes and messages.
+fn told(text: &str, log: &str) -> Vec<(&'static str, String)> {
+    let findings = with(text, log).map_or_else(|findings| findings, |loaded| loaded.warnings);
+    findings.into_iter().map(|finding| (finding.code, finding.message)).collect()
+}
+
+#[test]
+fn a_log_is_part_of_what_its_cells_are() {
+    let plan = |log: &str| with(PLAN, log).unwrap().plan;
+    let (one, other) = (plan(LOG), plan(&LOG.replace("001#", "011#")));
+    assert_eq!(one.replays(), BTreeSet::from(["drive.log"]));
+    assert_eq!(one.logs["drive.log"].text, LOG);
+    assert_ne!(one.cells()[0].name(&one), other.cells()[0].name(&other));
+    // Who has not read it yet knows at least that there is one.
+    let unread = super::plan(PLAN);
+    assert_eq!((unread.replays(), unread.logs.len()), (BTreeSet::from(["drive.log"]), 0));
+}
+
+#[test]
+fn a_log_may_have_frames_without_room_for_a_number() {
+    assert_eq!(told(&PLAN.replace("[factor]", "[factor]\nframe = \"123#\""), LOG), []);
+}
+
+#[test]
+fn what_is_wrong_with_a_log_is_told_with_its_line() {
+    let why = |log: &str| match &told(PLAN, log)[..] {
+        [(code, why)] => (*code, why.clone()),
+        other => panic!("{other:?}"),
+    };
+    for (log, code, part) in [
+        (LOG.replace("(1.2)", "1.2"), "P0310", "drive.log: line 3 is no line of a candump log"),
+        (LOG.replace("(1.2)", "(0.2)"), "P0310", "drive.log: line 3 is earlier"),
+        (LOG.replace("can0 002", "can1 002"), "P0310", "replay FILE of can0"),
+        ("(1.0) can0 001#\n".to_owned(), "P0310", "1 frames, and the first 1 only warm"),
+        (format!("{LOG}(1.4) can0 005#\n"), "P0504", "5 frames, of which the first 4 are sent"),
+    ] {
+        let (found, message) = why(&log);
+        assert!(found == code && message.contains(part), "{found} {message}");
+    }
+    let chosen = PLAN.replace("drive.log", "drive.log of can1");
+    assert_eq!(told(&chosen, LOG)[0].1, "drive.log: it has no frame of can1");
+}
