@@ -8,6 +8,8 @@
 //! What the runs cannot support is refused in words: quantiles of too few frames, verdicts of too few runs, stamps of different
 //! sources.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use candor_core::stats::compare::{Comparison, Exact, NoiseFloor, NotCompared, RUNS_NEEDED, Runs, Verdict};
 use candor_core::stats::{LatencyNs, Quantile, Series, TooFew};
 
@@ -209,19 +211,31 @@ fn refusal(a: &[Record], b: &[Record]) -> Option<String> {
     None
 }
 
-/// What else is not the same.
+/// What else is not the same. What one of them does not have is a dash.
 fn notes(a: &Header, b: &Header) -> Vec<String> {
-    let told = |header: &Header| match serde_json::to_value(header.conditions()) {
-        Ok(serde_json::Value::Object(conditions)) => conditions,
-        _ => serde_json::Map::new(),
+    let (in_a, in_b) = (conditions(a), conditions(b));
+    let keys: BTreeSet<&String> = in_a.keys().chain(in_b.keys()).collect();
+    let differing = keys.into_iter().filter(|key| in_a.get(*key) != in_b.get(*key));
+    let shown = |conditions: &BTreeMap<String, String>, key: &str| {
+        conditions.get(key).map_or_else(|| "–".to_owned(), Clone::clone)
     };
-    let (in_a, in_b) = (told(a), told(b));
+    differing.map(|key| format!("{} {} → {}", key.replace('_', " "), shown(&in_a, key), shown(&in_b, key))).collect()
+}
+
+/// The conditions of a record as texts; what its testbed is made of, one by one.
+fn conditions(header: &Header) -> BTreeMap<String, String> {
+    let Ok(serde_json::Value::Object(all)) = serde_json::to_value(header.conditions()) else { return BTreeMap::new() };
     let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let differing = in_a.iter().filter_map(|(key, value)| in_b.get(key).map(|other| (key, value, other)));
-    differing
-        .filter(|(_, value, other)| value != other)
-        .map(|(key, value, other)| format!("{} {} → {}", key.replace('_', " "), shown(value), shown(other)))
-        .collect()
+    let mut conditions = BTreeMap::new();
+    for (key, value) in &all {
+        match value {
+            serde_json::Value::Object(parts) => {
+                conditions.extend(parts.iter().map(|(part, value)| (part.clone(), shown(value))));
+            }
+            value => drop(conditions.insert(key.clone(), shown(value))),
+        }
+    }
+    conditions
 }
 
 #[cfg(test)]

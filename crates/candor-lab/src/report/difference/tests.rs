@@ -46,9 +46,10 @@ fn equal_records_are_identical_and_more_instructions_are_counted() {
 fn another_candor_is_a_note_and_not_a_difference() {
     let mut other = counted(0);
     other[0].header.candor_version = "0.2.0".to_owned();
+    other[0].header.platform.insert("kernel_command_line".to_owned(), "quiet".to_owned());
     let difference = Difference::of(&counted(0), &other);
     let Difference::Figures { notes, .. } = &difference else { panic!("{difference:?}") };
-    assert_eq!(notes, &["candor version 0.1.0 → 0.2.0"]);
+    assert_eq!(notes, &["candor version 0.1.0 → 0.2.0", "kernel command line – → quiet"]);
     assert!(
         figures(&difference)
             .iter()

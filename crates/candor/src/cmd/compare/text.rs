@@ -1,6 +1,7 @@
 //! A comparison for people.
 
 use std::fmt::Write as _;
+use std::iter;
 
 use candor_core::stats::compare::{Exact, NoiseFloor};
 use candor_core::stats::{LatencyNs, geomean};
@@ -19,6 +20,9 @@ pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: 
         |levels: &[Level]| levels.iter().map(|one| format!(", {} {}", one.factor, one.level)).collect::<String>();
     lines.push(format!("A: {}{}", args.first.display(), levels(&args.a)));
     lines.push(format!("B: {}{}\n", second.display(), levels(&args.b)));
+    let common = common(all);
+    lines.extend(common.iter().map(|note| format!("Everywhere: {note}")));
+    lines.extend((!common.is_empty()).then(String::new));
     let tolerance = args.tolerance;
     for Compared { cell, difference } in all {
         let name = in_words(cell);
@@ -35,7 +39,7 @@ pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: 
                 let unit = if instruction_ns.is_some() { "instructions" } else { "µs" };
                 lines.push(format!("{name}, in {unit}{worse}"));
                 lines.extend(block(&figures[..], *lost, *instruction_ns));
-                lines.extend(notes.iter().map(|note| format!("  {note}")));
+                lines.extend(notes.iter().filter(|note| !common.contains(note)).map(|note| format!("  {note}")));
             }
         }
     }
@@ -54,6 +58,17 @@ pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: 
         });
     }
     lines.join("\n") + "\n"
+}
+
+/// Conditions that differ in the same way in all cells with figures; what one cell alone has stands there.
+fn common(all: &[Compared]) -> Vec<&String> {
+    let mut of_each = all.iter().filter_map(|one| match &one.difference {
+        Difference::Figures { notes, .. } => Some(notes),
+        _ => None,
+    });
+    let (Some(first), Some(second)) = (of_each.next(), of_each.next()) else { return Vec::new() };
+    let others: Vec<_> = iter::once(second).chain(of_each).collect();
+    first.iter().filter(|note| others.iter().all(|notes| notes.contains(note))).collect()
 }
 
 /// The figures as rows of a table, each with what is said of it.
