@@ -58,10 +58,12 @@ pub enum Word {
 }
 
 /// What the gateway runs on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
     /// `uname -r`.
     pub kernel_release: String,
+    /// `/proc/cmdline`.
+    pub kernel_command_line: String,
     /// Its processor architecture, as candor knows it.
     pub architecture: String,
 }
@@ -159,8 +161,12 @@ fn lines_of(input: impl BufRead + Send + 'static) -> Receiver<String> {
 
 impl Machine {
     fn this() -> Self {
-        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-        Self { kernel_release: release.trim().to_owned(), architecture: std::env::consts::ARCH.to_owned() }
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        Self {
+            kernel_release: text("/proc/sys/kernel/osrelease"),
+            kernel_command_line: text("/proc/cmdline"),
+            architecture: std::env::consts::ARCH.to_owned(),
+        }
     }
 }
 

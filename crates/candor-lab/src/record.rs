@@ -38,7 +38,7 @@ pub struct Header {
     /// Engine that ran the gateway, as it said itself; [`floor_of`](crate::report::floor_of) it for its bare loop; or
     /// `external`.
     pub engine: String,
-    /// Where it ran: `icount`, `uml` or `host`. Tells what a nanosecond is worth.
+    /// Where it ran: `icount`, `uml`, `host` or `ssh`. Tells what a nanosecond is worth.
     pub testbed: String,
     /// Nanoseconds that one instruction takes on the testbed's clock; `null` where time is not counted in instructions.
     pub instruction_ns: Option<u32>,
@@ -47,6 +47,7 @@ pub struct Header {
     /// `uname -r` of the kernel under test.
     pub kernel_release: String,
     /// Versions of what the testbed is made of: kernel package and QEMU, not on a host; and the kernel's command line without files.
+    /// Of a board its name, its architecture, and the kernel of the tester.
     pub platform: BTreeMap<String, String>,
     /// Version of the candor that measured.
     pub candor_version: String,

@@ -15,13 +15,24 @@ pub(crate) enum Exit {
     Guest(u8),
 }
 
+impl Exit {
+    const fn status(self) -> u8 {
+        match self {
+            Self::Fine => 0,
+            Self::No => 1,
+            Self::CouldNotRun => 2,
+            Self::Guest(status) => status,
+        }
+    }
+
+    /// Ends the process now, whatever its other threads do.
+    pub(crate) fn at_once(self) -> ! {
+        std::process::exit(i32::from(self.status()))
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        match exit {
-            Exit::Fine => Self::SUCCESS,
-            Exit::No => Self::from(1),
-            Exit::CouldNotRun => Self::from(2),
-            Exit::Guest(status) => Self::from(status),
-        }
+        Self::from(exit.status())
     }
 }

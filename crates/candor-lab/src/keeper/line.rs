@@ -2,7 +2,7 @@
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ const ALIVE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct Kept {
     child: Child,
-    lines: Lines,
+    words: Receiver<Word>,
     line: Line,
     /// What the gateway runs on.
     pub machine: Machine,
@@ -57,11 +57,16 @@ pub enum KeeperError {
 }
 
 impl Kept {
-    /// Gives a charge to the keeper that this command starts. Gateway and load run when this returns.
+    /// Gives a charge to the keeper that this command starts. Gateway and load run when this returns. `gone` is called, on a thread
+    /// of its own, if the keeper is gone before anybody has asked for the end.
     ///
     /// # Errors
     /// [`KeeperError`].
-    pub fn start(command: &[String], charge: &Charge) -> Result<Self, KeeperError> {
+    pub fn start(
+        command: &[String],
+        charge: &Charge,
+        gone: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, KeeperError> {
         let (program, arguments) = command.split_first().ok_or(KeeperError::Gone)?;
         let mut child = Command::new(program)
             .args(arguments)
@@ -72,8 +77,8 @@ impl Kept {
         let lines = lines_of(&mut child);
         let to_keeper = child.stdin.take().ok_or(KeeperError::Gone)?;
         let line = Line::new(to_keeper, charge.silence_s.is_some());
-        let machine = Machine { kernel_release: String::new(), architecture: String::new() };
-        let mut kept = Self { child, lines, line, machine };
+        let words = words_of(lines, Arc::clone(&line.to_keeper), gone);
+        let mut kept = Self { child, words, line, machine: Machine::default() };
         let text = serde_json::to_string(charge).map_err(|error| KeeperError::Charge(error.to_string()))?;
         kept.line.say(&text).map_err(|_broken| KeeperError::Gone)?;
         match kept.hear()? {
@@ -100,27 +105,42 @@ impl Kept {
     }
 
     fn hear(&mut self) -> Result<Word, KeeperError> {
-        let begin = Instant::now();
-        loop {
-            let left = PATIENCE.saturating_sub(begin.elapsed());
-            let line = self.lines.recv_timeout(left).map_err(|_silent| KeeperError::Gone)?;
-            // What a login prints on the way is nobody's word.
-            if let Ok(word) = serde_json::from_str(&line) {
-                return Ok(word);
-            }
-        }
+        self.words.recv_timeout(PATIENCE).map_err(|_silent| KeeperError::Gone)
     }
 }
 
 impl Drop for Kept {
     fn drop(&mut self) {
         self.line.end();
-        wait(&mut self.child, &self.lines);
+        wait(&mut self.child, &self.words);
     }
 }
 
+/// What a keeper says. What a login prints on the way is nobody's word. If the keeper is gone while its charge runs and its line has
+/// not been ended, somebody is told.
+fn words_of(
+    lines: Lines,
+    to_keeper: Arc<Mutex<Option<ChildStdin>>>,
+    gone: impl FnOnce() + Send + 'static,
+) -> Receiver<Word> {
+    let (sender, words) = mpsc::channel();
+    thread::spawn(move || {
+        let mut runs = false;
+        for word in lines.iter().filter_map(|line| serde_json::from_str(&line).ok()) {
+            runs = matches!(word, Word::Ready(_));
+            // Who does not hear it any more has ended the line.
+            let _ = sender.send(word);
+        }
+        let has_line = to_keeper.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        if runs && has_line {
+            gone();
+        }
+    });
+    words
+}
+
 /// Waits for a process whose line has ended, and has patience with it, but not for ever.
-pub(crate) fn wait(child: &mut Child, lines: &Lines) {
+pub(crate) fn wait<T>(child: &mut Child, lines: &Receiver<T>) {
     // Its standard output ends when it does, which is when all that it had has ended.
     let begin = Instant::now();
     loop {

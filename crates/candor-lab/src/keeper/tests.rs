@@ -75,10 +75,34 @@ fn a_folder_is_held_as_long_as_somebody_wants_it() {
 fn a_keeper_that_is_gone_is_told_from_a_gateway_that_does_not_run() {
     let charge = charge(&[], &[]);
     let start = |command: &[&str]| {
-        Kept::start(&command.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), &charge).unwrap_err()
+        let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
+        Kept::start(&command, &charge, || panic!("nothing ran")).unwrap_err()
     };
     assert!(matches!(start(&["/bin/true"]), KeeperError::Gone));
     assert!(matches!(start(&["/nonexistent"]), KeeperError::Start { .. }));
     assert!(matches!(start(&["/bin/sh", "-c", "read a; echo hello; echo '{\"failed\":\"no room\"}'; read b"]),
         KeeperError::Charge(why) if why == "no room"));
+}
+
+/// The tester would go on measuring for as long as its series lasts.
+#[test]
+fn who_measures_is_told_when_the_keeper_is_gone() {
+    let start = |rest: &str| {
+        let ready = serde_json::to_string(&Word::Ready(Machine::default())).unwrap();
+        let command = ["/bin/sh", "-c", &format!("read a; echo '{ready}'; {rest}")].map(str::to_owned);
+        let (tell, told) = mpsc::channel();
+        let kept = Kept::start(&command, &charge(&[], &[]), move || tell.send(()).unwrap()).unwrap();
+        (kept, told)
+    };
+    let (kept, told) = start("exit 3");
+    assert_eq!(told.recv(), Ok(()));
+    assert!(matches!(kept.end(), Err(KeeperError::Gone)));
+    // Not when its end was asked for, or nobody has an interest in it any more.
+    let ended = serde_json::to_string(&Word::Ended(Ended::default())).unwrap();
+    let (kept, told) = start(&format!("read b; echo '{ended}'"));
+    assert_eq!(kept.end().unwrap(), Ended::default());
+    assert!(told.recv().is_err());
+    let (kept, told) = start("read b");
+    drop(kept);
+    assert!(told.recv().is_err());
 }

@@ -177,7 +177,7 @@ pub(super) fn kernel_release() -> String {
 /// What the testbed says that it is made of, and the command line of its kernel.
 ///
 /// Words of it that name files are left out: they are places on the machine that runs a guest, and change from run to run.
-fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
+pub(super) fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
     let mut platform: BTreeMap<String, String> =
         told.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let words: Vec<&str> = command_line.split_whitespace().filter(|word| !word.contains('/')).collect();

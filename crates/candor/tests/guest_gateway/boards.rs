@@ -171,6 +171,8 @@ fn a_broken_connection_leaves_nothing_on_the_board() {
         let child = measure(&plan).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until("no job", || !jobs().is_empty());
         wait_until("no load", || leftovers().iter().any(|line| line.contains("lab relay")));
+        // It is in the middle of its series, which would last for an hour.
+        wait_until("no frame", || jobs().iter().any(|job| job.counters.handled > 20));
         assert!(!server.left().is_empty());
         let tester_side = || [processes(&["ssh -F none"]), processes(&["lab cells"]), vec![child.id()]].concat();
         match way {

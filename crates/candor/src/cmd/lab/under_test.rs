@@ -11,6 +11,9 @@ use candor_lab::record::Header;
 
 use super::cells::Gone;
 use super::load::Failed;
+use crate::cmd::tester;
+use crate::exit::Exit;
+use crate::render;
 
 /// A tester on another machine that says nothing for so long is gone.
 const SILENCE_S: u64 = 20;
@@ -42,7 +45,13 @@ impl UnderTest {
             load: cell.load.clone(),
             silence_s: keeper.machine.as_ref().map(|_| SILENCE_S),
         };
-        Ok(Self::Kept(Kept::start(&keeper.command, &charge).map_err(|error| told(error, keeper))?))
+        let gone = gone(keeper);
+        let gone = move || {
+            // Nothing more is to be learnt of this cell, and its series may take for ever.
+            render::error_chain(&gone);
+            Exit::CouldNotRun.at_once();
+        };
+        Ok(Self::Kept(Kept::start(&keeper.command, &charge, gone).map_err(|error| told(error, keeper))?))
     }
 
     /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
@@ -60,9 +69,10 @@ impl UnderTest {
         let machine = kept.machine.clone();
         let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, keeper))?;
         if let Some(board) = &keeper.machine {
-            let tester = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
-            let platform =
-                [("board", board.clone()), ("architecture", machine.architecture), ("tester_kernel", tester)];
+            let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
+            // The versions and the command line of here are not those of the gateway's machine.
+            header.platform = tester::platform(None, &machine.kernel_command_line);
+            let platform = [("board", board.clone()), ("architecture", machine.architecture), ("tester_kernel", here)];
             header.platform.extend(platform.map(|(key, value)| (key.to_owned(), value)));
             header.activity_per_second = activity_per_second;
         }
@@ -72,9 +82,15 @@ impl UnderTest {
 
 /// A keeper that is gone says nothing of the cell.
 fn told(error: KeeperError, keeper: &KeeperOrder) -> Failed {
-    match (error, &keeper.machine) {
-        (KeeperError::Gone, Some(board)) => Box::new(Gone(format!("The connection to {board} is gone"))),
-        (error @ KeeperError::Gone, None) => Box::new(Gone(error.to_string())),
-        (error, _) => Box::new(error),
+    match error {
+        KeeperError::Gone => Box::new(gone(keeper)),
+        error => Box::new(error),
+    }
+}
+
+fn gone(keeper: &KeeperOrder) -> Gone {
+    match &keeper.machine {
+        Some(board) => Gone(format!("The connection to {board} is gone")),
+        None => Gone(KeeperError::Gone.to_string()),
     }
 }
