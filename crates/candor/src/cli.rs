@@ -10,6 +10,7 @@ mod import;
 mod lab;
 mod measure;
 mod methods;
+mod papers;
 mod reload;
 mod state;
 mod top;
@@ -23,7 +24,7 @@ pub(crate) use egress::{
     EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
     EgressWatchArgs, WantedArgs,
 };
-pub(crate) use experiment::{MeasureArgs, MergeArgs, Preset};
+pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use lab::{
@@ -32,6 +33,7 @@ pub(crate) use lab::{
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use methods::{LabCanSendArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
+pub(crate) use papers::PapersArgs;
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
@@ -86,6 +88,7 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     Merge(MergeArgs),
     Compare(CompareArgs),
+    Papers(PapersArgs),
     Conformance(ConformanceArgs),
     Report(ReportArgs),
     Wire(WireArgs),

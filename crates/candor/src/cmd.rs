@@ -17,6 +17,7 @@ pub(crate) mod lab;
 #[cfg(test)]
 mod links;
 pub(crate) mod measure;
+pub(crate) mod papers;
 pub(crate) mod plan;
 pub(crate) mod reload;
 pub(crate) mod report;

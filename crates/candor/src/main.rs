@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Tester(args) => cmd::tester::run(&args),
+        Command::Papers(args) => cmd::papers::run(&args),
         Command::Measure(args) => cmd::measure::run(&args),
         Command::Merge(args) => cmd::measure::merge(&args),
         Command::Compare(args) => cmd::compare::run(&args),

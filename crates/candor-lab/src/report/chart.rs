@@ -6,10 +6,11 @@ use candor_core::stats::{LatencyNs, Profile};
 use maud::{Markup, html};
 
 use super::Summary;
+use super::matrix::thinned;
 
 pub(super) const WIDTH: f64 = 960.0;
 pub(super) const HEIGHT: f64 = 430.0;
-const LEFT: f64 = 70.0;
+pub(super) const LEFT: f64 = 70.0;
 pub(super) const RIGHT: f64 = 24.0;
 pub(super) const TOP: f64 = 14.0;
 pub(super) const BOTTOM: f64 = 58.0;
@@ -64,7 +65,7 @@ pub(super) fn plot(frame: &Frame, summaries: &[Summary], axis: &str) -> Markup {
         }
         rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
         @for (index, summary) in summaries.iter().enumerate() {
-            @let profile = summary.sent.profile();
+            @let profile = seen(&summary.sent.profile());
             path.line.(class(index)) d=(frame.path(&profile, summary.frames)) {
                 title { (summary.device) }
             }
@@ -84,6 +85,11 @@ pub(super) fn plot(frame: &Frame, summaries: &[Summary], axis: &str) -> Markup {
             "frames with at least this latency"
         }
     }
+}
+
+/// With as many steps as can be told apart.
+fn seen(profile: &Profile) -> Profile {
+    Profile { points: thinned(&profile.points), plateau: profile.plateau }
 }
 
 /// The names beside their lines, above the picture, where they can wrap.

@@ -25,6 +25,7 @@ mod trust;
 pub use markdown::markdown as matrix_markdown;
 pub use measured::{Cell, Matrix, Measured};
 pub use page::html as matrix_html;
+pub(super) use profile::thinned;
 pub use spikes::Course;
 pub(super) use spikes::{chart, gallery};
 pub use stages::Stages;

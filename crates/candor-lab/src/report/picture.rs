@@ -6,27 +6,37 @@ use maud::{Markup, PreEscaped, html};
 use super::Summary;
 use super::chart::{self, BOTTOM, Frame, HEIGHT, RIGHT, TOP, WIDTH, class, px};
 
-const STYLE: &str = include_str!("picture.css");
+pub(super) const STYLE: &str = include_str!("picture.css");
 
 /// Above the profile.
-const TITLE_HEIGHT: f64 = 40.0;
-const MILLISECOND_NS: f64 = 1_000_000.0;
+pub(super) const TITLE_HEIGHT: f64 = 40.0;
 
 /// Where the names of the lines stand: few frames take long, so that the right upper corner is free.
 const LEGEND_WIDTH: f64 = 300.0;
 const LEGEND_LINE: f64 = 21.0;
 
-/// Latency profiles in one picture, in milliseconds.
+/// Latency profiles in one picture.
 #[derive(Debug)]
 pub struct Picture<'a> {
     /// What it shows.
     pub title: &'a str,
     /// What the latencies are those of, for the horizontal axis; the unit is added.
     pub of: &'a str,
+    /// Of the horizontal axis.
+    pub unit: TimeUnit,
     /// A line each, in the order of colours.
     pub summaries: &'a [Summary],
     /// Limits to hold lines against.
     pub rules: &'a [Rule],
+}
+
+/// In what times are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// µs.
+    Microseconds,
+    /// ms.
+    Milliseconds,
 }
 
 /// A limit: a vertical line.
@@ -40,12 +50,28 @@ pub struct Rule {
     pub name: String,
 }
 
+impl TimeUnit {
+    const fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Microseconds => 1e3,
+            Self::Milliseconds => 1e6,
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Microseconds => "µs",
+            Self::Milliseconds => "ms",
+        }
+    }
+}
+
 impl Picture<'_> {
     /// The file's text. It loads nothing from anywhere.
     #[must_use]
     pub fn to_svg(&self) -> String {
         let height = HEIGHT + TITLE_HEIGHT;
-        let frame = Frame::around(self.summaries, self.rules.iter().map(|rule| rule.at).max(), MILLISECOND_NS);
+        let frame = Frame::around(self.summaries, self.rules.iter().map(|rule| rule.at).max(), self.unit.nanoseconds());
         let svg = html! {
             svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
                 role="img" aria-label=(self.title) {
@@ -53,7 +79,7 @@ impl Picture<'_> {
                 rect.paper width=(WIDTH) height=(height) {}
                 text.title x=(f64::midpoint(0.0, WIDTH)) y="27" text-anchor="middle" { (self.title) }
                 g transform=(format!("translate(0 {TITLE_HEIGHT})")) {
-                    (chart::plot(&frame, self.summaries, &format!("{} in ms", self.of)))
+                    (chart::plot(&frame, self.summaries, &format!("{} in {}", self.of, self.unit.name())))
                     @for rule in self.rules {
                         @let x = px(frame.x(rule.at));
                         line.rule.(class(rule.of)) x1=(x) x2=(x) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
@@ -103,7 +129,13 @@ mod tests {
             Summary::of_series("nothing", 3, 3, None),
         ];
         let rules = [Rule { of: 1, at: LatencyNs(40_000_000), name: "bound".to_owned() }];
-        let picture = Picture { title: "t & t", of: "latency", summaries: &summaries, rules: &rules };
+        let picture = Picture {
+            title: "t & t",
+            of: "latency",
+            unit: TimeUnit::Milliseconds,
+            summaries: &summaries,
+            rules: &rules,
+        };
         let svg = picture.to_svg();
         for wanted in ["t &amp; t", "slow &lt;: at most 30.0 ms", "nothing: none arrived", "latency in ms"] {
             assert!(svg.contains(wanted), "{wanted}: {svg}");
@@ -111,7 +143,7 @@ mod tests {
         assert_eq!(svg.matches("http").count(), 1, "only the name of the language");
         assert_eq!(svg.matches("<path").count(), 3);
         // The longest of all is the limit, and it lies within the picture.
-        let frame = Frame::around(&summaries, Some(LatencyNs(40_000_000)), MILLISECOND_NS);
+        let frame = Frame::around(&summaries, Some(LatencyNs(40_000_000)), TimeUnit::Milliseconds.nanoseconds());
         assert!(frame.x(LatencyNs(40_000_000)) < WIDTH - RIGHT);
         assert!(svg.contains(&format!("x1=\"{}\"", px(frame.x(LatencyNs(40_000_000))))), "{svg}");
     }

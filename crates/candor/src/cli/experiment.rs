@@ -33,21 +33,28 @@ pub(crate) struct MeasureArgs {
     /// Only show the cells and how long they may take.
     #[arg(long)]
     pub(crate) dry_run: bool,
-    /// Guests at once (default: one for each processor).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
-    pub(crate) jobs: Option<u16>,
+    #[command(flatten)]
+    pub(crate) limits: GuestLimits,
     /// Measure only this part of the plan, such as 2/8; `candor merge` puts the parts together.
     #[arg(long, value_name = "I/N", default_value_t = Shard::WHOLE, hide_default_value = true)]
     pub(crate) shard: Shard,
-    /// End a guest, or a cell on this machine or a board, after this time on the host's clock.
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
-    pub(crate) timeout: Duration,
     /// Compare the cells with the budgets in this file, and exit with 1 if one is exceeded.
     #[arg(long, value_name = "FILE")]
     pub(crate) budget: Option<PathBuf>,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How guests of the laboratories are run.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct GuestLimits {
+    /// Guests at once (default: one for each processor).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub(crate) jobs: Option<u16>,
+    /// End a guest, or a cell on this machine or a board, after this time on the host's clock.
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_duration)]
+    pub(crate) timeout: Duration,
 }
 
 /// Put the results of parts of one plan together.

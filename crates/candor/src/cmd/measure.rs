@@ -20,7 +20,7 @@ use candor_lab::cache::Cache;
 use candor_lab::kernel;
 use serde_json::json;
 
-use crate::cli::{MeasureArgs, Preset};
+use crate::cli::{GuestLimits, MeasureArgs, Preset};
 use crate::cmd::{Outcome, lab};
 use crate::exit::Exit;
 use crate::gateway_file::{Form, read_bytes};
@@ -58,16 +58,26 @@ pub(crate) fn run(args: &MeasureArgs) -> Outcome {
     if args.dry_run {
         return dry_run::show(args, &plan, &mine);
     }
-    let orders = guests::orders(&plan, &mine)?;
     let out = args.out.clone().unwrap_or_else(|| folder_of(args));
     let results = Results::open(&out, &bytes, &plan.logs)?;
-    let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
-    let machines = Machines::ready(&plan, &plan_folder(args), &todo)?;
-    let done = done.iter().map(|(block, _)| block.cells.len()).sum();
-    let run = guests::run(args, &results, &todo, &machines.keepers, done)?;
-    // The board gets rid of candor before anything is told.
-    drop(machines);
+    let run = fill(&results, &plan, &plan_folder(args), &mine, args.limits)?;
     verdict::tell(args, &plan, &mine, &results, &run, budgets.as_ref())
+}
+
+/// Measures those blocks of a plan that have not been measured yet. Its paths begin at `folder`.
+pub(super) fn fill(
+    results: &Results,
+    plan: &Plan,
+    folder: &Path,
+    blocks: &[&Block<'_>],
+    limits: GuestLimits,
+) -> Result<guests::Run, Box<dyn std::error::Error>> {
+    let orders = guests::orders(plan, blocks)?;
+    let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
+    let machines = Machines::ready(plan, folder, &todo)?;
+    let done = done.iter().map(|(block, _)| block.cells.len()).sum();
+    // The board gets rid of candor when the machines go, before anything is told.
+    guests::run(limits, results, &todo, &machines.keepers, done)
 }
 
 /// The plan; `None` after saying what is wrong with it.

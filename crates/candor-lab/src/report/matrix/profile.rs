@@ -30,7 +30,7 @@ const FLOOR: f64 = 0.7;
 
 /// The same profile with at most [`MOST_POINTS`] steps: the first, all of the tail, and before it those between whose counts
 /// there is always the same ratio. Those that stay keep their counts.
-pub(super) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
+pub(in crate::report) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
     if points.len() <= MOST_POINTS {
         return points.to_vec();
     }

@@ -22,7 +22,7 @@ const MOST_LISTED: usize = 40;
 
 pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Outcome {
     let cells: Vec<&Cell> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
-    let jobs = args.jobs.map_or_else(processors, usize::from);
+    let jobs = args.limits.jobs.map_or_else(processors, usize::from);
     let time = estimate(plan, blocks, jobs);
     let guests = blocks.iter().filter(|block| block.place.testbed.is_guest()).count();
     if args.json {

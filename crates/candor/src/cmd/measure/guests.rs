@@ -16,13 +16,13 @@ use candor_lab::observer::Observer;
 use super::machines::Keepers;
 use super::progress::Progress;
 use super::results::{Measured, MeasuredCell, Results};
-use crate::cli::MeasureArgs;
+use crate::cli::GuestLimits;
 use crate::cmd::lab::progress::JsonLines;
 use crate::cmd::tester::processors;
 
 /// What running blocks has taken.
 #[derive(Debug, Default)]
-pub(super) struct Run {
+pub(in crate::cmd) struct Run {
     /// From the first boot to the last end.
     pub(super) wall: Duration,
     /// Of all guests together, until their command began.
@@ -32,7 +32,7 @@ pub(super) struct Run {
     /// Cells that were measured now.
     pub(super) cells: usize,
     /// Blocks whose guest or tester did not do its job, and why.
-    pub(super) broken: Vec<(String, String)>,
+    pub(in crate::cmd) broken: Vec<(String, String)>,
 }
 
 /// What a guest tells while it works.
@@ -55,7 +55,7 @@ pub(super) type Ordered<'b, 'p> = (&'b Block<'p>, Order);
 
 /// Runs all blocks. One that does not do its job does not keep the others from doing theirs.
 pub(super) fn run(
-    args: &MeasureArgs,
+    limits: GuestLimits,
     results: &Results,
     todo: &[Ordered<'_, '_>],
     keepers: &Keepers,
@@ -65,7 +65,7 @@ pub(super) fn run(
     // What a guest takes of the processor would be missing to a gateway of this machine.
     let (guests, alone): (Vec<_>, Vec<_>) = todo.iter().partition(|(block, _)| block.place.testbed.is_guest());
     let candor = if guests.is_empty() { None } else { Some(guest::static_candor()?) };
-    let jobs = args.jobs.map_or_else(processors, usize::from).min(guests.len());
+    let jobs = limits.jobs.map_or_else(processors, usize::from).min(guests.len());
     let progress = Progress::new(total, done);
     let (next, run) = (AtomicUsize::new(0), Mutex::new(Run::default()));
     let begin = Instant::now();
@@ -91,7 +91,7 @@ pub(super) fn run(
                 while let (Some((block, order)), Some(candor)) =
                     (guests.get(next.fetch_add(1, Ordering::Relaxed)), candor)
                 {
-                    let exit = one(args, results, block, order, candor, &tell);
+                    let exit = one(limits, results, block, order, candor, &tell);
                     note(block, exit.map(|exit| (exit.boot, exit.wall)));
                 }
             }));
@@ -101,7 +101,7 @@ pub(super) fn run(
             workers.into_iter().for_each(|worker| drop(worker.join()));
             for ordered in alone {
                 let begin = Instant::now();
-                let outcome = keepers.one(args, results, ordered, &tell);
+                let outcome = keepers.one(limits, results, ordered, &tell);
                 note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())));
             }
         });
@@ -116,7 +116,7 @@ pub(super) fn run(
 
 /// Runs one block in a guest.
 fn one(
-    args: &MeasureArgs,
+    limits: GuestLimits,
     results: &Results,
     block: &Block<'_>,
     order: &Order,
@@ -124,7 +124,7 @@ fn one(
     tell: &Sender<News>,
 ) -> Result<guest::GuestExit, String> {
     let part = results.begin(&block.name).map_err(|error| error.to_string())?;
-    let spec = specification(args, block, order, candor, part)?;
+    let spec = specification(limits, block, order, candor, part)?;
     let mut heard = Heard { tell, lines: JsonLines::default(), states: Vec::new() };
     let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
     if exit.status != 0 {
@@ -153,7 +153,7 @@ pub(super) fn finish(results: &Results, block: &Block<'_>, order: &Order, states
 }
 
 fn specification(
-    args: &MeasureArgs,
+    limits: GuestLimits,
     block: &Block<'_>,
     order: &Order,
     candor: &std::path::Path,
@@ -168,7 +168,7 @@ fn specification(
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();
     spec.programs = cells::programs(order);
-    spec.timeout = args.timeout;
+    spec.timeout = limits.timeout;
     spec.out = Some(out);
     let text = serde_json::to_vec(order).map_err(|error| error.to_string())?;
     spec.files.push((format!("{}/{}", candor_lab::job::HOME, cells::FILE), text));

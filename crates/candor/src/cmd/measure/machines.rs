@@ -15,7 +15,7 @@ use candor_lab::guest;
 
 use super::guests::{News, finish};
 use super::results::Results;
-use crate::cli::MeasureArgs;
+use crate::cli::GuestLimits;
 use crate::cmd::lab::look::Wanted;
 
 /// How long the gateway of a tester that was ended may take to end, too.
@@ -87,7 +87,7 @@ impl Keepers {
     /// Runs one block.
     pub(super) fn one(
         &self,
-        args: &MeasureArgs,
+        limits: GuestLimits,
         results: &Results,
         (block, order): &(&Block<'_>, Order),
         tell: &Sender<News>,
@@ -104,7 +104,7 @@ impl Keepers {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = process::end_with_parent(&mut command).spawn();
         let mut child = child.map_err(|error| format!("Cannot start {}: {error}", candor.display()))?;
-        let (states, complaint) = hear(&mut child, args.timeout, tell)?;
+        let (states, complaint) = hear(&mut child, limits.timeout, tell)?;
         let status = child.wait().map_err(|error| error.to_string())?;
         if !status.success() {
             let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();

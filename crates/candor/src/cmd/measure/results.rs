@@ -66,7 +66,7 @@ pub(in crate::cmd) enum ResultsError {
 
 impl Results {
     /// The results of this plan and of the logs that it replays, there already or not.
-    pub(super) fn open(folder: &Path, plan: &[u8], logs: &BTreeMap<String, Log>) -> Result<Self, ResultsError> {
+    pub(in crate::cmd) fn open(folder: &Path, plan: &[u8], logs: &BTreeMap<String, Log>) -> Result<Self, ResultsError> {
         let results = Self { folder: folder.to_owned() };
         let at = folder.join(PLAN);
         let files: BTreeSet<&str> = logs.keys().map(String::as_str).collect();

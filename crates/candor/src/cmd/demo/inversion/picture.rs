@@ -1,7 +1,7 @@
 //! The latency profile of an act.
 
 use candor_core::stats::LatencyNs;
-use candor_lab::report::{Picture, Rule, Summary};
+use candor_lab::report::{Picture, Rule, Summary, TimeUnit};
 
 use super::report::{OfAct, OfRun, Report};
 
@@ -20,6 +20,7 @@ pub(super) fn of(number: usize, act: &OfAct, report: &Report) -> String {
     Picture {
         title: &title,
         of: "from the program's call to the last bit on the wire",
+        unit: TimeUnit::Milliseconds,
         summaries: &summaries,
         rules: &rules,
     }
