@@ -51,8 +51,8 @@ pub(super) const FIGURES: &[Figure] = &[
             unit: Unit::Frames,
             holds: (0.0, 1.0),
             otherwise: Differs,
-            because: "The witness is a process of the same machine whose emulated adapters answer over USB, and the stamp comes when the \
-                      frame has come through the USB host controller.",
+            because: "On 6.12 the emulated USB host gives the same frame to two adapters one after the other, tens of microseconds apart, which \
+                      is in the stamps and not on the wire. On 6.1 it is some frames of ten thousand.",
         }],
         pictures: &[],
         rows: Rows::Said(
