@@ -9,7 +9,7 @@ use super::claim::{Claim, Figure as Quantity, Levels, Said};
 use super::sheet::Sheet;
 
 /// One of the four papers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Paper {
     Gateway2011,
     Queueing2011,
@@ -89,10 +89,19 @@ impl Paper {
     }
 }
 
-/// All figures, in the order of the papers.
+/// All figures, in the order of the papers and of their numbers.
 pub(super) fn all() -> impl Iterator<Item = &'static Figure> {
-    let papers = [gateway_2011::FIGURES, queueing_2011::FIGURES, canid_2012::FIGURES, calls_2014::FIGURES];
-    papers.into_iter().flatten()
+    let others = [queueing_2011::FIGURES, canid_2012::FIGURES].into_iter().flatten();
+    let mut all: Vec<_> = gateway_2011::figures().chain(others).chain(calls_2014::figures()).collect();
+    all.sort_by(|one, other| one.paper.cmp(&other.paper).then(one.place().total_cmp(&other.place())));
+    all.into_iter()
+}
+
+impl Figure {
+    /// Its number as one: 9, 4.5.
+    fn place(&self) -> f64 {
+        self.number.split(' ').next_back().and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
 }
 
 pub(super) const MISSING: &[Missing] = &[
