@@ -10,6 +10,7 @@ mod bounds;
 mod demo;
 mod loads;
 mod measurement;
+mod papers;
 mod plans;
 
 use std::path::PathBuf;
