@@ -3,7 +3,7 @@
 use std::fmt;
 
 use candor_core::engine::{Receiver, Sender, UserEngine};
-use candor_io::can::{self, Support};
+use candor_io::can::{self, PollObstacle, Support};
 use candor_io::{packet, uring};
 
 use crate::error::GatewayError;
@@ -14,8 +14,8 @@ pub struct UserAbilities {
     can: Support,
     packet: Option<packet::Obstacle>,
     uring: Option<uring::Obstacle>,
-    /// Whether `SO_BUSY_POLL` may be set.
-    busy_poll: bool,
+    /// What speaks against `SO_BUSY_POLL`.
+    busy_poll: Option<PollObstacle>,
 }
 
 /// Why an engine cannot run.
@@ -28,7 +28,7 @@ pub enum Lack {
     /// io_uring is not for this process.
     Uring(uring::Obstacle),
     /// `SO_BUSY_POLL` is not for this process.
-    BusyPoll,
+    BusyPoll(PollObstacle),
 }
 
 impl UserAbilities {
@@ -46,7 +46,7 @@ impl UserAbilities {
         let failed = |what| move |source| GatewayError::System { what, source };
         let any = |needs: fn(UserEngine) -> bool| UserEngine::all().any(|engine| asks(engine) && needs(engine));
         let can = can::support().map_err(failed("Asking the kernel for CAN"))?;
-        let mut found = Self { can, packet: None, uring: None, busy_poll: true };
+        let mut found = Self { can, packet: None, uring: None, busy_poll: None };
         if any(|engine| engine.receiver().has_ring() || engine.sender().has_ring()) {
             found.packet = packet::obstacle().map_err(failed("Asking the kernel for a packet socket"))?;
         }
@@ -54,7 +54,7 @@ impl UserAbilities {
             found.uring = uring::obstacle().map_err(failed("Asking the kernel for io_uring"))?;
         }
         if any(|engine| engine.receiver() == Receiver::ReadBusy) && can == Support::Raw {
-            found.busy_poll = can::may_poll_driver().map_err(failed("Asking for SO_BUSY_POLL"))?;
+            found.busy_poll = can::poll_obstacle().map_err(failed("Asking for SO_BUSY_POLL"))?;
         }
         Ok(found)
     }
@@ -69,7 +69,7 @@ impl UserAbilities {
         }
         let receiver = match engine.receiver() {
             Receiver::Read | Receiver::ReadNb | Receiver::Mmsg => None,
-            Receiver::ReadBusy => (!self.busy_poll).then_some(Lack::BusyPoll),
+            Receiver::ReadBusy => self.busy_poll.map(Lack::BusyPoll),
             Receiver::Mmap | Receiver::MmapBusy => packet(),
             Receiver::Uring => uring(),
         };
@@ -103,7 +103,10 @@ impl Lack {
             Self::Uring(uring::Obstacle::Privilege) => {
                 "sudo sysctl kernel.io_uring_disabled=0, and no sandbox that forbids it"
             }
-            Self::BusyPoll => "run it as root, or: sudo setcap cap_net_admin+ep $(command -v candor)",
+            Self::BusyPoll(PollObstacle::Privilege) => {
+                "run it as root, or: sudo setcap cap_net_admin+ep $(command -v candor)"
+            }
+            Self::BusyPoll(PollObstacle::Missing) => "take read-write, which is as fast: no CAN driver polls",
         }
     }
 }
@@ -117,7 +120,8 @@ impl fmt::Display for Lack {
             Self::Uring(uring::Obstacle::Missing) => "the kernel has no io_uring",
             Self::Uring(uring::Obstacle::TooOld) => "the kernel's io_uring is older than 6.0",
             Self::Uring(uring::Obstacle::Privilege) => "io_uring is forbidden",
-            Self::BusyPoll => "SO_BUSY_POLL wants the capability CAP_NET_ADMIN",
+            Self::BusyPoll(PollObstacle::Privilege) => "SO_BUSY_POLL wants the capability CAP_NET_ADMIN",
+            Self::BusyPoll(PollObstacle::Missing) => "the kernel was built without SO_BUSY_POLL",
         })
     }
 }
@@ -126,7 +130,7 @@ impl fmt::Display for Lack {
 mod tests {
     use super::*;
 
-    const ALL: UserAbilities = UserAbilities { can: Support::Raw, packet: None, uring: None, busy_poll: true };
+    const ALL: UserAbilities = UserAbilities { can: Support::Raw, packet: None, uring: None, busy_poll: None };
 
     fn runnable(abilities: UserAbilities) -> Vec<&'static str> {
         UserEngine::all().filter(|engine| abilities.lack(*engine).is_none()).map(UserEngine::name).collect()
@@ -143,12 +147,17 @@ mod tests {
         let nobody = UserAbilities {
             packet: Some(packet::Obstacle::Privilege),
             uring: Some(uring::Obstacle::TooOld),
-            busy_poll: false,
+            busy_poll: Some(PollObstacle::Privilege),
             ..ALL
         };
         let plain = ["read-write", "read-mmsg", "readnb-write", "readnb-mmsg", "mmsg-write", "mmsg-mmsg"];
         assert_eq!(runnable(nobody), plain);
         assert_eq!(nobody.best(), UserEngine::PLAINEST);
+        let unpolled = UserAbilities { busy_poll: Some(PollObstacle::Missing), ..ALL };
+        let lack =
+            unpolled.lack(UserEngine::all().find(|engine| engine.receiver() == Receiver::ReadBusy).unwrap()).unwrap();
+        // No capability brings what the kernel was built without.
+        assert!(!lack.to_string().contains("CAP_") && !lack.remedy().contains("setcap"), "{lack}: {}", lack.remedy());
         assert_eq!(runnable(UserAbilities { can: Support::WithoutRaw, ..ALL }), Vec::<&str>::new());
     }
 }

@@ -81,16 +81,28 @@ pub fn support() -> io::Result<Support> {
     }
 }
 
-/// Whether this process may ask for [`CanSocket::poll_driver`]. The kernel must have CAN_RAW sockets.
+/// Why this process cannot ask for [`CanSocket::poll_driver`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PollObstacle {
+    /// It lacks the capability CAP_NET_ADMIN.
+    Privilege,
+    /// The kernel was built without `CONFIG_NET_RX_BUSY_POLL`, as Debian's real-time 6.1 was.
+    Missing,
+}
+
+/// What speaks against [`CanSocket::poll_driver`]; `None` if nothing does. The kernel must have CAN_RAW sockets.
 ///
 /// # Errors
 /// Whatever `socket()` or `setsockopt()` report that is no such answer.
-pub fn may_poll_driver() -> io::Result<bool> {
+pub fn poll_obstacle() -> io::Result<Option<PollObstacle>> {
     let socket = socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW)?;
     match socket::set_int(&socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, POLLING_US) {
-        Ok(()) => Ok(true),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOPROTOOPT)) => Ok(false),
-        Err(error) => Err(error),
+        Ok(()) => Ok(None),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EPERM) => Ok(Some(PollObstacle::Privilege)),
+            Some(libc::ENOPROTOOPT) => Ok(Some(PollObstacle::Missing)),
+            _ => Err(error),
+        },
     }
 }
 

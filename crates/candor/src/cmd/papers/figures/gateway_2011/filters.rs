@@ -26,7 +26,7 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Times,
                 holds: (1.2, MANY),
                 otherwise: NoLongerTrue,
-                because: "Since Linux 3.19 single extended identifiers are found by a hash table.",
+                because: "Since 2014 single extended identifiers are found by a hash table.",
             },
             Claim {
                 says: "The list that is walked costs each frame the same for each rule in it",

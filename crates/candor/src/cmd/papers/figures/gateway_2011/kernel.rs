@@ -112,8 +112,8 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Times,
                 holds: (1.2, 4.0),
                 otherwise: Differs,
-                because: "A plain kernel leaves softirqs to its thread ksoftirqd as soon as that has work, and then frames wait in the \
-                          scheduler's queue behind 40 processes. Real-time kernels, where the interrupt's thread does it, hardly notice.",
+                because: "Probably (not traced) a plain kernel leaves softirqs to its thread ksoftirqd once that has work, and frames then wait \
+                          in the scheduler's queue behind 40 processes. Real-time kernels, where the interrupt's thread does it, do not notice.",
             },
             Claim {
                 says: "Large packets in the same receive queue hold frames up far longer than processes do",
@@ -122,8 +122,8 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Times,
                 holds: (2.0, MANY),
                 otherwise: Differs,
-                because: "There is no card between: through the loopback interface the sender does the work of receiving in its own \
-                          time slice, one datagram at a time, and a frame waits for that one.",
+                because: "There is no card between (not traced): through the loopback interface the sender receives in its own time slice, one \
+                          datagram at a time, and a frame waits for that one.",
             },
         ],
         pictures: &[Drawn::Profiles {
@@ -198,7 +198,7 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Microseconds,
                 holds: (0.05, MANY),
                 otherwise: NoLongerTrue,
-                because: "From 6.1 to 6.12 the way of a frame has become some per cent longer.",
+                because: "From 6.1 to 6.12 the way of a frame has hardly changed in length; it is the real-time kernels that are slower.",
             },
             Claim {
                 says: "Real-time kernels are slower than plain ones (older)",
