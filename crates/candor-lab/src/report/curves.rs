@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use maud::{PreEscaped, html};
+use maud::html;
 
 use super::chart::{BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, class, nice_ticks, px};
-use super::picture::{STYLE, TITLE_HEIGHT};
+use super::picture::file;
 
 /// Beyond this ratio of the largest to the smallest value the small ones would all lie on the axis.
 const LINEAR: f64 = 40.0;
@@ -38,46 +38,37 @@ impl Curves<'_> {
     /// The file's text. It loads nothing from anywhere.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let height = HEIGHT + TITLE_HEIGHT;
         let values = || self.curves.iter().flat_map(|curve| &curve.points).filter_map(|(_, value)| *value);
         let numbers = || self.curves.iter().flat_map(|curve| &curve.points).map(|(number, _)| *number);
         let (x, y) = (Axis::linear(numbers(), false), Axis::of(values()));
         let (right, bottom) = (WIDTH - RIGHT, HEIGHT - BOTTOM);
         let at_x = |number: f64| LEFT + x.share(number) * (right - LEFT);
         let at_y = |value: f64| bottom - y.share(value) * (bottom - TOP);
-        let svg = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
-                role="img" aria-label=(self.title) {
-                style { (PreEscaped(STYLE)) }
-                rect.paper width=(WIDTH) height=(height) {}
-                text.title x=(f64::midpoint(0.0, WIDTH)) y="27" text-anchor="middle" { (self.title) }
-                g transform=(format!("translate(0 {TITLE_HEIGHT})")) {
-                    @for tick in y.ticks() {
-                        line.grid x1=(LEFT) x2=(right) y1=(px(at_y(tick))) y2=(px(at_y(tick))) {}
-                        text.tick x=(LEFT - 8.0) y=(px(at_y(tick) + 4.0)) text-anchor="end" { (tick) }
-                    }
-                    @for tick in x.ticks() {
-                        line.grid x1=(px(at_x(tick))) x2=(px(at_x(tick))) y1=(TOP) y2=(bottom) {}
-                        text.tick x=(px(at_x(tick))) y=(bottom + 18.0) text-anchor="middle" { (tick) }
-                    }
-                    rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
-                    @for (index, curve) in self.curves.iter().enumerate() {
-                        path.line.(class(index)) d=(path(&curve.points, at_x, at_y)) { title { (curve.name) } }
-                        @for (number, value) in curve.points.iter().filter_map(|(number, value)| Some((*number, (*value)?))) {
-                            circle.worst.(class(index)) r="3" cx=(px(at_x(number))) cy=(px(at_y(value))) {}
-                        }
-                        @let line = TOP + 18.0 + LEGEND_LINE * f64::from(u16::try_from(index).unwrap_or(u16::MAX));
-                        @let left = if self.rises() { LEFT + 14.0 } else { right - LEGEND_WIDTH };
-                        line.line.(class(index)) x1=(left) x2=(left + 26.0) y1=(px(line - 5.0)) y2=(px(line - 5.0)) {}
-                        text.name x=(left + 36.0) y=(px(line)) { (curve.name) }
-                    }
-                    text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { (self.along) }
-                    text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom)))
-                        text-anchor="middle" { (self.of) }
-                }
+        let picture = html! {
+            @for tick in y.ticks() {
+                line.grid x1=(LEFT) x2=(right) y1=(px(at_y(tick))) y2=(px(at_y(tick))) {}
+                text.tick x=(LEFT - 8.0) y=(px(at_y(tick) + 4.0)) text-anchor="end" { (tick) }
             }
+            @for tick in x.ticks() {
+                line.grid x1=(px(at_x(tick))) x2=(px(at_x(tick))) y1=(TOP) y2=(bottom) {}
+                text.tick x=(px(at_x(tick))) y=(bottom + 18.0) text-anchor="middle" { (tick) }
+            }
+            rect.frame x=(LEFT) y=(TOP) width=(right - LEFT) height=(bottom - TOP) {}
+            @for (index, curve) in self.curves.iter().enumerate() {
+                path.line.(class(index)) d=(path(&curve.points, at_x, at_y)) { title { (curve.name) } }
+                @for (number, value) in curve.points.iter().filter_map(|(number, value)| Some((*number, (*value)?))) {
+                    circle.worst.(class(index)) r="3" cx=(px(at_x(number))) cy=(px(at_y(value))) {}
+                }
+                @let line = TOP + 18.0 + LEGEND_LINE * f64::from(u16::try_from(index).unwrap_or(u16::MAX));
+                @let left = if self.rises() { LEFT + 14.0 } else { right - LEGEND_WIDTH };
+                line.line.(class(index)) x1=(left) x2=(left + 26.0) y1=(px(line - 5.0)) y2=(px(line - 5.0)) {}
+                text.name x=(left + 36.0) y=(px(line)) { (curve.name) }
+            }
+            text.axis x=(f64::midpoint(LEFT, right)) y=(HEIGHT - 14.0) text-anchor="middle" { (self.along) }
+            text.axis transform=(format!("translate(16 {}) rotate(-90)", f64::midpoint(TOP, bottom)))
+                text-anchor="middle" { (self.of) }
         };
-        format!("{}\n", svg.into_string())
+        file(self.title, &picture)
     }
 
     /// Whether the highest value lies in the right half, so that there is room on the left.

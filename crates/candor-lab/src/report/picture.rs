@@ -6,10 +6,10 @@ use maud::{Markup, PreEscaped, html};
 use super::Summary;
 use super::chart::{self, BOTTOM, Frame, HEIGHT, RIGHT, TOP, WIDTH, class, px};
 
-pub(super) const STYLE: &str = include_str!("picture.css");
+const STYLE: &str = include_str!("picture.css");
 
 /// Above the profile.
-pub(super) const TITLE_HEIGHT: f64 = 40.0;
+const TITLE_HEIGHT: f64 = 40.0;
 
 /// Where the names of the lines stand: few frames take long, so that the right upper corner is free.
 const LEGEND_WIDTH: f64 = 300.0;
@@ -50,6 +50,21 @@ pub struct Rule {
     pub name: String,
 }
 
+/// A picture with its title above it, as the text of a file.
+pub(super) fn file(title: &str, picture: &Markup) -> String {
+    let height = HEIGHT + TITLE_HEIGHT;
+    let svg = html! {
+        svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
+            role="img" aria-label=(title) {
+            style { (PreEscaped(STYLE)) }
+            rect.paper width=(WIDTH) height=(height) {}
+            text.title x=(f64::midpoint(0.0, WIDTH)) y="27" text-anchor="middle" { (title) }
+            g transform=(format!("translate(0 {TITLE_HEIGHT})")) { (picture) }
+        }
+    };
+    format!("{}\n", svg.into_string())
+}
+
 impl TimeUnit {
     const fn nanoseconds(self) -> f64 {
         match self {
@@ -70,25 +85,18 @@ impl Picture<'_> {
     /// The file's text. It loads nothing from anywhere.
     #[must_use]
     pub fn to_svg(&self) -> String {
-        let height = HEIGHT + TITLE_HEIGHT;
         let frame = Frame::around(self.summaries, self.rules.iter().map(|rule| rule.at).max(), self.unit.nanoseconds());
-        let svg = html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height)
-                role="img" aria-label=(self.title) {
-                style { (PreEscaped(STYLE)) }
-                rect.paper width=(WIDTH) height=(height) {}
-                text.title x=(f64::midpoint(0.0, WIDTH)) y="27" text-anchor="middle" { (self.title) }
-                g transform=(format!("translate(0 {TITLE_HEIGHT})")) {
-                    (chart::plot(&frame, self.summaries, &format!("{} in {}", self.of, self.unit.name())))
-                    @for rule in self.rules {
-                        @let x = px(frame.x(rule.at));
-                        line.rule.(class(rule.of)) x1=(x) x2=(x) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
-                    }
-                    (self.legend())
+        file(
+            self.title,
+            &html! {
+                (chart::plot(&frame, self.summaries, &format!("{} in {}", self.of, self.unit.name())))
+                @for rule in self.rules {
+                    @let x = px(frame.x(rule.at));
+                    line.rule.(class(rule.of)) x1=(x) x2=(x) y1=(TOP) y2=(HEIGHT - BOTTOM) {}
                 }
-            }
-        };
-        format!("{}\n", svg.into_string())
+                (self.legend())
+            },
+        )
     }
 
     fn legend(&self) -> Markup {

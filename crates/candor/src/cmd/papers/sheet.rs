@@ -166,27 +166,14 @@ impl Sheet {
                 gateways: &[],
                 shift: 0,
             }),
-            Self::SendVcan => How::Method(Method {
-                topology: Topology::Vcan,
-                words: &[
-                    "lab",
-                    "can-send",
-                    "--interface",
-                    "vcan0",
-                    "--set-ups",
-                    "table-4.1",
-                    "--trace",
-                    "--gap",
-                    "0ms,1ms",
-                ],
-                frames: Some(5000),
-                further: (&[], &[]),
-                gateways: &[],
-                shift: 0,
-            }),
-            Self::SendKvaser => How::Method(Method {
-                topology: Topology::Kvaser,
-                words: &[
+            Self::SendVcan => can_send(
+                Topology::Vcan,
+                &["lab", "can-send", "--interface", "vcan0", "--set-ups", "table-4.1", "--trace", "--gap", "0ms,1ms"],
+                5000,
+            ),
+            Self::SendKvaser => can_send(
+                Topology::Kvaser,
+                &[
                     "lab",
                     "can-send",
                     "--interface",
@@ -199,47 +186,18 @@ impl Sheet {
                     "--gap",
                     "0ms,1ms,2ms",
                 ],
-                frames: Some(5000),
-                further: (&[], &[]),
-                gateways: &[],
-                shift: 0,
-            }),
-            Self::SendRules => How::Method(Method {
-                topology: Topology::Vcan,
-                words: &[
-                    "lab",
-                    "can-send",
-                    "--interface",
-                    "vcan0",
-                    "--set-ups",
-                    "figure-4.6",
-                    "--trace",
-                    "--gap",
-                    "1ms",
-                ],
-                frames: Some(5000),
-                further: (&[], &[]),
-                gateways: &[],
-                shift: 0,
-            }),
-            Self::SendCanid => How::Method(Method {
-                topology: Topology::Vcan,
-                words: &[
-                    "lab",
-                    "can-send",
-                    "--interface",
-                    "vcan0",
-                    "--set-ups",
-                    "em-canid",
-                    "--trace",
-                    "--gap",
-                    "0ms,1ms",
-                ],
-                frames: Some(10000),
-                further: (&[], &[]),
-                gateways: &[],
-                shift: 0,
-            }),
+                5000,
+            ),
+            Self::SendRules => can_send(
+                Topology::Vcan,
+                &["lab", "can-send", "--interface", "vcan0", "--set-ups", "figure-4.6", "--trace", "--gap", "1ms"],
+                5000,
+            ),
+            Self::SendCanid => can_send(
+                Topology::Vcan,
+                &["lab", "can-send", "--interface", "vcan0", "--set-ups", "em-canid", "--trace", "--gap", "0ms,1ms"],
+                10000,
+            ),
         }
     }
 
@@ -250,6 +208,11 @@ impl Sheet {
         let frames = extent.frames.unwrap_or(of_paper);
         Some(text.replace("{frames}", &frames.to_string()).replace("{kernels}", &format!("[{kernels}]")))
     }
+}
+
+/// The time within `can_send()`, by the command of that name.
+const fn can_send(topology: Topology, words: &'static [&'static str], of_paper: u32) -> How {
+    How::Method(Method { topology, words, frames: Some(of_paper), further: (&[], &[]), gateways: &[], shift: 0 })
 }
 
 impl Measurement {
