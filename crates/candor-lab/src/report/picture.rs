@@ -116,8 +116,9 @@ impl Picture<'_> {
     }
 
     fn name(&self, summary: &Summary) -> String {
-        let longest = summary.figures.map(|figures| figures.max.microseconds() / 1000.0);
-        let longest = longest.map_or_else(|| "none arrived".to_owned(), |ms| format!("at most {ms:.1} ms"));
+        let longest = summary.figures.map(|figures| figures.max.microseconds() * 1000.0 / self.unit.nanoseconds());
+        let told = |longest| format!("at most {longest:.1} {}", self.unit.name());
+        let longest = longest.map_or_else(|| "none arrived".to_owned(), told);
         format!("{}: {longest}", summary.device)
     }
 }

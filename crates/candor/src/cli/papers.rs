@@ -24,7 +24,7 @@ pub(crate) struct PapersArgs {
     /// Two of the four kernels and 500 frames of each cell: some minutes.
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Frames of each cell (default: as many as the papers had).
+    /// Frames of each cell (default: as many as the papers had, which streams always have).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(100..=65_000))]
     pub(crate) frames: Option<u32>,
     /// Say which figures there are, and do nothing else.

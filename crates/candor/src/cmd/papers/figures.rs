@@ -64,7 +64,8 @@ pub(super) enum Drawn {
         title: &'static str,
         kernel: &'static str,
         along: &'static str,
-        of: &'static str,
+        /// What the figure is, and how many of what was said are one of it.
+        of: (&'static str, f64),
         lines: &'static [SaidLine],
     },
 }

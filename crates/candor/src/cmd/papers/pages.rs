@@ -97,7 +97,8 @@ fn picture(drawn: &Drawn, measurement: &Measurement, extent: Extent) -> Result<(
         Drawn::SaidCurves { title, kernel, along, of, lines } => {
             let kernel = present(kernel, extent);
             let said = measurement.said(Some(kernel));
-            let value = |path: &Said| at(said?, path)?.as_f64();
+            let (of, unit) = of;
+            let value = |path: &Said| Some(at(said?, path)?.as_f64()? / unit);
             let curve = |(name, points): &SaidLine| Curve {
                 name: (*name).to_owned(),
                 points: points.iter().map(|(number, path)| (*number, value(path))).collect(),

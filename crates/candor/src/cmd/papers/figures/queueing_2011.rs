@@ -156,7 +156,7 @@ pub(super) const FIGURES: &[Figure] = &[
             title: "median of can_send()",
             kernel: "debian-6.1",
             along: "rules",
-            of: "ns (instructions)",
+            of: ("thousand instructions", 1000.0),
             lines: &[STANDARD, EXTENDED],
         }],
         rows: Rows::Said(

@@ -103,7 +103,7 @@ pub(super) const FIGURES: &[Figure] = &[Figure {
         title: "frames sent and received at once",
         kernel: "debian-6.1",
         along: "frames",
-        of: "ns (instructions)",
+        of: ("thousand instructions", 1000.0),
         lines: &[took_line!("write"), took_line!("sendmmsg"), took_line!("read"), took_line!("recvmmsg")],
     }],
     rows: Rows::Said(

@@ -133,7 +133,7 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Frames,
                 holds: (1.0, 3200.0),
                 otherwise: Differs,
-                because: "It needs neither a process nor a call.",
+                because: "It needs neither a process nor a call. Where both lose nothing the queues were long enough for these streams.",
             },
             Claim {
                 says: "Sending several frames at once bears more than sending each by a call",
@@ -150,7 +150,7 @@ pub(super) const FIGURES: &[Figure] = &[
                 title: "lost of 3200 frames over the period",
                 kernel: "debian-6.1",
                 along: "period in us",
-                of: "lost frames",
+                of: ("lost frames", 1.0),
                 lines: &[
                     sweep!(lost, "kernel"),
                     sweep!(lost, "read-write"),
@@ -164,7 +164,7 @@ pub(super) const FIGURES: &[Figure] = &[
                 title: "median latency over the period",
                 kernel: "debian-6.1",
                 along: "period in us",
-                of: "ns",
+                of: ("µs", 1000.0),
                 lines: &[
                     sweep!(p50, "kernel"),
                     sweep!(p50, "read-write"),

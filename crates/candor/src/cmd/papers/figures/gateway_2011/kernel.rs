@@ -112,8 +112,9 @@ pub(super) const FIGURES: &[Figure] = &[
                 unit: Unit::Times,
                 holds: (1.2, 4.0),
                 otherwise: Differs,
-                because: "Probably (not traced) a plain kernel leaves softirqs to its thread ksoftirqd once that has work, and frames then wait \
-                          in the scheduler's queue behind 40 processes. Real-time kernels, where the interrupt's thread does it, do not notice.",
+                because: "Until 2023 kernels left all softirqs to the thread ksoftirqd while that had work, and frames waited in the scheduler's \
+                          queue behind 40 processes: most of them for 0.9 ms on 6.1, a few for 0.4 ms on 6.12 (the cause is read, not traced). \
+                          Real-time kernels, where the interrupt's thread does it, do not notice.",
             },
             Claim {
                 says: "Large packets in the same receive queue hold frames up far longer than processes do",
