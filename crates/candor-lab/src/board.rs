@@ -215,7 +215,7 @@ impl Drop for Board {
 /// fails, the folder is removed.
 fn deployment(name: &str, bytes: usize) -> String {
     let script = format!(
-        "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap \"rm -rf $d\" EXIT; \
+        "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
          echo \"board $(uname -m) $d\"; p=$d/candor-{name}; head -c {bytes} > \"$p\"; \
          [ $(wc -c < \"$p\") = {bytes} ] && chmod 700 \"$p\" && \"$p\" lab hold \"$d\""
     );
@@ -264,10 +264,15 @@ mod tests {
     fn a_deployment_leaves_nothing_whatever_comes() {
         let program = b"#!/bin/sh\necho holds it \"$3\"\nread line\n";
         for (sent, said) in [(&program[..], true), (&program[..10], false), (&b""[..], false)] {
-            let folder = tempfile::tempdir().unwrap();
+            let outer = tempfile::tempdir().unwrap();
+            // What a shell would take apart, beside something that it would then remove.
+            let folder = outer.path().join("it's $HOME; b c");
+            let neighbour = outer.path().join("it's");
+            fs::create_dir(&folder).unwrap();
+            fs::write(&neighbour, "").unwrap();
             let mut child = Command::new("sh")
                 .args(["-c", &deployment("x", program.len())])
-                .env("TMPDIR", folder.path())
+                .env("TMPDIR", &folder)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())
                 .spawn()
@@ -277,7 +282,8 @@ mod tests {
             let text = String::from_utf8(output.stdout).unwrap();
             assert!(text.starts_with(&format!("board {} ", std::env::consts::ARCH)), "{text}");
             assert_eq!(text.contains("holds it"), said, "{text}");
-            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{text}");
+            assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{text}");
+            assert!(neighbour.exists(), "{text}");
         }
     }
 
