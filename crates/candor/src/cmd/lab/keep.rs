@@ -23,9 +23,17 @@ pub(super) fn keep() -> Outcome {
 }
 
 pub(super) fn hold(args: &LabHoldArgs) -> Outcome {
+    let program = std::env::current_exe()?;
+    // The folder is removed in the end, so it has to be the one that was made for this program.
+    if program.parent() != Some(&fs::canonicalize(&args.folder)?) {
+        let folder = args.folder.display();
+        return Err(
+            format!("candor lab hold removes the folder that candor was sent to, and {folder} is another one").into()
+        );
+    }
     let _leads_already = process::start_session();
     // Who sent this program knows by it that all of it has come.
-    render::out(&format!("holds {}\n", name_of(&fs::read(std::env::current_exe()?)?)))?;
+    render::out(&format!("holds {}\n", name_of(&fs::read(&program)?)))?;
     keeper::hold(&args.folder, io::BufReader::new(io::stdin()), SILENCE)?;
     Ok(Exit::Fine)
 }

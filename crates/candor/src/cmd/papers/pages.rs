@@ -208,9 +208,10 @@ fn notes_of(figure: &Figure, measurement: &Measurement, extent: Extent) -> Vec<S
     let mut notes = vec![match figure.sheet.how() {
         How::Plan(..) => format!("The plan is {}: candor papers --show-plan {}.", figure.sheet.name(), figure.id),
         How::Method(method) => format!(
-            "In a guest each (icount, {}): candor {}. Times are counted instructions of an emulated processor without caches, 1 ns each.",
+            "In a guest each (icount, {}): candor {}. Times are counted instructions of an emulated processor without caches, {} ns each.",
             method.topology.name(),
-            method.words.join(" ")
+            method.words.join(" "),
+            1_u32 << method.shift
         ),
     }];
     let cells = || {
