@@ -33,10 +33,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let arguments = arguments.map(str::to_owned);
     let (soak, is_fine) = guest.json(&[file], &arguments)?;
     let number = |key: &str| soak[key].as_u64().with_context(|| format!("no {key} in {soak}"));
-    let memory = soak["memory_bytes"].as_array().context("no memory_bytes")?;
+    let last = |key: &str| {
+        soak[key].as_array().and_then(|all| all.last()?.as_u64()).with_context(|| format!("no {key} in {soak}"))
+    };
     println!(
         "{} on {}: {} frames, one every {} us, {} of them came in and {} left; longest latency {} instructions; {} KiB \
-         resident, of which {} bytes came while it ran",
+         of its own, of which {} bytes came while it ran, and {} KiB with the pages of the program that were used",
         args.engine,
         soak["kernel_release"].as_str().unwrap_or_default(),
         number("frames")?,
@@ -44,8 +46,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         number("came")?,
         number("left")?,
         number("max_ns")?,
-        memory.last().and_then(serde_json::Value::as_u64).unwrap_or(0) >> 10,
+        last("own_memory_bytes")? >> 10,
         number("growth_bytes")?,
+        last("memory_bytes")? >> 10,
     );
     if !is_fine {
         bail!("a frame was lost, doubled or out of order, or the memory grew: {soak}");

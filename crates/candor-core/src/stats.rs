@@ -12,8 +12,8 @@
 //! ```
 //!
 //! Intervals and profiles stand in `candor report`; `candor compare` holds gateways, kernels or commits against each other by
-//! [`compare`] and sums them up with [`geomean()`]; [`warm_up`] finds records that were not warm. [`throughput`] has no caller yet: it is
-//! for `candor measure`, which finds its loads by it.
+//! [`compare`] and sums them up with [`geomean()`]; [`warm_up`] finds records that were not warm. cells of plans
+//! with the traffic `throughput` find their rate by [`throughput`].
 
 pub mod compare;
 mod confidence;

@@ -16,8 +16,9 @@ use std::time::Duration;
 use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::traffic::Traffic;
-use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology};
+use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology, Wire};
 use candor_core::plan::Echo;
+use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use crate::{device, job, kernel};
@@ -75,14 +76,33 @@ pub struct CellOrder {
     pub lost_after_ns: u64,
     /// Seed of all random times.
     pub seed: u64,
-    /// Bit rate that shares of a bus are of.
-    pub bits_per_second: u32,
+    /// Bit rates of the sending bus, which shares of a bus are of.
+    pub bus: BitsPerSecond,
     /// Whether a timer sends the frames that come one at a time, because some gateway of the plan never waits, or some load
     /// leaves nothing of the processor to a tester that comes last.
     pub from_timer: bool,
-    /// Bit rates of the second wire, where frames take time on it that is to be subtracted: of arbitration and of data.
+    /// Bit rates of the second wire, where frames take time on it that is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wire: Option<(u32, Option<u32>)>,
+    pub wire: Option<BitsPerSecond>,
+}
+
+/// Bit rates of a wire: of arbitration, and of data where that has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BitsPerSecond(u32, Option<u32>);
+
+impl From<Wire> for BitsPerSecond {
+    fn from(wire: Wire) -> Self {
+        Self(wire.nominal.bits_per_second(), wire.data.map(BitRate::bits_per_second))
+    }
+}
+
+impl BitsPerSecond {
+    /// `None` of an order in which a rate is 0.
+    #[must_use]
+    pub fn wire(self) -> Option<Wire> {
+        let data = self.1.map(|data| BitRate::from_bits_per_second(data).ok_or(())).transpose().ok()?;
+        Some(Wire { nominal: BitRate::from_bits_per_second(self.0)?, data })
+    }
 }
 
 /// What a guest starts.
@@ -218,7 +238,8 @@ impl CellOrder {
                 Device::Candor { engine: engine.name().to_owned(), file }
             }
         };
-        let wire = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.place.testbed.is_guest());
+        let of_bench = plan.bench.as_ref().and_then(|bench| bench.wire).filter(|_| !cell.place.testbed.is_guest());
+        let played = (cell.place.topology == Topology::Wire).then_some(job::WIRE);
         let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Ok(Self {
             name: cell.name(plan),
@@ -234,9 +255,9 @@ impl CellOrder {
             lost_after_ns: nanoseconds(plan.lost_after),
             // Repeats differ in their pauses, or in icount they would differ in nothing but their neighbours.
             seed: plan.seed.wrapping_add(u64::from(cell.repeat) - 1),
-            bits_per_second: plan.bitrate.bits_per_second(),
+            bus: played.unwrap_or(Wire { nominal: plan.bitrate, data: None }).into(),
             from_timer,
-            wire: wire.map(|wire| (wire.nominal.bits_per_second(), wire.data.map(|data| data.bits_per_second()))),
+            wire: of_bench.or(played).map(BitsPerSecond::from),
         })
     }
 }
@@ -361,6 +382,25 @@ mod tests {
     }
 
     #[test]
+    fn the_wire_that_is_played_takes_time_and_has_its_own_rates() {
+        let plan = plan("bitrate = \"1Mbit/s\"\n[factor]\ngateway = \"kernel\"\ntopology = [\"wire\", \"kvaser\"]\n");
+        let order = |at: usize| Order::of(&plan, &plan.blocks()[at]).unwrap().cells.remove(0);
+        let of = |topology: &str| {
+            [order(0), order(1)]
+                .into_iter()
+                .find(|cell| cell.levels.contains(&("topology".to_owned(), topology.to_owned())))
+                .unwrap()
+        };
+        let (wire, kvaser) = (of("wire"), of("kvaser"));
+        assert_eq!((wire.bus.wire(), wire.wire), (Some(job::WIRE), Some(job::WIRE.into())));
+        assert_eq!((kvaser.bus, kvaser.wire), (BitsPerSecond(1_000_000, None), None));
+        for bus in job::WIRE_BUSES {
+            assert!(bus.contains(":500k/2M:"), "{bus} has the rates of job::WIRE");
+        }
+        assert_eq!(BitsPerSecond(0, None).wire(), None);
+    }
+
+    #[test]
     fn a_bench_has_its_own_interfaces() {
         let of = |testbed: &str, receive: &str| {
             let plan = plan(&format!(
@@ -381,7 +421,7 @@ mod tests {
         let [none, kernel] = of("host", "t2");
         assert_eq!((none.ends.receive.as_str(), none.device), ("g0", Device::None));
         assert_eq!((kernel.ends.receive.as_str(), kernel.ends.hears_leaving), ("t2", false));
-        assert_eq!(kernel.wire, Some((1_000_000, None)));
+        assert_eq!(kernel.wire, Some(BitsPerSecond(1_000_000, None)));
         let Device::Candor { file, .. } = &kernel.device else { panic!("it is candor") };
         assert!(file.contains("\"g0\"") && file.contains("\"g1\"") && file.contains("echo = false"), "{file}");
         let [_, own] = of("host", "g1");

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use candor_core::experiment::Wire;
+use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::Testbed;
@@ -47,8 +49,14 @@ pub enum Topology {
     Wire,
 }
 
-/// `candor wire --bus` of each bus of [`Topology::Wire`]: Figure 1 of the 2011 gateway paper.
+/// `candor wire --bus` of each bus of [`Topology::Wire`], at the rates of [`WIRE`]: Figure 1 of the 2011 gateway paper.
 pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/2M:can3,can4"];
+
+/// The bit rates of [`WIRE_BUSES`].
+pub const WIRE: Wire = Wire {
+    nominal: BitRate::from_bits_per_second(500_000).expect("is not 0"),
+    data: BitRate::from_bits_per_second(2_000_000),
+};
 
 impl Topology {
     /// Its interfaces, in the order of their numbers.

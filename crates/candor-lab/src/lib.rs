@@ -31,5 +31,6 @@ pub mod stream;
 pub mod system_calls;
 pub mod tap;
 pub mod tester;
+pub mod throughput;
 pub mod tools;
 pub mod tracer;

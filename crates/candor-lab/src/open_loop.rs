@@ -7,8 +7,10 @@
 //!          service = B − A − time on the second wire;  response = B − due − that time
 //! ```
 //!
-//! The tester comes before the gateway, sleeps until each moment, and reads its taps when they are half full and when all is
-//! over. Every frame that was to be sent ends in exactly one [`Fate`](crate::record::Fate); what came out besides is counted as doubled or strange.
+//! The tester comes before the gateway, sleeps until each moment, and reads its taps when all is over: reading thousands of
+//! frames takes milliseconds, in which it would be late and the gateway would wait. Only of more frames than the taps can
+//! remember it reads them whenever they are half full. Every frame that was to be sent ends in exactly one
+//! [`Fate`](crate::record::Fate); what came out besides is counted as doubled or strange.
 
 mod matching;
 
@@ -102,7 +104,8 @@ impl Bench {
         // Where another interface sends, only the wire carries its frames.
         let loopback = if send == monitor { Loopback::On } else { Loopback::Off };
         let options = Options { filters: &[], loopback, ..Options::default() };
-        let remembered = (frames + frames / 8 + 64).min(MOST_REMEMBERED);
+        // Twice as many, in case the gateway doubles them.
+        let remembered = (2 * frames + 64).min(MOST_REMEMBERED);
         Ok(Self {
             sender: interfaces::open(&mut client, send, &options)?,
             monitor: Tap::open(&mut client, monitor, Hears::Incoming, remembered)?,

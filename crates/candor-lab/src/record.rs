@@ -18,6 +18,7 @@ use candor_core::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::tester::Origin;
+use crate::throughput::Searched;
 
 /// Version of the record format, raised whenever a reader of the old one would misread the new one.
 pub const RECORD_VERSION: u32 = 2;
@@ -93,6 +94,9 @@ pub struct Header {
     /// What the machine did meanwhile, by name and in numbers per second: the strength of the load.
     #[serde(default)]
     pub activity_per_second: BTreeMap<String, u64>,
+    /// The search that found the rate of the frames, where they have the highest one without loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Searched>,
     /// Factors and levels of the plan's cell; empty where there was no plan.
     #[serde(default)]
     pub levels: Vec<(String, String)>,
@@ -143,6 +147,7 @@ impl Header {
             foreign_frames: 0,
             warnings: Vec::new(),
             activity_per_second: BTreeMap::new(),
+            throughput: None,
             levels: Vec::new(),
             ..self.clone()
         }
@@ -393,6 +398,7 @@ pub(crate) mod tests {
             warnings: Vec::new(),
             load: no_load(),
             activity_per_second: BTreeMap::new(),
+            throughput: None,
             levels: Vec::new(),
         }
     }

@@ -21,6 +21,7 @@
 pub(crate) mod interfaces;
 pub(crate) mod pause;
 
+pub use candor_core::experiment::Wire;
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
 
 use std::io;
@@ -28,7 +29,6 @@ use std::time::Duration;
 
 use candor_core::bits::FrameBits;
 use candor_core::frame::Frame;
-use candor_core::units::BitRate;
 use candor_io::clock::RealtimeNs;
 
 use crate::record::{Fate, Sample};
@@ -80,15 +80,6 @@ pub struct Stamped {
     pub frame: Frame,
     /// Its receive stamp.
     pub at: RealtimeNs,
-}
-
-/// The bit rates of a wire on which frames take time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wire {
-    /// Nominal bit rate.
-    pub nominal: BitRate,
-    /// Data-phase bit rate, if frames switch.
-    pub data: Option<BitRate>,
 }
 
 /// What puts a frame onto the first bus.

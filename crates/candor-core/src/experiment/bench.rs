@@ -18,12 +18,12 @@ pub struct Bench {
     pub wire: Option<Wire>,
 }
 
-/// Bit rates of a wire.
+/// Bit rates of a wire on which frames take time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wire {
     /// Of the arbitration phase.
     pub nominal: BitRate,
-    /// Of the data phase.
+    /// Of the data phase, if frames switch.
     pub data: Option<BitRate>,
 }
 

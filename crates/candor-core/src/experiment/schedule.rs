@@ -1,26 +1,24 @@
 //! Moments at which the frames of an open loop are to be sent: whatever becomes of the frames, they do not change.
 
 use crate::bits::FrameBits;
+use crate::egress::policy::FrameRate;
+use crate::experiment::Wire;
 use crate::experiment::traffic::{Rate, Traffic};
 use crate::frame::Frame;
 use crate::random::SplitMix64;
-use crate::units::BitRate;
+
+const SECOND_NS: u64 = 1_000_000_000;
 
 /// The moments of so many frames in nanoseconds after the first one, in their order; `None` of a law that waits for frames, or
 /// that brings frames and times of its own. `frame` says what each of them is, for shares of a bus are of exact bits.
+/// Those of `throughput` are known only when its rate has been found: [`at_rate`].
 #[must_use]
-pub fn moments(
-    traffic: &Traffic,
-    frames: u32,
-    frame: impl Fn(u32) -> Frame,
-    bitrate: BitRate,
-    seed: u64,
-) -> Option<Vec<u64>> {
-    let time_on_bus = |number: u32| FrameBits::of(&frame(number)).wire_time_ns(bitrate, None);
+pub fn moments(traffic: &Traffic, frames: u32, frame: impl Fn(u32) -> Frame, bus: Wire, seed: u64) -> Option<Vec<u64>> {
+    let time_on_bus = |number: u32| time_on(bus, &frame(number));
     let mut random = SplitMix64::new(seed);
     let mut now = 0_u64;
     let mut gap: Box<dyn FnMut(u32) -> u64> = match traffic {
-        Traffic::OneAtATime | Traffic::Replay { .. } => return None,
+        Traffic::OneAtATime | Traffic::Replay { .. } | Traffic::Throughput { .. } => return None,
         Traffic::Every(period) => {
             let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
             Box::new(move |_| period)
@@ -29,7 +27,7 @@ pub fn moments(
         Traffic::Flood => Box::new(time_on_bus),
         Traffic::Poisson(rate) => Box::new(move |number| {
             let mean = match rate {
-                Rate::FramesPerSecond(rate) => 1_000_000_000 / u64::from(*rate).max(1),
+                Rate::FramesPerSecond(rate) => SECOND_NS / u64::from(*rate).max(1),
                 Rate::PerMille(share) => per_mille(time_on_bus(number), *share),
             };
             exponential(&mut random, mean)
@@ -56,6 +54,29 @@ pub fn moments(
     Some((0..frames).map(moment).collect())
 }
 
+/// The moments of so many frames at a rate, in nanoseconds after the first one.
+#[must_use]
+pub fn at_rate(rate: FrameRate, frames: u32) -> Vec<u64> {
+    (0..u64::from(frames)).map(|number| number * SECOND_NS / u64::from(rate.frames_per_second())).collect()
+}
+
+/// How many frames like this one a rate is: of a share of a bus as many as fit, but one at least.
+#[must_use]
+pub fn frame_rate(rate: Rate, frame: &Frame, bus: Wire) -> FrameRate {
+    let frames_per_second = match rate {
+        Rate::FramesPerSecond(rate) => rate,
+        Rate::PerMille(share) => {
+            let between = per_mille(time_on(bus, frame), share).max(1);
+            u32::try_from(SECOND_NS / between).unwrap_or(u32::MAX)
+        }
+    };
+    FrameRate::new(frames_per_second.max(1)).expect("at least 1")
+}
+
+fn time_on(bus: Wire, frame: &Frame) -> u64 {
+    FrameBits::of(frame).wire_time_ns(bus.nominal, bus.data)
+}
+
 fn per_mille(time_ns: u64, share: u32) -> u64 {
     time_ns.saturating_mul(1000) / u64::from(share).max(1)
 }
@@ -76,13 +97,13 @@ fn exponential(random: &mut SplitMix64, mean: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::units::BitRate;
 
-    const BITRATE: u32 = 500_000;
+    const BUS: Wire = Wire { nominal: BitRate::from_bits_per_second(500_000).expect("is not 0"), data: None };
 
     fn of(traffic: &str, frames: u32) -> Vec<u64> {
-        let bitrate = BitRate::from_bits_per_second(BITRATE).unwrap();
         let frame: Frame = "123#1122334455667788".parse().unwrap();
-        moments(&traffic.parse().unwrap(), frames, |_| frame, bitrate, 7).unwrap()
+        moments(&traffic.parse().unwrap(), frames, |_| frame, BUS, 7).unwrap()
     }
 
     #[test]
@@ -116,10 +137,29 @@ mod tests {
 
     #[test]
     fn closed_loops_have_no_moments() {
-        let bitrate = BitRate::from_bits_per_second(BITRATE).unwrap();
         let frame: Frame = "123#1122".parse().unwrap();
-        for traffic in ["one at a time", "replay x.log"] {
-            assert_eq!(moments(&traffic.parse().unwrap(), 1, |_| frame, bitrate, 1), None);
+        for traffic in ["one at a time", "replay x.log", "throughput"] {
+            assert_eq!(moments(&traffic.parse().unwrap(), 1, |_| frame, BUS, 1), None);
         }
+    }
+
+    #[test]
+    fn a_rate_is_of_so_many_frames_or_of_those_that_fit() {
+        let frame: Frame = "123#1122334455667788".parse().unwrap();
+        let flood = of("flood", 2)[1];
+        let rate = |rate| frame_rate(rate, &frame, BUS).frames_per_second();
+        assert_eq!(u64::from(rate(Rate::ALL)), SECOND_NS / flood);
+        assert_eq!(u64::from(rate(Rate::PerMille(500))), SECOND_NS / (2 * flood));
+        assert_eq!(rate(Rate::FramesPerSecond(1234)), 1234);
+        let three = FrameRate::new(3).unwrap();
+        assert_eq!(at_rate(three, 4), [0, 333_333_333, 666_666_666, 1_000_000_000]);
+    }
+
+    #[test]
+    fn frames_that_switch_their_rate_take_less_of_a_bus() {
+        let fast = Wire { data: BitRate::from_bits_per_second(2_000_000), ..BUS };
+        let frame: Frame = "123##11122334455667788".parse().unwrap();
+        let of = |bus| moments(&Traffic::Flood, 2, |_| frame, bus, 1).unwrap()[1];
+        assert!(of(fast) < of(BUS) * 2 / 3, "{} of {}", of(fast), of(BUS));
     }
 }

@@ -35,6 +35,12 @@ pub enum Traffic {
         /// `replay drive.log of can0`: those of one interface only.
         interface: Option<String>,
     },
+    /// `throughput` or `throughput up to 5000 frames/s`: the highest rate at which nothing is lost, which is searched, and then
+    /// frames at that rate.
+    Throughput {
+        /// Where the search ends; all of the sending bus if nothing else is written.
+        up_to: Rate,
+    },
 }
 
 /// A mean rate of frames.
@@ -52,8 +58,8 @@ pub enum Rate {
 pub enum TrafficError {
     /// None of the forms.
     #[error(
-        "Traffic is \"one at a time\", \"every 1ms\", \"50 %\", \"flood\", \"poisson 500 frames/s\", \"16 every 10ms\" or \
-         \"replay FILE\""
+        "Traffic is \"one at a time\", \"every 1ms\", \"50 %\", \"flood\", \"poisson 500 frames/s\", \"16 every 10ms\", \
+         \"throughput\" or \"replay FILE\""
     )]
     Unknown,
     /// A quantity in it is wrong.
@@ -76,12 +82,6 @@ impl Traffic {
     pub const fn is_closed_loop(&self) -> bool {
         matches!(self, Self::OneAtATime)
     }
-
-    /// Whether it is a share of a bus, so that the bus must have a bit rate.
-    #[must_use]
-    pub const fn needs_bit_rate(&self) -> bool {
-        matches!(self, Self::Share(_) | Self::Flood | Self::Poisson(Rate::PerMille(_)))
-    }
 }
 
 impl FromStr for Traffic {
@@ -95,6 +95,8 @@ impl FromStr for Traffic {
             ["flood"] => Ok(Self::Flood),
             ["every", period @ ..] => Ok(Self::Every(parse_duration(&period.join(" "))?)),
             ["poisson", rate @ ..] => Ok(Self::Poisson(Rate::read(&rate.join(" "))?)),
+            ["throughput"] => Ok(Self::Throughput { up_to: Rate::ALL }),
+            ["throughput", "up", "to", rate @ ..] => Ok(Self::Throughput { up_to: Rate::read(&rate.join(" "))? }),
             ["replay", _, .., "of", interface] => {
                 let file = text["replay".len()..text.len() - interface.len()].trim_end();
                 let file = file[..file.len() - "of".len()].trim().to_owned();
@@ -118,6 +120,9 @@ impl FromStr for Traffic {
 }
 
 impl Rate {
+    /// As much as the bus carries.
+    pub const ALL: Self = Self::PerMille(1000);
+
     fn read(text: &str) -> Result<Self, TrafficError> {
         match parse_frame_rate(text)? {
             WrittenFrameRate::FramesPerSecond(rate) => Ok(Self::FramesPerSecond(rate)),
@@ -136,6 +141,8 @@ impl fmt::Display for Traffic {
             Self::Flood => f.write_str("flood"),
             Self::Poisson(rate) => write!(f, "poisson {rate}"),
             Self::Bursts { frames, every } => write!(f, "{frames} every {every:?}"),
+            Self::Throughput { up_to: Rate::ALL } => f.write_str("throughput"),
+            Self::Throughput { up_to } => write!(f, "throughput up to {up_to}"),
             Self::Replay { file, interface: None } => write!(f, "replay {file}"),
             Self::Replay { file, interface: Some(interface) } => write!(f, "replay {file} of {interface}"),
         }
@@ -169,6 +176,9 @@ mod tests {
             ("poisson 500 frames/s", "poisson 500 frames/s"),
             ("poisson 30%", "poisson 30 %"),
             ("16 every 10ms", "16 every 10ms"),
+            ("throughput", "throughput"),
+            ("throughput up to 100 %", "throughput"),
+            ("throughput  up to 5000 frames/s", "throughput up to 5000 frames/s"),
             ("replay my drive.log", "replay my drive.log"),
             ("replay of.log", "replay of.log"),
             ("replay  my drive.log  of  can0", "replay my drive.log of can0"),
@@ -187,6 +197,8 @@ mod tests {
             ("replay", TrafficError::Unknown),
             ("500 frames/s", TrafficError::Unknown),
             ("120 %", TrafficError::MoreThanAll),
+            ("throughput up to", TrafficError::Quantity(QuantityError::NoNumber)),
+            ("throughput to 5 frames/s", TrafficError::Unknown),
             ("every 0ms", TrafficError::Quantity(QuantityError::Zero)),
             ("0 every 1ms", TrafficError::Burst),
             ("1001 every 1ms", TrafficError::Burst),

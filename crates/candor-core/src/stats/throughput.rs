@@ -9,7 +9,7 @@
 //! higher rate may pass where a lower one failed. So a rate is judged by the majority of several trials, and what counts is
 //! the highest rate that passes below all that fail.
 //!
-//! For the throughput part of `candor measure`.
+//! For the traffic `throughput` of plans.
 //!
 //! # Source
 //! The idea, two goals and the width are those of MLRsearch (FD.io CSIT); its trial durations and exceed ratios are not
@@ -200,6 +200,14 @@ impl Throughput {
         match self {
             Self::AtLeast(rate) | Self::Between { passes: rate, .. } => Some(rate),
             Self::Below(_) => None,
+        }
+    }
+
+    /// The rate to measure at: the highest that passes, or the lowest that was tried.
+    #[must_use]
+    pub const fn tried(&self) -> FrameRate {
+        match self {
+            Self::AtLeast(rate) | Self::Below(rate) | Self::Between { passes: rate, .. } => *rate,
         }
     }
 }

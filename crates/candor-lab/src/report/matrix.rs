@@ -20,6 +20,7 @@ mod shade;
 mod spikes;
 mod stages;
 mod sweep;
+mod throughput;
 mod trust;
 
 pub use markdown::markdown as matrix_markdown;

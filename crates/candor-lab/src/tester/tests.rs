@@ -1,6 +1,7 @@
 use std::collections::VecDeque;
 
 use candor_core::frame::{FrameFormat, RawId};
+use candor_core::units::BitRate;
 
 use super::*;
 

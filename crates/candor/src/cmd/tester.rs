@@ -223,6 +223,7 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
         warnings: Vec::new(),
         load: Load::None.to_string(),
         activity_per_second: BTreeMap::new(),
+        throughput: None,
         levels: Vec::new(),
     }
 }

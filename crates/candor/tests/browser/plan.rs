@@ -117,6 +117,7 @@ fn header(is_closed_loop: bool, kernel: i64) -> Header {
         warnings: Vec::new(),
         load: "none".into(),
         activity_per_second: BTreeMap::from([("context_switches".into(), 143_018)]),
+        throughput: None,
         levels: Vec::new(),
     }
 }

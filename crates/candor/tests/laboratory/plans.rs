@@ -167,6 +167,35 @@ command = ["candor", "lab", "load", "timers", "1"]
     assert!(header["activity_per_second"]["context_switches"].as_u64().unwrap() > 1000, "{header:#}");
 }
 
+/// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
+#[test]
+fn the_highest_rate_without_loss_is_searched_and_found_again() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(
+        folder.path(),
+        "frames = 3000\nwarm-up = 50\nlost-after = \"50ms\"\n[factor]\nshift = 3\ngateway = [\"kernel\", \"read-write\"]\n\
+         traffic = \"throughput up to 20000 frames/s\"\n",
+    );
+    let out = |name: &str| folder.path().join(name);
+    let run = measure(&candor, &plan, &["--json", "--out", &out("one").display().to_string()]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    let rate = |gateway: &str, which: &str| {
+        let cells = told["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["levels"]["gateway"] == gateway).unwrap();
+        assert_eq!((&cell["state"], &cell["frames"]), (&"ok".into(), &3000.into()), "{cell:#}");
+        cell[which].as_u64().unwrap_or_else(|| panic!("{told:#}"))
+    };
+    let (user, kernel) = (rate("read-write", "no_loss_frames_per_s"), rate("kernel", "no_loss_frames_per_s"));
+    assert!(user < kernel && user > 1000, "{user} {kernel}");
+    assert!(rate("read-write", "partial_loss_frames_per_s") >= user);
+    assert!(
+        text(&measure(&candor, &plan, &["--out", &out("one").display().to_string()]).stdout)
+            .contains(" without loss, ")
+    );
+}
+
 #[test]
 fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
     let Some(candor) = static_candor() else { return };

@@ -9,8 +9,8 @@ use super::map::{Mark, heading};
 use super::profile::picture;
 use super::shade::short;
 use super::spikes::{chart, gallery};
-use super::stages;
 use super::{Cell, Measured};
+use super::{stages, throughput};
 use crate::record::Fate;
 use crate::report::digits::grouped;
 use crate::report::html::range;
@@ -77,6 +77,7 @@ fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
         }
         @if let Some(stages) = &measured.stages { (stages::table(stages)) }
         @if !measured.course.spikes.is_empty() { p.note { "The slowest frames, with those before and after them:" } (gallery(&measured.course)) }
+        @if let Some(searched) = &header.throughput { (throughput::trials(searched)) }
         ul.facts {
             li { (grouped(&measured.frames.to_string())) " frames: " (fates) }
             @if let Some(ratio) = ratio { li { "p50 is " (format!("{ratio:.2}")) " times that of the kernel's gateway" } }

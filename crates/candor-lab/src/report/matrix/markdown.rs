@@ -8,7 +8,7 @@ use super::axes::{Axes, factors};
 use super::map::Mark;
 use super::page::{counts, lead};
 use super::trust;
-use super::{Cell, Matrix};
+use super::{Cell, Matrix, Measured, throughput};
 use crate::report::html::time_unit;
 use crate::report::{CONFIDENCE, Figures};
 
@@ -30,6 +30,13 @@ pub fn markdown(matrix: &Matrix) -> String {
     for cell in &matrix.cells {
         let levels = factors.iter().map(|factor| escaped(cell.level(factor)));
         line(&levels.chain(numbers(cell)).chain([state(cell)]).collect::<Vec<_>>());
+    }
+    for cell in &matrix.cells {
+        let Some(found) = cell.believed().and_then(Measured::found) else { continue };
+        let (ndr, pdr) = (throughput::rate(&found.ndr), throughput::rate(&found.pdr));
+        let words = escaped(&axes.words(cell));
+        write!(text, "\n{words}: {ndr} frames/s without loss, {pdr} with at most 0.5 % lost.\n")
+            .expect("a String takes everything");
     }
     writeln!(text, "\nTimes are in {unit}, of those frames that arrived.\n").expect("a String takes everything");
     for trust::Line { is_threat, text: said } in trust::lines(matrix, &axes) {

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, PreEscaped, html as markup};
 
 use super::axes::Axes;
 use super::map::{Map, Mark};
-use super::{Matrix, compare, details, kernels, sweep, trust};
+use super::{Matrix, compare, details, kernels, sweep, throughput, trust};
 use crate::report::digits::grouped;
 use crate::report::html::{STYLE, head, time_unit};
 
@@ -50,12 +50,23 @@ pub fn html(matrix: &Matrix) -> String {
                             (table)
                         }
                     }
+                    @if let Some(table) = throughput::table(&axes, &matrix.cells) {
+                        section {
+                            h2 { "Throughput" }
+                            p.note {
+                                "The highest rates that passed, searched with trials of as many frames as each cell has. A rate is judged by the majority of two or "
+                                "three trials; a frame that was sent only when the next one was due counts as lost. The latencies of these cells "
+                                "are those at the rate without loss."
+                            }
+                            (table)
+                        }
+                    }
                     @if let Some(sweeps) = sweep::html(&axes, &matrix.cells) {
                         section {
                             h2 { "Rate sweeps" }
                             p.note {
                                 "p50 (with rings) and p99 (thin) of the response, from when each frame was due, over the rate at which frames "
-                                "were due; below them the share of frames that was lost."
+                                "were due; below them the share of frames that was lost. Dashed uprights are rates without loss that were searched."
                             }
                             (sweeps)
                         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use candor_core::egress::policy::FrameRate;
 use candor_core::experiment::traffic::Traffic;
 use maud::{Markup, html};
 
@@ -26,6 +27,8 @@ struct Line<'m> {
     name: String,
     /// In the order of their rates.
     points: Vec<Point<'m>>,
+    /// The highest rate without loss, if the plan has searched it.
+    ndr: Option<FrameRate>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -62,14 +65,18 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
     let mut sweeps: Vec<Sweep<'m>> = Vec::new();
     for Group { levels, cells } in axes.grouped_without(&[TRAFFIC, GATEWAY], cells) {
         let mut lines: Vec<Line<'m>> = Vec::new();
-        for (index, cell) in cells {
+        for &(index, cell) in &cells {
             let Some((law, point)) = point(index, cell) else { continue };
             let name =
                 if law.is_empty() { cell.level(GATEWAY).to_owned() } else { format!("{}, {law}", cell.level(GATEWAY)) };
             match lines.iter_mut().find(|line| line.name == name) {
                 Some(line) => line.points.push(point),
-                None => lines.push(Line { name, points: vec![point] }),
+                None => lines.push(Line { name, points: vec![point], ndr: None }),
             }
+        }
+        for line in &mut lines {
+            let of_gateway = cells.iter().filter(|(_, cell)| cell.level(GATEWAY) == line.name);
+            line.ndr = of_gateway.filter_map(|(_, cell)| cell.believed()?.found()?.ndr.rate()).max();
         }
         lines.retain(|line| line.points.len() >= FEWEST_RATES);
         lines.iter_mut().for_each(|line| line.points.sort_by(|one, other| one.per_s.total_cmp(&other.per_s)));
@@ -163,6 +170,13 @@ fn body(sweep: &Sweep<'_>) -> Markup {
                     }
                 }
             }
+            @for (index, (one, ndr)) in sweep.lines.iter().enumerate().filter_map(|(index, line)| Some((index, (line, per_s(line.ndr?))))) {
+                @if ndr <= fastest * 1.04 {
+                    line.line.ndr.(class(index)) x1=(px(x(ndr))) x2=(px(x(ndr))) y1=(TOP) y2=(BOTTOM) {
+                        title { (one.name) ": " (grouped(&format!("{ndr:.0}"))) " frames/s without loss" }
+                    }
+                }
+            }
             text.axis x=(f64::midpoint(LEFT, RIGHT)) y=(HEIGHT - 8.0) text-anchor="middle" { "frames due each second" }
             text.axis transform=(format!("translate(14 {}) rotate(-90)", f64::midpoint(TOP, MIDDLE))) text-anchor="middle" {
                 "response in µs"
@@ -171,6 +185,10 @@ fn body(sweep: &Sweep<'_>) -> Markup {
         }
         (numbers(sweep))
     }
+}
+
+fn per_s(rate: FrameRate) -> f64 {
+    f64::from(rate.frames_per_second())
 }
 
 fn numbers(sweep: &Sweep<'_>) -> Markup {
@@ -200,6 +218,7 @@ fn numbers(sweep: &Sweep<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{crossed, measure};
+    use super::super::throughput::tests::searched;
     use super::*;
     use crate::cells::State;
 
@@ -230,6 +249,18 @@ mod tests {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }
         assert!(!page.contains("NaN") && !page.contains("inf"), "{page}");
+    }
+
+    #[test]
+    fn a_rate_without_loss_that_was_searched_is_marked() {
+        let mut cells = plan(&["every 100us", "every 1000us", "every 200us", "throughput"]);
+        let is_searched = |cell: &&mut Cell| cell.levels[0].1 == "user" && cell.levels[1].1 == "throughput";
+        for cell in cells.iter_mut().filter(is_searched) {
+            cell.measured.as_mut().unwrap().header.throughput = Some(searched(5000));
+        }
+        let page = html(&Axes::of(&cells), &cells).unwrap().into_string();
+        assert_eq!(page.matches("frames/s without loss").count(), 2, "one for each load: {page}");
+        assert!(page.contains("user: 4\u{202f}9"), "{page}");
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use candor_core::egress::policy::FrameRate;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::traffic::Traffic;
 use candor_core::experiment::{replay, schedule};
@@ -12,7 +13,6 @@ use candor_core::frame::Frame;
 use candor_core::job;
 use candor_core::plan::BusIndex;
 use candor_core::ruleset::{Routed, RuleSet};
-use candor_core::units::BitRate;
 use candor_core::{causes, config};
 use candor_io::clock;
 use candor_io::packet::Hears;
@@ -23,6 +23,7 @@ use candor_lab::record;
 use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
 use candor_lab::report::floor_of;
 use candor_lab::tester::{Law, Names, Origin, Wire};
+use candor_lab::throughput;
 
 use super::load::Failed;
 use super::under_test::UnderTest;
@@ -131,6 +132,8 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
 struct Planned {
     frames: Frames,
     moments: Vec<u64>,
+    /// Where the search for their rate ends, if it is searched.
+    up_to: Option<FrameRate>,
 }
 
 impl Planned {
@@ -141,12 +144,19 @@ impl Planned {
             let mut log = replay::frames(log, interface.as_deref()).map_err(|error| format!("{file}: {error}"))?;
             log.truncate(count as usize);
             let frames = Frames::Given(log.iter().map(|one| one.frame).collect());
-            return Ok(Self { frames, moments: log.iter().map(|one| one.at_ns).collect() });
+            return Ok(Self { frames, moments: log.iter().map(|one| one.at_ns).collect(), up_to: None });
         }
-        let bitrate = BitRate::from_bits_per_second(cell.bits_per_second).ok_or("a bus has a bit rate")?;
+        let bus = cell.bus.wire().ok_or("a bus has a bit rate")?;
         let numbered = |number: u32| open_loop::numbered(frame, number);
-        let moments = schedule::moments(traffic, count, numbered, bitrate, cell.seed).unwrap_or_default();
-        Ok(Self { frames: Frames::Numbered(frame), moments })
+        let up_to = match *traffic {
+            Traffic::Throughput { up_to } => Some(schedule::frame_rate(up_to, &frame, bus)),
+            _ => None,
+        };
+        let moments = match up_to {
+            Some(rate) => schedule::at_rate(rate, count),
+            None => schedule::moments(traffic, count, numbered, bus, cell.seed).unwrap_or_default(),
+        };
+        Ok(Self { frames: Frames::Numbered(frame), moments, up_to })
     }
 
     /// A frame that the rules keep back as they do all others.
@@ -162,12 +172,12 @@ impl Planned {
 /// Frames at moments of their own.
 fn at_moments(
     cell: &CellOrder,
-    Planned { frames, moments }: Planned,
+    Planned { frames, moments, up_to }: Planned,
     traffic: &Traffic,
     expected: Option<&Prediction>,
 ) -> Result<Record, Failed> {
     let count = moments.len();
-    let law = open_loop::Law {
+    let mut law = open_loop::Law {
         frames,
         moments,
         warm_up: cell.warm_up,
@@ -195,6 +205,17 @@ fn at_moments(
     let before = (Activity::now(), clock::monotonic()?);
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
+    if let Some(up_to) = up_to {
+        let mut warm_up = law.warm_up;
+        let (searched, found) = throughput::search(up_to, |rate| {
+            let warm_up = std::mem::take(&mut warm_up);
+            let moments = schedule::at_rate(rate, warm_up + described.frames);
+            let trial = bench.measure(&open_loop::Law { moments, warm_up, ..law.clone() }, predict, |_done| {})?;
+            Ok(throughput::outcome(&trial.samples, rate))
+        })?;
+        law.moments = schedule::at_rate(found.ndr.tried(), u32::try_from(count)?);
+        header.throughput = Some(searched);
+    }
     let mut told = Ok(());
     let series = bench.measure(&law, predict, |done| {
         if told.is_ok() {
@@ -217,9 +238,7 @@ fn names(cell: &CellOrder) -> Names<'_> {
 
 /// The second wire, where its time is not the gateway's. A null cell has none: what it hears is on the first.
 fn wire(cell: &CellOrder) -> Option<Wire> {
-    let (nominal, data) = cell.wire.filter(|_| cell.device != Device::None)?;
-    let rate = BitRate::from_bits_per_second;
-    Some(Wire { nominal: rate(nominal)?, data: data.and_then(rate) })
+    cell.wire.filter(|_| cell.device != Device::None)?.wire()
 }
 
 fn header(cell: &CellOrder, law: &Law) -> record::Header {
@@ -287,6 +306,10 @@ fn invalid(record: &Record) -> Option<String> {
     let altered = samples.iter().filter(|sample| sample.fate == Fate::Altered).count();
     if altered > 0 {
         return Some(format!("{altered} frames arrived otherwise than the rules say"));
+    }
+    if record.header.throughput.is_some() {
+        // Frames that were sent late have counted in the search already.
+        return None;
     }
     let (first, last) = (samples.first()?, samples.last()?);
     let gaps = i64::try_from(samples.len()).unwrap_or(i64::MAX) - 1;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use candor_core::bits::FrameBits;
 use candor_core::stats::LatencyNs;
 use candor_core::units::BitRate;
-use candor_lab::memory::resident_bytes;
+use candor_lab::memory::{Resident, resident};
 use candor_lab::stream::{Bench, Law, Matcher, frames_in_turn};
 use serde_json::json;
 
@@ -43,8 +43,8 @@ pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
 struct Soak {
     matcher: Matcher,
     longest: LatencyNs,
-    /// Resident memory of the gateway, after a first sixtieth of the time and then every further one.
-    memory_bytes: Vec<u64>,
+    /// Memory of the gateway, after a first sixtieth of the time and then every further one.
+    memory: Vec<Resident>,
 }
 
 fn law(args: &LabSoakArgs) -> Result<Law, String> {
@@ -67,32 +67,36 @@ fn period(args: &LabSoakArgs) -> Duration {
 fn soak(args: &LabSoakArgs, law: &Law, id: u32) -> Result<Soak, Failed> {
     let mut bench = Bench::open(&args.way)?;
     let mut longest = LatencyNs(0);
-    let mut memory_bytes = Vec::with_capacity(SAMPLES as usize + 1);
+    let mut memory = Vec::with_capacity(SAMPLES as usize + 1);
     let matcher = bench.pass(
         law,
         |passage| longest = longest.max(LatencyNs(passage.left.0 - passage.came.0)),
         |matcher| {
-            let due = u64::from(law.frames) * (memory_bytes.len() as u64 + 1) / u64::from(SAMPLES);
-            if u64::from(matcher.came) >= due && memory_bytes.len() < SAMPLES as usize {
-                memory_bytes.push(resident_bytes(id)?);
+            let due = u64::from(law.frames) * (memory.len() as u64 + 1) / u64::from(SAMPLES);
+            if u64::from(matcher.came) >= due && memory.len() < SAMPLES as usize {
+                memory.push(resident(id)?);
             }
             Ok::<(), io::Error>(())
         },
     )?;
-    Ok(Soak { matcher, longest, memory_bytes })
+    Ok(Soak { matcher, longest, memory })
 }
 
 impl Soak {
-    /// Every frame once and in order, and no page more at the end than at the beginning.
+    /// Every frame once and in order, and no page of its own more at the end than at the beginning.
     fn is_fine(&self, law: &Law) -> bool {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
         came == law.frames && left == came && overtaken == 0 && strange == 0 && self.growth_bytes() == Some(0)
     }
 
-    /// By how much the memory grew; `None` if it was not seen twice.
+    /// By how much its own memory grew; `None` if it was not seen twice.
     fn growth_bytes(&self) -> Option<u64> {
-        let (first, rest) = self.memory_bytes.split_first()?;
-        Some(rest.iter().max()?.saturating_sub(*first))
+        let (first, rest) = self.memory.split_first()?;
+        Some(rest.iter().map(|resident| resident.own).max()?.saturating_sub(first.own))
+    }
+
+    fn memory(&self, of: fn(&Resident) -> u64) -> Vec<u64> {
+        self.memory.iter().map(of).collect()
     }
 
     fn to_json(&self, law: &Law, engine: &str) -> serde_json::Value {
@@ -107,7 +111,8 @@ impl Soak {
             "overtaken": self.matcher.overtaken,
             "strange": self.matcher.strange,
             "max_ns": self.longest.0,
-            "memory_bytes": self.memory_bytes,
+            "memory_bytes": self.memory(|resident| resident.all),
+            "own_memory_bytes": self.memory(|resident| resident.own),
             "growth_bytes": self.growth_bytes(),
             "fine": self.is_fine(law),
         })
@@ -115,14 +120,20 @@ impl Soak {
 
     fn to_text(&self, law: &Law, engine: &str) -> String {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
-        let [first, last] =
-            [self.memory_bytes.first(), self.memory_bytes.last()].map(|one| one.copied().unwrap_or(0) >> 10);
+        let [first, last] = [self.memory.first(), self.memory.last()]
+            .map(|one| one.copied().unwrap_or_default())
+            .map(|one| [one.own >> 10, one.all >> 10]);
         format!(
             "{engine}: {} frames, one every {} us: {came} came in, {left} left, {overtaken} were overtaken, {strange} were not \
-             known; longest latency {:.1} us\nmemory {first} KiB at the beginning, {last} KiB at the end: {}\n",
+             known; longest latency {:.1} us\nmemory {} KiB at the beginning, {} KiB at the end; with pages of the program {} KiB \
+             and {} KiB: {}\n",
             law.frames,
             law.period.as_micros(),
             self.longest.microseconds(),
+            first[0],
+            last[0],
+            first[1],
+            last[1],
             if self.is_fine(law) { "fine" } else { "not fine" }
         )
     }
@@ -135,7 +146,7 @@ mod tests {
     fn fine() -> (Soak, Law) {
         let law =
             Law { template: "123#00".parse().unwrap(), period: Duration::from_micros(100), frames: 3, look: LOOK };
-        let mut soak = Soak { memory_bytes: vec![4096, 4096, 4096], ..Soak::default() };
+        let mut soak = Soak { memory: vec![Resident { all: 9 << 12, own: 4 << 12 }; 3], ..Soak::default() };
         for number in 0..3 {
             let at = |ns: i64| candor_io::clock::RealtimeNs(ns);
             soak.matcher.came(number, at(100 * i64::from(number)));
@@ -148,9 +159,12 @@ mod tests {
     fn a_soak_is_fine_if_nothing_is_lost_and_nothing_grows() {
         let (soak, law) = fine();
         assert!(soak.is_fine(&law));
+        let (mut soak, law) = fine();
+        soak.memory.push(Resident { all: 25 << 12, own: 4 << 12 });
+        assert!(soak.is_fine(&law), "code that was run for the first time is not the gateway's memory");
         let spoils: [fn(&mut Soak); 5] = [
-            |soak| soak.memory_bytes.push(8192),
-            |soak| soak.memory_bytes.truncate(1),
+            |soak| soak.memory.push(Resident { all: 9 << 12, own: 5 << 12 }),
+            |soak| soak.memory.truncate(1),
             |soak| soak.matcher.came += 1,
             |soak| soak.matcher.strange = 1,
             |soak| soak.matcher.left -= 1,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::schedule;
 use candor_core::experiment::traffic::Traffic;
-use candor_core::experiment::{Block, Cell, Plan, Testbed, Topology};
+use candor_core::experiment::{Block, Cell, Plan, Testbed, Topology, Wire};
 use candor_lab::open_loop;
 use serde_json::json;
 
@@ -74,8 +74,10 @@ pub(super) fn in_minutes(time: Duration) -> String {
 
 /// From what cells took on two processors of a cloud machine in 2026. Others are other; the progress knows better.
 fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
-    let frames = u64::from(plan.frames) + u64::from(plan.warm_up);
     let cell = |cell: &&Cell| {
+        // A search has about twenty trials.
+        let series = if matches!(cell.traffic, Traffic::Throughput { .. }) { 20 } else { 1 };
+        let frames = (u64::from(plan.frames) + u64::from(plan.warm_up)) * series;
         let us_of_frame = match (cell.place.testbed, cell.place.topology) {
             (Testbed::Uml, _) => 150,
             (Testbed::Host | Testbed::Ssh, _) => return frames * us_of_frame_in_true_time(plan, cell),
@@ -111,7 +113,11 @@ fn us_of_frame_in_true_time(plan: &Plan, cell: &Cell) -> u64 {
         return last / 1000 / (u64::from(plan.frames) + u64::from(plan.warm_up));
     }
     let frame = |number| open_loop::numbered(cell.frame, number);
-    match schedule::moments(&cell.traffic, FRAMES, frame, plan.bitrate, plan.seed) {
+    let bus = Wire { nominal: plan.bitrate, data: None };
+    if let Traffic::Throughput { up_to } = cell.traffic {
+        return 1_000_000 / u64::from(schedule::frame_rate(up_to, &cell.frame, bus).frames_per_second());
+    }
+    match schedule::moments(&cell.traffic, FRAMES, frame, bus, plan.seed) {
         Some(moments) => moments.last().copied().unwrap_or_default() / 1000 / u64::from(FRAMES),
         None => u64::try_from((plan.gap.0 + plan.gap.1).as_micros() / 2).unwrap_or(u64::MAX) + PASSAGE_US,
     }

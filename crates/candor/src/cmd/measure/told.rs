@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use candor_core::egress::policy::FrameRate;
 use candor_core::experiment::budget::Figure;
 use candor_core::experiment::{self, Available, Plan};
 use candor_core::stats::LatencyNs;
+use candor_core::stats::throughput::{self, Throughput};
 use candor_lab::cells::State;
 use candor_lab::report::{Cell, Measured};
 use serde_json::{Value, json};
@@ -94,6 +96,12 @@ pub(in crate::cmd) fn missing(cells: &[Cell]) -> usize {
 /// The table of those that have been measured, and how many came to what.
 pub(in crate::cmd) fn text(cells: &[Cell], results: &Results) -> String {
     let mut text = table(cells);
+    let found = cells.iter().filter_map(|cell| Some((cell, cell.measured.as_ref()?.found()?)));
+    for (at, (cell, throughput::Found { ndr, pdr })) in found.enumerate() {
+        let break_before = if at == 0 { "\n" } else { "" };
+        writeln!(text, "{break_before}{}: {ndr} without loss, {pdr} with at most 0.5 % lost", in_words(&cell.levels))
+            .expect("a String takes everything");
+    }
     let count = |wanted: fn(&State) -> bool| {
         cells.iter().filter_map(|cell| cell.state.as_ref()).filter(|state| wanted(state)).count()
     };
@@ -159,6 +167,8 @@ pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
         let levels: serde_json::Map<_, _> =
             cell.levels.iter().map(|(factor, level)| (factor.clone(), level.clone().into())).collect();
         let ns = |of| figure(cell, of).map(|latency| latency.0);
+        let found = cell.measured.as_ref().and_then(Measured::found);
+        let passes = |throughput: Throughput| throughput.rate().map(FrameRate::frames_per_second);
         Some(json!({
             "name": cell.name,
             "levels": levels,
@@ -169,6 +179,8 @@ pub(in crate::cmd) fn as_json(cells: &[Cell]) -> Vec<Value> {
             "p90_ns": ns(Figure::P90),
             "p99_ns": ns(Figure::P99),
             "max_ns": ns(Figure::Max),
+            "no_loss_frames_per_s": found.and_then(|found| passes(found.ndr)),
+            "partial_loss_frames_per_s": found.and_then(|found| passes(found.pdr)),
         }))
     };
     cells.iter().filter_map(one).collect()
