@@ -204,9 +204,13 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // Already ended after `stop`; otherwise the measurement failed and the gateway must not stay.
-        let ended = matches!(self.child.try_wait(), Ok(Some(_status)));
-        if !ended && self.child.kill().is_ok() {
+        let has_ended = |child: &mut Child| matches!(child.try_wait(), Ok(Some(_status)));
+        // Already ended after `stop`; otherwise the measurement failed and the gateway must not stay. It is asked first: a gateway
+        // that is killed leaves its jobs in the kernel, where they forward the frames of whatever is measured next.
+        if has_ended(&mut self.child) || (self.end().is_ok() && has_ended(&mut self.child)) {
+            return;
+        }
+        if self.child.kill().is_ok() {
             drop(self.child.wait());
         }
     }

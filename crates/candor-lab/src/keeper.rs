@@ -116,14 +116,16 @@ type Both = (Option<device::Device>, Option<Running>);
 fn start(candor: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
     let load: Load = charge.load.parse().map_err(|error| format!("{error}"))?;
     let gateway = charge.device.gateway(folder, &charge.name)?;
-    let loaded = Running::start(candor, load).map_err(|error| causes::in_full(&error))?;
     let running = gateway.map(|gateway| device::Device::start(candor, &gateway)).transpose();
-    Ok((running.map_err(|error| causes::in_full(&error))?, loaded))
+    let running = running.map_err(|error| causes::in_full(&error))?;
+    // Thousands of rules take long to be set up on a machine that has something else to do.
+    let loaded = Running::start(candor, load).map_err(|error| causes::in_full(&error))?;
+    Ok((running, loaded))
 }
 
 fn end((gateway, loaded): Both) -> Result<Vec<String>, String> {
-    let said = gateway.map(device::Device::stop).transpose();
     drop(loaded);
+    let said = gateway.map(device::Device::stop).transpose();
     said.map(Option::unwrap_or_default).map_err(|error| causes::in_full(&error))
 }
 

@@ -1,5 +1,8 @@
 //! Jobs that are in the kernel because of this process, and that leave it with this process.
 
+use std::collections::{HashMap, VecDeque};
+
+use candor_core::filter::Filter;
 use candor_netlink::cangw::{self, CangwError, CangwJob, JobCounters};
 use candor_netlink::client::{Client, NetlinkError};
 
@@ -11,7 +14,7 @@ use crate::run_dir::Entry;
 pub(super) struct Installed {
     client: Client,
     /// In the order of the plan, which is the kernel's order too.
-    jobs: Vec<CangwJob>,
+    jobs: VecDeque<CangwJob>,
     entry: Entry,
 }
 
@@ -19,7 +22,7 @@ impl Installed {
     /// Nothing yet, but others know by `entry` what is to come.
     pub(super) fn new(entry: Entry) -> Result<Self, NetlinkError> {
         let client = Client::open().inspect_err(|_error| entry.forget())?;
-        Ok(Self { client, jobs: Vec::new(), entry })
+        Ok(Self { client, jobs: VecDeque::new(), entry })
     }
 
     /// All jobs that are in the kernel, whoever's they are.
@@ -29,20 +32,20 @@ impl Installed {
 
     /// Makes jobs that are in the kernel already this process's own.
     pub(super) fn take_over(&mut self, jobs: &[CangwJob]) {
-        self.jobs.extend_from_slice(jobs);
+        self.jobs.extend(jobs);
     }
 
     /// Adds a job in front of those that are owned.
     pub(super) fn add(&mut self, job: &CangwJob) -> Result<(), Refusal> {
         match cangw::add(&mut self.client, job) {
             Ok(()) => {
-                self.jobs.insert(0, *job);
+                self.jobs.push_front(*job);
                 Ok(())
             }
             Err(error) => {
                 // Without an answer the kernel may have it all the same: taking it out tells.
                 if matches!(error, CangwError::Netlink(NetlinkError::Decode(_) | NetlinkError::Socket(_))) {
-                    self.jobs.insert(0, *job);
+                    self.jobs.push_front(*job);
                 }
                 Err(self.explain(job, error))
             }
@@ -80,13 +83,13 @@ impl Installed {
     }
 
     /// The jobs as the kernel gets them.
-    pub(super) fn jobs(&self) -> &[CangwJob] {
-        &self.jobs
+    pub(super) fn jobs(&self) -> impl Iterator<Item = &CangwJob> {
+        self.jobs.iter()
     }
 
     /// Owns these jobs instead, of which the kernel has what can be there.
     pub(super) fn replace(&mut self, jobs: Vec<CangwJob>) {
-        self.jobs = jobs;
+        self.jobs = jobs.into();
     }
 
     pub(super) const fn client(&mut self) -> &mut Client {
@@ -115,11 +118,17 @@ impl Installed {
         growth: impl Fn(usize, JobCounters) -> u64,
     ) -> Vec<Option<JobCounters>> {
         let mut taken = vec![false; present.len()];
+        // Every job with every other one would be millions of comparisons.
+        let mut by_filter: HashMap<Filter, Vec<usize>> = HashMap::new();
+        for (at, job) in present.iter().enumerate() {
+            by_filter.entry(job.filter).or_default().push(at);
+        }
         self.jobs
             .iter()
             .enumerate()
             .map(|(position, own)| {
-                let equal = (0..present.len()).filter(|&at| !taken[at] && present[at].is_same_job(own));
+                let alike = by_filter.get(&own.filter).into_iter().flatten().copied();
+                let equal = alike.filter(|&at| !taken[at] && present[at].is_same_job(own));
                 let found = equal.min_by_key(|&at| growth(position, present[at].counters))?;
                 taken[found] = true;
                 Some(present[found].counters)
@@ -127,19 +136,20 @@ impl Installed {
             .collect()
     }
 
-    /// Removes all owned jobs and says how many were removed and how many were gone already.
+    /// Removes all owned jobs and says how many were removed and how many were gone already. The kernel looks for each from the
+    /// beginning of its list, so the first ones go first.
     ///
     /// On an error the rest stays owned, and the run directory keeps the list of them.
     pub(super) fn remove_all(&mut self) -> Result<(usize, usize), CangwError> {
         let (mut removed, mut missing) = (0, 0);
-        while let Some(job) = self.jobs.last() {
+        while let Some(job) = self.jobs.front() {
             match cangw::delete(&mut self.client, job) {
                 Ok(()) => removed += 1,
                 // A module takes its jobs along.
                 Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => missing += 1,
                 Err(error) => return Err(error),
             }
-            self.jobs.pop();
+            self.jobs.pop_front();
         }
         self.entry.forget();
         Ok((removed, missing))

@@ -35,7 +35,7 @@ impl KernelGateway {
         let possible: Vec<bool> = jobs.iter().map(|job| can_be(job)).collect();
         let wanted = interfaces.kernel_jobs(jobs);
         let owned = owned.into_iter().zip(&possible).filter(|(_, possible)| **possible).map(|(owned, _)| owned);
-        let mine: Vec<_> = self.installed.jobs().iter().map(|job| (*job).into()).collect();
+        let mine: Vec<_> = self.installed.jobs().map(|job| (*job).into()).collect();
         let mine = Mine { owned: mine, wanted: owned.collect() };
 
         let mut exchange = reconcile::Exchange::of(self.installed.client(), run_dir, mine)?;

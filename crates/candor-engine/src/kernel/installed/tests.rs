@@ -48,7 +48,7 @@ impl Played {
     fn installed(&self, folder: &tempfile::TempDir) -> Installed {
         let run_dir = RunDir::open_at(folder.path().to_owned(), &mut |_notice| {}).unwrap();
         let entry = run_dir.announce(Engine::Kernel, Vec::new()).unwrap();
-        Installed { client: Client::over(Box::new(self.clone())), jobs: Vec::new(), entry }
+        Installed { client: Client::over(Box::new(self.clone())), jobs: VecDeque::new(), entry }
     }
 
     fn answer(&self, messages: Vec<MessageWriter>) {
@@ -88,6 +88,25 @@ fn a_job_whose_confirmation_was_lost_is_taken_out_too() {
     let asked = kernel.asked.lock().unwrap();
     let kinds: Vec<_> = asked[before..].iter().map(|message| u16::from_ne_bytes([message[4], message[5]])).collect();
     assert_eq!(kinds, [RTM_DELROUTE]);
+}
+
+#[test]
+fn the_newest_jobs_of_the_kernel_go_first() {
+    let (kernel, folder) = (Played::default(), tempfile::tempdir().unwrap());
+    let mut installed = kernel.installed(&folder);
+    let jobs = [1, 2, 3].map(|id| CangwJob { filter: Filter { id, mask: 0x7FF }, ..job() });
+    for job in jobs.iter().rev() {
+        kernel.answer(confirmation());
+        installed.add(job).unwrap();
+    }
+    assert_eq!(installed.jobs().copied().collect::<Vec<_>>(), jobs);
+    let before = kernel.asked.lock().unwrap().len();
+    jobs.iter().for_each(|_job| kernel.answer(confirmation()));
+    assert_eq!(installed.remove_all().unwrap(), (3, 0));
+    let asked = kernel.asked.lock().unwrap();
+    for (message, job) in asked[before..].iter().zip(&jobs) {
+        assert!(message.ends_with(&job.to_bytes()), "{message:?}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ const SILENCE_S: u64 = 20;
 /// Both, while they run.
 pub(super) enum UnderTest {
     /// They are processes of whoever measures.
-    Here { gateway: Option<Device>, _loaded: Option<Running> },
+    Here { gateway: Option<Device>, loaded: Option<Running> },
     /// A keeper has them.
     Kept(Kept),
 }
@@ -35,9 +35,10 @@ impl UnderTest {
     ) -> Result<Self, Failed> {
         let Some(keeper) = keeper else {
             let gateway = cell.device.gateway(Path::new(""), &cell.name)?;
-            let loaded = Running::start(candor, load)?;
             let gateway = gateway.map(|gateway| Device::start(candor, &gateway)).transpose()?;
-            return Ok(Self::Here { gateway, _loaded: loaded });
+            // Thousands of rules take long to be set up on a machine that has something else to do.
+            let loaded = Running::start(candor, load)?;
+            return Ok(Self::Here { gateway, loaded });
         };
         let charge = Charge {
             name: cell.name.clone(),
@@ -58,7 +59,8 @@ impl UnderTest {
     pub(super) fn end(self, header: &mut Header, keeper: Option<&KeeperOrder>) -> Result<Vec<String>, Failed> {
         let (kept, keeper) = match (self, keeper) {
             (Self::Kept(kept), Some(keeper)) => (kept, keeper),
-            (Self::Here { gateway, _loaded }, _) => {
+            (Self::Here { gateway, loaded }, _) => {
+                drop(loaded);
                 if let Some(gateway) = gateway {
                     gateway.stop()?;
                 }
