@@ -57,6 +57,9 @@ pub struct Plan {
     pub lost_after: Duration,
     /// Bit rate of the buses where frames take no time, for traffic that is a share of a bus.
     pub bitrate: BitRate,
+    /// Whether the sender's stamps are kept, too, so that the time of a frame can be told in more parts. They cost the machine that
+    /// sends.
+    pub stages: bool,
     /// Cells that one boot of a guest runs, at most.
     pub cells_per_guest: u32,
     /// What is to be measured, by name.

@@ -8,6 +8,7 @@ mod operational;
 mod options;
 mod poll;
 mod rebind;
+mod send_stamps;
 mod timed;
 
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
@@ -16,6 +17,7 @@ pub use messages::Messages;
 pub use operational::wait_until_operational;
 pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
+pub use send_stamps::{SendStage, SendStamp};
 pub use timed::TimedSender;
 
 use std::io;

@@ -84,6 +84,9 @@ pub struct CellOrder {
     /// Bit rates of the second wire, where frames take time on it that is to be subtracted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire: Option<BitsPerSecond>,
+    /// Whether the sender's stamps are to be kept.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stages: bool,
 }
 
 /// Bit rates of a wire: of arbitration, and of data where that has its own.
@@ -258,6 +261,7 @@ impl CellOrder {
             bus: played.unwrap_or(Wire { nominal: plan.bitrate, data: None }).into(),
             from_timer,
             wire: of_bench.or(played).map(BitsPerSecond::from),
+            stages: plan.stages,
         })
     }
 }

@@ -19,12 +19,12 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::frame::Frame;
-use candor_io::can::{CanSocket, Loopback, Options};
+use candor_io::can::{CanSocket, Loopback, Options, SendStage, Stamps};
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
-use crate::record::Sample;
+use crate::record::{Inside, Sample};
 use crate::stream::to_kernel;
 use crate::tap::{self, Tap};
 use crate::tester::{InterfacesError, Wire, interfaces, tag_of_number};
@@ -77,12 +77,20 @@ pub struct Bench {
     sender: CanSocket,
     monitor: Tap,
     far: Tap,
-    /// Frames that a tap remembers.
-    remembered: usize,
+    /// Whether the sender's stamps are kept.
+    inside: Stamps,
+    /// Frames after which taps and stamps are read.
+    every: usize,
+    /// Frames that the sender was given before this series: its stamps bear their numbers.
+    before: u32,
 }
 
 /// Frames that a tap remembers at most: 16 MiB of locked memory.
 const MOST_REMEMBERED: usize = 65_536;
+/// Frames whose sender's stamps wait at most, …
+const MOST_STAMPED: usize = 16_384;
+/// … and bytes that those of one frame take, at most.
+const STAMPED_BYTES: u32 = 2048;
 /// What passes after the last frame was sent is waited for in such steps, …
 const QUIET: Duration = Duration::from_millis(100);
 /// … until so many of them brought nothing.
@@ -91,13 +99,15 @@ const IDLE_LOOKS: u32 = 3;
 const ENOBUFS: i32 = 105;
 
 impl Bench {
-    /// Opens interfaces and taps for so many frames. `hears` says on which side of its driver the far tap listens.
+    /// Opens interfaces and taps for so many frames. `hears` says on which side of its driver the far tap listens, `inside` whether
+    /// the sender's stamps are kept.
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(
         (send, monitor, receive): (&str, &str, &str),
         hears: Hears,
+        inside: Stamps,
         frames: usize,
     ) -> Result<Self, InterfacesError> {
         let mut client = Client::open().map_err(InterfacesError::List)?;
@@ -106,11 +116,21 @@ impl Bench {
         let options = Options { filters: &[], loopback, ..Options::default() };
         // Twice as many, in case the gateway doubles them.
         let remembered = (2 * frames + 64).min(MOST_REMEMBERED);
+        let sender = interfaces::open(&mut client, send, &options)?;
+        let mut every = remembered / 2;
+        if inside == Stamps::On {
+            every = every.min(MOST_STAMPED);
+            let room = u32::try_from(every).unwrap_or(u32::MAX).saturating_mul(STAMPED_BYTES);
+            let is_on = sender.set_receive_buffer(room).and_then(|()| sender.stamp_sending());
+            is_on.map_err(|source| InterfacesError::Open { name: send.to_owned(), source })?;
+        }
         Ok(Self {
-            sender: interfaces::open(&mut client, send, &options)?,
+            sender,
             monitor: Tap::open(&mut client, monitor, Hears::Incoming, remembered)?,
             far: Tap::open(&mut client, receive, hears, remembered)?,
-            remembered,
+            inside,
+            every,
+            before: 0,
         })
     }
 
@@ -132,7 +152,6 @@ impl Bench {
         self.monitor.forget()?;
         self.far.forget()?;
         let mut events = Events::with_room_for(law.moments.len());
-        let every = self.remembered / 2;
         // The sleep is of the one clock, the stamps are of the other.
         let (begin, start) = (clock::monotonic()?.0 + BEGIN_NS, clock::realtime()?.0 + BEGIN_NS);
         events.start_realtime_ns = start;
@@ -146,8 +165,8 @@ impl Bench {
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => false,
                 Err(error) => return Err(error),
             };
-            events.sent.push(Sent { due_ns, sent_ns, is_taken });
-            if number as usize % every == every - 1 {
+            events.sent.push(Sent { due_ns, sent_ns, is_taken, inside: Inside::default() });
+            if number as usize % self.every == self.every - 1 {
                 self.look(&mut events)?;
                 progress(number + 1);
             }
@@ -159,12 +178,25 @@ impl Bench {
             self.look(&mut events)?;
             idle = if events.passed() == seen { idle + 1 } else { 0 };
         }
+        self.before = self.before.wrapping_add(u32::try_from(events.sent.len()).map_err(io::Error::other)?);
         Ok(matching::series(law, &events, expected))
     }
 
     fn look(&mut self, events: &mut Events) -> io::Result<()> {
-        let Events { start_realtime_ns, monitored, arrived, .. } = events;
+        let Events { start_realtime_ns, monitored, arrived, sent } = events;
+        let before = self.before;
         let passed = |frame: tap::Passed| Passed { frame: frame.frame, at_ns: frame.at.0 - *start_realtime_ns };
+        if self.inside == Stamps::On {
+            self.sender.read_send_stamps(|stamp| {
+                // The socket sends nothing else. What was refused has a number, too, and what is of an earlier series a great one.
+                let Some(sent) = sent.get_mut(stamp.number.wrapping_sub(before) as usize) else { return };
+                let at_ns = Some(stamp.at.0 - *start_realtime_ns);
+                match stamp.stage {
+                    SendStage::Queued => sent.inside.queued_ns = at_ns,
+                    SendStage::HandedOver => sent.inside.handed_ns = at_ns,
+                }
+            })?;
+        }
         self.monitor.read(|frame| monitored.push(passed(frame)))?;
         self.far.read(|frame| arrived.push(passed(frame)))
     }

@@ -132,6 +132,7 @@ mod tests {
             sent_ns: sent,
             monitor_ns: monitor,
             far_ns: far,
+            inside: crate::record::Inside::default(),
             wire_ns: 200,
             fate: Fate::of_stamps(monitor, far),
         }

@@ -1,4 +1,4 @@
-//! Raw samples on disk: one text file per measured series, format version 2.
+//! Raw samples on disk: one text file per measured series, format version 2, or 3 where the sender's stamps were kept.
 //!
 //! ```text
 //! # candor-record 2
@@ -7,28 +7,31 @@
 //! 0,0,1500000,1500312,1507001,1515661,0,ok     one line per frame; monitor_ns and far_ns are empty when no stamp came
 //! ```
 //!
+//! Version 3 has three columns more, `queued_ns` and `handed_ns` behind `sent_ns` and `read_ns` behind `far_ns` ([`Inside`]), of which
+//! each may be empty. It is written only where one of them is not.
+//!
 //! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]. `wire_ns` is the time that the
 //! frame takes on the far bus and that [`Sample::latency`] subtracts. `fate` is the one end that the frame has come to
 //! ([`Fate`]). Files of version 1, which have neither `due_ns` nor `fate`, are read, too; those of a later one are refused.
 
+mod rows;
+
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use candor_core::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::tester::Origin;
 use crate::throughput::Searched;
+use rows::Version;
 
 /// Version of the record format, raised whenever a reader of the old one would misread the new one.
-pub const RECORD_VERSION: u32 = 2;
+pub const RECORD_VERSION: u32 = 3;
 
 /// The ending of record files.
 pub const RECORD_EXTENSION: &str = "record.csv";
 
 const MAGIC: &str = "# candor-record ";
-const COLUMNS: &str = "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,fate";
-const COLUMNS_OF_1: &str = "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns";
 
 /// Everything that was the same for all samples of a series.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,10 +172,24 @@ pub struct Sample {
     pub monitor_ns: Option<i64>,
     /// Receive stamp on the second bus.
     pub far_ns: Option<i64>,
+    /// Stamps within the tester's machine.
+    pub inside: Inside,
     /// Time on the far wire that belongs to the bus and not to the gateway.
     pub wire_ns: u32,
     /// Where it ended.
     pub fate: Fate,
+}
+
+/// When a frame was where within the tester's machine, relative to the start. All empty where it was not asked for
+/// ([`Plan::stages`](candor_core::experiment::Plan::stages)), and where there is no such stamp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inside {
+    /// It was about to enter the queue of the sending interface.
+    pub queued_ns: Option<i64>,
+    /// The driver of the sending interface had it.
+    pub handed_ns: Option<i64>,
+    /// The tester's program had it, from the second bus.
+    pub read_ns: Option<i64>,
 }
 
 /// Where a frame that was to be sent has ended: each in exactly one of them.
@@ -304,14 +321,9 @@ impl Record {
     #[must_use]
     pub fn to_text(&self) -> String {
         let header = serde_json::to_string(&self.header).expect("a header holds only strings and numbers");
-        let mut text = format!("{MAGIC}{RECORD_VERSION}\n# {header}\n{COLUMNS}\n");
-        for sample in &self.samples {
-            let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
-            let Sample { sequence, tag, due_ns, sent_ns, wire_ns, fate, .. } = sample;
-            let (monitor, far, fate) = (stamp(sample.monitor_ns), stamp(sample.far_ns), fate.name());
-            writeln!(text, "{sequence},{tag},{due_ns},{sent_ns},{monitor},{far},{wire_ns},{fate}")
-                .expect("writing to a String cannot fail");
-        }
+        let version = Version::of(&self.samples);
+        let mut text = format!("{MAGIC}{}\n# {header}\n{}\n", version.name(), version.columns());
+        self.samples.iter().for_each(|sample| version.write(sample, &mut text));
         text
     }
 
@@ -322,45 +334,20 @@ impl Record {
     pub fn parse(text: &str) -> Result<Self, RecordError> {
         let mut lines = text.lines();
         let version = lines.next().and_then(|line| line.strip_prefix(MAGIC)).ok_or(RecordError::NoRecord)?;
-        let has_fates = match version {
-            "1" => false,
-            "2" => true,
-            found => return Err(RecordError::Version { found: found.to_owned() }),
-        };
+        let version = Version::named(version).ok_or_else(|| RecordError::Version { found: version.to_owned() })?;
         let header = lines.next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
         let header = serde_json::from_str(header).map_err(RecordError::Header)?;
         let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
         match lines.next() {
-            Some(COLUMNS) if has_fates => {}
-            Some(COLUMNS_OF_1) if !has_fates => {}
+            Some(columns) if columns == version.columns() => {}
             other => return Err(wrong(3, other.unwrap_or_default())),
         }
         let samples = lines
             .enumerate()
-            .map(|(row, text)| parse_sample(text, has_fates).ok_or_else(|| wrong(row + 4, text)))
+            .map(|(row, text)| version.parse(text).ok_or_else(|| wrong(row + 4, text)))
             .collect::<Result<_, _>>()?;
         Ok(Self { header, samples })
     }
-}
-
-fn parse_sample(text: &str, has_fates: bool) -> Option<Sample> {
-    let mut fields = text.split(',');
-    let mut next = || fields.next();
-    let stamp = |field: &str| -> Option<Option<i64>> {
-        if field.is_empty() { Some(None) } else { field.parse().ok().map(Some) }
-    };
-    let (sequence, tag) = (next()?.parse().ok()?, next()?.parse().ok()?);
-    let due_ns = if has_fates { Some(next()?.parse().ok()?) } else { None };
-    let sent_ns = next()?.parse().ok()?;
-    let (monitor_ns, far_ns) = (stamp(next()?)?, stamp(next()?)?);
-    let wire_ns = next()?.parse().ok()?;
-    let fate = match has_fates {
-        true => next().and_then(|name| Fate::ALL.into_iter().find(|fate| fate.name() == name))?,
-        false => Fate::of_stamps(monitor_ns, far_ns),
-    };
-    let due_ns = due_ns.unwrap_or(sent_ns);
-    let sample = Sample { sequence, tag, due_ns, sent_ns, monitor_ns, far_ns, wire_ns, fate };
-    next().is_none().then_some(sample)
 }
 
 #[cfg(test)]
@@ -411,6 +398,7 @@ pub(crate) mod tests {
             sent_ns: 1000 * i64::from(sequence),
             monitor_ns,
             far_ns,
+            inside: Inside::default(),
             wire_ns: 130,
             fate: Fate::of_stamps(monitor_ns, far_ns),
         };
@@ -427,6 +415,23 @@ pub(crate) mod tests {
     fn text_and_back() {
         let record = record();
         assert_eq!(Record::parse(&record.to_text()).unwrap(), record);
+    }
+
+    #[test]
+    fn stamps_within_the_machine_need_another_version_and_come_back() {
+        let mut record = record();
+        assert!(record.to_text().starts_with("# candor-record 2\n"));
+        record.samples[1].inside.queued_ns = Some(1_050);
+        record.samples[3].inside = Inside { queued_ns: Some(3_010), handed_ns: Some(-3), read_ns: Some(3_300) };
+        let text = record.to_text();
+        assert!(
+            text.starts_with("# candor-record 3\n") && text.contains("\n1,1,990,1000,1050,,1100,,,130,lost\n"),
+            "{text}"
+        );
+        assert!(text.ends_with("\n3,3,2990,3000,3010,-3,3100,3200,3300,130,ok\n"), "{text}");
+        assert_eq!(Record::parse(&text).unwrap(), record);
+        let mixed = text.replacen("record 3", "record 2", 1);
+        assert!(Record::parse(&mixed).is_err());
     }
 
     #[test]
@@ -467,7 +472,7 @@ pub(crate) mod tests {
         let text = record().to_text();
         let message = |text: &str| Record::parse(text).unwrap_err().to_string();
         assert_eq!(message(""), "Not a candor record: the first line is not \"# candor-record N\"");
-        assert_eq!(message(&text.replacen("record 2", "record 3", 1)), "Record version 3; this candor reads version 2");
+        assert_eq!(message(&text.replacen("record 2", "record 4", 1)), "Record version 4; this candor reads version 3");
         assert_eq!(message("# candor-record 2\n"), "Line 2 does not hold the header of a record");
         assert_eq!(
             message(&text.replacen("1,1,990", "1,x,990", 1)),
@@ -481,7 +486,7 @@ pub(crate) mod tests {
     fn records_of_the_first_version_are_read() {
         let header = serde_json::to_string(&record().header).unwrap();
         let rows = "0,0,0,100,900,130\n1,1,1000,1100,,130\n";
-        let old = Record::parse(&format!("# candor-record 1\n# {header}\n{COLUMNS_OF_1}\n{rows}")).unwrap();
+        let old = Record::parse(&format!("# candor-record 1\n# {header}\n{}\n{rows}", Version::One.columns())).unwrap();
         assert_eq!(old.samples[0], Sample { due_ns: 0, ..record().samples[0] });
         assert_eq!((old.samples[1].due_ns, old.samples[1].fate), (1000, Fate::Lost));
     }

@@ -29,9 +29,10 @@ use std::time::Duration;
 
 use candor_core::bits::FrameBits;
 use candor_core::frame::Frame;
+use candor_io::can::Stamps;
 use candor_io::clock::RealtimeNs;
 
-use crate::record::{Fate, Sample};
+use crate::record::{Fate, Inside, Sample};
 use pause::Pauses;
 
 /// How long the monitor's stamp may come after the far one.
@@ -71,6 +72,13 @@ pub trait Bench {
     /// # Errors
     /// What the interface says.
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>>;
+
+    /// When the frame with this position among all that were [sent](Self::send) was queued and handed to the driver, each if it is
+    /// known. Asked only behind the frame, if at all.
+    ///
+    /// # Errors
+    /// What the interface says.
+    fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]>;
 }
 
 /// A received frame and when the kernel received it.
@@ -131,6 +139,8 @@ pub struct Law {
     pub wire: Option<Wire>,
     /// What sends.
     pub origin: Origin,
+    /// Whether the stamps within the tester's machine are kept, too, where a call sends.
+    pub inside: Stamps,
 }
 
 /// What a series gave.
@@ -217,12 +227,17 @@ fn one_frame(
 ) -> io::Result<Sample> {
     let number = first + law.origin.frames() - 1;
     let frame = law.frame(number);
+    let mut read = None;
     let (sent, far) = match law.origin {
         Origin::Call => {
             bench.pause(pause);
             let sent = bench.now()?;
             bench.send(&frame)?;
-            (sent, wait_for(bench, number, sent, law.timeout, series)?)
+            let far = wait_for(bench, number, sent, law.timeout, series)?;
+            if law.inside == Stamps::On && far.is_some() {
+                read = Some(bench.now()?);
+            }
+            (sent, far)
         }
         Origin::Timer => {
             let called = bench.now()?;
@@ -243,7 +258,16 @@ fn one_frame(
             monitor.get_or_insert(seen.at);
         }
     }
+    let [queued, handed] = match (law.inside, law.origin) {
+        (Stamps::On, Origin::Call) => bench.sending(number)?,
+        _ => [None; 2],
+    };
     let since_start = |at: RealtimeNs| at.0 - start.0;
+    let inside = Inside {
+        queued_ns: queued.map(since_start),
+        handed_ns: handed.map(since_start),
+        read_ns: read.map(since_start),
+    };
     Ok(Sample {
         sequence: 0,
         tag,
@@ -251,6 +275,7 @@ fn one_frame(
         sent_ns: since_start(sent),
         monitor_ns: monitor.map(since_start),
         far_ns: far.map(|far| since_start(far.at)),
+        inside,
         fate: Fate::of_stamps(monitor.map(|at| at.0), far.map(|far| far.at.0)),
         wire_ns: far.map_or(0, |far| wire_ns(law.wire, &far.frame)),
     })

@@ -102,7 +102,7 @@ pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Fate;
+    use crate::record::{Fate, Inside};
 
     fn rate(rate: u32) -> FrameRate {
         FrameRate::new(rate).unwrap()
@@ -148,6 +148,7 @@ mod tests {
             monitor_ns: None,
             far_ns: None,
             wire_ns: 0,
+            inside: Inside::default(),
             fate,
         };
         let samples =

@@ -171,6 +171,10 @@ impl Cell {
         {
             hash = hash.part(&log.name);
         }
+        // A part only where there is something to say: names of plans without the key stay what they were.
+        if plan.stages {
+            hash = hash.part("stages");
+        }
         if self.place.testbed.is_guest() {
             return hash.name();
         }

@@ -76,6 +76,7 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
         gap,
         lost_after: lost_after?,
         bitrate: bitrate?,
+        stages: spec.stages.as_ref().is_some_and(|written| written.value),
         cells_per_guest: cells_per_guest?,
         gateways: BTreeMap::new(),
         rules: BTreeMap::new(),

@@ -20,6 +20,7 @@ pub(super) struct Spec {
     pub(super) gap_max: Option<Spanned<String>>,
     pub(super) lost_after: Option<Spanned<String>>,
     pub(super) bitrate: Option<Spanned<String>>,
+    pub(super) stages: Option<Spanned<bool>>,
     /// In the order of the file.
     pub(super) factors: Vec<Levels>,
     pub(super) gateways: Vec<GatewaySpec>,
@@ -98,6 +99,7 @@ const KEYS: &[&str] = &[
     "gap-max",
     "lost-after",
     "bitrate",
+    "stages",
     "factor",
     "gateway",
     "rules",
@@ -133,6 +135,9 @@ fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
             "gap-max" => spec.gap_max = entry.string(TIME, findings),
             "lost-after" => spec.lost_after = entry.string(TIME, findings),
             "bitrate" => spec.bitrate = entry.string("a bit rate with its unit, such as \"500kbit/s\"", findings),
+            "stages" => {
+                put(&mut spec.stages, entry.boolean(findings));
+            }
             "factor" => {
                 let wanted = "a table of factors: [factor] and below it gateway = [\"kernel\", \"read-write\"]";
                 let Some(table) = entry.table(wanted, findings) else { continue };

@@ -35,31 +35,41 @@ impl ControlBuffer {
 
     /// Reads what a `recvmsg()` with this buffer attached has left.
     pub(super) fn read(&self, message: &libc::msghdr) -> Seen {
+        parse(self.written(message))
+    }
+
+    /// The control messages that a `recvmsg()` with this buffer attached has left.
+    pub(super) fn written(&self, message: &libc::msghdr) -> &[u8] {
         #[expect(clippy::unnecessary_cast, reason = "size_t in glibc, socklen_t in musl")]
         let len = (message.msg_controllen as usize).min(CONTROL_BYTES);
-        parse(&self.0[..len])
+        &self.0[..len]
     }
 }
 
-fn parse(mut rest: &[u8]) -> Seen {
+fn parse(control: &[u8]) -> Seen {
     let mut seen = Seen::default();
-    while let Some((header, _)) = rest.split_first_chunk::<HEADER_BYTES>() {
-        let len = word(header);
-        if len < HEADER_BYTES || len > rest.len() {
-            break;
-        }
-        let value = &rest[HEADER_BYTES..len];
-        let level = int(&header[WORD_BYTES..]);
-        match (level, int(&header[WORD_BYTES + 4..])) {
-            (Some(libc::SOL_SOCKET), Some(libc::SO_TIMESTAMPNS)) => seen.stamp = timespec(value),
-            (Some(libc::SOL_SOCKET), Some(libc::SO_RXQ_OVFL)) => {
+    for (level, kind, value) in messages(control) {
+        match (level, kind) {
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPNS) => seen.stamp = timespec(value),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => {
                 seen.dropped = int(value).unwrap_or_default().cast_unsigned();
             }
             _ => {}
         }
-        rest = rest.get(len.next_multiple_of(WORD_BYTES)..).unwrap_or_default();
     }
     seen
+}
+
+/// Level, type and value of each control message, until one has a length that cannot be.
+pub(super) fn messages(mut rest: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
+    std::iter::from_fn(move || {
+        let (header, _) = rest.split_first_chunk::<HEADER_BYTES>()?;
+        let len = word(header);
+        let value = rest.get(HEADER_BYTES..len)?;
+        let (level, kind) = (int(&header[WORD_BYTES..])?, int(&header[WORD_BYTES + 4..])?);
+        rest = rest.get(len.next_multiple_of(WORD_BYTES)..).unwrap_or_default();
+        Some((level, kind, value))
+    })
 }
 
 fn word(bytes: &[u8; HEADER_BYTES]) -> usize {
@@ -71,7 +81,7 @@ fn int(bytes: &[u8]) -> Option<i32> {
 }
 
 /// Seconds and nanoseconds, each as wide as the message makes them: 64 bits, or 32 on old 32-bit interfaces.
-fn timespec(value: &[u8]) -> Option<RealtimeNs> {
+pub(super) fn timespec(value: &[u8]) -> Option<RealtimeNs> {
     let (seconds, nanoseconds) = value.split_at(value.len() / 2);
     let field = |bytes: &[u8]| match bytes.len() {
         8 => bytes.first_chunk().map(|bytes| i64::from_ne_bytes(*bytes)),

@@ -11,14 +11,17 @@ pub(super) struct Number {
 }
 
 /// In their order, behind the columns of [`constant`]. The last column of all is [`FATE`].
-pub(super) const NUMBERS: [Number; 10] = [
+pub(super) const NUMBERS: [Number; 13] = [
     Number { name: "instruction_ns", of: |header, _| header.instruction_ns.map(i64::from) },
     Number { name: "sequence", of: |_, sample| Some(sample.sequence.into()) },
     Number { name: "tag", of: |_, sample| Some(sample.tag.into()) },
     Number { name: "due_ns", of: |_, sample| Some(sample.due_ns) },
     Number { name: "sent_ns", of: |_, sample| Some(sample.sent_ns) },
+    Number { name: "queued_ns", of: |_, sample| sample.inside.queued_ns },
+    Number { name: "handed_ns", of: |_, sample| sample.inside.handed_ns },
     Number { name: "monitor_ns", of: |_, sample| sample.monitor_ns },
     Number { name: "far_ns", of: |_, sample| sample.far_ns },
+    Number { name: "read_ns", of: |_, sample| sample.inside.read_ns },
     Number { name: "wire_ns", of: |_, sample| Some(sample.wire_ns.into()) },
     Number { name: "service_ns", of: |_, sample| sample.latency().map(|latency| latency.0) },
     Number { name: "response_ns", of: |_, sample| sample.response().map(|latency| latency.0) },

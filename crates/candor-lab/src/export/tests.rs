@@ -8,7 +8,7 @@ use ::parquet::record::Field;
 use serde_json::Value;
 
 use super::*;
-use crate::record::{Fate, Sample, tests::header};
+use crate::record::{Fate, Inside, Sample, tests::header};
 
 const LEVELS: [(&str, &str); 2] = [("traffic", "16 every 10ms, twice"), ("load", "cpu 20")];
 
@@ -18,7 +18,9 @@ fn record(samples: u32) -> Record {
         let monitor_ns = Some(1000 * i64::from(sequence) + 40);
         let fate = Fate::of_stamps(monitor_ns, far_ns);
         let due_ns = 1000 * i64::from(sequence) - 10;
-        Sample { sequence, tag: 7, due_ns, sent_ns: due_ns + 20, monitor_ns, far_ns, wire_ns: 110, fate }
+        let read_ns = far_ns.map(|far_ns| far_ns + 50);
+        let inside = Inside { queued_ns: Some(due_ns + 25), handed_ns: None, read_ns };
+        Sample { sequence, tag: 7, due_ns, sent_ns: due_ns + 20, monitor_ns, far_ns, inside, wire_ns: 110, fate }
     };
     Record { header: header("mine", "kernel"), samples: (0..samples).map(sample).collect() }
 }
@@ -40,11 +42,11 @@ fn written(form: Form) -> (tempfile::TempDir, std::path::PathBuf) {
 fn csv_has_a_head_and_a_line_for_each_frame() {
     let (_folder, path) = written(Form::Csv);
     let wanted = "\
-        cell,state,device,engine,kernel_release,traffic,load,instruction_ns,sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,\
-        wire_ns,service_ns,response_ns,fate\n\
-        one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,0,7,-10,10,40,8550,110,8400,8450,ok\n\
-        one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,1,7,990,1010,1040,,110,,,lost\n\
-        two,invalid,mine,kernel,6.1.0-56-amd64,,cpu 20,1,0,7,-10,10,40,8550,110,8400,8450,ok\n";
+        cell,state,device,engine,kernel_release,traffic,load,instruction_ns,sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,\
+        monitor_ns,far_ns,read_ns,wire_ns,service_ns,response_ns,fate\n\
+        one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,0,7,-10,10,15,,40,8550,8600,110,8400,8450,ok\n\
+        one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,1,7,990,1010,1015,,1040,,,110,,,lost\n\
+        two,invalid,mine,kernel,6.1.0-56-amd64,,cpu 20,1,0,7,-10,10,15,,40,8550,8600,110,8400,8450,ok\n";
     assert_eq!(fs::read_to_string(path).unwrap(), wanted);
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use candor_core::frame::Frame;
 
 use super::{Expected, Frames, Law, Series};
-use crate::record::{Fate, Sample};
+use crate::record::{Fate, Inside, Sample};
 use crate::tester::{tag_of, tag_of_number, wire_ns};
 
 /// Everything that happened, each kind in its order.
@@ -24,6 +24,8 @@ pub(super) struct Sent {
     pub(super) sent_ns: i64,
     /// Whether the interface had room for it.
     pub(super) is_taken: bool,
+    /// The sender's stamps.
+    pub(super) inside: Inside,
 }
 
 /// A frame that passed a tap.
@@ -125,6 +127,7 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
             sent_ns: sent.sent_ns,
             monitor_ns,
             far_ns: arrival.map(|arrival| arrival.at_ns),
+            inside: sent.inside,
             wire_ns: arrival.map_or(0, |arrival| wire_ns(law.wire, &arrival.frame)),
             fate: fate(law, sent, monitor_ns, arrival, is_let_through[index]),
         }
@@ -205,7 +208,7 @@ mod tests {
         let mut events = Events::default();
         for number in 0..u32::try_from(law.moments.len()).unwrap() {
             let due_ns = i64::from(number) * PERIOD;
-            events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true });
+            events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true, inside: Inside::default() });
             events.monitored.push(Passed { frame: law.frame(number), at_ns: due_ns + 10 });
             events.arrived.push(Passed { frame: changed(&law.frame(number)), at_ns: due_ns + 410 });
         }

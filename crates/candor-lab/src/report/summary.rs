@@ -133,6 +133,7 @@ pub(super) mod tests {
             sent_ns: 0,
             monitor_ns: Some(10),
             far_ns: latency.map(|latency| 10 + latency),
+            inside: crate::record::Inside::default(),
             wire_ns: 0,
             fate: Fate::of_stamps(Some(10), *latency),
         });

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame};
-use candor_io::can::{self, CanSocket, Loopback, Options, Stamps, TimedSender};
+use candor_io::can::{self, CanSocket, Loopback, Options, SendStage, Stamps, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
@@ -86,11 +86,12 @@ pub enum InterfacesError {
 
 impl Interfaces {
     /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
-    /// the same interface: everywhere else the echo would run on the processor that is being measured.
+    /// the same interface: everywhere else the echo would run on the processor that is being measured. `inside` asks for the stamps
+    /// of what a call sends.
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
-    pub fn open(names: Names<'_>, origin: Origin) -> Result<Self, InterfacesError> {
+    pub fn open(names: Names<'_>, origin: Origin, inside: Stamps) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
         let listen =
@@ -99,7 +100,13 @@ impl Interfaces {
             send: match origin {
                 Origin::Call => {
                     let only_sends = Options { filters: &[], loopback, ..Options::default() };
-                    Sender::Now(open(&mut client, names.send, &only_sends)?)
+                    let socket = open(&mut client, names.send, &only_sends)?;
+                    if inside == Stamps::On {
+                        socket
+                            .stamp_sending()
+                            .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
+                    }
+                    Sender::Now(socket)
                 }
                 Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
             },
@@ -168,6 +175,17 @@ impl Bench for Interfaces {
 
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
         next(&self.monitor, timeout)
+    }
+
+    fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]> {
+        let Sender::Now(socket) = &self.send else { return Ok([None; 2]) };
+        let mut at = [None; 2];
+        socket.read_send_stamps(|stamp| {
+            if stamp.number == position {
+                at[usize::from(stamp.stage == SendStage::HandedOver)] = Some(stamp.at);
+            }
+        })?;
+        Ok(at)
     }
 }
 

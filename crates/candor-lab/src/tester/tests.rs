@@ -73,6 +73,11 @@ impl Bench for Script {
         Ok(())
     }
 
+    fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]> {
+        let sent = i64::from(position) * 1_000_000;
+        Ok([Some(RealtimeNs(sent)), None])
+    }
+
     fn send_now_and_later(&mut self, lead: &Frame, frame: &Frame, after: Duration) -> io::Result<()> {
         self.send(lead)?;
         self.timed = Some((self.now + i64::try_from(after.as_nanos()).unwrap(), *frame));
@@ -112,6 +117,7 @@ fn law(frames: usize) -> Law {
         seed: 1,
         timeout: Duration::from_secs(1),
         wire: None,
+        inside: Stamps::Off,
         origin: Origin::Call,
     }
 }
@@ -247,4 +253,17 @@ fn pauses_must_leave_room_for_the_frame_that_goes_ahead() {
     assert!(short.check().is_ok());
     let error = Law { origin: Origin::Timer, ..short }.check().unwrap_err();
     assert_eq!(error.to_string(), "With frames from a timer --gap-min must be at least 200 us: a frame goes ahead");
+}
+
+#[test]
+fn stamps_within_the_machine_are_those_of_the_frame() {
+    let mut script = Script::new(&[Fate::Forward(100), Fate::Drop]);
+    let series = measure(&mut script, &Law { inside: Stamps::On, ..law(2) }, |_| ()).unwrap();
+    let inside = |sample: &Sample| (sample.inside.queued_ns, sample.inside.handed_ns);
+    // The script's clock begins at 5000, and its stamps tell the position of the frame.
+    assert_eq!(series.samples.iter().map(inside).collect::<Vec<_>>(), [(Some(-5_000), None), (Some(995_000), None)]);
+    assert!(series.samples[0].inside.read_ns.is_some() && series.samples[1].inside.read_ns.is_none());
+    let mut script = Script::new(&[Fate::Forward(100)]);
+    let series = measure(&mut script, &law(1), |_| ()).unwrap();
+    assert_eq!(series.samples[0].inside, Inside::default());
 }

@@ -13,6 +13,7 @@ use std::thread;
 use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::plan::Plan;
+use candor_io::can::Stamps;
 use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
 use candor_lab::record::{Header, RECORD_EXTENSION, Record};
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
     let law = law(&args.traffic, wire, origin)?;
     // Whatever is wrong with the interfaces should be said before the first gateway starts.
-    drop(Interfaces::open(names, origin)?);
+    drop(Interfaces::open(names, origin, Stamps::Off)?);
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
@@ -92,6 +93,7 @@ pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Res
         timeout: args.lost_after,
         wire,
         origin,
+        inside: Stamps::Off,
     };
     law.check()?;
     Ok(law)
@@ -131,7 +133,7 @@ pub(super) fn series(
     mut progress: impl FnMut(u32) -> io::Result<()>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
-    let mut interfaces = Interfaces::open(names, law.origin)?;
+    let mut interfaces = Interfaces::open(names, law.origin, law.inside)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
     let mut told = Ok(());
     let series = tester::measure(&mut interfaces, law, |done| {

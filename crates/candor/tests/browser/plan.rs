@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candor_core::random::SplitMix64;
 use candor_lab::cells::State;
-use candor_lab::record::{Fate, Header, Record, Sample};
+use candor_lab::record::{Fate, Header, Inside, Record, Sample};
 use candor_lab::report::{Cell, Matrix, Measured};
 
 const KERNELS: [&str; 2] = ["debian-6.1", "backports-6.12"];
@@ -81,7 +81,8 @@ pub(crate) fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize)
         let far_ns = (!is_lost).then(|| monitor_ns + service + 226_000);
         let monitor_ns = Some(monitor_ns);
         let fate = Fate::of_stamps(monitor_ns, far_ns);
-        Sample { sequence, tag: 0, due_ns, sent_ns, monitor_ns, far_ns, wire_ns: 226_000, fate }
+        let inside = Inside::default();
+        Sample { sequence, tag: 0, due_ns, sent_ns, monitor_ns, far_ns, inside, wire_ns: 226_000, fate }
     };
     let samples = (0..FRAMES).map(sample).collect();
     Record { header: header(period_ns == 0, kernel), samples }

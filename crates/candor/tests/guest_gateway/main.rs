@@ -48,6 +48,7 @@ mod reloaded;
 mod replug;
 mod require;
 mod rings;
+mod send_stamps;
 mod service;
 mod split;
 mod top;

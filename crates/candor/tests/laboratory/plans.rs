@@ -167,6 +167,40 @@ command = ["candor", "lab", "load", "timers", "1"]
     assert!(header["activity_per_second"]["context_switches"].as_u64().unwrap() > 1000, "{header:#}");
 }
 
+/// With the stamps of the sender each frame has all of its parts, and two runs are still the same.
+#[test]
+fn the_stages_of_a_frame_repeat_byte_for_byte() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(
+        folder.path(),
+        "frames = 40\nwarm-up = 5\nstages = true\n[factor]\ntopology = [\"vcan\", \"kvaser\"]\ngateway = [\"none\", \"kernel\"]\n\
+         traffic = [\"one at a time\", \"every 1ms\"]\n",
+    );
+    let out = |name: &str| folder.path().join(name);
+    for name in ["one", "other"] {
+        let run = measure(&candor, &plan, &["--out", &out(name).display().to_string()]);
+        assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
+    }
+    let one = files(&out("one"));
+    assert!(one == files(&out("other")), "two runs differ");
+    let records: Vec<String> = one
+        .iter()
+        .filter(|(path, _)| path.to_string_lossy().ends_with(".record.csv"))
+        .map(|(_, bytes)| text(bytes))
+        .collect();
+    assert_eq!(records.len(), 8);
+    for record in records {
+        let rows: Vec<Vec<&str>> = record.lines().skip(2).map(|line| line.split(',').collect()).collect();
+        let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let order = ["sent_ns", "queued_ns", "handed_ns"].map(at);
+        for row in &rows[1..] {
+            let times = order.map(|at| row[at].parse::<i64>().unwrap_or_else(|_| panic!("{row:?}")));
+            assert!(times.is_sorted(), "{row:?}");
+        }
+    }
+}
+
 /// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
 #[test]
 fn the_highest_rate_without_loss_is_searched_and_found_again() {

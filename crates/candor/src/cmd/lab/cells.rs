@@ -14,13 +14,14 @@ use candor_core::job;
 use candor_core::plan::BusIndex;
 use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::{causes, config};
+use candor_io::can::Stamps;
 use candor_io::clock;
 use candor_io::packet::Hears;
 use candor_lab::cells::{CellOrder, Device, KeeperOrder, Order, Said, State};
 use candor_lab::load::Activity;
 use candor_lab::open_loop::{self, Frames};
 use candor_lab::record;
-use candor_lab::record::{Fate, RECORD_EXTENSION, Record};
+use candor_lab::record::{Fate, Inside, RECORD_EXTENSION, Record};
 use candor_lab::report::floor_of;
 use candor_lab::tester::{Law, Names, Origin, Wire};
 use candor_lab::throughput;
@@ -37,6 +38,11 @@ use crate::render;
 const LEAVING_STAMPS: &str =
     "kernel stamps of PF_PACKET taps: receive on the first bus, hand-over to the driver on the second";
 const ARRIVING_STAMPS: &str = "kernel receive stamps of PF_PACKET taps";
+
+/// What is said besides where the sender's stamps are kept, …
+const SENDER_STAMPS: &str = ", the sender's error queue (SO_TIMESTAMPING in software: TX_SCHED, TX_SOFTWARE)";
+/// … and where a program of the tester waits for each frame.
+const READ_STAMPS: &str = ", the clock when the tester had read a frame";
 
 /// p99 of the lateness of sending, beyond this share of the mean period, says that the frames did not come as they were to.
 const MOST_LATENESS_PERCENT: i64 = 10;
@@ -84,6 +90,7 @@ fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<Str
         };
         scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
+    record.header.warnings.extend(unstamped(&record));
     let said = running.end(&mut record.header, keeper)?;
     write(&records.join(format!("{}.{RECORD_EXTENSION}", cell.name)), &record.to_text())?;
     if !said.is_empty() {
@@ -118,9 +125,14 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
         timeout: Duration::from_nanos(cell.lost_after_ns),
         wire: wire(cell),
         origin,
+        inside: inside(cell),
     };
     law.check()?;
     let mut header = header(cell, &law);
+    if (law.inside, law.origin) == (Stamps::On, Origin::Call) {
+        header.stamps.push_str(SENDER_STAMPS);
+        header.stamps.push_str(READ_STAMPS);
+    }
     tester::prepare(policy, &mut header);
     let before = (Activity::now(), clock::monotonic()?);
     let mut record = tester::series(names(cell), &law, header, |done| say(cell, State::Done(done)))?;
@@ -193,15 +205,19 @@ fn at_moments(
         timeout: law.lost_after,
         wire: law.wire,
         origin: Origin::Timer,
+        inside: inside(cell),
     };
     let mut header = header(cell, &described);
     header.traffic = traffic.to_string();
     let (hears, stamps) =
         if cell.ends.hears_leaving { (Hears::Outgoing, LEAVING_STAMPS) } else { (Hears::Incoming, ARRIVING_STAMPS) };
     header.stamps = stamps.to_owned();
+    if inside(cell) == Stamps::On {
+        header.stamps.push_str(SENDER_STAMPS);
+    }
     tester::prepare(TesterPolicy::FIFO, &mut header);
     let Names { send, monitor, receive } = names(cell);
-    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, count)?;
+    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, inside(cell), count)?;
     let before = (Activity::now(), clock::monotonic()?);
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
@@ -234,6 +250,10 @@ fn at_moments(
 fn names(cell: &CellOrder) -> Names<'_> {
     let ends = &cell.ends;
     Names { send: &ends.send, monitor: &ends.monitor, receive: &ends.receive }
+}
+
+fn inside(cell: &CellOrder) -> Stamps {
+    if cell.stages { Stamps::On } else { Stamps::Off }
 }
 
 /// The second wire, where its time is not the gateway's. A null cell has none: what it hears is on the first.
@@ -291,6 +311,22 @@ impl Prediction {
         });
         out
     }
+}
+
+/// Which of the sender's stamps did not come, if they were asked for. A frame that the interface had no room for needs none.
+fn unstamped(record: &Record) -> Option<String> {
+    if !record.header.stamps.contains(SENDER_STAMPS) {
+        return None;
+    }
+    let sent: Vec<_> = record.samples.iter().filter(|sample| sample.fate != Fate::Refused).collect();
+    let is_whole = |inside: Inside| inside.queued_ns.is_some() && inside.handed_ns.is_some();
+    let missing = sent.iter().filter(|sample| !is_whole(sample.inside)).count();
+    (missing > 0).then(|| {
+        let all = sent.len();
+        format!(
+            "The sender's stamps did not all come for {missing} of {all} frames: the time to the first bus is one part"
+        )
+    })
 }
 
 /// Why a record says nothing of the gateway.

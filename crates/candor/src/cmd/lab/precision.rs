@@ -87,7 +87,7 @@ fn own(
 
 /// One frame after the other, with a priority above everything that is measured.
 fn frames(names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn std::error::Error>> {
-    load::as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law.origin)?, law, |_| ())?.samples))
+    load::as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples))
 }
 
 /// What has happened on the wires since they were read last.
