@@ -260,7 +260,7 @@ mod tests {
         }
         let page = html(&Axes::of(&cells), &cells).unwrap().into_string();
         assert_eq!(page.matches("frames/s without loss").count(), 2, "one for each load: {page}");
-        assert!(page.contains("user: 4\u{202f}9"), "{page}");
+        assert!(page.contains("user: 5\u{202f}000 frames/s without loss"), "{page}");
     }
 
     #[test]
