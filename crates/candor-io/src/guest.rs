@@ -22,19 +22,13 @@ pub fn mount(kind: &str, target: &str) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
 }
 
-/// Loads a kernel module from its bytes. One that is loaded already is fine.
+/// Loads a kernel module from its bytes with parameters separated by spaces, as in `max_hops=2`. One that is loaded already stays as
+/// it is.
 ///
 /// # Errors
-/// `ENOENT` for unknown symbols (a module it depends on is missing), `ENOEXEC` for another kernel's module.
-pub fn load_module(module: &[u8]) -> io::Result<()> {
-    load_module_with(module, "")
-}
-
-/// Loads a kernel module from its bytes with parameters, as in `max_hops=2`. One that is loaded already stays as it is.
-///
-/// # Errors
-/// As [`load_module`]; `EINVAL` for a value that a parameter does not take. Unknown parameters are ignored.
-pub fn load_module_with(module: &[u8], parameters: &str) -> io::Result<()> {
+/// `ENOENT` for unknown symbols (a module it depends on is missing), `ENOEXEC` for another kernel's module, `EINVAL` for a value
+/// that a parameter does not take. Unknown parameters are ignored.
+pub fn load_module(module: &[u8], parameters: &str) -> io::Result<()> {
     let parameters = CString::new(parameters)?;
     // SAFETY: the kernel reads `module.len()` bytes from the live slice, and the live parameter string up to its NUL.
     let result = unsafe { libc::syscall(libc::SYS_init_module, module.as_ptr(), module.len(), parameters.as_ptr()) };

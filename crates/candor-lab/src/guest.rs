@@ -324,6 +324,7 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
         programs,
         files: spec.files.clone(),
         without_modules: spec.without_modules.clone(),
+        module_parameters: spec.module_parameters.clone(),
     })
 }
 

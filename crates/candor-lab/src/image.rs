@@ -11,9 +11,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT, Topology};
-use crate::kernel::CachedKernel;
+use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use crate::kernel::modules::{ModuleError, ModuleTree, plain};
+use crate::kernel::{CachedKernel, ModuleParameter};
 use programs::Needs;
 
 /// What goes into an image besides candor and the kernel's modules.
@@ -27,6 +27,8 @@ pub struct Contents {
     pub files: Vec<(String, Vec<u8>)>,
     /// Modules that are left out.
     pub without_modules: Vec<String>,
+    /// What modules are loaded with.
+    pub module_parameters: Vec<ModuleParameter>,
 }
 
 /// Why there is no image.
@@ -57,6 +59,16 @@ pub enum ImageError {
     /// A program cannot be taken along.
     #[error(transparent)]
     Program(#[from] ProgramError),
+    /// A parameter for a module that guests have not got.
+    #[error(
+        "No module {module} for guests on the kernel {kernel}, so it takes no parameters; candor lab shell shows them in /lib/modules"
+    )]
+    NoModuleForParameter {
+        /// The kernel's name.
+        kernel: String,
+        /// The module.
+        module: String,
+    },
     /// Two files of one name.
     #[error("Two of the copied files are called {name}")]
     Twice {
@@ -83,7 +95,7 @@ pub fn build(kernel: &CachedKernel, candor: &Path, mut job: Job, contents: &Cont
     for (path, text) in ETC {
         archive.file(path, FileKind::Data, text.as_bytes().to_vec());
     }
-    add_modules(&mut archive, kernel, &mut job, &contents.without_modules)?;
+    add_modules(&mut archive, kernel, &mut job, contents)?;
     add_programs(&mut archive, &contents.programs)?;
     for path in &contents.copies {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -176,10 +188,10 @@ fn add_modules(
     archive: &mut Archive,
     kernel: &CachedKernel,
     job: &mut Job,
-    without: &[String],
+    contents: &Contents,
 ) -> Result<(), ImageError> {
     let tree = ModuleTree::scan(&kernel.modules())?;
-    let excluded: BTreeSet<String> = without.iter().map(|name| plain(name)).collect();
+    let excluded: BTreeSet<String> = contents.without_modules.iter().map(|name| plain(name)).collect();
     let at_boot: Vec<&str> = needed(job.topology).iter().chain(WELCOME).copied().collect();
     let boot = tree.closure(&at_boot, &excluded)?;
     let missing = needed(job.topology)
@@ -196,13 +208,22 @@ fn add_modules(
     let mut index = ModuleIndex::default();
     for module in tree.closure(&all, &excluded)? {
         let path = format!("/lib/modules/{}.ko", module.name);
+        let settings = contents.module_parameters.iter().filter(|parameter| parameter.module == module.name);
+        let parameters = settings.map(|parameter| parameter.setting.as_str()).collect::<Vec<_>>().join(" ");
         for alias in module.aliases {
             index.aliases.insert(alias, module.name.clone());
         }
-        index.modules.insert(module.name, IndexedModule { path: path.clone(), depends: module.depends });
         archive.file(&path, FileKind::Data, module.bytes);
+        let file = ModuleFile { path, parameters };
+        index.modules.insert(module.name, IndexedModule { file, depends: module.depends });
     }
-    job.modules = boot.into_iter().map(|module| format!("/lib/modules/{}.ko", module.name)).collect();
+    if let Some(parameter) =
+        contents.module_parameters.iter().find(|parameter| !index.modules.contains_key(&parameter.module))
+    {
+        let (kernel, module) = (kernel.name.clone(), parameter.module.clone());
+        return Err(ImageError::NoModuleForParameter { kernel, module });
+    }
+    job.modules = boot.iter().filter_map(|module| Some(index.modules.get(&module.name)?.file.clone())).collect();
     archive.file(MODULES_PATH, FileKind::Data, json(&index));
     Ok(())
 }

@@ -20,7 +20,7 @@ use candor_io::process::{self, Patience, Reaped};
 use candor_netlink::client::NetlinkError;
 
 use crate::channel::{Message, is_file_name};
-use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleIndex, OUT, Topology};
+use crate::job::{HOME, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use outlet::Outlet;
 use wire::Wire;
 
@@ -115,12 +115,12 @@ pub fn run() -> io::Result<()> {
 pub fn modprobe() -> Result<(), InitError> {
     let index: ModuleIndex = read_json(MODULES_PATH)?;
     for wanted in std::env::args().skip(1).filter(|argument| !argument.starts_with('-')) {
-        let paths = index.to_load(&wanted);
-        if paths.is_empty() {
+        let files = index.to_load(&wanted);
+        if files.is_empty() {
             let source = io::ErrorKind::NotFound.into();
             return Err(InitError::Kernel { what: format!("No module is called {wanted}"), source });
         }
-        paths.into_iter().try_for_each(load)?;
+        files.into_iter().try_for_each(load)?;
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ fn prepare() -> Result<(Job, Outlet), InitError> {
 }
 
 fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
-    job.modules.iter().try_for_each(|path| load(path))?;
+    job.modules.iter().try_for_each(load)?;
     topology::set_up(job.topology)?;
     let wire = (job.topology == Topology::Wire).then(|| Wire::start(outlet)).transpose()?;
     let mut command = command(job)?;
@@ -283,9 +283,10 @@ fn send_files(folder: &Path, prefix: &str, outlet: &Outlet) -> Result<(), InitEr
     Ok(())
 }
 
-fn load(path: &str) -> Result<(), InitError> {
+fn load(ModuleFile { path, parameters }: &ModuleFile) -> Result<(), InitError> {
     let bytes = fs::read(path).map_err(file(path))?;
-    guest::load_module(&bytes).map_err(kernel(&format!("Cannot load the kernel module {path}")))
+    let with = if parameters.is_empty() { String::new() } else { format!(" with {parameters}") };
+    guest::load_module(&bytes, parameters).map_err(kernel(&format!("Cannot load the kernel module {path}{with}")))
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &str) -> Result<T, InitError> {

@@ -27,7 +27,7 @@ pub struct Job {
     /// Which interfaces to make.
     pub topology: Topology,
     /// Modules to load at boot, in this order.
-    pub modules: Vec<String>,
+    pub modules: Vec<ModuleFile>,
     /// Program and arguments.
     pub command: Vec<String>,
     /// Environment of the command.
@@ -103,11 +103,21 @@ pub struct ModuleIndex {
     pub aliases: BTreeMap<String, String>,
 }
 
+/// A kernel module in a guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModuleFile {
+    /// Where its bytes are.
+    pub path: String,
+    /// What it is loaded with: `NAME=VALUE`, separated by spaces.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub parameters: String,
+}
+
 /// One module of a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IndexedModule {
-    /// Where its bytes are.
-    pub path: String,
+    /// Itself.
+    pub file: ModuleFile,
     /// Modules that must be loaded before, by name.
     pub depends: Vec<String>,
 }
@@ -115,11 +125,11 @@ pub struct IndexedModule {
 impl ModuleIndex {
     /// The files to load, in order, for a name that the kernel asks for. Empty if it is not known.
     #[must_use]
-    pub fn to_load(&self, wanted: &str) -> Vec<&str> {
+    pub fn to_load(&self, wanted: &str) -> Vec<&ModuleFile> {
         let name = self.aliases.get(wanted).cloned().unwrap_or_else(|| crate::kernel::modules::plain(wanted));
         let mut names = Vec::new();
         self.visit(&name, &mut names);
-        names.iter().filter_map(|name| Some(self.modules.get(*name)?.path.as_str())).collect()
+        names.iter().filter_map(|name| Some(&self.modules.get(*name)?.file)).collect()
     }
 
     fn visit<'a>(&'a self, name: &str, names: &mut Vec<&'a str>) {
@@ -142,7 +152,7 @@ mod tests {
     #[test]
     fn modprobe_loads_what_is_needed_first() {
         let module = |path: &str, depends: &[&str]| IndexedModule {
-            path: path.to_owned(),
+            file: ModuleFile { path: path.to_owned(), parameters: String::new() },
             depends: depends.iter().map(|&name| name.to_owned()).collect(),
         };
         let index = ModuleIndex {
@@ -152,8 +162,9 @@ mod tests {
             ]),
             aliases: BTreeMap::from([("can-proto-1".to_owned(), "can_raw".to_owned())]),
         };
-        assert_eq!(index.to_load("can-proto-1"), ["/m/can", "/m/can_raw"]);
-        assert_eq!(index.to_load("can-raw"), ["/m/can", "/m/can_raw"]);
-        assert!(index.to_load("net-pf-29").is_empty());
+        let paths = |wanted| index.to_load(wanted).into_iter().map(|file| file.path.as_str()).collect::<Vec<_>>();
+        assert_eq!(paths("can-proto-1"), ["/m/can", "/m/can_raw"]);
+        assert_eq!(paths("can-raw"), ["/m/can", "/m/can_raw"]);
+        assert!(paths("net-pf-29").is_empty());
     }
 }

@@ -2,8 +2,11 @@
 
 mod catalog;
 pub mod modules;
+mod parameter;
 mod uml;
 mod unpacked;
+
+pub use parameter::{BadParameter, ModuleParameter};
 
 use std::fs;
 use std::io;

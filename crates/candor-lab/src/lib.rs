@@ -12,6 +12,7 @@ pub mod export;
 pub mod floor;
 pub mod guard;
 pub mod guest;
+pub mod hops;
 pub mod image;
 pub mod init;
 pub mod job;

@@ -32,7 +32,7 @@ pub(crate) use lab::{
     LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
-pub(crate) use methods::{LabCanSendArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
+pub(crate) use methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
 pub(crate) use papers::PapersArgs;
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};

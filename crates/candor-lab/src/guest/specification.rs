@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::image::{self, ProgramError};
 use crate::job::Topology;
-use crate::kernel::Testbed;
+use crate::kernel::{ModuleParameter, Testbed};
 
 /// Everything about a guest. Equal specifications of equal files give equal guests, byte for byte.
 #[derive(Clone, Debug)]
@@ -27,6 +27,8 @@ pub struct GuestSpec {
     pub files: Vec<(String, Vec<u8>)>,
     /// Kernel modules that the guest must not have.
     pub without_modules: Vec<String>,
+    /// What kernel modules are loaded with.
+    pub module_parameters: Vec<ModuleParameter>,
     /// Environment of the command, besides [`GuestSpec::OWN_VARIABLES`].
     pub environment: BTreeMap<String, String>,
     /// Program and arguments, run as root in /root.
@@ -85,6 +87,7 @@ impl GuestSpec {
             programs: Vec::new(),
             files: Vec::new(),
             without_modules: Vec::new(),
+            module_parameters: Vec::new(),
             environment: BTreeMap::new(),
             command,
             out: None,

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use candor_core::engine::UserEngine;
 use candor_core::units::parse_duration;
+use candor_lab::kernel::ModuleParameter;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::measure::{ConditionArgs, TrafficArgs};
-use super::methods::{LabCanSendArgs, LabPrecisionArgs, LabSystemCallsArgs};
+use super::methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs};
 use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
@@ -24,6 +25,7 @@ pub(crate) enum LabCommand {
     CanSend(LabCanSendArgs),
     SystemCalls(LabSystemCallsArgs),
     Precision(LabPrecisionArgs),
+    Hops(LabHopsArgs),
     Stream(LabStreamArgs),
     Soak(LabSoakArgs),
     /// Measures the cells that `candor measure` ordered, in a guest.
@@ -125,6 +127,9 @@ pub(crate) struct GuestArgs {
     /// Set this variable for the command (repeatable).
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
+    /// Load a kernel module of the guest with this parameter, as in can_gw.max_hops=6 (repeatable).
+    #[arg(long, value_name = "MODULE.NAME=VALUE")]
+    pub(crate) module_parameter: Vec<ModuleParameter>,
     /// An instruction lasts 2^SHIFT ns (icount only).
     #[arg(long, value_name = "SHIFT", default_value_t = 0, value_parser = clap::value_parser!(u8).range(0..=10))]
     pub(crate) shift: u8,

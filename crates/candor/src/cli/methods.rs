@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use candor_core::experiment::load::Load;
 use candor_core::frame::Frame;
+use candor_core::placement::MAX_MAX_HOPS;
 use candor_core::units::{BitRate, parse_duration_or_zero};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
@@ -90,6 +91,46 @@ pub(crate) enum PaperSetUps {
     /// Table 4.1 of that report: pfifo_fast to prio_sfq_inc (figures 4.5 and 4.7).
     #[value(name = "table-4.1")]
     Table41,
+}
+
+/// Measure what a frame takes for each further pass through the kernel's CAN layer and can-gw.
+///
+/// The experiment of the paper of 2011 with several hops (section 3.8, figure 15): chains of one route, of two, and so on, through
+/// virtual interfaces that are made where they are missing (hop1, hop2, ...). Interrupt, softirq and driver are passed once by each
+/// chain, so the line through the medians tells them from the passes. can-gw must allow as many hops as the longest chain has:
+/// `candor lab run --testbed icount --topology kvaser --module-parameter can_gw.max_hops=6 -- candor lab hops --send can0
+/// --monitor can1 --from can2 --to can3 --receive can4`.
+///
+/// Exit status: 0 it was measured, 1 some chain let no frame through, 2 it could not run.
+#[derive(Args, Debug)]
+pub(crate) struct LabHopsArgs {
+    /// Interface to send from.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) send: String,
+    /// Interface that watches the first bus.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) monitor: String,
+    /// Interface on the first bus that chains begin with.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) from: String,
+    /// Interface on the second bus that chains end with.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) to: String,
+    /// Interface that receives on the second bus.
+    #[arg(long, value_name = "IFACE")]
+    pub(crate) receive: String,
+    /// Frames that leave the chain are heard on this machine, too: needed if `--to` is a virtual interface.
+    #[arg(long)]
+    pub(crate) echo: bool,
+    /// Routes of the longest chain; each has one virtual interface fewer.
+    #[arg(long, value_name = "N", default_value_t = MAX_MAX_HOPS, value_parser = clap::value_parser!(u8).range(1..=i64::from(MAX_MAX_HOPS)))]
+    pub(crate) routes: u8,
+    /// What to send and how many times.
+    #[command(flatten)]
+    pub(crate) traffic: TrafficArgs,
+    /// Print JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Measure how far the tester's own stamps can be believed.

@@ -5,6 +5,7 @@ mod can_send;
 mod cells;
 mod distribution;
 mod floor;
+mod hops;
 mod keep;
 mod kernels;
 mod load;
@@ -38,6 +39,7 @@ pub(crate) fn run(command: &LabCommand) -> Outcome {
         LabCommand::Bursts(args) => bursts::run(args),
         LabCommand::CanSend(args) => can_send::run(args),
         LabCommand::Precision(args) => precision::run(args),
+        LabCommand::Hops(args) => hops::run(args),
         LabCommand::SystemCalls(args) => system_calls::run(args),
         LabCommand::Stream(args) => stream::run(args),
         LabCommand::Soak(args) => soak::run(args),
@@ -63,6 +65,7 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);
     spec.programs.clone_from(&args.program);
+    spec.module_parameters.clone_from(&args.module_parameter);
     spec.timeout = args.timeout;
     spec.clock = ClockShift::new(args.shift).unwrap_or_default();
     for file in &args.copy {

@@ -101,7 +101,7 @@ fn a_missing_cangw_module() {
     let only_kernel = run(&(text + "hop-limit = 2\n"), "auto", run_dir.path()).fails();
     says(&only_kernel, &["neither in the kernel", "not loaded", "nor in user space", "hops", "sudo modprobe can-gw"]);
     if let Some(file) = file {
-        guest::load_module(&std::fs::read(file).unwrap()).unwrap();
+        guest::load_module(&std::fs::read(file).unwrap(), "").unwrap();
     }
     says(&ended, &["module can-gw is not loaded", "sudo modprobe can-gw"]);
     assert!(!ended.errors.contains("CAP_NET_ADMIN"), "{}", ended.errors);

@@ -113,7 +113,7 @@ fn a_driver_that_is_unloaded_is_waited_for() {
         for name in ["t-left", "t-right"] {
             assert!(gone.iter().any(|said| said.starts_with(&format!("Interface {name} (bus"))), "{engine}: {gone:?}");
         }
-        guest::load_module(&std::fs::read(&file).unwrap()).unwrap();
+        guest::load_module(&std::fs::read(&file).unwrap(), "").unwrap();
         let (left, right) = (Bus::new("left"), Bus::new("right"));
         let mut back = 0;
         while back < 2 {

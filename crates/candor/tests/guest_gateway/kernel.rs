@@ -53,7 +53,7 @@ impl WithMaxHops {
 
     fn load(&self, max_hops: u8) {
         module::unload("can_gw").unwrap();
-        guest::load_module_with(&std::fs::read(&self.file).unwrap(), &format!("max_hops={max_hops}")).unwrap();
+        guest::load_module(&std::fs::read(&self.file).unwrap(), &format!("max_hops={max_hops}")).unwrap();
     }
 }
 
@@ -79,7 +79,7 @@ impl WithVcanEcho {
 
     fn load(parameters: &str) {
         module::unload("vcan").unwrap();
-        guest::load_module_with(&std::fs::read(VCAN_FILE).unwrap(), parameters).unwrap();
+        guest::load_module(&std::fs::read(VCAN_FILE).unwrap(), parameters).unwrap();
     }
 }
 

@@ -1,6 +1,7 @@
 //! The papers' own methods, on a real kernel: whole, in their order, and with the shape that instructions give them.
 
 mod can_send;
+mod hops;
 mod precision;
 mod system_calls;
 

@@ -271,7 +271,7 @@ fn a_module_that_is_loaded_again_gets_its_jobs_back() {
         if engine == "auto" {
             place.other_goes_on(engine);
         }
-        guest::load_module(&std::fs::read(file).unwrap()).unwrap();
+        guest::load_module(&std::fs::read(file).unwrap(), "").unwrap();
         // Nothing nudges it: it looks by itself.
         assert!(candor.notice().starts_with("The kernel module can-gw is loaded again"), "{engine}");
         assert_eq!(place.jobs().len(), before, "{engine}");

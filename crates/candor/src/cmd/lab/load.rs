@@ -39,17 +39,30 @@ pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, 
     Ok(result)
 }
 
-/// Makes those of the interfaces that are missing, as virtual ones.
-pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<(), Box<dyn Error>> {
+/// Makes those of the interfaces that are missing, as virtual ones, and says which.
+pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<Vec<String>, Box<dyn Error>> {
     let mut client = Client::open()?;
+    let mut all = Vec::new();
     for name in names {
         if link::by_name(&mut client, name)?.is_some() {
             continue;
         }
         link::create_vcan(&mut client, name)?;
+        all.push(name.clone());
         if let Some(made) = link::by_name(&mut client, name)? {
             link::set_mtu(&mut client, made.index, u32::try_from(CANFD_MTU)?)?;
             link::set_up(&mut client, made.index)?;
+        }
+    }
+    Ok(all)
+}
+
+/// Removes interfaces that [`create`] has made.
+pub(super) fn remove(names: &[String]) -> Result<(), Box<dyn Error>> {
+    let mut client = Client::open()?;
+    for name in names {
+        if let Some(made) = link::by_name(&mut client, name)? {
+            link::delete(&mut client, made.index)?;
         }
     }
     Ok(())

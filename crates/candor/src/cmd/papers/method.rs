@@ -12,7 +12,7 @@ use candor_core::experiment::Rules;
 use candor_core::frame::{Frame, RawId};
 use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::{HOME, Topology};
-use candor_lab::kernel::Testbed;
+use candor_lab::kernel::{ModuleParameter, Testbed};
 use candor_lab::observer::Observer;
 use serde_json::Value;
 
@@ -33,6 +33,8 @@ pub(super) struct Method {
     pub(super) further: (&'static [&'static str], &'static [&'static str]),
     /// Engines whose gateway files, with one route for everything, the command is given in the end.
     pub(super) gateways: &'static [&'static str],
+    /// What the guest's kernel modules are loaded with.
+    pub(super) module_parameters: &'static [&'static str],
     /// An instruction lasts 2 to the power of this, in ns.
     pub(super) shift: u8,
 }
@@ -87,6 +89,8 @@ impl Method {
         spec.clock = ClockShift::new(self.shift).unwrap_or_default();
         spec.kernel = Some(kernel.to_owned());
         spec.timeout = limits.timeout;
+        let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
+        spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
         let mut heard = Heard::default();
         let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;

@@ -29,6 +29,7 @@ pub(super) enum Sheet {
     Vcan2011,
     Flood2011,
     Precision2011,
+    Hops2011,
     Engines2014,
     Streams2014,
     Calls2014,
@@ -74,12 +75,13 @@ impl Extent {
 }
 
 impl Sheet {
-    pub(super) const ALL: [Self; 12] = [
+    pub(super) const ALL: [Self; 13] = [
         Self::Gateway2011,
         Self::Filters2011,
         Self::Vcan2011,
         Self::Flood2011,
         Self::Precision2011,
+        Self::Hops2011,
         Self::Engines2014,
         Self::Streams2014,
         Self::Calls2014,
@@ -96,6 +98,7 @@ impl Sheet {
             Self::Vcan2011 => "vcan-2011",
             Self::Flood2011 => "flood-2011",
             Self::Precision2011 => "precision-2011",
+            Self::Hops2011 => "hops-2011",
             Self::Engines2014 => "engines-2014",
             // Fewer frames would all find room in the queues.
             Self::Streams2014 => "streams-2014",
@@ -135,6 +138,29 @@ impl Sheet {
                 frames: Some(10000),
                 further: (&[], &[]),
                 gateways: &["kernel"],
+                module_parameters: &[],
+                shift: 0,
+            }),
+            Self::Hops2011 => How::Method(Method {
+                topology: Topology::Kvaser,
+                words: &[
+                    "lab",
+                    "hops",
+                    "--send",
+                    "can0",
+                    "--monitor",
+                    "can1",
+                    "--from",
+                    "can2",
+                    "--to",
+                    "can3",
+                    "--receive",
+                    "can4",
+                ],
+                frames: Some(10000),
+                further: (&[], &[]),
+                gateways: &[],
+                module_parameters: &["can_gw.max_hops=6"],
                 shift: 0,
             }),
             // As many frames as in the report, however many others have: fewer would all find room in the queues.
@@ -158,6 +184,7 @@ impl Sheet {
                     "mmapbusy-mmap",
                     "mmap-adaptive",
                 ],
+                module_parameters: &[],
                 shift: 2,
             }),
             Self::Calls2014 => How::Method(Method {
@@ -166,6 +193,7 @@ impl Sheet {
                 frames: None,
                 further: (&[], &["--points", "1,10,100,1000,10000"]),
                 gateways: &[],
+                module_parameters: &[],
                 shift: 0,
             }),
             Self::SendVcan => can_send(
@@ -214,7 +242,15 @@ impl Sheet {
 
 /// The time within `can_send()`, by the command of that name.
 const fn can_send(topology: Topology, words: &'static [&'static str], of_paper: u32) -> How {
-    How::Method(Method { topology, words, frames: Some(of_paper), further: (&[], &[]), gateways: &[], shift: 0 })
+    How::Method(Method {
+        topology,
+        words,
+        frames: Some(of_paper),
+        further: (&[], &[]),
+        gateways: &[],
+        module_parameters: &[],
+        shift: 0,
+    })
 }
 
 impl Measurement {

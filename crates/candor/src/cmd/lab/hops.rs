@@ -1,0 +1,140 @@
+//! `candor lab hops`: what each further pass through the CAN layer and can-gw takes.
+
+use std::fmt::Write as _;
+use std::fs;
+
+use candor_core::stats::{LatencyNs, Line, Quantile, Series};
+use candor_lab::device::Gateway;
+use candor_lab::hops::{between, gateway_file, line};
+use candor_lab::record::Sample;
+use candor_lab::tester::{self as bench, Interfaces, Law, Names, Origin};
+use serde_json::json;
+
+use super::distribution::distribution;
+use super::load;
+use crate::cli::LabHopsArgs;
+use crate::cmd::tester::UnderTest;
+use crate::cmd::{Outcome, tester};
+use crate::exit::Exit;
+use crate::render;
+
+/// A chain and what frames took through it.
+struct Chain {
+    routes: u8,
+    /// Of the frames that arrived; `None` if none did.
+    latencies: Option<Series>,
+    lost: usize,
+}
+
+pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
+    let law = tester::law(&args.traffic, None, Origin::Call)?;
+    is_allowed(args.routes)?;
+    let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
+    // Whatever is wrong with the interfaces should be said before others are made.
+    drop(Interfaces::open(names, law.origin, law.inside)?);
+    let hops: Vec<_> = between(args.routes).collect();
+    let made = load::create(hops.iter())?;
+    let chains = (1..=args.routes).map(|routes| chain(args, names, &law, routes)).collect::<Result<Vec<_>, _>>();
+    load::remove(&made)?;
+    let chains = chains?;
+    render::out(&if args.json { json(args, &chains) } else { text(&chains) })?;
+    if chains.iter().all(|chain| chain.latencies.is_some()) {
+        return Ok(Exit::Fine);
+    }
+    render::err(&format!(
+        "candor: A chain let no frame through to {}; if {} is a virtual interface, add --echo\n",
+        args.receive, args.to
+    ));
+    Ok(Exit::No)
+}
+
+/// Whether can-gw lets frames through so many routes. Loading it anew would end the gateways of others, so nobody does it here.
+fn is_allowed(routes: u8) -> Result<(), Box<dyn std::error::Error>> {
+    let max_hops = candor_engine::kernel_abilities(&[])?.0.max_hops;
+    if routes > max_hops {
+        return Err(format!(
+            "can-gw was loaded with max_hops={max_hops}, and a chain is to have {routes} routes. In a guest of the laboratory: \
+             candor lab run --module-parameter can_gw.max_hops={routes} …; on a machine (this removes all jobs of can-gw): \
+             sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={routes}; or take shorter chains: --routes {max_hops}"
+        )
+        .into());
+    }
+    Ok(())
+}
+
+/// Frames through a chain of so many routes.
+fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<Chain, Box<dyn std::error::Error>> {
+    render::err(&format!("candor: frames through {routes} {}\n", noun(routes)));
+    let file = tempfile::Builder::new().prefix("candor-hops-").suffix(".toml").tempfile()?;
+    fs::write(file.path(), gateway_file(routes, (&args.from, &args.to), args.traffic.frame.format, args.echo))?;
+    let device = UnderTest {
+        name: format!("hops-{routes}"),
+        engine: "kernel".to_owned(),
+        spins: false,
+        gateway: Some(Gateway::of_file(file.path())),
+    };
+    let samples = load::beside(&device, |_| {
+        load::as_tester(|| {
+            Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples)
+        })
+        .map_err(|error| error.to_string().into())
+    })
+    .map_err(|error| -> Box<dyn std::error::Error> { error })?;
+    let latencies: Vec<_> = samples.iter().filter_map(Sample::latency).collect();
+    Ok(Chain { routes, lost: samples.len() - latencies.len(), latencies: Series::new(latencies) })
+}
+
+fn medians(chains: &[Chain]) -> Vec<(u8, LatencyNs)> {
+    let median = |chain: &Chain| Some((chain.routes, chain.latencies.as_ref()?.quantile(Quantile::P50)));
+    chains.iter().filter_map(median).collect()
+}
+
+fn json(args: &LabHopsArgs, chains: &[Chain]) -> String {
+    let line = line(&medians(chains));
+    let chain = |chain: &Chain| {
+        json!({
+            "routes": chain.routes,
+            "latency": chain.latencies.as_ref().map(distribution),
+            "lost": chain.lost,
+        })
+    };
+    let value = json!({
+        "kernel_release": tester::kernel_release(),
+        "frames": args.traffic.frames,
+        "chains": chains.iter().map(chain).collect::<Vec<_>>(),
+        "pass_ns": line.map(|line| line.slope),
+        "rest_ns": line.map(|line| line.intercept),
+        "r_squared": line.map(|line| line.determination),
+    });
+    format!("{value}\n")
+}
+
+fn text(chains: &[Chain]) -> String {
+    let mut text = format!(
+        "In ns of this machine\n\n{:<10} {:>7} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
+        "", "frames", "lost", "min", "p50", "p90", "p99", "max"
+    );
+    for Chain { routes, latencies, lost } in chains {
+        let name = format!("{routes} {}", noun(*routes));
+        let count = latencies.as_ref().map_or(0, Series::count);
+        write!(text, "{name:<10} {count:>7} {lost:>6}").expect("a String takes everything");
+        if let Some(series) = latencies {
+            let at = |quantile| series.quantile(quantile).0;
+            let figures = [series.min().0, at(Quantile::P50), at(Quantile::P90), at(Quantile::P99), series.max().0];
+            text.extend(figures.map(|figure| format!(" {figure:>10}")));
+        }
+        text.push('\n');
+    }
+    if let Some(Line { slope, intercept, determination }) = line(&medians(chains)) {
+        writeln!(
+            text,
+            "\nA pass takes {slope:.0} ns, everything else {intercept:.0} ns (line through the medians, R² {determination:.6})"
+        )
+        .expect("a String takes everything");
+    }
+    text
+}
+
+const fn noun(routes: u8) -> &'static str {
+    if routes == 1 { "route" } else { "routes" }
+}
