@@ -134,10 +134,11 @@ impl Header {
         [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == self.traffic)
     }
 
-    /// Whether figures of the two may be compared: everything but the device under test is the same.
+    /// Whether figures of the two may be compared: everything but the device under test is the same. Where a rate was searched,
+    /// latencies are those of each device's own rate.
     #[must_use]
     pub fn is_comparable_with(&self, other: &Self) -> bool {
-        self.conditions() == other.conditions()
+        self.throughput.is_none() && other.throughput.is_none() && self.conditions() == other.conditions()
     }
 
     /// The header without what belongs to the device under test, and without what only came out of the measurement.

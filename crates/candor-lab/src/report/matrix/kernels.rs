@@ -34,7 +34,7 @@ pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
         @for set in &sets[..sets.len().min(OPEN)] { h3 { (set.title) } (one(set)) }
         @if sets.len() > OPEN {
             details.group {
-                summary { "The other " (sets.len() - OPEN) " sets of equal cells" }
+                summary { "More sets of equal cells: " (sets.len() - OPEN) }
                 @for set in &sets[OPEN..] { details.cell { summary { (set.title) } (one(set)) } }
             }
         }
@@ -44,7 +44,9 @@ pub(super) fn html(axes: &Axes, cells: &[Cell]) -> Option<Markup> {
 fn sets<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Set<'m>> {
     let set = |Group { levels, cells }: Group<'m>| {
         let believed = cells.iter().filter_map(|(index, cell)| {
-            let measured = cell.believed().filter(|measured| measured.figures.is_some())?;
+            // Where a rate was searched, each cell has latencies at its own.
+            let is_of_one_rate = |measured: &&Measured| measured.header.throughput.is_none();
+            let measured = cell.believed().filter(|measured| measured.figures.is_some()).filter(is_of_one_rate)?;
             Some((*index, cell.level(KERNEL), measured))
         });
         let cells: Vec<_> = believed.collect();
@@ -115,7 +117,9 @@ fn one(set: &Set<'_>) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::super::tests::{crossed, measure};
+    use super::super::throughput::tests::searched;
     use super::*;
+    use crate::record::Header;
 
     #[test]
     fn equal_cells_of_two_kernels_are_held_against_each_other() {
@@ -128,7 +132,10 @@ mod tests {
         for wanted in ["that on old", "<strong>1.22</strong>", ">1.50<", ">1.00<", "href=\"#p2\"", "<h3>user</h3>"] {
             assert!(page.contains(wanted), "{wanted}: {page}");
         }
-        cells[2].measured.as_mut().unwrap().header.stamps = "others".to_owned();
+        let before = cells[2].measured.as_ref().unwrap().header.clone();
+        cells[2].measured.as_mut().unwrap().header.throughput = Some(searched(5000));
+        assert!(!html(&axes, &cells).unwrap().into_string().contains(">1.50<"), "each frame came at a rate of its own");
+        cells[2].measured.as_mut().unwrap().header = Header { stamps: "others".to_owned(), ..before };
         assert!(!html(&axes, &cells).unwrap().into_string().contains(">1.50<"));
         cells.retain(|cell| cell.level("kernel") == "old");
         assert!(html(&Axes::of(&cells), &cells).is_none());

@@ -81,6 +81,9 @@ fn gateways_are_compared_only_where_all_else_is_equal() {
     assert_eq!(compare::to_kernel(&plan.cells), [Some(1.0), Some(1.0), None, Some(4.5), None, None]);
     plan.cells[3].measured.as_mut().unwrap().header.stamps = "others".to_owned();
     assert_eq!(compare::to_kernel(&plan.cells)[3], None);
+    let mut plan = small();
+    plan.cells[3].measured.as_mut().unwrap().header.throughput = Some(throughput::tests::searched(5000));
+    assert_eq!(compare::to_kernel(&plan.cells)[3], None, "frames came at the device's own rate");
 }
 
 #[test]

@@ -82,11 +82,10 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
             (Testbed::Uml, _) => 150,
             (Testbed::Host | Testbed::Ssh, _) => return frames * us_of_frame_in_true_time(plan, cell),
             (Testbed::Icount, Topology::Vcan | Topology::Bench) => 250,
-            (Testbed::Icount, Topology::Kvaser) => 400,
+            (Testbed::Icount, Topology::Kvaser) => 600,
             (Testbed::Icount, Topology::Wire) => 1500,
         };
-        let us_of_frame = if cell.load == Load::None { us_of_frame } else { us_of_frame * 20 };
-        frames * us_of_frame
+        frames * us_of_frame.max(us_of_loaded_frame(plan, cell))
     };
     const BOOT: Duration = Duration::from_secs(8);
     const START: Duration = Duration::from_secs(2);
@@ -99,6 +98,19 @@ fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
     let longest = guests.iter().copied().map(block).max().unwrap_or_default();
     let alone: Duration = alone.iter().copied().map(block).sum();
     (all / u32::try_from(jobs.max(1)).unwrap_or(1)).max(longest) + alone
+}
+
+/// With a load the processor of a guest is never idle, and all that it does until the next frame is emulated.
+fn us_of_loaded_frame(plan: &Plan, cell: &Cell) -> u64 {
+    /// That QEMU emulates each microsecond, two guests on two processors.
+    const INSTRUCTIONS: u64 = 90;
+    if cell.load == Load::None || cell.place.testbed != Testbed::Icount {
+        return 0;
+    }
+    let us = us_of_frame_in_true_time(plan, cell);
+    // A frame that comes from a timer has another one before it.
+    let us = if cell.traffic == Traffic::OneAtATime { 2 * us } else { us };
+    us * (1000 >> cell.place.shift) / INSTRUCTIONS
 }
 
 /// On machines whose time is everybody's: the mean from one frame to the next.
