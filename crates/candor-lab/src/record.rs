@@ -89,6 +89,9 @@ pub struct Header {
     pub late_or_duplicate_frames: u32,
     /// Frames on the far side that the tester never sent.
     pub foreign_frames: u32,
+    /// Frames that were sent when the one that goes ahead of a timer was still under way.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overlapped_frames: u32,
     /// What the tester could not set up as it should.
     pub warnings: Vec<String>,
     /// What else the gateway's machine had to do, as in a plan.
@@ -103,6 +106,11 @@ pub struct Header {
     /// Factors and levels of the plan's cell; empty where there was no plan.
     #[serde(default)]
     pub levels: Vec<(String, String)>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+const fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 fn no_load() -> String {
@@ -149,6 +157,7 @@ impl Header {
             start_realtime_ns: 0,
             late_or_duplicate_frames: 0,
             foreign_frames: 0,
+            overlapped_frames: 0,
             warnings: Vec::new(),
             activity_per_second: BTreeMap::new(),
             throughput: None,
@@ -383,6 +392,7 @@ pub(crate) mod tests {
             wire_data_bits_per_second: None,
             late_or_duplicate_frames: 0,
             foreign_frames: 0,
+            overlapped_frames: 0,
             warnings: Vec::new(),
             load: no_load(),
             activity_per_second: BTreeMap::new(),

@@ -18,6 +18,7 @@
 //! the tester does after it has sent is measured as gateway. There the frames come from a timer ([`Origin::Timer`]) while
 //! the tester sleeps.
 
+mod ahead;
 pub(crate) mod interfaces;
 pub(crate) mod pause;
 
@@ -33,6 +34,7 @@ use candor_io::can::Stamps;
 use candor_io::clock::RealtimeNs;
 
 use crate::record::{Fate, Inside, Sample};
+use ahead::Ahead;
 use pause::Pauses;
 
 /// How long the monitor's stamp may come after the far one.
@@ -152,6 +154,8 @@ pub struct Series {
     pub late_or_duplicate: u32,
     /// Frames that the tester never sent.
     pub foreign: u32,
+    /// Samples whose frame was sent when the one that went ahead was still under way: both took the gateway's time.
+    pub overlapped: u32,
 }
 
 /// A law that cannot be followed.
@@ -202,11 +206,15 @@ impl Law {
 /// The first error of the bench; a lost frame is none.
 pub fn measure(bench: &mut impl Bench, law: &Law, mut progress: impl FnMut(u32)) -> io::Result<Series> {
     let mut series = Series { samples: Vec::with_capacity(law.frames as usize), ..Series::default() };
-    let mut pauses = Pauses::new(law.seed, law.gap);
+    let (mut pauses, mut ahead) = (Pauses::new(law.seed, law.gap), Ahead::default());
     let start = bench.now()?;
     for position in 0..law.warm_up + law.frames {
         let pause = pauses.next();
-        let sample = one_frame(bench, law, position * law.origin.frames(), pause, start, &mut series)?;
+        if position == law.warm_up {
+            // Until now the time for frames that go ahead was being learnt.
+            series.overlapped = 0;
+        }
+        let sample = one_frame(bench, law, position * law.origin.frames(), pause, start, &mut ahead, &mut series)?;
         if let Some(sequence) = position.checked_sub(law.warm_up) {
             series.samples.push(Sample { sequence, ..sample });
             progress(sequence + 1);
@@ -223,6 +231,7 @@ fn one_frame(
     first: u32,
     pause: Duration,
     start: RealtimeNs,
+    ahead: &mut Ahead,
     series: &mut Series,
 ) -> io::Result<Sample> {
     let number = first + law.origin.frames() - 1;
@@ -233,19 +242,30 @@ fn one_frame(
             bench.pause(pause);
             let sent = bench.now()?;
             bench.send(&frame)?;
-            let far = wait_for(bench, number, sent, law.timeout, series)?;
+            let far = wait_for(bench, number, sent, law.timeout, |seen| sort(&seen.frame, number, series))?;
             if law.inside == Stamps::On && far.is_some() {
                 read = Some(bench.now()?);
             }
             (sent, far)
         }
         Origin::Timer => {
-            let called = bench.now()?;
-            bench.send_now_and_later(&law.frame(first), &frame, pause)?;
+            let (called, interval) = (bench.now()?, ahead.interval(law.gap.0, pause));
+            bench.send_now_and_later(&law.frame(first), &frame, interval)?;
+            let due = RealtimeNs(called.0 + i64::try_from(interval.as_nanos()).unwrap_or(0));
             // A frame that went ahead and is lost must not take the tester's sleep from the one that is measured.
-            wait_for(bench, first, called, pause / 2, series)?;
-            let due = RealtimeNs(called.0 + i64::try_from(pause.as_nanos()).unwrap_or(0));
-            (due, wait_for(bench, number, called, pause + law.timeout, series)?)
+            let mut leader = wait_for(bench, first, called, interval / 2, |seen| sort(&seen.frame, first, series))?;
+            let far = wait_for(bench, number, called, interval + law.timeout, |seen| {
+                if leader.is_none() && tag_of(&seen.frame) == Some(tag_of_number(first)) {
+                    leader = Some(seen);
+                } else {
+                    sort(&seen.frame, number, series);
+                }
+            })?;
+            if let Some(leader) = leader {
+                ahead.took(Duration::from_nanos(u64::try_from(leader.at.0 - called.0).unwrap_or(0)));
+                series.overlapped += u32::from(leader.at >= due);
+            }
+            (due, far)
         }
     };
     let tag = tag_of_number(number);
@@ -281,13 +301,13 @@ fn one_frame(
     })
 }
 
-/// Waits for the frame with this number, at most so long after this moment, and sorts everything else that arrives.
+/// Waits for the frame with this number, at most so long after this moment; everything else that arrives goes to `other`.
 fn wait_for(
     bench: &mut impl Bench,
     number: u32,
     since: RealtimeNs,
     timeout: Duration,
-    series: &mut Series,
+    mut other: impl FnMut(Stamped),
 ) -> io::Result<Option<Stamped>> {
     let mut left = timeout;
     loop {
@@ -295,7 +315,7 @@ fn wait_for(
         if tag_of(&seen.frame) == Some(tag_of_number(number)) {
             return Ok(Some(seen));
         }
-        sort(&seen.frame, number, series);
+        other(seen);
         let waited = u64::try_from(bench.now()?.0 - since.0).unwrap_or(0);
         left = timeout.saturating_sub(Duration::from_nanos(waited));
         if left.is_zero() {

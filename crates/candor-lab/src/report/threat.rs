@@ -28,6 +28,11 @@ pub enum Threat {
         /// How many.
         frames: u32,
     },
+    /// Frames were sent when the one that goes ahead of a timer was still under way.
+    Overlapped {
+        /// How many.
+        frames: u32,
+    },
     /// Frames did not arrive.
     Lost {
         /// How many.
@@ -97,6 +102,8 @@ impl Threat {
         add(negative > 0, Self::Negative { frames: negative });
         let late = header.late_or_duplicate_frames;
         add(late > 0, Self::LateOrDuplicate { frames: late });
+        let overlapped = header.overlapped_frames;
+        add(overlapped > 0, Self::Overlapped { frames: overlapped });
         add(header.foreign_frames > 0, Self::Foreign { frames: header.foreign_frames });
         if let Some(too_few) = TooFew::for_interval(measured, Quantile::P99, CONFIDENCE).filter(|_| measured > 0) {
             threats.push(Self::FewFrames { too_few });
@@ -122,6 +129,11 @@ impl fmt::Display for Threat {
             Self::LateOrDuplicate { frames } => write!(
                 f,
                 "{frames} frames arrived twice or after their time: look for two rules that forward the same frame"
+            ),
+            Self::Overlapped { frames } => write!(
+                f,
+                "{frames} frames were sent when the frame that goes ahead was still under way, and had to wait for it: raise \
+                 --gap-min"
             ),
             Self::Lost { frames } => {
                 write!(f, "{frames} frames were lost: the figures hold for those that arrived")
@@ -183,6 +195,7 @@ mod tests {
         bad.header.testbed = "uml".into();
         bad.header.foreign_frames = 3;
         bad.header.late_or_duplicate_frames = 2;
+        bad.header.overlapped_frames = 1;
         bad.header.warnings.push("Memory could not be locked".into());
         let found = Threat::all_of(&bad);
         let wanted = [
@@ -191,11 +204,12 @@ mod tests {
             Threat::Unmonitored { frames: 1 },
             Threat::Negative { frames: 1 },
             Threat::LateOrDuplicate { frames: 2 },
+            Threat::Overlapped { frames: 1 },
             Threat::Foreign { frames: 3 },
             Threat::FewFrames { too_few: TooFew::for_interval(1, Quantile::P99, CONFIDENCE).unwrap() },
             Threat::Tester { warning: "Memory could not be locked".into() },
         ];
         assert_eq!(found, wanted);
-        assert_eq!(found[6].to_string(), "n too small: p99 needs 368 frames, there are 1: raise --frames");
+        assert_eq!(found[7].to_string(), "n too small: p99 needs 368 frames, there are 1: raise --frames");
     }
 }

@@ -220,7 +220,27 @@ fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
     ];
     let (series, _) = timed(&fates.concat());
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200), None]);
-    assert_eq!((series.late_or_duplicate, series.foreign), (2, 0));
+    assert_eq!((series.late_or_duplicate, series.foreign, series.overlapped), (1, 0, 1));
+}
+
+/// As on a real-time kernel: a frame takes longer than the shortest pause.
+#[test]
+fn the_timer_waits_for_frames_that_go_ahead_slowly() {
+    let slow = [Fate::Forward(1_500_000), Fate::Forward(400)];
+    let (series, _) = timed(&slow.repeat(5));
+    // The first one is met, for nothing is known yet. From then on the frame ahead has twice the time that it takes.
+    assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
+    let between = series.samples.windows(2).map(|pair| pair[1].sent_ns - pair[0].sent_ns);
+    assert!(
+        between.clone().all(|between| (3_000_000..3_010_000).contains(&between)),
+        "{:?}",
+        between.collect::<Vec<_>>()
+    );
+    // What is learnt while the gateway warms up does not count.
+    let mut script = Script::new(&slow.repeat(5));
+    let gap = Duration::from_millis(1);
+    let law = Law { origin: Origin::Timer, gap: (gap, gap), warm_up: 1, ..law(4) };
+    assert_eq!(measure(&mut script, &law, |_| {}).unwrap().overlapped, 0);
 }
 
 #[test]

@@ -144,6 +144,7 @@ pub(super) fn series(
     told?;
     header.late_or_duplicate_frames = series.late_or_duplicate;
     header.foreign_frames = series.foreign;
+    header.overlapped_frames = series.overlapped;
     Ok(Record { header, samples: series.samples })
 }
 
@@ -222,6 +223,7 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
         wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
+        overlapped_frames: 0,
         warnings: Vec::new(),
         load: Load::None.to_string(),
         activity_per_second: BTreeMap::new(),

@@ -115,6 +115,7 @@ fn header(is_closed_loop: bool, kernel: i64) -> Header {
         wire_data_bits_per_second: None,
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
+        overlapped_frames: 0,
         warnings: Vec::new(),
         load: "none".into(),
         activity_per_second: BTreeMap::from([("context_switches".into(), 143_018)]),

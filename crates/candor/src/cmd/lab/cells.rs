@@ -47,6 +47,9 @@ const READ_STAMPS: &str = ", the clock when the tester had read a frame";
 /// p99 of the lateness of sending, beyond this share of the mean period, says that the frames did not come as they were to.
 const MOST_LATENESS_PERCENT: i64 = 10;
 
+/// More frames than this that met the one ahead of them say that the figures are not of one frame at a time.
+const MOST_OVERLAPPED_PERCENT: usize = 1;
+
 pub(crate) fn run(args: &LabCellsArgs) -> Outcome {
     let text =
         fs::read_to_string(&args.order).map_err(|error| format!("Cannot read {}: {error}", args.order.display()))?;
@@ -338,6 +341,13 @@ fn invalid(record: &Record) -> Option<String> {
     let unseen = samples.iter().filter(|sample| sample.far_ns.is_some() && sample.monitor_ns.is_none()).count();
     if unseen > 0 {
         return Some(format!("{unseen} frames arrived that the monitor did not see"));
+    }
+    let overlapped = usize::try_from(record.header.overlapped_frames).unwrap_or(usize::MAX);
+    if overlapped.saturating_mul(100) > samples.len() * MOST_OVERLAPPED_PERCENT {
+        return Some(format!(
+            "{overlapped} of {} frames were sent when the frame that goes ahead was still under way: raise gap-min",
+            samples.len()
+        ));
     }
     let altered = samples.iter().filter(|sample| sample.fate == Fate::Altered).count();
     if altered > 0 {
