@@ -14,9 +14,9 @@ macro_rules! chain {
 
 /// A line over the number of routes.
 macro_rules! over_routes {
-    ($figure:literal) => {
+    ($name:literal, $figure:literal) => {
         (
-            $figure,
+            $name,
             &[
                 (1.0, chain!("1", $figure)),
                 (2.0, chain!("2", $figure)),
@@ -65,7 +65,7 @@ pub(super) const FIGURES: &[Figure] = &[Figure {
         kernel: "debian-6.1",
         along: "routes",
         of: ("thousand instructions", 1000.0),
-        lines: &[over_routes!("min_ns"), over_routes!("p50_ns"), over_routes!("p99_ns")],
+        lines: &[over_routes!("p50", "p50_ns"), over_routes!("p99", "p99_ns")],
     }],
     rows: Rows::Said(
         "instructions",
