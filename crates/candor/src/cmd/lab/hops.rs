@@ -7,15 +7,16 @@ use candor_core::stats::{LatencyNs, Line, Quantile, Series};
 use candor_lab::device::Gateway;
 use candor_lab::hops::{between, gateway_file, line};
 use candor_lab::record::Sample;
-use candor_lab::tester::{self as bench, Interfaces, Law, Names, Origin};
+use candor_lab::tester::{Interfaces, Law, Names, Origin};
 use serde_json::json;
 
-use super::distribution::distribution;
+use super::distribution::{columns, distribution, head};
 use super::load;
 use crate::cli::LabHopsArgs;
 use crate::cmd::tester::UnderTest;
 use crate::cmd::{Outcome, tester};
 use crate::exit::Exit;
+use crate::gateway_file::plural;
 use crate::render;
 
 /// A chain and what frames took through it.
@@ -64,7 +65,7 @@ fn is_allowed(routes: u8) -> Result<(), Box<dyn std::error::Error>> {
 
 /// Frames through a chain of so many routes.
 fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<Chain, Box<dyn std::error::Error>> {
-    render::err(&format!("candor: frames through {routes} {}\n", noun(routes)));
+    render::err(&format!("candor: frames through {}\n", plural(routes.into(), "route")));
     let file = tempfile::Builder::new().prefix("candor-hops-").suffix(".toml").tempfile()?;
     fs::write(file.path(), gateway_file(routes, (&args.from, &args.to), args.traffic.frame.format, args.echo))?;
     let device = UnderTest {
@@ -73,13 +74,7 @@ fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<
         spins: false,
         gateway: Some(Gateway::of_file(file.path())),
     };
-    let samples = load::beside(&device, |_| {
-        load::as_tester(|| {
-            Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples)
-        })
-        .map_err(|error| error.to_string().into())
-    })
-    .map_err(|error| -> Box<dyn std::error::Error> { error })?;
+    let samples = load::through(&device, names, law)?;
     let latencies: Vec<_> = samples.iter().filter_map(Sample::latency).collect();
     Ok(Chain { routes, lost: samples.len() - latencies.len(), latencies: Series::new(latencies) })
 }
@@ -110,20 +105,12 @@ fn json(args: &LabHopsArgs, chains: &[Chain]) -> String {
 }
 
 fn text(chains: &[Chain]) -> String {
-    let mut text = format!(
-        "In ns of this machine\n\n{:<10} {:>7} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
-        "", "frames", "lost", "min", "p50", "p90", "p99", "max"
-    );
+    let mut text = format!("In ns of this machine\n\n{:<10} {:>7} {:>6}{}\n", "", "frames", "lost", head());
     for Chain { routes, latencies, lost } in chains {
-        let name = format!("{routes} {}", noun(*routes));
+        let name = plural((*routes).into(), "route");
         let count = latencies.as_ref().map_or(0, Series::count);
-        write!(text, "{name:<10} {count:>7} {lost:>6}").expect("a String takes everything");
-        if let Some(series) = latencies {
-            let at = |quantile| series.quantile(quantile).0;
-            let figures = [series.min().0, at(Quantile::P50), at(Quantile::P90), at(Quantile::P99), series.max().0];
-            text.extend(figures.map(|figure| format!(" {figure:>10}")));
-        }
-        text.push('\n');
+        let figures = latencies.as_ref().map(columns).unwrap_or_default();
+        writeln!(text, "{name:<10} {count:>7} {lost:>6}{figures}").expect("a String takes everything");
     }
     if let Some(Line { slope, intercept, determination }) = line(&medians(chains)) {
         writeln!(
@@ -133,8 +120,4 @@ fn text(chains: &[Chain]) -> String {
         .expect("a String takes everything");
     }
     text
-}
-
-const fn noun(routes: u8) -> &'static str {
-    if routes == 1 { "route" } else { "routes" }
 }

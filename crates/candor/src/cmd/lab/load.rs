@@ -1,5 +1,4 @@
-//! What commands have in common that send without waiting for what comes back: who comes first on the processor, and
-//! which interfaces there are.
+//! What commands that send have in common: who comes first on the processor, what runs beside it, and which interfaces there are.
 
 use std::error::Error;
 use std::thread;
@@ -7,6 +6,8 @@ use std::thread;
 use candor_core::frame::CANFD_MTU;
 use candor_io::schedule;
 use candor_lab::device::Device;
+use candor_lab::record::Sample;
+use candor_lab::tester::{self as bench, Interfaces, Law, Names};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
@@ -37,6 +38,17 @@ pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, 
     let result = work(running.id())?;
     running.stop()?;
     Ok(result)
+}
+
+/// One frame after the other, sent by such a tester.
+pub(super) fn one_at_a_time(names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn Error>> {
+    as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples))
+}
+
+/// The same through a gateway that runs meanwhile.
+pub(super) fn through(device: &UnderTest, names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn Error>> {
+    let samples = beside(device, |_| one_at_a_time(names, law).map_err(|error| error.to_string().into()));
+    samples.map_err(|error| -> Box<dyn Error> { error })
 }
 
 /// Makes those of the interfaces that are missing, as virtual ones, and says which.

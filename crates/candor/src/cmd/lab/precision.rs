@@ -5,14 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use candor_core::experiment::load::Load;
-use candor_core::stats::{LatencyNs, Quantile};
+use candor_core::stats::LatencyNs;
 use candor_lab::load::Running;
 use candor_lab::precision::{OnWire, Own, WireLog, Witnessed, has_one_frame_of_each_number, series};
-use candor_lab::record::Sample;
-use candor_lab::tester::{self as bench, Interfaces, Law, Names, Origin, Wire};
+use candor_lab::tester::{Law, Names, Origin, Wire};
 use serde_json::{Value, json};
 
-use super::distribution::distribution;
+use super::distribution::{columns, distribution, head};
 use super::load;
 use crate::cli::LabPrecisionArgs;
 use crate::cmd::{Outcome, tester};
@@ -51,8 +50,7 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     if let (Some(gateway), Some(receive), Some(log)) = (gateway, &args.receive, &mut log) {
         say(&format!("through {}", gateway.name));
         let names = Names { send: &args.send, monitor: &args.monitor, receive };
-        let samples = load::beside(&gateway, |_| frames(names, &law).map_err(|error| error.to_string().into()))
-            .map_err(|error| -> Box<dyn std::error::Error> { error })?;
+        let samples = load::through(&gateway, names, &law)?;
         let [first, second] = [0, 1].map(|bus| args.buses[bus].as_str());
         witnessed = Some((gateway.name, Witnessed::of(&samples, &written(log)?, first, second)));
     }
@@ -79,15 +77,10 @@ fn own(
 ) -> Result<Own, Box<dyn std::error::Error>> {
     say(&format!("without a gateway, load {load}"));
     let loaded = Running::start(candor, load)?;
-    let samples = frames(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, law)?;
+    let samples = load::one_at_a_time(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, law)?;
     drop(loaded);
     let wire = log.map(written).transpose()?;
     Ok(Own::of(&samples, &args.buses[0], wire.as_deref()))
-}
-
-/// One frame after the other, with a priority above everything that is measured.
-fn frames(names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn std::error::Error>> {
-    load::as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples))
 }
 
 /// What has happened on the wires since they were read last.
@@ -134,10 +127,7 @@ fn text(results: &Results) -> String {
     let mut text = "In ns of this machine (instructions in the counting laboratory)\n\n".to_owned();
     let mut row = |name: &str, latencies: &[LatencyNs]| {
         let Some(series) = series(latencies) else { return };
-        let at = |quantile| series.quantile(quantile).0;
-        let figures = [series.min().0, at(Quantile::P50), at(Quantile::P90), at(Quantile::P99), series.max().0];
-        let cells: String = figures.map(|figure| format!(" {figure:>10}")).concat();
-        text += &format!("{name:<52} {:>7}{cells}\n", series.count());
+        text += &format!("{name:<52} {:>7}{}\n", series.count(), columns(&series));
     };
     for (load, own) in &results.own {
         row(&format!("load {load}: from the call to the stamp"), &own.sending);
@@ -151,8 +141,7 @@ fn text(results: &Results) -> String {
         text +=
             &format!("\n{} of {} frames differ by more than 10 us\n", of.beyond(OF_THE_PAPER_NS), of.difference.len());
     }
-    let head =
-        format!("{:<52} {:>7} {:>10} {:>10} {:>10} {:>10} {:>10}\n", "", "frames", "min", "p50", "p90", "p99", "max");
+    let head = format!("{:<52} {:>7}{}\n", "", "frames", head());
     let unseen: usize = results.own.iter().map(|(_, own)| own.unseen).sum::<usize>()
         + results.witnessed.as_ref().map_or(0, |(_, of)| of.unseen);
     if unseen > 0 {
