@@ -10,6 +10,8 @@ use crate::units::BitRate;
 pub struct Wire {
     /// At least one, in the order of the file.
     pub buses: Vec<WireBus>,
+    /// Adapters that have these interfaces of the buses, each at least one and none that another has.
+    pub adapters: Vec<Vec<String>>,
     /// Which adapter.
     pub model: Option<WireModel>,
     /// Frames that a controller holds.

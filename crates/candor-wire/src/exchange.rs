@@ -50,6 +50,20 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// Which channel it is about.
+    #[must_use]
+    pub const fn channel(&self) -> Channel {
+        match *self {
+            Self::Cancel { channel, .. }
+            | Self::Restart { channel }
+            | Self::Send { channel, .. }
+            | Self::Start { channel, .. }
+            | Self::Stop { channel } => channel,
+        }
+    }
+}
+
 /// Which part a controller had in a frame that broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {

@@ -3,7 +3,7 @@
 use candor_bus::{BusNs, Counters, Event, NodeId, NotOnBus, SubmitError, Target};
 use candor_core::frame::{Frame, RawId};
 
-use crate::segment::DeviceId;
+use crate::harness::DeviceId;
 
 /// What whoever gives an order calls it, to know its effects again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]

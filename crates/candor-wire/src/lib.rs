@@ -10,8 +10,8 @@
 //!
 //! Outside of [`host`] there is no socket, no thread, no clock and no file. Whoever holds a [`Device`] gives it the bytes that came
 //! ([`Device::receive`]), carries its [`Request`]s to a bus, tells it what the bus did ([`Device::notice`]) and writes
-//! what it has to say ([`Device::output`]), once per wake-up if it likes. [`Segment`] is that bus with its devices, and
-//! [`host`] plays it to the kernel of this machine.
+//! what it has to say ([`Device::output`]), once per wake-up if it likes. [`Harness`] is buses with their devices, and
+//! [`host`] plays them to the kernel of this machine.
 //!
 //! # A third adapter
 //! Everything that a protocol has of its own is behind [`Model`]: its descriptors, its control requests, the bytes of a
@@ -31,16 +31,18 @@
 pub mod device;
 mod exchange;
 pub mod fault;
+mod harness;
 pub mod host;
 pub mod model;
 pub mod promises;
-pub mod segment;
+mod segment;
 mod timing;
 pub mod usb;
 pub mod usbip;
 
 pub use device::{Device, DeviceError, Statistics};
 pub use exchange::{Channel, Notice, Part, Request};
+pub use harness::{DeviceId, Harness, Place};
 pub use model::Model;
-pub use segment::{DeviceId, Segment, Settings};
+pub use segment::Settings;
 pub use timing::{BitTiming, TimingError, TimingLimits};

@@ -108,6 +108,8 @@ pub struct WireSpec {
     pub is_torn: bool,
     /// `[wire.bus.NAME]`, in the order of the file.
     pub buses: Vec<WireBusSpec>,
+    /// `adapters`: the interfaces of each.
+    pub adapters: Vec<Vec<Spanned<String>>>,
     /// `model`.
     pub model: Option<Spanned<String>>,
     /// `depth`.

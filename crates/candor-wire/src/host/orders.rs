@@ -15,7 +15,7 @@ use candor_bus::BusNs;
 use candor_io::poll::{self, Interest, Watched};
 
 use crate::fault::{Effect, FaultId, FaultOrder};
-use crate::segment::DeviceId;
+use crate::harness::DeviceId;
 
 /// Bytes of the bell that are read at once.
 const RINGS: usize = 64;
@@ -26,7 +26,7 @@ pub(super) enum Command {
     /// To a bus.
     Fault { bus: usize, order: FaultOrder },
     /// From now on this is the stream of the device.
-    Stream { bus: usize, device: DeviceId, stream: UnixStream },
+    Stream { device: DeviceId, stream: UnixStream },
 }
 
 /// What came of an order.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use candor_bus::{BusNs, Event};
+use candor_bus::{Bus, BusNs, Event};
 use candor_core::realtime::RtPriority;
 use candor_io::clock::{self, MonotonicNs};
 use candor_io::poll::{self, Interest, Watched};
@@ -18,7 +18,7 @@ use super::orders::{Command, Desk, Orders, Reply};
 use super::report::{BusReport, Report};
 use crate::device::Statistics;
 use crate::fault::{FaultOrder, Happening};
-use crate::segment::{DeviceId, Segment};
+use crate::harness::{DeviceId, Harness};
 
 /// What one read takes. The largest packet is smaller.
 const BUFFER_BYTES: usize = 1 << 16;
@@ -51,31 +51,27 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the thread, with a stream for each device of each bus, in the order plugged. Whatever happens on the
-    /// buses is kept for [`story`](Self::story) if somebody wants it.
+    /// Starts the thread, with a stream for each device, in the order plugged. Whatever happens on the buses is kept for [`story`](Self::story) if somebody wants it.
     ///
     /// # Errors
     /// Whatever keeps a thread from being started.
-    pub fn start(buses: Vec<(Segment, Vec<UnixStream>)>, wants_story: bool) -> io::Result<Self> {
+    pub fn start(harness: Harness, streams: Vec<UnixStream>, wants_story: bool) -> io::Result<Self> {
         let (orders, desk) = Orders::open()?;
         let told = Arc::new(Mutex::new(Vec::new()));
         let start = clock::monotonic()?;
-        let mut lines = Vec::new();
-        let mut streams = Vec::new();
-        for (bus, (segment, of_bus)) in buses.into_iter().enumerate() {
-            lines.push(Line { segment, report: BusReport::default(), last_end: None });
-            for (device, stream) in of_bus.into_iter().enumerate() {
-                stream.set_nonblocking(true)?;
-                streams.push(Stream { bus, device: DeviceId(device), stream, interest: Interest::Read });
-            }
+        let mut plugged = Vec::new();
+        for (device, stream) in streams.into_iter().enumerate() {
+            stream.set_nonblocking(true)?;
+            plugged.push(Stream { device: DeviceId(device), stream, interest: Interest::Read });
         }
+        let lines = (0..harness.buses()).map(|_| Line::default()).collect();
         let told_on = wants_story.then(|| Arc::clone(&told));
-        let player = Player { lines, start, desk, told: told_on, fresh: Vec::new(), untold: Vec::new() };
+        let player = Player { harness, lines, start, desk, told: told_on, fresh: Vec::new(), untold: Vec::new() };
         let (ready, conditions) = mpsc::channel();
         let thread = thread::Builder::new().name("wire".into()).spawn(move || {
             let no_priority = take_priority().err();
             let _nobody_waits = ready.send(Conditions { no_priority });
-            player.play(streams)
+            player.play(plugged)
         })?;
         let conditions = conditions.recv().unwrap_or_default();
         Ok(Self { thread, orders, told, start, conditions })
@@ -94,9 +90,9 @@ impl Running {
     ///
     /// # Errors
     /// If the thread has ended.
-    pub fn plug(&self, bus: usize, device: DeviceId, stream: UnixStream) -> io::Result<()> {
+    pub fn plug(&self, device: DeviceId, stream: UnixStream) -> io::Result<()> {
         stream.set_nonblocking(true)?;
-        self.orders.send(Command::Stream { bus, device, stream })
+        self.orders.send(Command::Stream { device, stream })
     }
 
     /// What came of orders since the last call. Waits for it, at most so long, if nothing has come yet.
@@ -159,7 +155,6 @@ fn since(MonotonicNs(start): MonotonicNs) -> io::Result<BusNs> {
 /// The kernel at one device.
 #[derive(Debug)]
 struct Stream {
-    bus: usize,
     device: DeviceId,
     stream: UnixStream,
     /// What is waited for, while nobody waits.
@@ -175,10 +170,9 @@ enum Pause {
     End(BusNs),
 }
 
-/// A bus and what became of it.
-#[derive(Debug)]
+/// What became of a bus.
+#[derive(Debug, Default)]
 struct Line {
-    segment: Segment,
     report: BusReport,
     /// Of the last frame: several senders of one frame are one frame.
     last_end: Option<BusNs>,
@@ -186,6 +180,8 @@ struct Line {
 
 #[derive(Debug)]
 struct Player {
+    harness: Harness,
+    /// Of each bus.
     lines: Vec<Line>,
     start: MonotonicNs,
     desk: Desk,
@@ -232,7 +228,7 @@ impl Player {
                 self.write(stream, watched, now);
             }
             now = since(self.start)?;
-            let next = self.lines.iter().filter_map(|line| line.segment.next_event()).min();
+            let next = (0..self.lines.len()).filter_map(|bus| self.harness.next_event(bus)).min();
             match poll::wait(watched, next.map(|next| Duration::from_nanos(next.since(now)))) {
                 Ok(()) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -258,14 +254,13 @@ impl Player {
             let now = since(self.start)?;
             match self.desk.next() {
                 Some(Command::Fault { bus, order }) => {
-                    let Some(line) = self.lines.get_mut(bus) else { continue };
-                    if let Some(at) = line.segment.order(order, now) {
+                    if let Some(at) = self.harness.order(bus, order, now) {
                         self.desk.reply(Reply::Planned { order: order.id, at });
                     }
                     self.advance(now);
                 }
-                Some(Command::Stream { bus, device, stream }) => {
-                    if let Some(known) = streams.iter_mut().find(|known| (known.bus, known.device) == (bus, device)) {
+                Some(Command::Stream { device, stream }) => {
+                    if let Some(known) = streams.iter_mut().find(|known| known.device == device) {
                         (known.stream, known.interest) = (stream, Interest::Read);
                     }
                 }
@@ -277,7 +272,6 @@ impl Player {
 
     /// Everything that is there to be read.
     fn read(&mut self, stream: &Stream, watched: &mut Watched<'_>, buffer: &mut [u8], now: BusNs) {
-        let Some(line) = self.lines.get_mut(stream.bus) else { return };
         loop {
             let got = match (&stream.stream).read(buffer) {
                 Ok(got) => got,
@@ -286,8 +280,8 @@ impl Player {
                 Err(_gone) => 0,
             };
             let bytes = buffer.get(..got).unwrap_or_default();
-            if got == 0 || line.segment.receive(stream.device, bytes, now).is_err() {
-                return line.lose(stream, watched, now);
+            if got == 0 || self.harness.receive(stream.device, bytes, now).is_err() {
+                return self.lose(stream, watched, now);
             }
             if got < buffer.len() {
                 return;
@@ -298,13 +292,13 @@ impl Player {
     /// Lets the buses come to `now`.
     fn advance(&mut self, now: BusNs) {
         for (bus, line) in self.lines.iter_mut().enumerate() {
-            if let Some(late) = line.segment.next_event().filter(|&next| next <= now).map(|next| now.since(next)) {
-                let late = Duration::from_nanos(late);
+            if let Some(next) = self.harness.next_event(bus).filter(|&next| next <= now) {
+                let late = Duration::from_nanos(now.since(next));
                 if late > line.report.worst_late {
                     (line.report.worst_late, line.report.worst_late_at) = (late, now);
                 }
             }
-            line.segment.advance(now, &mut self.fresh);
+            self.harness.advance(bus, now, &mut self.fresh);
             for happening in &self.fresh {
                 match happening {
                     Happening::Event(event) => line.count(event),
@@ -325,10 +319,10 @@ impl Player {
     /// Whatever a device has to say. Where the kernel does not take it, nothing is read either until it does: each
     /// request would be one more answer to keep.
     fn write(&mut self, stream: &Stream, watched: &mut Watched<'_>, now: BusNs) {
-        let Some(line) = self.lines.get_mut(stream.bus).filter(|_| watched.interest != Interest::Nothing) else {
+        if watched.interest == Interest::Nothing {
             return;
-        };
-        let Some(output) = line.segment.output(stream.device) else {
+        }
+        let Some(output) = self.harness.output(stream.device) else {
             // Unplugged: whoever ordered that closes the stream.
             watched.interest = Interest::Nothing;
             return;
@@ -341,7 +335,7 @@ impl Player {
                     watched.interest = Interest::Write;
                     return;
                 }
-                Err(_gone) => return line.lose(stream, watched, now),
+                Err(_gone) => return self.lose(stream, watched, now),
             }
         }
         watched.interest = Interest::Read;
@@ -351,31 +345,38 @@ impl Player {
         if let Some(told) = &self.told {
             told.lock().unwrap_or_else(PoisonError::into_inner).append(&mut self.untold);
         }
-        let mut buses: Vec<BusReport> = Vec::new();
-        for (bus, line) in self.lines.iter().enumerate() {
-            let mut report = BusReport { busy_ns: line.segment.bus().busy_ns(), ..line.report };
-            for stream in streams.iter().filter(|stream| stream.bus == bus) {
-                let Statistics { dropped, waiting_most, .. } =
-                    line.segment.statistics(stream.device).unwrap_or_default();
-                report.dropped += dropped;
-                report.waiting_most = report.waiting_most.max(waiting_most);
+        for stream in streams {
+            let Statistics { dropped, waiting_most, .. } = self.harness.statistics(stream.device).unwrap_or_default();
+            if let Some(line) = self.first_line(stream.device) {
+                line.report.dropped += dropped;
+                line.report.waiting_most = line.report.waiting_most.max(waiting_most);
             }
-            buses.push(report);
         }
+        let busy_ns = |bus| self.harness.bus(bus).map_or(0, Bus::busy_ns);
+        let lines = self.lines.iter().enumerate();
+        let buses = lines.map(|(bus, line)| BusReport { busy_ns: busy_ns(bus), ..line.report }).collect();
         Report { buses, elapsed }
     }
-}
 
-impl Line {
     /// The kernel is gone, or is none.
     fn lose(&mut self, stream: &Stream, watched: &mut Watched<'_>, now: BusNs) {
         watched.interest = Interest::Nothing;
-        self.segment.unplug(stream.device, now);
-        self.report.lost_devices += 1;
+        self.harness.unplug(stream.device, now);
+        if let Some(line) = self.first_line(stream.device) {
+            line.report.lost_devices += 1;
+        }
         // The kernel takes the closed stream for a pulled plug.
         let _closed_already = stream.stream.shutdown(std::net::Shutdown::Both);
     }
 
+    /// Where an adapter with several buses counts.
+    fn first_line(&mut self, device: DeviceId) -> Option<&mut Line> {
+        let bus = self.harness.places(device).first()?.bus;
+        self.lines.get_mut(bus)
+    }
+}
+
+impl Line {
     fn count(&mut self, event: &Event) {
         match *event {
             Event::Delivered { end, .. } => {

@@ -6,8 +6,9 @@ use candor_bus::{
 };
 use candor_core::frame::Frame;
 
-use super::{DeviceId, Segment};
+use super::Segment;
 use crate::fault::{Effect, Fault, FaultId, FaultOrder, Happening, Hold, Refusal};
+use crate::harness::Devices;
 
 /// Frames of a babbling node that its controller holds: while one is on the wire, the next one waits.
 pub(super) const BABBLED_FRAMES: u32 = 2;
@@ -47,6 +48,10 @@ impl Disorder {
         self.agenda.first().map(|entry| entry.at)
     }
 
+    pub(super) fn is_stranger(&self, node: NodeId) -> bool {
+        self.stranger == Some(node)
+    }
+
     fn insert(&mut self, entry: Entry) {
         let place = self.agenda.partition_point(|other| other.at <= entry.at);
         self.agenda.insert(place, entry);
@@ -76,10 +81,10 @@ fn babbled() -> impl Iterator<Item = Tag> {
 impl Segment {
     /// Has something done to the bus: at its moment, or now if it has none. Gives the moment if that is still to come;
     /// otherwise the story tells what came of it.
-    pub fn order(&mut self, order: FaultOrder, now: BusNs) -> Option<BusNs> {
+    pub(crate) fn order(&mut self, order: FaultOrder, now: BusNs, devices: &mut Devices) -> Option<BusNs> {
         let here = self.in_time(now);
         let Some(at) = order.at else {
-            self.carry_out(here, &order);
+            self.carry_out(here, &order, devices);
             return None;
         };
         let refused = if at < now {
@@ -95,19 +100,19 @@ impl Segment {
     }
 
     /// Carries out whatever was ordered for up to now.
-    pub(super) fn carry_out_due(&mut self, at: BusNs) {
+    pub(super) fn carry_out_due(&mut self, at: BusNs, devices: &mut Devices) {
         while self.disorder.next().is_some_and(|next| next <= at) {
             let entry = self.disorder.agenda.remove(0);
-            self.carry_out(entry.at, &entry.order);
+            self.carry_out(entry.at, &entry.order, devices);
         }
     }
 
-    fn carry_out(&mut self, at: BusNs, order: &FaultOrder) {
+    fn carry_out(&mut self, at: BusNs, order: &FaultOrder, devices: &mut Devices) {
         self.bus.advance(at, &mut self.events);
-        self.settle(at);
-        let outcome = self.attempt(at, &order.fault);
+        self.settle(at, devices);
+        let outcome = self.attempt(at, &order.fault, devices);
         self.note(at, order.id, order.fault, outcome.err());
-        self.settle(at);
+        self.settle(at, devices);
         if let (Ok(()), Some(end)) = (outcome, order.fault.end()) {
             self.disorder.forget_end(&end);
             if let Some(lasts_ns) = order.lasts_ns {
@@ -121,7 +126,7 @@ impl Segment {
         self.story.push(Happening::Fault(Effect { at, order, fault, refused }));
     }
 
-    fn attempt(&mut self, at: BusNs, fault: &Fault) -> Result<(), Refusal> {
+    fn attempt(&mut self, at: BusNs, fault: &Fault, devices: &mut Devices) -> Result<(), Refusal> {
         match *fault {
             Fault::Babble { frame, node } => return self.babble(at, frame, node),
             Fault::BitError { target, bit, times } => {
@@ -152,13 +157,16 @@ impl Segment {
                     self.bus.stick(at, false);
                 }
             }
-            Fault::Replug { device } => return self.replug(device),
+            Fault::Replug { device } => {
+                devices.replug(device, self.number)?;
+                self.thaw_all_of(device);
+            }
             Fault::Stuck => self.bus.stick(at, true),
             Fault::Thaw { node } => {
                 self.disorder.forget_end(fault);
                 self.hold(node, false)?;
             }
-            Fault::Unplug { device } => return self.pull(device),
+            Fault::Unplug { device } => return devices.pull(device),
         }
         Ok(())
     }
@@ -276,30 +284,7 @@ impl Segment {
         self.disorder.babbles.retain(|babble| babble.node != node);
     }
 
-    fn pull(&mut self, device: DeviceId) -> Result<(), Refusal> {
-        let plugged = self.devices.get(device.0).ok_or(Refusal::NoNode)?;
-        if plugged.is_unplugged {
-            return Err(Refusal::Unplugged);
-        }
-        self.take_off(device);
-        Ok(())
-    }
-
-    fn replug(&mut self, device: DeviceId) -> Result<(), Refusal> {
-        let plugged = self.devices.get_mut(device.0).ok_or(Refusal::NoNode)?;
-        if !plugged.is_unplugged {
-            return Err(Refusal::NotUnplugged);
-        }
-        plugged.renew();
-        for node in self.node_ids() {
-            if self.channel(node).is_some_and(|(of, _)| of == device) {
-                self.bus.hold(node, false);
-            }
-        }
-        Ok(())
-    }
-
-    fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
+    pub(super) fn node_ids(&self) -> impl Iterator<Item = NodeId> + use<> {
         (0..u8::try_from(self.nodes.len()).unwrap_or(u8::MAX)).map(NodeId)
     }
 }

@@ -8,7 +8,7 @@ use candor_core::units::parse_duration;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::TimedFault;
-use crate::cmd::wire::spec::BusSpec;
+use crate::cmd::wire::spec::{AdapterSpec, BusSpec};
 
 const DEFAULT_LATE: Duration = Duration::from_millis(1);
 
@@ -44,6 +44,10 @@ pub(crate) struct WireArgs {
     /// 83.333k (repeatable).
     #[arg(long, required_unless_present = "file", value_name = "NAME:RATE[/DATARATE]:IF,IF,…")]
     pub(crate) bus: Vec<BusSpec>,
+    /// An adapter that has these interfaces, whichever of the buses they are on: up to 3 of gs_usb (repeatable). Its stamps of
+    /// the wire are of one clock, as --stamps hardware needs it. The other interfaces have adapters of their bus.
+    #[arg(long, value_name = "IF,IF,…")]
+    pub(crate) adapter: Vec<AdapterSpec>,
     /// Play this adapter. Without it: ucan if --depth is given, else gs_usb.
     #[arg(long)]
     pub(crate) model: Option<WireModel>,

@@ -26,7 +26,7 @@ use crate::cli::{WireArgs, WireCommand, WireOrder};
 use crate::cmd::Outcome;
 use crate::exit::Exit;
 use crate::render;
-use adapters::Adapters;
+use adapters::{Fleet, Kind};
 use faults::Places;
 use plant::Plant;
 use session::Session;
@@ -53,9 +53,9 @@ pub(crate) fn run(args: &WireArgs) -> Outcome {
 
 fn play_buses(args: &WireArgs) -> Outcome {
     spec::check(&args.bus)?;
-    let adapters =
-        args.bus.iter().map(|bus| Adapters::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
-    let places = Places::new(&args.bus, &adapters);
+    let kinds = args.bus.iter().map(|bus| Kind::choose(args.model, args.depth, bus)).collect::<Result<Vec<_>, _>>()?;
+    let fleet = Fleet::of(&args.bus, &kinds, &args.adapter)?;
+    let places = Places::new(&args.bus, &fleet);
     for fault in &args.fault {
         places.place(&fault.words)?;
     }
@@ -71,9 +71,9 @@ fn play_buses(args: &WireArgs) -> Outcome {
         let rates = args.force_rates.then(|| forced(bus));
         Settings { seed: args.seed.unwrap_or(1), order, rates }
     };
-    let plant = Plant::build(&args.bus, &adapters, settings, witness.is_wanted())?;
+    let plant = Plant::build(&args.bus, &kinds, &fleet, settings, witness.is_wanted())?;
     let mut session = Session::new(plant, &places, args.json);
-    let outcome = play(args, &adapters, &signals, &mut session, &mut witness);
+    let outcome = play(args, &kinds, &signals, &mut session, &mut witness);
     let (report, rest, ready_at) = session.end().dismantle()?;
     witness.write(&rest)?;
     let is_valid = report::end(args, &report, ready_at)?;
@@ -84,13 +84,13 @@ fn play_buses(args: &WireArgs) -> Outcome {
 /// Until a signal comes.
 fn play(
     args: &WireArgs,
-    adapters: &[Adapters],
+    kinds: &[Kind],
     signals: &EndingSignals,
     session: &mut Session<'_>,
     witness: &mut Witness,
 ) -> Result<(), Box<dyn Error>> {
     session.begin(&args.fault)?;
-    report::ready(args, adapters, session.plant(), session.control())?;
+    report::ready(args, kinds, session.plant(), session.control())?;
     while signals.wait(LOOK)?.is_none() && !session.plant().has_ended() {
         session.look()?;
         witness.write(&session.plant().story())?;

@@ -19,6 +19,7 @@ pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Optio
     }
     let mut owners = HashMap::new();
     let buses: Vec<_> = spec.buses.iter().map(|written| bus(written, &mut owners, findings)).collect();
+    let adapters = adapters(&spec.adapters, &owners, findings);
     let models = [("gs_usb", WireModel::GsUsb), ("ucan", WireModel::Ucan)];
     let orders = [("fifo", WireOrder::Fifo), ("lowest-id", WireOrder::LowestId)];
     let model = spec.model.as_ref().map(|written| one_of(written, "adapter", &models, findings));
@@ -29,6 +30,7 @@ pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Optio
     let buses = buses.into_iter().collect::<Option<Vec<_>>>()?;
     let wire = Wire {
         buses,
+        adapters: adapters?,
         model: sound(model)?,
         depth: sound(depth)?,
         order: sound(order)?,
@@ -114,6 +116,35 @@ fn node<'s>(
             None
         }
     }
+}
+
+/// Interfaces of the buses, each of one adapter at most.
+fn adapters(
+    written: &[Vec<Spanned<String>>],
+    nodes: &HashMap<&str, &Span>,
+    findings: &mut Findings,
+) -> Option<Vec<Vec<String>>> {
+    let mut owners: HashMap<&str, &Span> = HashMap::new();
+    let mut is_sound = true;
+    for interface in written.iter().flatten() {
+        let name = quote(&interface.value);
+        let diagnostic = if !nodes.contains_key(interface.value.as_str()) {
+            let message = format!("No bus of `wire` has an interface {name}");
+            let help = "write one of those that stand in the interfaces of [wire.bus.NAME]";
+            Diagnostic::error(code::INTERFACE, interface.span.clone(), message).help(help)
+        } else if let Some(first) = owners.insert(&interface.value, &interface.span) {
+            let message = format!("Interface {name} has an adapter already");
+            Diagnostic::error(code::SHARED_INTERFACE, interface.span.clone(), message)
+                .also(first.clone(), "first used here")
+                .help("leave it out of one of them")
+        } else {
+            continue;
+        };
+        findings.report(diagnostic);
+        is_sound = false;
+    }
+    let names = |of: &Vec<Spanned<String>>| of.iter().map(|interface| interface.value.clone()).collect();
+    is_sound.then(|| written.iter().filter(|of| !of.is_empty()).map(names).collect())
 }
 
 fn one_of<T: Copy>(written: &Spanned<String>, what: &str, known: &[(&str, T)], findings: &mut Findings) -> Option<T> {

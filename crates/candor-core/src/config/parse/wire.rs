@@ -7,7 +7,8 @@ use crate::config::parse::entry::{Entry, entries, put, quote, require};
 use crate::config::parse::sections::bit_rate;
 use crate::config::spec::{Spanned, WireBusSpec, WireSpec};
 
-const KEYS: &[&str] = &["bus", "model", "depth", "order", "force-rates", "seed", "late", "log", "pcapng", "faults"];
+const KEYS: &[&str] =
+    &["bus", "adapters", "model", "depth", "order", "force-rates", "seed", "late", "log", "pcapng", "faults"];
 const BUS_KEYS: &[&str] = &["bitrate", "data-bitrate", "interfaces"];
 const FILE: &str = "the name of a file";
 
@@ -17,6 +18,7 @@ pub(super) fn wire(entry: &Entry<'_>, findings: &mut Findings) -> Option<WireSpe
     for entry in entries(table) {
         let is_sound = match entry.key {
             "bus" => buses(&entry, &mut wire.buses, findings),
+            "adapters" => adapters(&entry, &mut wire.adapters, findings),
             "model" => put(&mut wire.model, entry.string("\"gs_usb\" or \"ucan\"", findings)),
             "depth" => put(&mut wire.depth, entry.integer("a number of frames, such as 3", findings)),
             "order" => put(&mut wire.order, entry.string("\"fifo\" or \"lowest-id\"", findings)),
@@ -46,6 +48,20 @@ fn buses(entry: &Entry<'_>, buses: &mut Vec<WireBusSpec>, findings: &mut Finding
         let bus = keys.and_then(|keys| bus(&named, keys, findings));
         is_sound &= bus.is_some();
         buses.extend(bus);
+    }
+    is_sound
+}
+
+fn adapters(entry: &Entry<'_>, into: &mut Vec<Vec<Spanned<String>>>, findings: &mut Findings) -> bool {
+    const WANTED: &str = "a list of adapters, each a list of interfaces, such as [[\"can1\", \"can4\"]]";
+    let DeValue::Array(array) = entry.value.get_ref() else {
+        return entry.wrong_type::<()>(WANTED, None, findings).is_some();
+    };
+    let mut is_sound = true;
+    for item in array.iter() {
+        let mut interfaces = Vec::new();
+        is_sound &= texts(&entry.with_value(item), WANTED, &mut interfaces, findings);
+        into.push(interfaces);
     }
     is_sound
 }

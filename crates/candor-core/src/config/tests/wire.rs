@@ -21,7 +21,7 @@ fn kbit(kbit: u32) -> BitRate {
 
 #[test]
 fn everything_that_is_written_is_there() {
-    let text = "[wire]\nmodel = \"ucan\"\ndepth = 3\norder = \"lowest-id\"\nforce-rates = true\nseed = 7\nlate = \"2ms\"\n\
+    let text = "[wire]\nadapters = [[\"can2\", \"can0\"], [\"can1\"], []]\nmodel = \"ucan\"\ndepth = 3\norder = \"lowest-id\"\nforce-rates = true\nseed = 7\nlate = \"2ms\"\n\
                 log = \"a.log\"\npcapng = \"a.pcapng\"\nfaults = [\"x 1\", \"x 2\"]\n[wire.bus.b-1]\nbitrate = \"125kbit/s\"\n\
                 data-bitrate = \"1Mbit/s\"\ninterfaces = [\"can2\"]\n";
     let (found, faults) = wire(&format!("{text}{BUS}")).unwrap().unwrap();
@@ -33,6 +33,7 @@ fn everything_that_is_written_is_there() {
     };
     let expected = Wire {
         buses: vec![bus("b-1", kbit(125), Some(kbit(1000)), &["can2"]), bus("b0", kbit(500), None, &["can0", "can1"])],
+        adapters: vec![vec!["can2".to_owned(), "can0".to_owned()], vec!["can1".to_owned()]],
         model: Some(WireModel::Ucan),
         depth: NonZeroU8::new(3),
         order: Some(WireOrder::LowestId),
@@ -83,6 +84,10 @@ fn what_cannot_be_played_is_refused() {
         ("faults = [\"x\", \"y\"]", code::FAULT),
         ("faults = \"x\"", code::WRONG_TYPE),
         ("force-rates = 1", code::WRONG_TYPE),
+        ("adapters = \"can0\"", code::WRONG_TYPE),
+        ("adapters = [\"can0\"]", code::WRONG_TYPE),
+        ("adapters = [[\"can0\", \"can7\"]]", code::INTERFACE),
+        ("adapters = [[\"can0\"], [\"can0\"]]", code::SHARED_INTERFACE),
         ("colour = \"red\"", code::UNKNOWN_KEY),
     ] {
         assert_eq!(wire(&format!("[wire]\n{keys}\n{BUS}")), Err(vec![expected]), "{keys}");

@@ -12,9 +12,10 @@ use candor_core::units::BitRate;
 use candor_io::can::{self, InterfaceIndex};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
-use candor_wire::DeviceId;
 use candor_wire::host::{Netdev, Port, Vhci};
+use candor_wire::{DeviceId, Place};
 
+use super::adapters::Planned;
 use super::spec::BusSpec;
 
 /// An enumeration takes half a second where nothing else is to be done.
@@ -29,8 +30,6 @@ pub(super) type Failure = Box<dyn Error>;
 /// An adapter that is plugged in, or was.
 #[derive(Debug)]
 pub(super) struct Adapter {
-    /// Where it hangs.
-    pub(super) bus: usize,
     pub(super) device: DeviceId,
     /// Our end of its stream, which the thread of the buses has too.
     stream: UnixStream,
@@ -85,9 +84,11 @@ pub(super) fn rates(rate: BitRate, data_rate: Option<BitRate>) -> String {
 
 impl Adapter {
     /// An adapter that is not plugged in yet, with our end of its stream.
-    pub(super) fn new(bus: (usize, &BusSpec), device: DeviceId, names: &[String], stream: UnixStream) -> Self {
-        let settings = names.iter().map(|name| Setting::new(bus.1, name)).collect();
-        Self { bus: bus.0, device, stream, port: None, settings, interfaces: Vec::new() }
+    pub(super) fn new(buses: &[BusSpec], planned: &Planned, device: DeviceId, stream: UnixStream) -> Self {
+        let channels = planned.places.iter().zip(&planned.interfaces);
+        let of = |(place, name): (&Place, &String)| Some(Setting::new(buses.get(place.bus)?, name));
+        let settings = channels.filter_map(of).collect();
+        Self { device, stream, port: None, settings, interfaces: Vec::new() }
     }
 
     /// Gives the kernel its end of the stream, and the interfaces their names.

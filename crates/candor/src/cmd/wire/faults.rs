@@ -3,17 +3,18 @@
 use std::fmt::Write as _;
 
 use candor_bus::{CAN_BUS_OFF_THRESHOLD, Counters, NodeId, Target};
-use candor_wire::DeviceId;
 use candor_wire::fault::{Fault, Hold};
+use candor_wire::{DeviceId, Place};
 
-use super::adapters::Adapters;
+use super::adapters::Fleet;
 use super::spec::BusSpec;
 use crate::cli::{FaultWords, Identifier};
 
 /// Where faults can happen.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
-    buses: Vec<(BusSpec, Adapters)>,
+    buses: Vec<BusSpec>,
+    fleet: Fleet,
 }
 
 /// A fault with its bus.
@@ -25,12 +26,12 @@ pub(super) struct Placed {
 }
 
 impl Places {
-    pub(super) fn new(buses: &[BusSpec], adapters: &[Adapters]) -> Self {
-        Self { buses: buses.iter().cloned().zip(adapters.iter().copied()).collect() }
+    pub(super) fn new(buses: &[BusSpec], fleet: &Fleet) -> Self {
+        Self { buses: buses.to_vec(), fleet: fleet.clone() }
     }
 
     pub(super) fn bus(&self, bus: usize) -> Option<&BusSpec> {
-        self.buses.get(bus).map(|(bus, _)| bus)
+        self.buses.get(bus)
     }
 
     pub(super) fn bus_name(&self, bus: usize) -> &str {
@@ -38,7 +39,7 @@ impl Places {
     }
 
     pub(super) fn buses(&self) -> impl Iterator<Item = &BusSpec> {
-        self.buses.iter().map(|(bus, _)| bus)
+        self.buses.iter()
     }
 
     /// Finds what the words name.
@@ -128,16 +129,16 @@ impl Places {
     }
 
     fn at_device(&self, name: &str, fault: impl FnOnce(DeviceId) -> Fault) -> Result<Placed, String> {
-        let (bus, NodeId(node)) = self.interface(name)?;
-        let device = self.buses.get(bus).map_or(DeviceId(0), |(_, adapters)| adapters.device_of(node.into()));
+        let (bus, node) = self.interface(name)?;
+        let device = self.fleet.device_at(Place { bus, node }).ok_or("The interface has no adapter")?;
         Ok(Placed { bus, fault: fault(device) })
     }
 
     /// A fault as the log has it: a name, and what there is to say about it as KEY=VALUE.
     pub(super) fn describe(&self, bus: usize, fault: &Fault) -> String {
-        let Some((spec, adapters)) = self.buses.get(bus) else { return String::new() };
+        let Some(spec) = self.buses.get(bus) else { return String::new() };
         let name = |NodeId(node): NodeId| spec.interfaces.get(usize::from(node)).map_or("?", String::as_str);
-        let adapter = |device| adapters.interfaces_of(spec, device).join(",");
+        let adapter = |device| self.fleet.interfaces_of(device).join(",");
         let mut said = Said(String::new());
         match *fault {
             Fault::Babble { frame, node } => said.word("babble").key("frame", frame).maybe("node", node.map(name)),
@@ -212,12 +213,13 @@ impl Said {
 mod tests {
     use super::*;
     use crate::cli::TimedFault;
+    use crate::cmd::wire::adapters::Kind;
 
     fn places() -> Places {
         let buses: Vec<BusSpec> =
             ["b0:500k:can0,can1,can2,can3", "b1:125k:can4"].map(|bus| bus.parse().unwrap()).into();
-        let adapters: Vec<Adapters> = buses.iter().map(|bus| Adapters::choose(None, None, bus).unwrap()).collect();
-        Places::new(&buses, &adapters)
+        let kinds: Vec<Kind> = buses.iter().map(|bus| Kind::choose(None, None, bus).unwrap()).collect();
+        Places::new(&buses, &Fleet::of(&buses, &kinds, &["can3,can4".parse().unwrap()]).unwrap())
     }
 
     fn told(text: &str) -> String {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use candor_core::config::{self, MAX_FILE_BYTES};
 use candor_core::wire::{Wire, WireBus, WireModel as Model, WireOrder as Order};
 
-use super::spec::BusSpec;
+use super::spec::{AdapterSpec, BusSpec};
 use crate::cli::{TimedFault, WireArgs, WireModel, WireOrder};
 use crate::gateway_file::{read_bytes, tally};
 use crate::render::{self, Source};
@@ -51,8 +51,10 @@ fn filled(args: &WireArgs, wire: Wire, faults: Vec<TimedFault>) -> WireArgs {
         data_rate,
         interfaces,
     };
+    let adapter = |interfaces| AdapterSpec { interfaces };
     WireArgs {
         bus: wire.buses.into_iter().map(bus).collect(),
+        adapter: if args.adapter.is_empty() { wire.adapters.into_iter().map(adapter).collect() } else { args.adapter },
         model: args.model.or_else(|| wire.model.map(model)),
         depth: args.depth.or(wire.depth),
         force_rates: args.force_rates || wire.force_rates,

@@ -10,10 +10,10 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 use candor_wire::fault::{Effect, Fault, FaultOrder};
 use candor_wire::host::{Reply, Report, Running, Told, Vhci, load_driver};
-use candor_wire::{DeviceId, Segment, Settings};
+use candor_wire::{DeviceId, Harness, Settings};
 
 use super::adapter::{Adapter, Failure};
-use super::adapters::Adapters;
+use super::adapters::{Fleet, Kind};
 use super::spec::BusSpec;
 
 /// Buses with their interfaces.
@@ -29,28 +29,30 @@ impl Plant {
     /// Makes the interfaces and sets them up. If that fails, nothing is left.
     pub(crate) fn build(
         buses: &[BusSpec],
-        adapters: &[Adapters],
+        kinds: &[Kind],
+        fleet: &Fleet,
         settings: impl Fn(&BusSpec) -> Settings,
         wants_story: bool,
     ) -> Result<Self, Failure> {
         let mut client = Client::open()?;
         refuse_taken_names(&mut client, buses)?;
         let vhci = Vhci::find()?;
-        for adapters in adapters {
-            load_driver(adapters.model.name())?;
+        for kind in kinds {
+            load_driver(kind.model.name())?;
         }
-        let (mut played, mut plugs) = (Vec::new(), Vec::new());
-        for (number, (bus, adapters)) in buses.iter().zip(adapters).enumerate() {
-            let (mut segment, mut streams) = (Segment::new(settings(bus)), Vec::new());
-            for (model, names) in adapters.devices(bus) {
-                let (ours, kernels) = UnixStream::pair()?;
-                let device = segment.plug(model).ok_or("The bus has no room for all of its nodes")?;
-                plugs.push((Adapter::new((number, bus), device, names, ours.try_clone()?), kernels));
-                streams.push(ours);
-            }
-            played.push((segment, streams));
+        let mut harness = Harness::default();
+        for bus in buses {
+            harness.add_bus(settings(bus), bus.interfaces.len()).ok_or("The bus has no room for all of its nodes")?;
         }
-        let running = Running::start(played, wants_story)?;
+        let (mut streams, mut plugs) = (Vec::new(), Vec::new());
+        for planned in fleet.adapters() {
+            let (ours, kernels) = UnixStream::pair()?;
+            let device =
+                harness.plug(planned.model(), &planned.places).ok_or("An adapter finds no place on its bus")?;
+            plugs.push((Adapter::new(buses, planned, device, ours.try_clone()?), kernels));
+            streams.push(ours);
+        }
+        let running = Running::start(harness, streams, wants_story)?;
         let mut plant = Self { running, vhci, adapters: Vec::new(), ready_at: BusNs(0) };
         match plant.set_up(&mut client, plugs) {
             Ok(()) => Ok(plant),
@@ -105,31 +107,31 @@ impl Plant {
     }
 
     /// Does the kernel's part of a fault that has happened to a bus.
-    pub(crate) fn follow(&mut self, bus: usize, effect: &Effect) -> Result<(), Failure> {
+    pub(crate) fn follow(&mut self, effect: &Effect) -> Result<(), Failure> {
         match effect.fault {
             Fault::Unplug { device } if effect.refused.is_none() => {
                 let mut client = Client::open()?;
-                self.adapter(bus, device)?.pull(&mut client)
+                self.adapter(device)?.pull(&mut client)
             }
-            Fault::Replug { device } if effect.refused.is_none() => self.replug(bus, device),
+            Fault::Replug { device } if effect.refused.is_none() => self.replug(device),
             _ => Ok(()),
         }
     }
 
-    fn adapter(&mut self, bus: usize, device: DeviceId) -> Result<&mut Adapter, Failure> {
-        let found = self.adapters.iter_mut().find(|adapter| (adapter.bus, adapter.device) == (bus, device));
+    fn adapter(&mut self, device: DeviceId) -> Result<&mut Adapter, Failure> {
+        let found = self.adapters.iter_mut().find(|adapter| adapter.device == device);
         found.ok_or_else(|| "There is no such adapter".into())
     }
 
-    fn replug(&mut self, bus: usize, device: DeviceId) -> Result<(), Failure> {
+    fn replug(&mut self, device: DeviceId) -> Result<(), Failure> {
         let mut client = Client::open()?;
-        let adapter = self.adapter(bus, device)?;
+        let adapter = self.adapter(device)?;
         // Two devices at a time would take each other's names.
         adapter.wait_until_gone(&mut client)?;
         let (ours, kernels) = adapter.renew()?;
-        self.running.plug(bus, device, ours)?;
+        self.running.plug(device, ours)?;
         let vhci = self.vhci.clone();
-        let adapter = self.adapter(bus, device)?;
+        let adapter = self.adapter(device)?;
         adapter.plug_in(&mut client, &vhci, kernels)?;
         adapter.set(&mut client)?;
         adapter.wait_for_operation()

@@ -8,7 +8,7 @@ use candor_wire::host::{BusReport, Report};
 use serde_json::{Value, json};
 
 use super::adapter::rates;
-use super::adapters::Adapters;
+use super::adapters::Kind;
 use super::control::Control;
 use super::plant::Plant;
 use super::spec::BusSpec;
@@ -18,19 +18,14 @@ use crate::gateway_file::plural;
 use crate::render;
 
 /// What was made.
-pub(super) fn ready(
-    args: &WireArgs,
-    adapters: &[Adapters],
-    plant: &Plant,
-    control: Option<&Control>,
-) -> io::Result<()> {
+pub(super) fn ready(args: &WireArgs, kinds: &[Kind], plant: &Plant, control: Option<&Control>) -> io::Result<()> {
     if let Some(error) = plant.no_priority() {
         let text = format!("candor has no real-time priority ({error}): other programs will make it late");
         warn(args.json, &text)?;
     }
-    let buses = || args.bus.iter().zip(adapters);
+    let buses = || args.bus.iter().zip(kinds);
     if args.json {
-        let buses: Vec<Value> = buses().map(|(bus, adapters)| in_json(bus, *adapters)).collect();
+        let buses: Vec<Value> = buses().map(|(bus, kind)| in_json(bus, *kind)).collect();
         let MonotonicNs(started_ns) = plant.started_at();
         let ready = json!({
             "event": "ready",
@@ -43,8 +38,8 @@ pub(super) fn ready(
     }
     let width = |of: fn(&BusSpec) -> usize| args.bus.iter().map(of).max().unwrap_or_default();
     let (names, speeds) = (width(|bus| bus.name.len()), width(|bus| speed(bus).len()));
-    let line = |(bus, adapters): (&BusSpec, &Adapters)| {
-        let (model, depth) = (adapters.model.name(), adapters.depth);
+    let line = |(bus, kind): (&BusSpec, &Kind)| {
+        let (model, depth) = (kind.model.name(), kind.depth);
         let interfaces = bus.interfaces.join(" ");
         format!("{:names$}  {:speeds$}  {model} of depth {depth:<3}  {interfaces}\n", bus.name, speed(bus))
     };
@@ -56,13 +51,13 @@ fn speed(bus: &BusSpec) -> String {
     rates(bus.rate, bus.data_rate)
 }
 
-fn in_json(bus: &BusSpec, adapters: Adapters) -> Value {
+fn in_json(bus: &BusSpec, kind: Kind) -> Value {
     json!({
         "bus": bus.name,
         "bits_per_second": bus.rate.bits_per_second(),
         "data_bits_per_second": bus.data_rate.map(|rate| rate.bits_per_second()),
-        "model": adapters.model.name(),
-        "depth_frames": adapters.depth,
+        "model": kind.model.name(),
+        "depth_frames": kind.depth,
         "interfaces": bus.interfaces,
     })
 }

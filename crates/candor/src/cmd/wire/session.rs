@@ -150,7 +150,7 @@ impl<'a> Session<'a> {
     /// Tells of an effect and does the kernel's part of it. Gives why that failed, if it did.
     fn follow(&mut self, reply: &Reply) -> Result<Option<Because>, Box<dyn Error>> {
         let Reply::Effect { bus, effect } = reply else { return Ok(None) };
-        let failed = self.plant.follow(*bus, effect).err().map(|error| error.to_string());
+        let failed = self.plant.follow(effect).err().map(|error| error.to_string());
         let (name, what) = (self.places.bus_name(*bus), self.places.describe(*bus, &effect.fault));
         let why_not = effect.refused.as_ref().map(ToString::to_string).or_else(|| failed.clone());
         match why_not {

@@ -1,5 +1,6 @@
 //! `NAME:RATE[/DATARATE]:IF,IF,…`.
 
+use std::fmt;
 use std::str::FromStr;
 
 use candor_bus::NodeSet;
@@ -14,6 +15,13 @@ pub(crate) struct BusSpec {
     pub(crate) rate: BitRate,
     pub(crate) data_rate: Option<BitRate>,
     /// One for each node.
+    pub(crate) interfaces: Vec<String>,
+}
+
+/// An adapter that is asked for: `IF,IF,…`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AdapterSpec {
+    /// One for each channel, whichever bus it is on.
     pub(crate) interfaces: Vec<String>,
 }
 
@@ -55,11 +63,29 @@ impl FromStr for BusSpec {
         if let Some(data) = data.filter(|&data| data < nominal) {
             return Err(BusSpecError::SlowData { data, nominal });
         }
-        let interfaces: Vec<String> = interfaces.split(',').map(str::to_owned).collect();
-        if let Some(wrong) = interfaces.iter().find(|name| !is_interface_name(name)) {
-            return Err(BusSpecError::Interface(wrong.clone()));
-        }
-        Ok(Self { name: name.to_owned(), rate: nominal, data_rate: data, interfaces })
+        Ok(Self { name: name.to_owned(), rate: nominal, data_rate: data, interfaces: interface_names(interfaces)? })
+    }
+}
+
+impl FromStr for AdapterSpec {
+    type Err = BusSpecError;
+
+    fn from_str(text: &str) -> Result<Self, BusSpecError> {
+        Ok(Self { interfaces: interface_names(text)? })
+    }
+}
+
+impl fmt::Display for AdapterSpec {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.interfaces.join(","))
+    }
+}
+
+fn interface_names(text: &str) -> Result<Vec<String>, BusSpecError> {
+    let names: Vec<String> = text.split(',').map(str::to_owned).collect();
+    match names.iter().find(|name| !is_interface_name(name)) {
+        Some(wrong) => Err(BusSpecError::Interface(wrong.clone())),
+        None => Ok(names),
     }
 }
 

@@ -25,7 +25,7 @@ use candor_wire::host::{Report, Told};
 use super::act::{Act, Burst, File, Run, Source};
 use super::latency::{self, Latencies, Sent};
 use crate::cmd::egress;
-use crate::cmd::wire::adapters::Adapters;
+use crate::cmd::wire::adapters::{Fleet, Kind};
 use crate::cmd::wire::plant::Plant;
 use crate::cmd::wire::spec::BusSpec;
 use crate::gateway_file::plural;
@@ -60,10 +60,10 @@ type Failed = Box<dyn Error + Send + Sync>;
 /// Plays a run. Whatever happens, nothing is left of it.
 pub(super) fn play(act: &Act, run: &Run, law: &Law, signals: &EndingSignals) -> Result<Latencies, Failure> {
     let buses = act.buses.iter().map(|bus| Ok(bus.parse()?)).collect::<Result<Vec<BusSpec>, Failure>>()?;
-    let adapters =
-        buses.iter().map(|bus| Adapters::choose(None, Some(law.depth), bus)).collect::<Result<Vec<_>, _>>()?;
+    let kinds = buses.iter().map(|bus| Kind::choose(None, Some(law.depth), bus)).collect::<Result<Vec<_>, _>>()?;
+    let fleet = Fleet::of(&buses, &kinds, &[])?;
     let settings = |_: &BusSpec| Settings { seed: 1, order: Order::Fifo, rates: None };
-    let plant = Plant::build(&buses, &adapters, settings, true)?;
+    let plant = Plant::build(&buses, &kinds, &fleet, settings, true)?;
     let mut story = Vec::new();
     let played = perform(act, run, law, signals, &plant, &mut story);
     let started_at = plant.started_at();
