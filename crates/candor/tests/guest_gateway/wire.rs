@@ -4,6 +4,7 @@
 mod injected;
 mod ordered;
 mod pace;
+mod shared;
 mod witnessed;
 
 use std::fs;

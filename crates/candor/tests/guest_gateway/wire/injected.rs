@@ -25,7 +25,7 @@ fn inject(wire: &Wire, words: &str) -> Output {
 
 /// The answer to something that is done.
 #[track_caller]
-fn done(wire: &Wire, words: &str) -> Value {
+pub(super) fn done(wire: &Wire, words: &str) -> Value {
     let output = inject(wire, words);
     assert!(output.status.success(), "{words}: {output:?}");
     let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -42,7 +42,7 @@ fn can(name: &str) -> CanLink {
 }
 
 #[track_caller]
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+pub(super) fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !is_so() {
         assert!(Instant::now() < deadline, "{what} does not happen");
