@@ -139,7 +139,7 @@ pub enum LabError {
     /// QEMU cannot be had.
     #[error("No QEMU for the guest")]
     Qemu(#[from] QemuError),
-    /// A program of can-utils cannot be had.
+    /// A program that is fetched where it is missing cannot be had.
     #[error("No program for the guest")]
     Tool(#[from] ToolError),
     /// The guest was ended.
@@ -283,6 +283,7 @@ fn job(spec: &GuestSpec, platform: &Platform, terminal: Option<TerminalSize>) ->
     Job {
         testbed: spec.testbed,
         topology: spec.topology,
+        wire_adapters: spec.wire_adapters.clone(),
         modules: Vec::new(),
         command: spec.command.clone(),
         environment,
@@ -308,7 +309,7 @@ fn own_variables(spec: &GuestSpec, platform: &Platform) -> impl Iterator<Item = 
     fixed.into_iter().chain(instruction_ns)
 }
 
-/// The command itself is taken along if it is a program of the host, or of can-utils, by its plain name.
+/// The command itself is taken along if it is a program of the host, or one that can be fetched, by its plain name.
 fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Result<Contents, ToolError> {
     let mut programs = spec.programs.clone();
     let name = &spec.command[0];

@@ -146,7 +146,7 @@ fn prepare() -> Result<(Job, Outlet), InitError> {
 fn work(job: &Job, outlet: &Outlet) -> Result<u8, InitError> {
     job.modules.iter().try_for_each(load)?;
     topology::set_up(job.topology)?;
-    let wire = (job.topology == Topology::Wire).then(|| Wire::start(outlet)).transpose()?;
+    let wire = (job.topology == Topology::Wire).then(|| Wire::start(&job.wire_adapters, outlet)).transpose()?;
     let mut command = command(job)?;
     outlet.send(Message::Started);
     let (child, readers) = start(job, &mut command, outlet)?;

@@ -1,6 +1,6 @@
-//! Programs of can-utils for guests: the machine's own, or those of the Debian package in the cache.
+//! Programs that guests often need and machines often lack: the machine's own, or those of Debian packages in the cache.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::cache::{Cache, CacheError};
 use crate::image;
@@ -15,66 +15,90 @@ pub enum ToolError {
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// The package cannot be had.
-    #[error("This machine has no program {program}, and the package {PACKAGE} cannot be fetched")]
+    #[error("This machine has no program {program}, and the package {package} cannot be fetched")]
     Package {
         /// Which program.
         program: String,
+        /// Which package has it.
+        package: &'static str,
         /// Why.
         source: PackageError,
     },
 }
 
-/// What a guest can be given for the name of a program: the name itself, or where the package has it if this machine
+/// A package, and what is taken out of it.
+#[derive(Clone, Copy, Debug)]
+struct Package {
+    /// Its name, and that of its folder in the cache.
+    name: &'static str,
+    /// Where it has its programs.
+    folder: &'static str,
+    /// Those that guests may want.
+    programs: &'static [&'static str],
+}
+
+const PACKAGES: [Package; 3] = [
+    Package {
+        name: "can-utils",
+        folder: "usr/bin",
+        programs: &[
+            "canbusload",
+            "candump",
+            "canfdtest",
+            "cangen",
+            "cangw",
+            "canplayer",
+            "cansend",
+            "cansequence",
+            "cansniffer",
+            "isotpdump",
+            "isotprecv",
+            "isotpsend",
+            "j1939cat",
+            "j1939spy",
+            "slcan_attach",
+        ],
+    },
+    Package { name: "openssh-client", folder: "usr/bin", programs: &["ssh", "ssh-keygen"] },
+    Package { name: "openssh-server", folder: "usr/sbin", programs: &["sshd"] },
+];
+
+impl Package {
+    fn with(program: &str) -> Option<Self> {
+        PACKAGES.into_iter().find(|package| package.programs.contains(&program))
+    }
+
+    /// Where a program is in the unpacked package.
+    fn path(self, tree: &Path, program: &str) -> PathBuf {
+        tree.join(self.folder).join(program)
+    }
+
+    fn fetch(self, cache: &Cache, program: &str, observer: &mut dyn Observer) -> Result<PathBuf, ToolError> {
+        let lock = cache.lock(observer)?;
+        let failed = |source| ToolError::Package { program: program.to_owned(), package: self.name, source };
+        let tree = packages::fetch(cache, &lock, self.name, self.name, observer).map_err(failed)?;
+        Ok(cache.publish(&lock, &tree.keep(), self.name)?)
+    }
+}
+
+/// What a guest can be given for the name of a program: the name itself, or where a package has it if this machine
 /// has it not. Names of other programs stay as they are.
 ///
 /// # Errors
 /// [`ToolError`] if the package has to be fetched and cannot be.
 pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<String, ToolError> {
-    if !PROGRAMS.contains(&name) || image::locate(name).is_ok() {
-        return Ok(name.to_owned());
-    }
-    let cached = || Some(cache.path(FOLDER).join("usr/bin").join(name)).filter(|path| path.is_file());
-    let path = match cached() {
-        Some(path) => path,
-        None => fetch(cache, name, observer)?.join("usr/bin").join(name),
-    };
+    let package = Package::with(name).filter(|_| image::locate(name).is_err());
+    let Some(package) = package else { return Ok(name.to_owned()) };
+    let cached = package.path(&cache.path(package.name), name);
+    let path = if cached.is_file() { cached } else { package.path(&package.fetch(cache, name, observer)?, name) };
     Ok(path.to_string_lossy().into_owned())
 }
 
-/// Whether this is a program of can-utils, which every guest can be given.
+/// Whether every guest can be given this program.
 #[must_use]
 pub fn is_known(name: &str) -> bool {
-    PROGRAMS.contains(&name)
+    Package::with(name).is_some()
 }
-
-fn fetch(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<PathBuf, ToolError> {
-    let lock = cache.lock(observer)?;
-    let failed = |source| ToolError::Package { program: name.to_owned(), source };
-    let tree = packages::fetch(cache, &lock, PACKAGE, PACKAGE, observer).map_err(failed)?;
-    Ok(cache.publish(&lock, &tree.keep(), FOLDER)?)
-}
-
-const PACKAGE: &str = "can-utils";
-const FOLDER: &str = "can-utils";
-
-/// Programs of the package that need nothing but the C library.
-const PROGRAMS: [&str; 15] = [
-    "canbusload",
-    "candump",
-    "canfdtest",
-    "cangen",
-    "cangw",
-    "canplayer",
-    "cansend",
-    "cansequence",
-    "cansniffer",
-    "isotpdump",
-    "isotprecv",
-    "isotpsend",
-    "j1939cat",
-    "j1939spy",
-    "slcan_attach",
-];
 
 #[cfg(test)]
 mod tests {
@@ -87,16 +111,18 @@ mod tests {
     fn what_is_cached_is_not_fetched() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::at(folder.path().to_owned());
-        let programs = folder.path().join(FOLDER).join("usr/bin");
-        fs::create_dir_all(&programs).unwrap();
-        for name in PROGRAMS {
-            fs::write(programs.join(name), "").unwrap();
-            let obtained = obtain(&cache, name, &mut Silent).unwrap();
-            let expected = match image::locate(name) {
-                Ok(_installed) => name.to_owned(),
-                Err(_) => programs.join(name).display().to_string(),
-            };
-            assert_eq!(obtained, expected);
+        for package in PACKAGES {
+            let tree = folder.path().join(package.name);
+            fs::create_dir_all(tree.join(package.folder)).unwrap();
+            for name in package.programs {
+                fs::write(package.path(&tree, name), "").unwrap();
+                let obtained = obtain(&cache, name, &mut Silent).unwrap();
+                let expected = match image::locate(name) {
+                    Ok(_installed) => (*name).to_owned(),
+                    Err(_) => package.path(&tree, name).display().to_string(),
+                };
+                assert_eq!(obtained, expected);
+            }
         }
         assert_eq!(obtain(&cache, "no-such-program", &mut Silent).unwrap(), "no-such-program");
     }

@@ -17,6 +17,8 @@ pub struct GuestSpec {
     pub kernel: Option<String>,
     /// Which interfaces.
     pub topology: Topology,
+    /// Adapters of [`Topology::Wire`] that have these interfaces, whichever bus they are on: `can1,can4`.
+    pub wire_adapters: Vec<String>,
     /// A static candor: the guest's init, its `candor`, and on the host its guard.
     pub candor: PathBuf,
     /// Files for the working directory, by the last part of their name. Programs bring their libraries.
@@ -82,6 +84,7 @@ impl GuestSpec {
             testbed,
             kernel: None,
             topology,
+            wire_adapters: Vec::new(),
             candor,
             copies: Vec::new(),
             programs: Vec::new(),

@@ -121,11 +121,17 @@ pub(super) fn add_libraries(needs: &mut Needs, program: &Path) -> Result<(), Pro
                 PathBuf::from(folder.replace("${ORIGIN}", "$ORIGIN").replace("$ORIGIN", &origin.to_string_lossy()))
             })
             .collect();
+        let beside = beside(&origin);
         for library in linkage.libraries {
             if !seen.insert(library.clone()) {
                 continue;
             }
-            let found = own.iter().chain(&folders).map(|folder| folder.join(&library)).find(|path| path.is_file());
+            let found = own
+                .iter()
+                .chain(&folders)
+                .chain(&beside)
+                .map(|folder| folder.join(&library))
+                .find(|path| path.is_file());
             let Some(found) = found else {
                 return Err(ProgramError::NoLibrary { program: path, library });
             };
@@ -175,6 +181,13 @@ fn parse(bytes: &[u8]) -> Result<Linkage, String> {
 
 fn text(bytes: &[u8]) -> String {
     OsStr::from_bytes(bytes).to_string_lossy().into_owned()
+}
+
+/// Where the libraries of a program are that is not installed but unpacked: `TREE/usr/sbin` has them in `TREE/usr/lib/…` and
+/// `TREE/lib/…`, as have libraries there their own.
+fn beside(origin: &Path) -> Vec<PathBuf> {
+    let usual = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
+    origin.ancestors().skip(1).take(3).map(|folder| folder.join(&usual)).collect()
 }
 
 /// The folders in which the loader of this machine looks, those of its configuration first.

@@ -27,10 +27,11 @@ pub(super) struct Wire {
 
 impl Wire {
     /// Returns when the interfaces are there and operational.
-    pub(super) fn start(outlet: &Outlet) -> Result<Self, InitError> {
+    pub(super) fn start(adapters: &[String], outlet: &Outlet) -> Result<Self, InitError> {
         let mut command = Command::new(PROGRAM);
         command.args(["wire", "--json", "--log", &format!("{OUT}/{LOG}")]);
         command.args(WIRE_BUSES.iter().flat_map(|bus| ["--bus", bus]));
+        command.args(adapters.iter().flat_map(|adapter| ["--adapter", adapter]));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |source| InitError::Command { program: PROGRAM.to_owned(), source };
         let mut child = command.spawn().map_err(failed)?;

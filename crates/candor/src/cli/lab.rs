@@ -12,6 +12,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::measure::{ConditionArgs, TrafficArgs};
 use super::methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs};
 use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
+use crate::cmd::wire::spec::AdapterSpec;
 
 /// Virtual laboratories: real kernels with CAN on a machine that has none.
 #[derive(Debug, Subcommand)]
@@ -117,10 +118,14 @@ pub(crate) struct GuestArgs {
     /// Interfaces of the guest.
     #[arg(long, default_value = "vcan")]
     pub(crate) topology: TopologyArg,
+    /// An adapter of the topology wire that has these interfaces, whichever bus they are on (repeatable): can1,can4 for a tester
+    /// with --stamps hardware.
+    #[arg(long, value_name = "IF,IF,…")]
+    pub(crate) wire_adapter: Vec<AdapterSpec>,
     /// Put this file into the guest's working directory (repeatable).
     #[arg(long, value_name = "FILE")]
     pub(crate) copy: Vec<PathBuf>,
-    /// Put this program and the libraries it needs into the guest's PATH; can-utils are fetched where they are missing
+    /// Put this program and the libraries it needs into the guest's PATH; can-utils and OpenSSH are fetched where they are missing
     /// (repeatable).
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) program: Vec<String>,

@@ -62,6 +62,10 @@ fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Bo
         TestbedArg::Uml => Testbed::Uml,
     };
     let mut spec = GuestSpec::new(testbed, topology(args.topology), static_candor()?, command);
+    if !args.wire_adapter.is_empty() && spec.topology != Topology::Wire {
+        return Err("--wire-adapter is for buses of candor wire: add --topology wire".into());
+    }
+    spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.copy);
     spec.programs.clone_from(&args.program);

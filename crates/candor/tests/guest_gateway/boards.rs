@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -37,16 +38,16 @@ impl Server {
             let made = Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]).status();
             assert!(made.unwrap().success());
         }
-        let environment: Vec<_> = ["PATH", "LD_LIBRARY_PATH"]
-            .iter()
-            .filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)))
-            .collect();
+        let given = |name: &str| std::env::var(name).unwrap_or_default();
+        fs::create_dir(at("bin")).unwrap();
         let text = format!(
             "Port 2222\nListenAddress 127.0.0.1\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPidFile none\n\
-             SetEnv {} TMPDIR={}\n",
+             SetEnv PATH={}:{} LD_LIBRARY_PATH={} TMPDIR={}\n",
             at("host"),
             at("user.pub"),
-            environment.join(" "),
+            at("bin"),
+            given("PATH"),
+            given("LD_LIBRARY_PATH"),
             at("tmp")
         );
         fs::create_dir(folder.path().join("tmp")).unwrap();
@@ -72,6 +73,13 @@ impl Server {
             at("known")
         );
         written(folder, &format!("{factors}{ssh}"))
+    }
+
+    /// Gives the board a sudo that is this script. A real one wants users, which guests have not.
+    fn sudo(&self, script: &str) {
+        let path = self.folder.path().join("bin/sudo");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     /// What is in the folder for temporary files of the board.
@@ -144,6 +152,38 @@ fn what_a_board_lacks_is_said_before_anything_runs() {
     assert!(run.err.contains("does `ssh root@127.0.0.1 true` work?"), "{run:?}");
     assert_eq!(server.left(), Vec::<String>::new());
     drop(place);
+}
+
+#[test]
+fn sudo_gives_the_gateway_its_rights_or_says_that_it_does_not() {
+    let Some(_machine) = require(NEEDS) else { return };
+    let (place, server) = (Place::new(), Server::start());
+    let folder = tempfile::tempdir().unwrap();
+    let plan = server.plan(
+        folder.path(),
+        "frames = 20\n[factor]\ntestbed = \"ssh\"\nrules = \"heard\"\ngateway = [\"none\", \"kernel\"]\n",
+    );
+    let text = fs::read_to_string(&plan).unwrap();
+    fs::write(&plan, text.replace("[ssh]\n", "[ssh]\nsudo = true\n")).unwrap();
+    server.sudo("echo 'sudo: a password is required' >&2; exit 1");
+    let run = said(measure(&plan));
+    assert_eq!(run.status, 2, "{run:?}");
+    assert!(
+        run.err.contains("a password is required") && run.err.contains("does `sudo -n true` work there?"),
+        "{run:?}"
+    );
+
+    let log = server.folder.path().join("log");
+    server.sudo(&format!("[ \"$1\" = -n ] || exit 9\nshift\necho \"$@\" >> {}\nexec \"$@\"", log.display()));
+    let run = said(measure(&plan));
+    assert_eq!(run.status, 0, "{run:?}");
+    assert!(cells(&run).iter().all(|(_, cell)| cell["state"] == "ok"), "{run:?}");
+    let by_sudo = fs::read_to_string(log).unwrap();
+    for words in ["lab look", "lab keep"] {
+        assert!(by_sudo.lines().any(|line| line.starts_with('/') && line.contains(words)), "{by_sudo}");
+    }
+    assert!(jobs_between(&[&place.left, &place.right]).is_empty());
+    assert_eq!((leftovers(), server.left()), (Vec::new(), Vec::new()));
 }
 
 /// Processes whose command line holds all of these words.
