@@ -6,22 +6,20 @@ use std::process::Command;
 use crate::{arrows, pure, sizes, static_build, step};
 
 /// What a guest has; a guest test that finds it missing fails instead of skipping.
-const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup,ssh";
-/// And one with a kernel that knows USB, which user-mode Linux does not.
-const MORE_FEATURES: &str = ",vhci";
+const GUEST_FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup";
 
 /// Programs that guest tests start: those of can-utils, and unshare for the test of root in a user namespace.
 const PROGRAMS: [&str; 3] = ["cangw", "slcan_attach", "unshare"];
 
-/// And those for the test of boards.
+/// And those for the tests of boards, where they are not slow: SSH computes much.
 const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
 
 /// The kernels on which the guest tests run. The first takes as long as the others together.
-const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[] };
+const USER_MODE: Guest = Guest { testbed: "uml", kernel: None, tests: &[], feature: "ssh", programs: &BOARD_PROGRAMS };
 /// On a further kernel, those tests run that compare kernels with the oracles, and those with drivers of another version.
 const COUNTING: [Guest; 2] = [
-    Guest { testbed: "icount", kernel: None, tests: &[] },
-    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &FURTHER },
+    Guest { testbed: "icount", kernel: None, tests: &[], feature: "vhci", programs: &[] },
+    Guest { testbed: "icount", kernel: Some("backports-6.12"), tests: &FURTHER, feature: "vhci", programs: &[] },
 ];
 
 /// Tests that compare kernels with an oracle or a law, or that use drivers.
@@ -55,6 +53,10 @@ struct Guest {
     kernel: Option<&'static str>,
     /// The names of the tests; all if there are none.
     tests: &'static [&'static str],
+    /// What it has besides [`GUEST_FEATURES`]: user-mode Linux knows no USB.
+    feature: &'static str,
+    /// What it is given besides [`PROGRAMS`].
+    programs: &'static [&'static str],
 }
 
 #[derive(clap::Args)]
@@ -116,13 +118,12 @@ impl Guest {
     fn command(self, candor: &Path, test: &Path) -> Command {
         let name = test.file_name().unwrap_or_default().to_string_lossy();
         let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
-        let more = if self.testbed == "uml" { "" } else { MORE_FEATURES };
-        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES}{more}")].into_iter().chain(chosen);
+        let variables = [format!("CANDOR_REQUIRE={GUEST_FEATURES},{}", self.feature)].into_iter().chain(chosen);
         let mut command = Command::new(candor);
         command
             .current_dir(step::root())
             .args(["lab", "run", "--testbed", self.testbed, "--timeout", GUEST_TIMEOUT])
-            .args(PROGRAMS.iter().chain(&BOARD_PROGRAMS).flat_map(|program| ["--program", *program]))
+            .args(PROGRAMS.iter().chain(self.programs).flat_map(|program| ["--program", *program]))
             .args(self.kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")
             .arg(test)
