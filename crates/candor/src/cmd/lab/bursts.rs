@@ -23,7 +23,7 @@ pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
     let devices = tester::under_test(&files, args.floors)?;
     if args.create {
-        load::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?;
+        load::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
     }
     let (overhead, all) = load::as_tester(|| measure_all(args, &devices))?;
     let text = if args.json { format!("{}\n", to_json(args, &overhead, &all)) } else { table(args, &overhead, &all) };

@@ -1,5 +1,6 @@
 //! `candor lab hops`: what each further pass through the CAN layer and can-gw takes.
 
+use std::error::Error;
 use std::fmt::Write as _;
 use std::fs;
 
@@ -35,9 +36,9 @@ pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
     drop(Interfaces::open(names, law.origin, law.inside)?);
     let hops: Vec<_> = between(args.routes).collect();
     let made = load::create(hops.iter())?;
-    let chains = (1..=args.routes).map(|routes| chain(args, names, &law, routes)).collect::<Result<Vec<_>, _>>();
-    load::remove(&made)?;
-    let chains = chains?;
+    let chains =
+        (1..=args.routes).map(|routes| chain(args, names, &law, routes)).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    drop(made);
     render::out(&if args.json { json(args, &chains) } else { text(&chains) })?;
     if chains.iter().all(|chain| chain.latencies.is_some()) {
         return Ok(Exit::Fine);
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
 }
 
 /// Whether can-gw lets frames through so many routes. Loading it anew would end the gateways of others, so nobody does it here.
-fn is_allowed(routes: u8) -> Result<(), Box<dyn std::error::Error>> {
+fn is_allowed(routes: u8) -> Result<(), Box<dyn Error>> {
     let max_hops = candor_engine::kernel_abilities(&[])?.0.max_hops;
     if routes > max_hops {
         return Err(format!(
@@ -64,7 +65,7 @@ fn is_allowed(routes: u8) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 /// Frames through a chain of so many routes.
-fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<Chain, Box<dyn std::error::Error>> {
+fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<Chain, Box<dyn Error>> {
     render::err(&format!("candor: frames through {}\n", plural(routes.into(), "route")));
     let file = tempfile::Builder::new().prefix("candor-hops-").suffix(".toml").tempfile()?;
     fs::write(file.path(), gateway_file(routes, (&args.from, &args.to), args.traffic.frame.format, args.echo))?;

@@ -13,6 +13,7 @@ use candor_netlink::link;
 
 use crate::cli::TesterPolicy;
 use crate::cmd::tester::UnderTest;
+use crate::render;
 
 /// What ends a measurement early.
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
@@ -51,33 +52,51 @@ pub(super) fn through(device: &UnderTest, names: Names<'_>, law: &Law) -> Result
     samples.map_err(|error| -> Box<dyn Error> { error })
 }
 
-/// Makes those of the interfaces that are missing, as virtual ones, and says which.
-pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<Vec<String>, Box<dyn Error>> {
+/// Virtual interfaces that were made, and go with this.
+#[derive(Debug, Default)]
+pub(super) struct Made(Vec<String>);
+
+impl Made {
+    /// They stay.
+    pub(super) fn keep(mut self) {
+        self.0.clear();
+    }
+
+    fn remove(&self) -> Result<(), Box<dyn Error>> {
+        let mut client = Client::open()?;
+        for name in &self.0 {
+            if let Some(made) = link::by_name(&mut client, name)? {
+                link::delete(&mut client, made.index)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove() {
+            render::err(&format!("candor: some of the interfaces {} are still there: {error}\n", self.0.join(", ")));
+        }
+    }
+}
+
+/// Makes those of the interfaces that are missing, as virtual ones. If that fails, none is left.
+pub(super) fn create<'a>(names: impl Iterator<Item = &'a String>) -> Result<Made, Box<dyn Error>> {
     let mut client = Client::open()?;
-    let mut all = Vec::new();
+    let mut all = Made::default();
     for name in names {
         if link::by_name(&mut client, name)?.is_some() {
             continue;
         }
         link::create_vcan(&mut client, name)?;
-        all.push(name.clone());
+        all.0.push(name.clone());
         if let Some(made) = link::by_name(&mut client, name)? {
             link::set_mtu(&mut client, made.index, u32::try_from(CANFD_MTU)?)?;
             link::set_up(&mut client, made.index)?;
         }
     }
     Ok(all)
-}
-
-/// Removes interfaces that [`create`] has made.
-pub(super) fn remove(names: &[String]) -> Result<(), Box<dyn Error>> {
-    let mut client = Client::open()?;
-    for name in names {
-        if let Some(made) = link::by_name(&mut client, name)? {
-            link::delete(&mut client, made.index)?;
-        }
-    }
-    Ok(())
 }
 
 /// Takes interfaces down, so that nothing runs for them.
