@@ -1,5 +1,6 @@
 //! CAN_RAW sockets: one per interface, whole frames in the kernel's own layout in and out.
 
+mod adapter;
 mod ancillary;
 mod batch;
 mod interface;
@@ -10,7 +11,9 @@ mod poll;
 mod rebind;
 mod send_stamps;
 mod timed;
+mod wire_clock;
 
+pub use adapter::{AdapterReceiver, TwiceStamped};
 pub use batch::{Batch, First, InBatch, MAX_BATCH, SendList};
 pub use interface::InterfaceIndex;
 pub use messages::Messages;
@@ -19,6 +22,7 @@ pub use options::{Loopback, MAX_FILTERS, Options, Stamps};
 pub use poll::{MAX_POLLED, Ready, poll};
 pub use send_stamps::{SendStage, SendStamp};
 pub use timed::TimedSender;
+pub use wire_clock::stamps_receptions;
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -28,7 +32,7 @@ use candor_core::frame::CANFD_MTU;
 
 use crate::clock::RealtimeNs;
 use crate::socket;
-use ancillary::ControlBuffer;
+use ancillary::{ControlBuffer, Seen};
 
 /// `SO_MEMINFO`: counters of a socket's memory, of which the last is the number of drops.
 const SO_MEMINFO: libc::c_int = 55;
@@ -120,9 +124,14 @@ impl CanSocket {
     pub fn open(interface: InterfaceIndex, options: &Options<'_>) -> io::Result<Self> {
         let fd = socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW)?;
         options.apply(&fd)?;
+        Self::bound(fd, interface, options.stamps == Stamps::On)
+    }
+
+    /// Binds a socket whose options are set.
+    fn bound(fd: OwnedFd, interface: InterfaceIndex, has_control: bool) -> io::Result<Self> {
         // Filters stand before the bind: a frame that nobody wants never reaches the queue.
         socket::with_address(&fd, libc::bind, &address(interface)?)?;
-        Ok(Self { fd, has_control: AtomicBool::new(options.stamps == Stamps::On) })
+        Ok(Self { fd, has_control: AtomicBool::new(has_control) })
     }
 
     /// Waits for a frame and says how many bytes of the buffer it fills: 16 or 72.
@@ -207,6 +216,18 @@ impl CanSocket {
     }
 
     fn recv(&self, frame: &mut [u8; CANFD_MTU], flags: libc::c_int) -> io::Result<Stamped> {
+        let (len, Seen { stamp, dropped }) = self.recv_with(frame, flags, ancillary::parse)?;
+        Ok(Stamped { len, at: stamp, dropped })
+    }
+
+    /// Takes a frame, and what `parse` makes of the control messages that come beside it.
+    #[inline]
+    fn recv_with<T>(
+        &self,
+        frame: &mut [u8; CANFD_MTU],
+        flags: libc::c_int,
+        parse: impl FnOnce(&[u8]) -> T,
+    ) -> io::Result<(usize, T)> {
         let mut control = ControlBuffer::new();
         let mut iov = libc::iovec { iov_base: frame.as_mut_ptr().cast(), iov_len: frame.len() };
         // SAFETY: msghdr consists of integers and raw pointers, for which all-zero bytes are valid values.
@@ -217,8 +238,7 @@ impl CanSocket {
         // SAFETY: `message` points to one live iovec over the exclusively borrowed frame and to the live control
         // buffer, each with its true length; all outlive the call, and nothing else refers to them during it.
         let len = socket::check_len(unsafe { libc::recvmsg(self.fd.as_raw_fd(), &raw mut message, flags) })?;
-        let seen = control.read(&message);
-        Ok(Stamped { len, at: seen.stamp, dropped: seen.dropped })
+        Ok((len, parse(control.written(&message))))
     }
 
     /// Makes room for this many bytes of waiting frames (a frame takes about 800), as root also beyond

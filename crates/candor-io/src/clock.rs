@@ -14,6 +14,12 @@ pub fn realtime() -> io::Result<RealtimeNs> {
     read(libc::CLOCK_REALTIME).map(RealtimeNs)
 }
 
+/// Nanoseconds of the clock of a CAN adapter, which stamps frames on the wire. Each adapter has its own: it begins anywhere, and
+/// goes a little faster or slower than those of the machine and of other adapters. Only stamps of one adapter have a difference
+/// that means something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AdapterNs(pub i64);
+
 /// Nanoseconds of `CLOCK_BOOTTIME`: since the machine was booted, sleep included. Nobody can set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoottimeNs(pub i64);

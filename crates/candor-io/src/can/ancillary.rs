@@ -7,8 +7,10 @@ use crate::clock::RealtimeNs;
 
 const WORD_BYTES: usize = size_of::<usize>();
 const HEADER_BYTES: usize = WORD_BYTES + 8;
-/// Two messages of up to 16 bytes are expected; the rest is reserve.
+/// Two messages of up to 16 bytes are expected, or one of 48; the rest is reserve.
 const CONTROL_BYTES: usize = 128;
+/// Times in a `struct scm_timestamping`.
+const TIMES: usize = 3;
 
 /// Memory for control messages, aligned as the kernel wants it.
 #[repr(C, align(8))]
@@ -46,7 +48,7 @@ impl ControlBuffer {
     }
 }
 
-fn parse(control: &[u8]) -> Seen {
+pub(super) fn parse(control: &[u8]) -> Seen {
     let mut seen = Seen::default();
     for (level, kind, value) in messages(control) {
         match (level, kind) {
@@ -78,6 +80,17 @@ fn word(bytes: &[u8; HEADER_BYTES]) -> usize {
 
 fn int(bytes: &[u8]) -> Option<i32> {
     bytes.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes))
+}
+
+/// The three times of a `struct scm_timestamping`: of software, one that is no longer used, and of hardware. One of 0 says that there
+/// is none.
+pub(super) fn times(value: &[u8]) -> [Option<i64>; TIMES] {
+    let one = value.len() / TIMES;
+    let time = |position: usize| {
+        let value = value.get(one * position..one * (position + 1)).filter(|_| value.len().is_multiple_of(TIMES))?;
+        timespec(value).map(|RealtimeNs(ns)| ns).filter(|ns| *ns != 0)
+    };
+    [time(0), time(1), time(2)]
 }
 
 /// Seconds and nanoseconds, each as wide as the message makes them: 64 bits, or 32 on old 32-bit interfaces.

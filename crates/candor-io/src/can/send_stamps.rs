@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 
 use super::CanSocket;
-use super::ancillary::{ControlBuffer, messages, timespec};
+use super::ancillary::{ControlBuffer, messages, times};
 use crate::clock::RealtimeNs;
 use crate::socket;
 
@@ -34,8 +34,6 @@ const SCM_CAN_RAW_ERRQUEUE: i32 = 1;
 /// `SCM_TSTAMP_SND` and `SCM_TSTAMP_SCHED` of `linux/errqueue.h`.
 const SCM_TSTAMP_SND: u32 = 0;
 const SCM_TSTAMP_SCHED: u32 = 1;
-/// Times in a `struct scm_timestamping`: of software, one that is no longer used, and of hardware.
-const TIMES: usize = 3;
 
 impl CanSocket {
     /// Has the kernel stamp each frame that is sent from now on, when it is queued and when the driver has it
@@ -86,19 +84,13 @@ fn parse(control: &[u8]) -> Option<SendStamp> {
     let (mut at, mut which) = (None, None);
     for (level, kind, value) in messages(control) {
         match (level, kind) {
-            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => at = software(value),
+            (libc::SOL_SOCKET, libc::SO_TIMESTAMPING) => at = times(value)[0].map(RealtimeNs),
             (libc::SOL_CAN_RAW, SCM_CAN_RAW_ERRQUEUE) => which = frame(value),
             _ => {}
         }
     }
     let (number, stage) = which?;
     Some(SendStamp { number, stage, at: at? })
-}
-
-/// The first of three times; one of 0 says that there is none.
-fn software(value: &[u8]) -> Option<RealtimeNs> {
-    let first = value.get(..value.len() / TIMES).filter(|_| value.len().is_multiple_of(TIMES))?;
-    timespec(first).filter(|at| at.0 != 0)
 }
 
 /// Number and stage in a `struct sock_extended_err`: errno, origin, type, code, padding, information, data.
