@@ -26,7 +26,7 @@ mod rules;
 
 pub use bench::{Bench, Ssh, Wire};
 pub use blocks::{Block, Shard, ShardError};
-pub use cells::{Cell, Place, Testbed, Topology};
+pub use cells::{Cell, Place, StampSource, Testbed, Topology};
 pub use hash::name_of;
 pub use rules::{Decoys, Rules};
 
@@ -60,6 +60,8 @@ pub struct Plan {
     /// Whether the sender's stamps are kept, too, so that the time of a frame can be told in more parts. They cost the machine that
     /// sends.
     pub stages: bool,
+    /// Who stamps the frames on both buses.
+    pub stamps: StampSource,
     /// Cells that one boot of a guest runs, at most.
     pub cells_per_guest: u32,
     /// What is to be measured, by name.

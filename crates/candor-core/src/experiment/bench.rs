@@ -1,5 +1,6 @@
 //! A bench of the user's own: interfaces of this machine, and a board that is reached by ssh.
 
+use super::{Gateway, Testbed};
 use crate::units::BitRate;
 
 /// Interfaces of testbeds that are no guests, between which and around which the gateway is.
@@ -41,9 +42,22 @@ pub struct Ssh {
 }
 
 impl Bench {
-    /// Whether what comes out is heard on the interface that sends it: such an interface has no other side.
+    /// Where the tester hears what comes out of a gateway. Without one that is the first bus: the interface of the gateway that is
+    /// not there, or where that is unknown or of another machine, the monitor's.
     #[must_use]
-    pub fn hears_own(&self) -> bool {
-        self.gateway.as_ref().is_some_and(|(_, to)| *to == self.receive)
+    pub fn far(&self, testbed: Testbed, gateway: &Gateway) -> &str {
+        match (gateway, &self.gateway) {
+            (Gateway::None, Some((from, _))) if testbed == Testbed::Host => from,
+            (Gateway::None, _) => &self.monitor,
+            _ => &self.receive,
+        }
+    }
+
+    /// Whether what comes out is heard on the interface that sends it: such an interface has no other side. Names of a board's
+    /// interfaces mean nothing here.
+    #[must_use]
+    pub fn hears_own(&self, testbed: Testbed, gateway: &Gateway) -> bool {
+        let is_here = testbed == Testbed::Host && *gateway != Gateway::None;
+        is_here && self.gateway.as_ref().is_some_and(|(_, to)| *to == self.receive)
     }
 }

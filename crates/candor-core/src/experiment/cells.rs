@@ -67,6 +67,16 @@ pub enum Topology {
     Bench,
 }
 
+/// Who stamps the frames that the tester receives. Stamps of the two have different clocks, so all of a plan have one source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum StampSource {
+    /// The adapter, on the wire, with a clock of its own.
+    Hardware,
+    /// The kernel, when its driver has got the frame.
+    #[default]
+    Kernel,
+}
+
 /// A name with a meaning: of a testbed, a topology, …
 macro_rules! names {
     ($type:ident: $($variant:ident = $name:literal),+) => {
@@ -92,6 +102,7 @@ macro_rules! names {
 }
 
 names!(Testbed: Icount = "icount", Uml = "uml", Host = "host", Ssh = "ssh");
+names!(StampSource: Hardware = "hardware", Kernel = "kernel");
 names!(Topology: Vcan = "vcan", Kvaser = "kvaser", Wire = "wire", Bench = "bench");
 
 impl Testbed {
@@ -174,6 +185,9 @@ impl Cell {
         // A part only where there is something to say: names of plans without the key stay what they were.
         if plan.stages {
             hash = hash.part("stages");
+        }
+        if plan.stamps == StampSource::Hardware {
+            hash = hash.part("stamps=hardware");
         }
         if self.place.testbed.is_guest() {
             return hash.name();

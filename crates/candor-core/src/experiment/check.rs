@@ -5,6 +5,7 @@ mod crossing;
 mod definitions;
 mod levels;
 mod logs;
+mod stamps;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::config::quote;
 use crate::config::spec::Spanned;
 use crate::experiment::parse::Spec;
 use crate::experiment::rules::MOST_SFF_DECOYS;
-use crate::experiment::{Available, Cell, Plan, code};
+use crate::experiment::{Available, Cell, Plan, StampSource, code};
 use crate::frame::{CAN_EFF_FLAG, Frame, RawId};
 use crate::units::{BitRate, parse_duration};
 use definitions::{all_rules, gateways};
@@ -34,6 +35,7 @@ pub(super) fn plan(spec: &Spec, available: Available<'_>, findings: &mut Finding
     (plan.gateways, plan.rules, plan.cells) = (gateways, rules, cells?);
     (plan.bench, plan.ssh) = (bench::bench(spec, findings), bench::ssh(spec, findings));
     bench::is_enough(&plan, spec, findings);
+    stamps::can_be_had(&plan, spec, findings);
     logs::logs(&mut plan, spec, available, findings);
     too_many_decoys(&plan, spec, findings);
     unused(&plan, spec, findings);
@@ -61,6 +63,10 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
         None => BitRate::from_bits_per_second(500_000),
         Some(written) => bit_rate(written, findings),
     };
+    let stamps = match spec.stamps.as_ref() {
+        None => Some(StampSource::default()),
+        Some(written) => stamps::source(written, findings),
+    };
     let gap = (gap_min?, gap_max?);
     if let Some(written) = spec.gap_max.as_ref().or(spec.gap_min.as_ref())
         && gap.0 > gap.1
@@ -77,6 +83,7 @@ fn numbers(spec: &Spec, findings: &mut Findings) -> Option<Plan> {
         lost_after: lost_after?,
         bitrate: bitrate?,
         stages: spec.stages.as_ref().is_some_and(|written| written.value),
+        stamps: stamps?,
         cells_per_guest: cells_per_guest?,
         gateways: BTreeMap::new(),
         rules: BTreeMap::new(),

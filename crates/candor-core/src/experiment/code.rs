@@ -21,6 +21,8 @@ pub const BUDGET: &str = "P0308";
 pub const BENCH: &str = "P0309";
 /// A log that cannot be replayed.
 pub const LOG: &str = "P0310";
+/// A source of stamps that there is not.
+pub const STAMPS: &str = "P0311";
 /// No cell is left.
 pub const NO_CELL: &str = "P0401";
 /// More cells than anybody measures.
@@ -49,6 +51,7 @@ pub const ALL: &[&str] = &[
     BUDGET,
     BENCH,
     LOG,
+    STAMPS,
     NO_CELL,
     TOO_MANY_CELLS,
     IMPOSSIBLE,

@@ -21,6 +21,7 @@ pub(super) struct Spec {
     pub(super) lost_after: Option<Spanned<String>>,
     pub(super) bitrate: Option<Spanned<String>>,
     pub(super) stages: Option<Spanned<bool>>,
+    pub(super) stamps: Option<Spanned<String>>,
     /// In the order of the file.
     pub(super) factors: Vec<Levels>,
     pub(super) gateways: Vec<GatewaySpec>,
@@ -100,6 +101,7 @@ const KEYS: &[&str] = &[
     "lost-after",
     "bitrate",
     "stages",
+    "stamps",
     "factor",
     "gateway",
     "rules",
@@ -138,6 +140,7 @@ fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
             "stages" => {
                 put(&mut spec.stages, entry.boolean(findings));
             }
+            "stamps" => spec.stamps = entry.string("whose stamps are taken: \"kernel\" or \"hardware\"", findings),
             "factor" => {
                 let wanted = "a table of factors: [factor] and below it gateway = [\"kernel\", \"read-write\"]";
                 let Some(table) = entry.table(wanted, findings) else { continue };

@@ -5,6 +5,7 @@ use crate::config::diagnostic::Severity;
 
 mod bench;
 mod replay;
+mod stamps;
 
 const PLAN: &str = r#"
 seed = 7

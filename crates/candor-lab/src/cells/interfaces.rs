@@ -21,7 +21,7 @@ impl<'a> Interfaces<'a> {
     pub(super) fn of(plan: &'a Plan, cell: &Cell) -> Self {
         let is_null = *plan.gateway(cell) == Gateway::None;
         match (cell.place.topology, &plan.bench) {
-            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, is_null),
+            (Topology::Bench, Some(bench)) => Self::of_bench(bench, cell.place.testbed, plan.gateway(cell)),
             // Plans without interfaces have no cell of a bench.
             (Topology::Vcan | Topology::Bench, _) => Self {
                 send: "vcan0",
@@ -41,18 +41,13 @@ impl<'a> Interfaces<'a> {
         }
     }
 
-    fn of_bench(bench: &'a Bench, testbed: Testbed, is_null: bool) -> Self {
-        let Bench { send, monitor, receive, gateway, .. } = bench;
-        let between = gateway.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str()));
-        // Names of a board mean nothing here.
-        let is_here = testbed == Testbed::Host;
-        let own = if is_here && gateway.is_some() { between.0 } else { monitor };
+    fn of_bench(bench: &'a Bench, testbed: Testbed, gateway: &Gateway) -> Self {
         Self {
-            send,
-            monitor,
-            receive: if is_null { own } else { receive },
-            between,
-            hears_own: is_here && !is_null && bench.hears_own(),
+            send: &bench.send,
+            monitor: &bench.monitor,
+            receive: bench.far(testbed, gateway),
+            between: bench.gateway.as_ref().map_or(("", ""), |(from, to)| (from.as_str(), to.as_str())),
+            hears_own: bench.hears_own(testbed, gateway),
         }
     }
 

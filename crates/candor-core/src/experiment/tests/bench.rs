@@ -35,7 +35,16 @@ sudo = true
 fn a_machine_has_the_interfaces_of_its_bench() {
     let plan = plan(HOST);
     let bench = plan.bench.as_ref().unwrap();
-    assert_eq!((bench.monitor.as_str(), bench.hears_own(), bench.wire), ("can0", false, None));
+    assert_eq!((bench.monitor.as_str(), bench.wire), ("can0", None));
+    assert_eq!(bench.far(Testbed::Host, &Gateway::None), "can1");
+    assert_eq!(
+        (bench.far(Testbed::Ssh, &Gateway::None), bench.far(Testbed::Host, &Gateway::External)),
+        ("can0", "can3")
+    );
+    let own = Bench { receive: "can2".to_owned(), ..bench.clone() };
+    let hears_own = |bench: &Bench, testbed| bench.hears_own(testbed, &Gateway::External);
+    assert!(!hears_own(bench, Testbed::Host) && hears_own(&own, Testbed::Host) && !hears_own(&own, Testbed::Ssh));
+    assert!(!own.hears_own(Testbed::Host, &Gateway::None));
     assert_eq!(bench.gateway, Some(("can1".to_owned(), "can2".to_owned())));
     assert!(plan.cells().iter().all(|cell| cell.place.topology == Topology::Bench));
     // Each alone: an interruption costs one of them.
