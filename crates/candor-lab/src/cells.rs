@@ -16,7 +16,7 @@ use std::time::Duration;
 use candor_core::engine::Engine;
 use candor_core::experiment::load::Load;
 use candor_core::experiment::traffic::Traffic;
-use candor_core::experiment::{Block, Cell, Gateway, Plan, Testbed, Topology, Wire};
+use candor_core::experiment::{Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
 use candor_core::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,9 @@ pub struct CellOrder {
     /// Whether the sender's stamps are to be kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stages: bool,
+    /// Whether the receive stamps are to be those of the adapter.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hardware_stamps: bool,
 }
 
 /// Bit rates of a wire: of arbitration, and of data where that has its own.
@@ -262,6 +265,7 @@ impl CellOrder {
             from_timer,
             wire: of_bench.or(played).map(BitsPerSecond::from),
             stages: plan.stages,
+            hardware_stamps: plan.stamps == StampSource::Hardware,
         })
     }
 }
@@ -402,6 +406,18 @@ mod tests {
             assert!(bus.contains(":500k/2M:"), "{bus} has the rates of job::WIRE");
         }
         assert_eq!(BitsPerSecond(0, None).wire(), None);
+    }
+
+    #[test]
+    fn stamps_of_an_adapter_are_ordered_where_the_plan_has_them() {
+        let text = "[factor]\ntopology = \"wire\"\ngateway = \"kernel\"\n";
+        let of = |text: &str| {
+            let plan = plan(text);
+            let order = Order::of(&plan, &plan.blocks()[0]).unwrap().cells.remove(0);
+            (order.hardware_stamps, serde_json::to_string(&order).unwrap().contains("hardware_stamps"))
+        };
+        assert_eq!(of(text), (false, false));
+        assert_eq!(of(&format!("stamps = \"hardware\"\n{text}")), (true, true));
     }
 
     #[test]

@@ -24,10 +24,10 @@ use candor_io::clock::{self, MonotonicNs};
 use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
-use crate::record::{Inside, Sample};
+use crate::record::{ADAPTER_STAMPS, Inside, Sample};
 use crate::stream::to_kernel;
-use crate::tap::{self, Tap};
-use crate::tester::{InterfacesError, Wire, interfaces, tag_of_number};
+use crate::tap::Tap;
+use crate::tester::{InterfacesError, Stamped, Wire, interfaces, share_a_clock, tag_of_number};
 use matching::{Events, Passed, Sent};
 
 /// What is to be sent, and what is to come out of it.
@@ -71,6 +71,31 @@ pub struct Series {
 /// What a frame is to come out as.
 pub type Expected<'a> = &'a dyn Fn(&Frame) -> Option<Frame>;
 
+/// What taps hear, and whose stamps the samples have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hearing {
+    /// On both buses what comes in, by the adapter.
+    Adapter,
+    /// On both buses what comes in, by the kernel.
+    Arriving,
+    /// What comes in on the first bus and what leaves on the second, by the kernel.
+    Leaving,
+}
+
+impl Hearing {
+    /// Where the stamps come from, as records say it.
+    #[must_use]
+    pub const fn stamps(self) -> &'static str {
+        match self {
+            Self::Adapter => ADAPTER_STAMPS,
+            Self::Arriving => "kernel receive stamps of PF_PACKET taps",
+            Self::Leaving => {
+                "kernel stamps of PF_PACKET taps: receive on the first bus, hand-over to the driver on the second"
+            }
+        }
+    }
+}
+
 /// Interfaces and taps.
 #[derive(Debug)]
 pub struct Bench {
@@ -99,14 +124,13 @@ const IDLE_LOOKS: u32 = 3;
 const ENOBUFS: i32 = 105;
 
 impl Bench {
-    /// Opens interfaces and taps for so many frames. `hears` says on which side of its driver the far tap listens, `inside` whether
-    /// the sender's stamps are kept.
+    /// Opens interfaces and taps for so many frames. `inside` says whether the sender's stamps are kept.
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
     pub fn open(
         (send, monitor, receive): (&str, &str, &str),
-        hears: Hears,
+        hearing: Hearing,
         inside: Stamps,
         frames: usize,
     ) -> Result<Self, InterfacesError> {
@@ -124,14 +148,17 @@ impl Bench {
             let is_on = sender.set_receive_buffer(room).and_then(|()| sender.stamp_sending());
             is_on.map_err(|source| InterfacesError::Open { name: send.to_owned(), source })?;
         }
-        Ok(Self {
-            sender,
-            monitor: Tap::open(&mut client, monitor, Hears::Incoming, remembered)?,
-            far: Tap::open(&mut client, receive, hears, remembered)?,
-            inside,
-            every,
-            before: 0,
-        })
+        let mut tap = |name, hearing| match hearing {
+            Hearing::Adapter => Tap::with_adapter(&mut client, name, remembered),
+            Hearing::Arriving => Tap::open(&mut client, name, Hears::Incoming, remembered),
+            Hearing::Leaving => Tap::open(&mut client, name, Hears::Outgoing, remembered),
+        };
+        let of_monitor = if hearing == Hearing::Adapter { hearing } else { Hearing::Arriving };
+        let (monitor_tap, far) = (tap(monitor, of_monitor)?, tap(receive, hearing)?);
+        if hearing == Hearing::Adapter {
+            share_a_clock(monitor, receive)?;
+        }
+        Ok(Self { sender, monitor: monitor_tap, far, inside, every, before: 0 })
     }
 
     /// Sends all frames and tells what became of them. `expected` says what a frame is to come out as, if that is known;
@@ -185,7 +212,8 @@ impl Bench {
     fn look(&mut self, events: &mut Events) -> io::Result<()> {
         let Events { start_realtime_ns, monitored, arrived, sent } = events;
         let before = self.before;
-        let passed = |frame: tap::Passed| Passed { frame: frame.frame, at_ns: frame.at.0 - *start_realtime_ns };
+        let passed =
+            |Stamped { frame, at, adapter }: Stamped| Passed { frame, at_ns: at.0 - *start_realtime_ns, adapter };
         if self.inside == Stamps::On {
             self.sender.read_send_stamps(|stamp| {
                 // The socket sends nothing else. What was refused has a number, too, and what is of an earlier series a great one.

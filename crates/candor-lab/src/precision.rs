@@ -19,12 +19,13 @@ use std::collections::BTreeMap;
 use candor_core::stats::{LatencyNs, Series};
 
 use crate::record::Sample;
-use crate::tester::{Law, tag_of};
+use crate::tester::{Law, StampSource, tag_of};
 
 /// What the tester takes of frames that no gateway forwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Own {
-    /// From before the call that sends until the monitor's stamp, without the time on the wire.
+    /// From before the call that sends until the monitor's stamp, without the time on the wire; nothing where the stamps have another
+    /// clock.
     pub sending: Vec<LatencyNs>,
     /// The second tap's stamp after the monitor's, of a frame that ends at both at once. Below zero where it was first.
     pub taps: Vec<LatencyNs>,
@@ -48,9 +49,9 @@ pub struct Witnessed {
 }
 
 impl Own {
-    /// Of a series whose far side is a second tap on the first bus; `wire` is what happened there meanwhile.
+    /// Of a series whose far side is a second tap on the first bus; `wire` is what happened there meanwhile, by the name of the bus.
     #[must_use]
-    pub fn of(samples: &[Sample], first: &str, wire: Option<&[OnWire]>) -> Self {
+    pub fn of(samples: &[Sample], stamps: StampSource, first: &str, wire: Option<&[OnWire]>) -> Self {
         let mut own = Self::default();
         let ends = wire.map(|wire| ends(wire, first));
         let mut after_end = Vec::new();
@@ -59,7 +60,9 @@ impl Own {
                 own.unseen += 1;
                 continue;
             };
-            own.sending.push(LatencyNs(monitor - sample.sent_ns - i64::from(sample.wire_ns)));
+            if stamps == StampSource::Kernel {
+                own.sending.push(LatencyNs(monitor - sample.sent_ns - i64::from(sample.wire_ns)));
+            }
             own.taps.push(LatencyNs(tap - monitor));
             if let Some(end) = ends.as_ref().and_then(|ends| ends.get(&sample.tag)) {
                 after_end.push(monitor - end);
@@ -154,11 +157,14 @@ mod tests {
             sample(3, 9_000, Some(10_230), Some(10_250)),
         ];
         let wire = [on_wire("first", 1, 100_400), on_wire("second", 3, 7), on_wire("first", 3, 109_400)];
-        let own = Own::of(&samples, "first", Some(&wire));
+        let own = Own::of(&samples, StampSource::Kernel, "first", Some(&wire));
         assert_eq!((plain(&own.sending), plain(&own.taps), own.unseen), (vec![1_000, 1_030], vec![-10, 20], 1));
         // 1200 − 100 400 is the shortest; the other one came 30 later.
         assert_eq!(plain(&own.stamps), [0, 30]);
-        assert_eq!(Own::of(&samples, "first", None).stamps, []);
+        assert_eq!(Own::of(&samples, StampSource::Kernel, "first", None).stamps, []);
+        // Sending has another clock than an adapter; two taps of it have one.
+        let of_adapter = Own::of(&samples, StampSource::Hardware, "first", Some(&wire));
+        assert_eq!(of_adapter, Own { sending: Vec::new(), ..own });
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //! Version 3 has three columns more, `queued_ns` and `handed_ns` behind `sent_ns` and `read_ns` behind `far_ns` ([`Inside`]), of which
 //! each may be empty. It is written only where one of them is not.
 //!
-//! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]. `wire_ns` is the time that the
+//! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]; with [`ADAPTER_STAMPS`] `monitor_ns` and `far_ns` are of
+//! the adapter's clock, moved by one constant so that the first stamp of the series stands where the kernel's would. `wire_ns` is the time that the
 //! frame takes on the far bus and that [`Sample::latency`] subtracts. `fate` is the one end that the frame has come to
 //! ([`Fate`]). Files of version 1, which have neither `due_ns` nor `fate`, are read, too; those of a later one are refused.
 
@@ -30,6 +31,12 @@ pub const RECORD_VERSION: u32 = 3;
 
 /// The ending of record files.
 pub const RECORD_EXTENSION: &str = "record.csv";
+
+/// [`Header::stamps`] of records whose stamps are those of one adapter.
+pub const ADAPTER_STAMPS: &str = "adapter receive stamps (SO_TIMESTAMPING, raw hardware)";
+
+/// [`Header::stamps`] of records that have the kernel's, where frames come one at a time.
+pub const KERNEL_STAMPS: &str = "kernel receive stamps (SO_TIMESTAMPNS)";
 
 const MAGIC: &str = "# candor-record ";
 
@@ -140,6 +147,13 @@ impl Header {
     #[must_use]
     pub fn is_closed_loop(&self) -> bool {
         [Origin::Call, Origin::Timer].iter().any(|origin| origin.traffic() == self.traffic)
+    }
+
+    /// Whether receive stamps have another clock than moments of sending, so that their difference means nothing: there is neither a
+    /// response nor a part of the time of a frame that begins or ends within the tester's machine.
+    #[must_use]
+    pub fn has_two_clocks(&self) -> bool {
+        self.stamps == ADAPTER_STAMPS
     }
 
     /// Whether figures of the two may be compared: everything but the device under test is the same. Where a rate was searched,
@@ -381,7 +395,7 @@ pub(crate) mod tests {
             receive: "can4".into(),
             traffic: "one-at-a-time".into(),
             tester_policy: "SCHED_IDLE".into(),
-            stamps: "kernel receive stamps (SO_TIMESTAMPNS)".into(),
+            stamps: KERNEL_STAMPS.into(),
             gap_min_ns: 500_000,
             gap_max_ns: 1_500_000,
             seed: 1,

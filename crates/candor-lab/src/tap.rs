@@ -4,25 +4,27 @@
 use std::io;
 
 use candor_core::frame::Frame;
-use candor_io::clock::RealtimeNs;
 use candor_io::packet::{Hears, ReceiveRing};
 use candor_netlink::client::Client;
 
-use crate::tester::{InterfacesError, find};
+use crate::tester::{AdapterEar, InterfacesError, Stamped, find};
 
 /// A tap on one interface.
 #[derive(Debug)]
 pub struct Tap {
-    ring: ReceiveRing,
+    memory: Memory,
 }
 
-/// A frame that passed a tap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Passed {
-    /// The frame.
-    pub frame: Frame,
-    /// When the kernel got it, or gave it to the driver.
-    pub at: RealtimeNs,
+/// Where the kernel writes down what passes.
+#[derive(Debug)]
+enum Memory {
+    Ring(ReceiveRing),
+    /// A socket's queue. The frames of a ring have one stamp each, and who looks for them needs the kernel's.
+    Queue {
+        ear: AdapterEar,
+        /// Frames that were missed before.
+        missed: u32,
+    },
 }
 
 impl Tap {
@@ -34,22 +36,49 @@ impl Tap {
         let link = find(client, name)?;
         let ring = ReceiveRing::tap(link.index, hears, frames)
             .map_err(|source| InterfacesError::Open { name: name.to_owned(), source })?;
-        Ok(Self { ring })
+        Ok(Self { memory: Memory::Ring(ring) })
     }
 
-    /// Gives all frames that passed since the last call, in their order.
+    /// Opens a tap that hears what comes in, and has the stamps of the adapter, too.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn with_adapter(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
+        let ear = AdapterEar::open_with_room(client, name, frames)?;
+        Ok(Self { memory: Memory::Queue { ear, missed: 0 } })
+    }
+
+    /// Gives all frames that passed since the last call, in their order, with the stamp of the moment when the kernel got them, or
+    /// gave them to the driver.
     ///
     /// # Errors
     /// If the tap missed some: then nothing can be said of what passed.
-    pub fn read(&mut self, mut take: impl FnMut(Passed)) -> io::Result<()> {
-        while self.ring.receive(|received| {
-            if let Ok(frame) = Frame::from_kernel(received.bytes) {
-                take(Passed { frame, at: received.at });
+    pub fn read(&mut self, mut take: impl FnMut(Stamped)) -> io::Result<()> {
+        match &mut self.memory {
+            Memory::Ring(ring) => {
+                while ring.receive(|received| {
+                    if let Ok(frame) = Frame::from_kernel(received.bytes) {
+                        take(Stamped { frame, at: received.at, adapter: None });
+                    }
+                }) {}
+                match ring.take_lost() {
+                    0 => Ok(()),
+                    missed => Err(io::Error::other(format!("a tap of the tester missed {missed} frames"))),
+                }
             }
-        }) {}
-        match self.ring.take_lost() {
-            0 => Ok(()),
-            missed => Err(io::Error::other(format!("a tap of the tester missed {missed} frames"))),
+            Memory::Queue { ear, missed } => {
+                while let Some(seen) = ear.waiting()? {
+                    take(seen);
+                }
+                let before = std::mem::replace(missed, ear.missed()?);
+                match missed.wrapping_sub(before) {
+                    0 => Ok(()),
+                    missed => Err(io::Error::other(format!(
+                        "the tester's socket on {} had no room for {missed} frames; with CAP_NET_ADMIN it gets more",
+                        ear.name()
+                    ))),
+                }
+            }
         }
     }
 

@@ -3,13 +3,16 @@
 //! ```text
 //!   send ──▶ first bus ──▶ device under test ──▶ second bus ──▶ receive
 //!               │                                                 │
-//!            monitor: kernel stamp t_A             kernel stamp t_B
+//!               monitor: stamp t_A                       stamp t_B
 //!                        latency = t_B − t_A − time of the frame on the second wire
 //! ```
 //!
 //! The first two payload bytes of every frame carry a number that the gateway must not change. The next frame is sent
 //! when the last one has arrived or is lost, after a pause of random length, so that the frames do not keep step with
 //! the timer tick of the system under test.
+//!
+//! The stamps are the kernel's, or with [`StampSource::Hardware`] those that the adapter took on the wire: then both interfaces are
+//! channels of one adapter, whose clock the latency is a difference of.
 //!
 //! The tester does not wait on the monitor while a frame is under way: on a machine that is tester and gateway at once
 //! such a wake-up would run between the two stamps. It collects the monitor's stamps afterwards.
@@ -18,12 +21,17 @@
 //! the tester does after it has sent is measured as gateway. There the frames come from a timer ([`Origin::Timer`]) while
 //! the tester sleeps.
 
+mod adapter;
 mod ahead;
 pub(crate) mod interfaces;
 pub(crate) mod pause;
+mod time_line;
 
-pub use candor_core::experiment::Wire;
+pub(crate) use adapter::AdapterEar;
+pub use adapter::share_a_clock;
+pub use candor_core::experiment::{StampSource, Wire};
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
+pub(crate) use time_line::TimeLine;
 
 use std::io;
 use std::time::Duration;
@@ -31,7 +39,7 @@ use std::time::Duration;
 use candor_core::bits::FrameBits;
 use candor_core::frame::Frame;
 use candor_io::can::Stamps;
-use candor_io::clock::RealtimeNs;
+use candor_io::clock::{AdapterNs, RealtimeNs};
 
 use crate::record::{Fate, Inside, Sample};
 use ahead::Ahead;
@@ -42,7 +50,7 @@ const MONITOR_PATIENCE: Duration = Duration::from_millis(20);
 
 /// What the tester needs of the world: two buses and a clock. The real one is [`Interfaces`].
 pub trait Bench {
-    /// The clock that the receive stamps are taken from.
+    /// The clock that the kernel's receive stamps are taken from.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -83,13 +91,15 @@ pub trait Bench {
     fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]>;
 }
 
-/// A received frame and when the kernel received it.
+/// A received frame and when it was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamped {
     /// The frame.
     pub frame: Frame,
-    /// Its receive stamp.
+    /// The kernel's receive stamp.
     pub at: RealtimeNs,
+    /// The adapter's, where the samples are to have those: then every frame of a series has one, and else none.
+    pub adapter: Option<AdapterNs>,
 }
 
 /// What puts a frame onto the first bus.
@@ -143,6 +153,8 @@ pub struct Law {
     pub origin: Origin,
     /// Whether the stamps within the tester's machine are kept, too, where a call sends.
     pub inside: Stamps,
+    /// Whose receive stamps the samples have.
+    pub stamps: StampSource,
 }
 
 /// What a series gave.
@@ -207,14 +219,15 @@ impl Law {
 pub fn measure(bench: &mut impl Bench, law: &Law, mut progress: impl FnMut(u32)) -> io::Result<Series> {
     let mut series = Series { samples: Vec::with_capacity(law.frames as usize), ..Series::default() };
     let (mut pauses, mut ahead) = (Pauses::new(law.seed, law.gap), Ahead::default());
-    let start = bench.now()?;
+    let (start, mut line) = (bench.now()?, TimeLine::default());
     for position in 0..law.warm_up + law.frames {
         let pause = pauses.next();
         if position == law.warm_up {
             // Until now the time for frames that go ahead was being learnt.
             series.overlapped = 0;
         }
-        let sample = one_frame(bench, law, position * law.origin.frames(), pause, start, &mut ahead, &mut series)?;
+        let sample =
+            one_frame(bench, law, position * law.origin.frames(), pause, (start, &mut line), &mut ahead, &mut series)?;
         if let Some(sequence) = position.checked_sub(law.warm_up) {
             series.samples.push(Sample { sequence, ..sample });
             progress(sequence + 1);
@@ -230,7 +243,7 @@ fn one_frame(
     law: &Law,
     first: u32,
     pause: Duration,
-    start: RealtimeNs,
+    (start, line): (RealtimeNs, &mut TimeLine),
     ahead: &mut Ahead,
     series: &mut Series,
 ) -> io::Result<Sample> {
@@ -275,7 +288,7 @@ fn one_frame(
         let patience = if monitor.is_none() && far.is_some() { MONITOR_PATIENCE } else { Duration::ZERO };
         let Some(seen) = bench.monitored(patience)? else { break };
         if tag_of(&seen.frame) == Some(tag) {
-            monitor.get_or_insert(seen.at);
+            monitor.get_or_insert(seen);
         }
     }
     let [queued, handed] = match (law.inside, law.origin) {
@@ -288,15 +301,17 @@ fn one_frame(
         handed_ns: handed.map(since_start),
         read_ns: read.map(since_start),
     };
+    let mut place = |seen: Stamped| line.place(since_start(seen.at), seen.adapter);
+    let (monitor_ns, far_ns) = (monitor.map(&mut place), far.map(&mut place));
     Ok(Sample {
         sequence: 0,
         tag,
         due_ns: since_start(sent),
         sent_ns: since_start(sent),
-        monitor_ns: monitor.map(since_start),
-        far_ns: far.map(|far| since_start(far.at)),
+        monitor_ns,
+        far_ns,
         inside,
-        fate: Fate::of_stamps(monitor.map(|at| at.0), far.map(|far| far.at.0)),
+        fate: Fate::of_stamps(monitor_ns, far_ns),
         wire_ns: far.map_or(0, |far| wire_ns(law.wire, &far.frame)),
     })
 }

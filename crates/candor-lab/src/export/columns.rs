@@ -24,7 +24,10 @@ pub(super) const NUMBERS: [Number; 13] = [
     Number { name: "read_ns", of: |_, sample| sample.inside.read_ns },
     Number { name: "wire_ns", of: |_, sample| Some(sample.wire_ns.into()) },
     Number { name: "service_ns", of: |_, sample| sample.latency().map(|latency| latency.0) },
-    Number { name: "response_ns", of: |_, sample| sample.response().map(|latency| latency.0) },
+    Number {
+        name: "response_ns",
+        of: |header, sample| sample.response().filter(|_| !header.has_two_clocks()).map(|latency| latency.0),
+    },
 ];
 
 pub(super) const FATE: &str = "fate";

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 
 use candor_core::frame::Frame;
+use candor_io::clock::AdapterNs;
 
 use super::{Expected, Frames, Law, Series};
 use crate::record::{Fate, Inside, Sample};
-use crate::tester::{tag_of, tag_of_number, wire_ns};
+use crate::tester::{TimeLine, tag_of, tag_of_number, wire_ns};
 
 /// Everything that happened, each kind in its order.
 #[derive(Debug, Default)]
@@ -32,7 +33,10 @@ pub(super) struct Sent {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passed {
     pub(super) frame: Frame,
+    /// By the kernel: what it is looked for by, because sending has the same clock.
     pub(super) at_ns: i64,
+    /// By the adapter, if the samples are to have its stamps.
+    pub(super) adapter: Option<AdapterNs>,
 }
 
 /// Frames that look alike, the oldest first.
@@ -90,10 +94,11 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
             None => {}
         }
     }
+    let mut line = TimeLine::default();
     let mut monitored: Vec<Option<i64>> = vec![None; events.sent.len()];
-    for Passed { frame, at_ns } in &events.monitored {
+    for Passed { frame, at_ns, adapter } in &events.monitored {
         if let Some(index) = Look::of(frame, law).and_then(|look| take(&mut on_first, &look, events, *at_ns, law)) {
-            monitored[index] = Some(*at_ns);
+            monitored[index] = Some(line.place(*at_ns, *adapter));
         }
     }
     let mut arrived: Vec<Option<Arrival>> = vec![None; events.sent.len()];
@@ -115,7 +120,9 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
         };
         let is_overtaken = youngest.is_some_and(|youngest| index < youngest);
         youngest = youngest.max(Some(index));
-        arrived[index] = Some(Arrival { at_ns: passed.at_ns, frame: passed.frame, is_altered, is_overtaken });
+        let is_late = is_past(law, &events.sent[index], passed.at_ns);
+        let far_ns = line.place(passed.at_ns, passed.adapter);
+        arrived[index] = Some(Arrival { far_ns, frame: passed.frame, is_altered, is_late, is_overtaken });
     }
     let sample = |index: usize| {
         let (sent, monitor_ns, arrival) = (&events.sent[index], monitored[index], arrived[index]);
@@ -126,10 +133,10 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
             due_ns: sent.due_ns,
             sent_ns: sent.sent_ns,
             monitor_ns,
-            far_ns: arrival.map(|arrival| arrival.at_ns),
+            far_ns: arrival.map(|arrival| arrival.far_ns),
             inside: sent.inside,
             wire_ns: arrival.map_or(0, |arrival| wire_ns(law.wire, &arrival.frame)),
-            fate: fate(law, sent, monitor_ns, arrival, is_let_through[index]),
+            fate: fate(sent, monitor_ns, arrival, is_let_through[index]),
         }
     };
     let samples = (law.warm_up as usize..events.sent.len()).map(sample).collect();
@@ -139,19 +146,20 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
 /// A frame that has arrived.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
-    at_ns: i64,
+    far_ns: i64,
     frame: Frame,
     is_altered: bool,
+    is_late: bool,
     is_overtaken: bool,
 }
 
-fn fate(law: &Law, sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>, is_let_through: bool) -> Fate {
+fn fate(sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>, is_let_through: bool) -> Fate {
     match arrival {
         _ if !sent.is_taken => Fate::Refused,
         None if monitor_ns.is_some() && !is_let_through => Fate::Filtered,
         None => Fate::of_stamps(monitor_ns, None),
         Some(arrival) if arrival.is_altered => Fate::Altered,
-        Some(arrival) if is_past(law, sent, arrival.at_ns) => Fate::Late,
+        Some(arrival) if arrival.is_late => Fate::Late,
         Some(arrival) if arrival.is_overtaken => Fate::Reordered,
         Some(_) => Fate::Ok,
     }
@@ -209,8 +217,8 @@ mod tests {
         for number in 0..u32::try_from(law.moments.len()).unwrap() {
             let due_ns = i64::from(number) * PERIOD;
             events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true, inside: Inside::default() });
-            events.monitored.push(Passed { frame: law.frame(number), at_ns: due_ns + 10 });
-            events.arrived.push(Passed { frame: changed(&law.frame(number)), at_ns: due_ns + 410 });
+            events.monitored.push(Passed { frame: law.frame(number), at_ns: due_ns + 10, adapter: None });
+            events.arrived.push(Passed { frame: changed(&law.frame(number)), at_ns: due_ns + 410, adapter: None });
         }
         events
     }
@@ -231,6 +239,26 @@ mod tests {
         assert_eq!(samples.iter().map(|sample| sample.sequence).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
+    /// Frames are looked for by the machine's clock: the adapter's may stay behind it until stamps are earlier than sending.
+    #[test]
+    fn stamps_of_an_adapter_give_the_latencies_and_those_of_the_kernel_the_fates() {
+        let law = law(8);
+        let mut all = events(&law);
+        all.arrived[6].at_ns += 200_000;
+        let clock = |at_ns: i64| Some(AdapterNs(7_000_000_000 + at_ns / 2));
+        for passed in all.monitored.iter_mut().chain(&mut all.arrived) {
+            passed.adapter = clock(passed.at_ns);
+        }
+        let samples = series(&law, &all, Some(&|frame| Some(changed(frame)))).samples;
+        let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.latency()).map(|latency| latency.0).collect();
+        assert_eq!(latencies, [200, 200, 200, 200, 200, 200, 100_200, 200]);
+        let monitored: Vec<_> = samples.iter().filter_map(|sample| sample.monitor_ns).collect();
+        assert_eq!(monitored, [10, 510, 1010, 1510, 2010, 2510, 3010, 3510]);
+        assert!(monitored[7] < samples[7].sent_ns);
+        let late: Vec<_> = samples.iter().filter(|sample| sample.fate != Fate::Ok).collect();
+        assert_eq!(late.iter().map(|sample| (sample.sequence, sample.fate)).collect::<Vec<_>>(), [(6, Fate::Late)]);
+    }
+
     #[test]
     fn each_frame_ends_in_one_place() {
         let law = law(8);
@@ -246,7 +274,7 @@ mod tests {
         all.arrived[3].at_ns += 200_000;
         let twice = all.arrived[4];
         all.arrived.push(twice);
-        all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000 });
+        all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000, adapter: None });
         let (fates, doubled, strange) = fates(&law, &all);
         assert_eq!(
             fates,
@@ -283,8 +311,8 @@ mod tests {
     fn replayed_events(law: &Law) -> Events {
         let mut events = events(law);
         events.arrived.clear();
-        for Passed { frame, at_ns } in &events.monitored {
-            events.arrived.extend(moved(frame).map(|frame| Passed { frame, at_ns: at_ns + 400 }));
+        for Passed { frame, at_ns, .. } in &events.monitored {
+            events.arrived.extend(moved(frame).map(|frame| Passed { frame, at_ns: at_ns + 400, adapter: None }));
         }
         events
     }
@@ -302,9 +330,9 @@ mod tests {
         let latencies = series(&law, &all, Some(&moved)).samples;
         assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
         // One that should be kept back comes as it was sent, one comes twice, one is lost, and a stranger passes.
-        all.arrived[2] = Passed { frame: law.frame(4), at_ns: 4_900 };
+        all.arrived[2] = Passed { frame: law.frame(4), at_ns: 4_900, adapter: None };
         let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
-        all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960 }]);
+        all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960, adapter: None }]);
         let fates = [Fate::Ok, Fate::Filtered, Fate::Ok, Fate::Lost, Fate::Altered];
         assert_eq!(told(&all), (fates.into(), 1, 1));
         // One that never came onto the first bus was not kept back by anybody.

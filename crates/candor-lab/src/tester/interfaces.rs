@@ -10,7 +10,7 @@ use candor_io::clock::{self, RealtimeNs};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::{Bench, Origin, Stamped};
+use super::{AdapterEar, Bench, Law, Origin, StampSource, Stamped, share_a_clock};
 
 /// What the kernel says where it has CAN, but no broadcast manager.
 const EPROTONOSUPPORT: i32 = 93;
@@ -19,8 +19,15 @@ const EPROTONOSUPPORT: i32 = 93;
 #[derive(Debug)]
 pub struct Interfaces {
     send: Sender,
-    monitor: CanSocket,
-    receive: CanSocket,
+    monitor: Ear,
+    receive: Ear,
+}
+
+/// What hears a bus.
+#[derive(Debug)]
+enum Ear {
+    Adapter(AdapterEar),
+    Kernel(CanSocket),
 }
 
 /// What sends on the first bus.
@@ -73,6 +80,51 @@ pub enum InterfacesError {
         #[source]
         source: io::Error,
     },
+    /// Stamps of an adapter were asked for, and two adapters have two clocks.
+    #[error(
+        "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
+         channels of one adapter, or take the kernel's stamps"
+    )]
+    TwoClocks {
+        /// Watches the first bus.
+        monitor: String,
+        /// Receives on the second.
+        receive: String,
+    },
+    /// Stamps of an adapter were asked for, and one interface hears both.
+    #[error(
+        "{name} is monitor and far side at once, so that both stamps of a frame would be one: the adapter's stamps need two of its \
+         channels"
+    )]
+    OneInterface {
+        /// The name asked for.
+        name: String,
+    },
+    /// Stamps of an adapter were asked for, and there is none.
+    #[error(
+        "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's stamps"
+    )]
+    NoAdapter {
+        /// The name asked for.
+        name: String,
+    },
+    /// Stamps of an adapter were asked for, and it takes none.
+    #[error(
+        "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the kernel's stamps"
+    )]
+    NoAdapterStamps {
+        /// The name asked for.
+        name: String,
+    },
+    /// What an interface is cannot be learnt.
+    #[error("Cannot find out whether the adapter of {name} stamps frames")]
+    Ask {
+        /// The name asked for.
+        name: String,
+        /// What the kernel says.
+        #[source]
+        source: io::Error,
+    },
     /// The socket cannot be opened.
     #[error("Cannot open a CAN socket on {name}")]
     Open {
@@ -86,22 +138,36 @@ pub enum InterfacesError {
 
 impl Interfaces {
     /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
-    /// the same interface: everywhere else the echo would run on the processor that is being measured. `inside` asks for the stamps
-    /// of what a call sends.
+    /// the same interface: everywhere else the echo would run on the processor that is being measured. The law says what sends and
+    /// whose stamps are taken.
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
-    pub fn open(names: Names<'_>, origin: Origin, inside: Stamps) -> Result<Self, InterfacesError> {
+    pub fn open(names: Names<'_>, law: &Law) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        let listen =
-            Options { stamps: Stamps::On, filters: &[Filter::ALL], loopback: Loopback::Off, ..Options::default() };
+        let mut listen = |name: &str| match law.stamps {
+            StampSource::Hardware => AdapterEar::open(&mut client, name).map(Ear::Adapter),
+            StampSource::Kernel => {
+                let options = Options {
+                    stamps: Stamps::On,
+                    filters: &[Filter::ALL],
+                    loopback: Loopback::Off,
+                    ..Options::default()
+                };
+                open(&mut client, name, &options).map(Ear::Kernel)
+            }
+        };
+        let (monitor, receive) = (listen(names.monitor)?, listen(names.receive)?);
+        if law.stamps == StampSource::Hardware {
+            share_a_clock(names.monitor, names.receive)?;
+        }
         Ok(Self {
-            send: match origin {
+            send: match law.origin {
                 Origin::Call => {
                     let only_sends = Options { filters: &[], loopback, ..Options::default() };
                     let socket = open(&mut client, names.send, &only_sends)?;
-                    if inside == Stamps::On {
+                    if law.inside == Stamps::On {
                         socket
                             .stamp_sending()
                             .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
@@ -110,8 +176,8 @@ impl Interfaces {
                 }
                 Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
             },
-            monitor: open(&mut client, names.monitor, &listen)?,
-            receive: open(&mut client, names.receive, &listen)?,
+            monitor,
+            receive,
         })
     }
 }
@@ -170,11 +236,11 @@ impl Bench for Interfaces {
     }
 
     fn receive(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
-        next(&self.receive, timeout)
+        self.receive.next(timeout)
     }
 
     fn monitored(&mut self, timeout: Duration) -> io::Result<Option<Stamped>> {
-        next(&self.monitor, timeout)
+        self.monitor.next(timeout)
     }
 
     fn sending(&mut self, position: u32) -> io::Result<[Option<RealtimeNs>; 2]> {
@@ -189,13 +255,20 @@ impl Bench for Interfaces {
     }
 }
 
-fn next(socket: &CanSocket, timeout: Duration) -> io::Result<Option<Stamped>> {
-    if can::poll(&[socket], Some(timeout))?.is_empty() {
-        return Ok(None);
+impl Ear {
+    /// The next frame, waiting for it at most so long.
+    fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        let socket = match self {
+            Self::Adapter(ear) => return ear.next(timeout),
+            Self::Kernel(socket) => socket,
+        };
+        if can::poll(&[socket], Some(timeout))?.is_empty() {
+            return Ok(None);
+        }
+        let mut bytes = [0; CANFD_MTU];
+        let seen = socket.recv_stamped(&mut bytes)?;
+        let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
+        let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
+        Ok(Some(Stamped { frame, at, adapter: None }))
     }
-    let mut bytes = [0; CANFD_MTU];
-    let seen = socket.recv_stamped(&mut bytes)?;
-    let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
-    let at = seen.at.ok_or_else(|| io::Error::other("the kernel gave a frame without its receive stamp"))?;
-    Ok(Some(Stamped { frame, at }))
 }

@@ -30,17 +30,34 @@ struct Script {
     monitor_is_slow: bool,
     /// When the timer ends, and what it sends.
     timed: Option<(i64, Frame)>,
+    /// The adapter's clock at a moment of the machine's.
+    adapter: Option<fn(i64) -> i64>,
 }
 
 impl Script {
     fn new(fates: &[Fate]) -> Self {
         let (far, near, slow) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
         let fates = fates.to_vec();
-        Self { now: 5_000, fates, sent: 0, far, held: None, near, slow, monitor_is_slow: false, timed: None }
+        Self {
+            now: 5_000,
+            fates,
+            sent: 0,
+            far,
+            held: None,
+            near,
+            slow,
+            monitor_is_slow: false,
+            timed: None,
+            adapter: None,
+        }
+    }
+
+    fn stamped(&self, frame: Frame, at: i64) -> Stamped {
+        Stamped { frame, at: RealtimeNs(at), adapter: self.adapter.map(|clock| AdapterNs(clock(at))) }
     }
 
     fn deliver(&mut self, frame: Frame, after: i64) {
-        self.far.push_back(Stamped { frame, at: RealtimeNs(self.now + after) });
+        self.far.push_back(self.stamped(frame, self.now + after));
     }
 }
 
@@ -55,8 +72,9 @@ impl Bench for Script {
 
     fn send(&mut self, frame: &Frame) -> io::Result<()> {
         self.now += 10;
+        let seen = self.stamped(*frame, self.now);
         let monitor = if self.monitor_is_slow { &mut self.slow } else { &mut self.near };
-        monitor.push_back(Stamped { frame: *frame, at: RealtimeNs(self.now) });
+        monitor.push_back(seen);
         if let Some(held) = self.held.take() {
             self.deliver(held, 1);
         }
@@ -118,6 +136,7 @@ fn law(frames: usize) -> Law {
         timeout: Duration::from_secs(1),
         wire: None,
         inside: Stamps::Off,
+        stamps: StampSource::Kernel,
         origin: Origin::Call,
     }
 }
@@ -286,4 +305,38 @@ fn stamps_within_the_machine_are_those_of_the_frame() {
     let mut script = Script::new(&[Fate::Forward(100)]);
     let series = measure(&mut script, &law(1), |_| ()).unwrap();
     assert_eq!(series.samples[0].inside, Inside::default());
+}
+
+/// A clock that began long ago and is a tenth faster, so that it can be seen.
+fn fast_clock(at: i64) -> i64 {
+    9_000_000_000 + at + at / 10
+}
+
+#[test]
+fn latencies_are_those_of_the_adapters_clock() {
+    let fates = [Fate::Forward(300), Fate::Drop, Fate::Forward(1000)];
+    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&fates) };
+    let law = Law { stamps: StampSource::Hardware, ..law(3) };
+    let series = measure(&mut script, &law, |_| {}).unwrap();
+    assert_eq!(latencies(&series), [Some(330), None, Some(1100)]);
+    // The first stamp stands where the kernel's does, and all others as far from it as the adapter says.
+    let by_kernel = run(&fates).samples;
+    let monitored: Vec<_> = series.samples.iter().filter_map(|sample| sample.monitor_ns).collect();
+    let by_kernel: Vec<_> = by_kernel.iter().filter_map(|sample| sample.monitor_ns).collect();
+    let since_first = |stamps: &[i64]| stamps.iter().map(|at| at - stamps[0]).collect::<Vec<_>>();
+    assert_eq!(monitored[0], by_kernel[0]);
+    assert_ne!(since_first(&monitored), since_first(&by_kernel));
+    assert_eq!(series.samples[1].fate, crate::record::Fate::Lost);
+}
+
+/// What is decided while it is measured is decided by the machine's clock.
+#[test]
+fn a_timer_waits_for_the_frame_ahead_by_the_machines_clock() {
+    let slow = [Fate::Forward(1_500_000), Fate::Forward(400)];
+    let gap = Duration::from_millis(1);
+    let law = Law { origin: Origin::Timer, gap: (gap, gap), stamps: StampSource::Hardware, ..law(5) };
+    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&slow.repeat(5)) };
+    let series = measure(&mut script, &law, |_| {}).unwrap();
+    assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
+    assert!(latencies(&series).iter().all(|latency| matches!(latency, Some(440 | 441))), "{:?}", latencies(&series));
 }

@@ -9,12 +9,13 @@ use candor_core::frame::Frame;
 use candor_core::realtime::{RtPriority, Sched};
 use candor_core::units::{BitRate, parse_duration};
 use candor_io::schedule::Policy;
+use candor_lab::tester::StampSource;
 use clap::{Args, ValueEnum};
 
 /// Measure the latency of gateways between two buses of this machine, one frame at a time.
 ///
-/// Sends a tagged frame, waits for it on the far side, and takes the kernel's receive time stamps on the monitor and
-/// on the far side. Each gateway file given is started as a process of its own, measured and stopped.
+/// Sends a tagged frame, waits for it on the far side, and takes the receive time stamps of the kernel, or of the adapter, on the
+/// monitor and on the far side. Each gateway file given is started as a process of its own, measured and stopped.
 ///
 /// Exit status: 0 it was measured, 1 a gateway file is not valid or no frame arrived, 2 it could not run.
 #[derive(Args, Debug)]
@@ -42,6 +43,8 @@ pub(crate) struct TesterArgs {
     pub(crate) wire_data_bitrate: Option<BitRate>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
+    #[command(flatten)]
+    pub(crate) stamps: StampArgs,
     /// Folder for the records.
     #[arg(long, value_name = "DIR")]
     pub(crate) records: PathBuf,
@@ -67,6 +70,31 @@ pub(crate) struct ConditionArgs {
     /// (`candor lab floor`). The figures between the two are what candor costs.
     #[arg(long)]
     pub(crate) floors: bool,
+}
+
+/// Whose stamps are taken.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct StampArgs {
+    /// Whose receive stamps are taken: the `kernel`'s, or with `hardware` those that the adapter takes on the wire. For these the
+    /// monitor and the far side have to be channels of one adapter, because two have two clocks.
+    #[arg(long = "stamps", value_name = "kernel|hardware", default_value = "kernel", hide_possible_values = true)]
+    from: StampsFrom,
+}
+
+impl StampArgs {
+    /// What the tester calls it.
+    pub(crate) const fn source(self) -> StampSource {
+        match self.from {
+            StampsFrom::Hardware => StampSource::Hardware,
+            StampsFrom::Kernel => StampSource::Kernel,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum StampsFrom {
+    Hardware,
+    Kernel,
 }
 
 /// What sends the frames of a measurement.

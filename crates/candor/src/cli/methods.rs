@@ -10,7 +10,7 @@ use candor_core::units::{BitRate, parse_duration_or_zero};
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 
-use super::measure::TrafficArgs;
+use super::measure::{StampArgs, TrafficArgs};
 
 /// Measure what the system calls for frames take: read() and recvmmsg(), write() and sendmmsg(), for 1 to 50 000 frames.
 ///
@@ -170,6 +170,8 @@ pub(crate) struct LabPrecisionArgs {
     /// What to send and how many times.
     #[command(flatten)]
     pub(crate) traffic: TrafficArgs,
+    #[command(flatten)]
+    pub(crate) stamps: StampArgs,
     /// Nominal bit rate of the buses, whose frame time is subtracted. Leave it out where frames take no time.
     #[arg(long, value_name = "RATE")]
     pub(crate) wire_bitrate: Option<BitRate>,

@@ -16,8 +16,8 @@ use candor_core::plan::Plan;
 use candor_io::can::Stamps;
 use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
-use candor_lab::record::{Header, RECORD_EXTENSION, Record};
-use candor_lab::tester::{self, BadLaw, Interfaces, Law, Names, Origin, Wire};
+use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
+use candor_lab::tester::{self, BadLaw, Interfaces, Law, Names, Origin, StampSource, Wire};
 use serde_json::json;
 
 use crate::cli::{TesterArgs, TrafficArgs};
@@ -45,9 +45,9 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         render::err(&format!("candor: {because}\n"));
     }
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
-    let law = law(&args.traffic, wire, origin)?;
+    let law = Law { stamps: args.stamps.source(), ..law(&args.traffic, wire, origin)? };
     // Whatever is wrong with the interfaces should be said before the first gateway starts.
-    drop(Interfaces::open(names, origin, Stamps::Off)?);
+    drop(Interfaces::open(names, &law)?);
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
@@ -82,7 +82,7 @@ pub(super) fn processors() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// The traffic that the arguments ask for.
+/// The traffic that the arguments ask for, with the kernel's stamps.
 pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Law, BadLaw> {
     let law = Law {
         template: args.frame,
@@ -94,6 +94,7 @@ pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Res
         wire,
         origin,
         inside: Stamps::Off,
+        stamps: StampSource::Kernel,
     };
     law.check()?;
     Ok(law)
@@ -133,7 +134,7 @@ pub(super) fn series(
     mut progress: impl FnMut(u32) -> io::Result<()>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
-    let mut interfaces = Interfaces::open(names, law.origin, law.inside)?;
+    let mut interfaces = Interfaces::open(names, law)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
     let mut told = Ok(());
     let series = tester::measure(&mut interfaces, law, |done| {
@@ -212,7 +213,10 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
         receive: names.receive.to_owned(),
         traffic: law.origin.traffic().to_owned(),
         tester_policy: name_of_policy(Policy::Normal),
-        stamps: "kernel receive stamps (SO_TIMESTAMPNS)".to_owned(),
+        stamps: match law.stamps {
+            StampSource::Hardware => ADAPTER_STAMPS.to_owned(),
+            StampSource::Kernel => KERNEL_STAMPS.to_owned(),
+        },
         gap_min_ns: nanoseconds(law.gap.0),
         gap_max_ns: nanoseconds(law.gap.1),
         seed: law.seed,

@@ -83,7 +83,10 @@ fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
             @if let Some(ratio) = ratio { li { "p50 is " (format!("{ratio:.2}")) " times that of the kernel's gateway" } }
             @if let Some(late) = measured.lateness_p99 { li { "tester late by at most " (us(late)) " µs with 99 of 100 frames" } }
             @if !activity.is_empty() { li { "each second: " (activity) } }
-            li { "stamps: " (header.stamps) }
+            li {
+                "stamps: " (header.stamps)
+                @if header.has_two_clocks() { "; their clock is not that of sending, so there are no response and no parts of a frame's time" }
+            }
             @for threat in &measured.threats { li.threat { (threat) } }
         }
     }

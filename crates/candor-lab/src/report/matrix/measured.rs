@@ -50,15 +50,16 @@ pub struct Measured {
     /// Of the service: from the first bus. `None` when no frame has a latency.
     pub figures: Option<Figures>,
     /// Of the response: from the moment when a frame was due. `None` where frames wait for each other, and are due when
-    /// they are sent.
+    /// they are sent, and where that moment is of another clock.
     pub response: Option<Figures>,
-    /// How late the tester itself was with 99 of 100 frames, at most; as `response`.
+    /// How late the tester itself was with 99 of 100 frames, at most. `None` where frames wait for each other.
     pub lateness_p99: Option<LatencyNs>,
-    /// Frames that were due each second, on the average; as `response`.
+    /// Frames that were due each second, on the average; as `lateness_p99`.
     pub offered_per_s: Option<f64>,
     /// The latency profile, with as many steps as can be seen.
     pub profile: Profile,
-    /// Where the time of the frames at p50, p99 and max went; `None` if no frame has all of its stamps.
+    /// Where the time of the frames at p50, p99 and max went; `None` if no frame has all of its stamps, or
+    /// if they are of two clocks.
     pub stages: Option<[Stages; 3]>,
     /// How latencies were over the run.
     pub course: Course,
@@ -95,7 +96,7 @@ impl Measured {
             frames: summary.frames,
             fates: Fate::ALL.map(|fate| record.samples.iter().filter(|sample| sample.fate == fate).count()),
             figures: summary.figures,
-            response: open_loop(Sample::response).as_ref().map(Figures::of),
+            response: open_loop(Sample::response).filter(|_| !header.has_two_clocks()).as_ref().map(Figures::of),
             lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
             offered_per_s: offered(&record.samples).filter(|_| !is_closed_loop),
             stages: Stages::of(record),
@@ -127,6 +128,7 @@ fn lateness(sample: &Sample) -> Option<LatencyNs> {
 mod tests {
     use super::super::super::summary::tests::record;
     use super::*;
+    use crate::record::ADAPTER_STAMPS;
 
     #[test]
     fn the_response_counts_from_when_a_frame_was_due() {
@@ -141,6 +143,10 @@ mod tests {
         assert_eq!(measured.lateness_p99, Some(LatencyNs(30)));
         // The other frame was due at 0.
         assert_eq!(measured.offered_per_s, Some(1e9 / 40.0));
+        one.header.stamps = ADAPTER_STAMPS.to_owned();
+        let of_adapter = Measured::of(&one);
+        assert_eq!((of_adapter.figures, of_adapter.response), (measured.figures, None));
+        assert_eq!(of_adapter.lateness_p99, measured.lateness_p99, "the tester's own clock tells it");
     }
 
     #[test]

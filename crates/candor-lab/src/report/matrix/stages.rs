@@ -49,8 +49,11 @@ pub(super) const QUANTILES: [(&str, Quantile); 3] =
     [("p50", Quantile::P50), ("p99", Quantile::P99), ("max", Quantile::MAX)];
 
 impl Stages {
-    /// Those of the frames at [`QUANTILES`] of the sum; `None` if no frame has all of its stamps.
+    /// Those of the frames at [`QUANTILES`] of the sum; `None` if no frame has all of its stamps, or if they are of two clocks.
     pub(in crate::report) fn of(record: &Record) -> Option<[Self; QUANTILES.len()]> {
+        if record.header.has_two_clocks() {
+            return None;
+        }
         let has_ends = |sample: &&Sample| sample.monitor_ns.is_some() && sample.far_ns.is_some();
         let complete = || record.samples.iter().filter(has_ends);
         // Frames of a series are split alike, or a part of one would stand beside that of another.
@@ -123,7 +126,7 @@ pub(in crate::report) fn table(stages: &[Stages]) -> Markup {
 mod tests {
     use super::super::super::summary::tests::record;
     use super::*;
-    use crate::record::Inside;
+    use crate::record::{ADAPTER_STAMPS, Inside};
 
     #[test]
     fn the_parts_are_those_of_one_frame_and_add_up() {
@@ -172,5 +175,13 @@ mod tests {
     #[test]
     fn frames_without_stamps_have_no_parts() {
         assert_eq!(Stages::of(&record("a", "kernel", &[None, None])), None);
+    }
+
+    #[test]
+    fn there_are_no_parts_between_two_clocks() {
+        let mut record = record("a", "kernel", &[Some(100), Some(900)]);
+        assert!(Stages::of(&record).is_some());
+        record.header.stamps = ADAPTER_STAMPS.to_owned();
+        assert_eq!(Stages::of(&record), None);
     }
 }

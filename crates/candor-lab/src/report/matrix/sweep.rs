@@ -89,7 +89,7 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
 }
 
 /// Where a cell stands, with the name of its traffic law unless it is the periodic one; `None` where frames wait for each other,
-/// where times are their own, and for what cannot be believed.
+/// where times are their own, where there is no response because stamps have another clock than sending, and for what cannot be believed.
 fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> {
     let level = cell.level(TRAFFIC);
     let law = match level.parse::<Traffic>().ok()? {
@@ -98,7 +98,7 @@ fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> 
         Traffic::Bursts { .. } => "in bursts",
         _ => return None,
     };
-    let measured = cell.believed()?;
+    let measured = cell.believed().filter(|measured| !measured.header.has_two_clocks())?;
     let us = |of: &Measured| of.response.map(|figures| [figures.p50, figures.p99].map(|time| time.microseconds()));
     let lost = number(measured.lost()) / number(measured.frames.max(1));
     Some((law, Point { index, level, per_s: measured.offered_per_s?, us: us(measured), lost }))

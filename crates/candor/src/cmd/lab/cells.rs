@@ -16,14 +16,13 @@ use candor_core::ruleset::{Routed, RuleSet};
 use candor_core::{causes, config};
 use candor_io::can::Stamps;
 use candor_io::clock;
-use candor_io::packet::Hears;
 use candor_lab::cells::{CellOrder, Device, KeeperOrder, Order, Said, State};
 use candor_lab::load::Activity;
-use candor_lab::open_loop::{self, Frames};
+use candor_lab::open_loop::{self, Frames, Hearing};
 use candor_lab::record;
 use candor_lab::record::{Fate, Inside, RECORD_EXTENSION, Record};
 use candor_lab::report::floor_of;
-use candor_lab::tester::{Law, Names, Origin, Wire};
+use candor_lab::tester::{Law, Names, Origin, StampSource, Wire};
 use candor_lab::throughput;
 
 use super::load::Failed;
@@ -33,11 +32,6 @@ use crate::cmd::Outcome;
 use crate::cmd::tester::{self, Conditions, processors};
 use crate::exit::Exit;
 use crate::render;
-
-/// The far stamps of frames that are heard as they leave.
-const LEAVING_STAMPS: &str =
-    "kernel stamps of PF_PACKET taps: receive on the first bus, hand-over to the driver on the second";
-const ARRIVING_STAMPS: &str = "kernel receive stamps of PF_PACKET taps";
 
 /// What is said besides where the sender's stamps are kept, …
 const SENDER_STAMPS: &str = ", the sender's error queue (SO_TIMESTAMPING in software: TX_SCHED, TX_SOFTWARE)";
@@ -129,6 +123,7 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
         wire: wire(cell),
         origin,
         inside: inside(cell),
+        stamps: source(cell),
     };
     law.check()?;
     let mut header = header(cell, &law);
@@ -209,18 +204,22 @@ fn at_moments(
         wire: law.wire,
         origin: Origin::Timer,
         inside: inside(cell),
+        stamps: source(cell),
     };
     let mut header = header(cell, &described);
     header.traffic = traffic.to_string();
-    let (hears, stamps) =
-        if cell.ends.hears_leaving { (Hears::Outgoing, LEAVING_STAMPS) } else { (Hears::Incoming, ARRIVING_STAMPS) };
-    header.stamps = stamps.to_owned();
+    let hearing = match described.stamps {
+        StampSource::Hardware => Hearing::Adapter,
+        StampSource::Kernel if cell.ends.hears_leaving => Hearing::Leaving,
+        StampSource::Kernel => Hearing::Arriving,
+    };
+    header.stamps = hearing.stamps().to_owned();
     if inside(cell) == Stamps::On {
         header.stamps.push_str(SENDER_STAMPS);
     }
     tester::prepare(TesterPolicy::FIFO, &mut header);
     let Names { send, monitor, receive } = names(cell);
-    let mut bench = open_loop::Bench::open((send, monitor, receive), hears, inside(cell), count)?;
+    let mut bench = open_loop::Bench::open((send, monitor, receive), hearing, inside(cell), count)?;
     let before = (Activity::now(), clock::monotonic()?);
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
@@ -257,6 +256,10 @@ fn names(cell: &CellOrder) -> Names<'_> {
 
 fn inside(cell: &CellOrder) -> Stamps {
     if cell.stages { Stamps::On } else { Stamps::Off }
+}
+
+fn source(cell: &CellOrder) -> StampSource {
+    if cell.hardware_stamps { StampSource::Hardware } else { StampSource::Kernel }
 }
 
 /// The second wire, where its time is not the gateway's. A null cell has none: what it hears is on the first.

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
     is_allowed(args.routes)?;
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     // Whatever is wrong with the interfaces should be said before others are made.
-    drop(Interfaces::open(names, law.origin, law.inside)?);
+    drop(Interfaces::open(names, &law)?);
     let hops: Vec<_> = between(args.routes).collect();
     let made = load::create(hops.iter())?;
     let chains =

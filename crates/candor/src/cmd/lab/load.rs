@@ -43,7 +43,7 @@ pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, 
 
 /// One frame after the other, sent by such a tester.
 pub(super) fn one_at_a_time(names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn Error>> {
-    as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law.origin, law.inside)?, law, |_| ())?.samples))
+    as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law)?, law, |_| ())?.samples))
 }
 
 /// The same through a gateway that runs meanwhile.

@@ -19,6 +19,8 @@ use crate::render;
 pub(crate) struct Wanted {
     /// CAN interfaces that are up.
     pub(crate) interfaces: BTreeSet<String>,
+    /// Pairs of them that are channels of one adapter, which stamps. Of the tester alone, and so no argument of `candor lab look`.
+    pub(crate) of_one_clock: BTreeSet<(String, String)>,
     /// Programs.
     pub(crate) programs: BTreeSet<String>,
     /// Whether packet sockets are opened.
@@ -55,8 +57,11 @@ impl Wanted {
     pub(crate) fn by_tester(&mut self, cell: &CellOrder) {
         let ends = &cell.ends;
         self.interfaces.extend([&ends.send, &ends.monitor, &ends.receive].map(Clone::clone));
-        // All traffic but this one is heard by taps.
-        self.packets |= cell.traffic != "one at a time";
+        if cell.hardware_stamps {
+            self.of_one_clock.insert((ends.monitor.clone(), ends.receive.clone()));
+        }
+        // All traffic but this one is heard by taps, which are rings unless an adapter stamps.
+        self.packets |= cell.traffic != "one at a time" && !cell.hardware_stamps;
     }
 
     /// The arguments of `candor lab look` that ask for it.
@@ -76,7 +81,16 @@ impl Wanted {
         let mut lacking = Vec::new();
         match Client::open() {
             Ok(mut client) => {
-                let wrong = self.interfaces.iter().filter_map(|name| tester::find(&mut client, name).err());
+                let mut is_found = |name: &String| match tester::find(&mut client, name) {
+                    Ok(_link) => true,
+                    Err(error) => {
+                        lacking.push(causes::in_full(&error));
+                        false
+                    }
+                };
+                let found: BTreeSet<_> = self.interfaces.iter().filter(|name| is_found(name)).collect();
+                let pairs = self.of_one_clock.iter().filter(|(a, b)| found.contains(a) && found.contains(b));
+                let wrong = pairs.filter_map(|(monitor, receive)| tester::share_a_clock(monitor, receive).err());
                 lacking.extend(wrong.map(|error| causes::in_full(&error)));
             }
             Err(error) => lacking.push(causes::in_full(&error)),
@@ -102,6 +116,7 @@ impl Wanted {
 pub(super) fn run(args: &LabLookArgs) -> Outcome {
     let wanted = Wanted {
         interfaces: args.interface.iter().cloned().collect(),
+        of_one_clock: BTreeSet::new(),
         programs: args.program.iter().cloned().collect(),
         packets: args.packets,
         kernel: args.kernel,
@@ -120,6 +135,8 @@ mod tests {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let wanted = Wanted {
             interfaces: names(&["nocan0", "nocan1", "lo"]),
+            // Of an interface that is not there nothing more is said.
+            of_one_clock: [("nocan0".to_owned(), "nocan1".to_owned())].into(),
             programs: names(&["no-program", "candor", "true"]),
             packets: false,
             kernel: false,

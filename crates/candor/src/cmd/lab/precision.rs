@@ -35,7 +35,7 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     let Some(files) = tester::read(args.gateway.as_slice(), Form::running(args.json))? else { return Ok(Exit::No) };
     let gateway = tester::under_test(&files, false)?.into_iter().next();
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: None });
-    let law = tester::law(&args.traffic, wire, Origin::Call)?;
+    let law = Law { stamps: args.stamps.source(), ..tester::law(&args.traffic, wire, Origin::Call)? };
     if !has_one_frame_of_each_number(&law) {
         return Err("--frames and --warm-up together may be 65536 at most: the number of a frame has 16 bits".into());
     }
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
 impl Results {
     /// Whether some series has no frame at all.
     fn is_empty(&self) -> bool {
-        self.own.iter().any(|(_, own)| own.sending.is_empty())
+        self.own.iter().any(|(_, own)| own.taps.is_empty())
             || self.witnessed.as_ref().is_some_and(|(_, witnessed)| witnessed.difference.is_empty())
     }
 }
@@ -80,7 +80,7 @@ fn own(
     let samples = load::one_at_a_time(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, law)?;
     drop(loaded);
     let wire = log.map(written).transpose()?;
-    Ok(Own::of(&samples, &args.buses[0], wire.as_deref()))
+    Ok(Own::of(&samples, law.stamps, &args.buses[0], wire.as_deref()))
 }
 
 /// What has happened on the wires since they were read last.

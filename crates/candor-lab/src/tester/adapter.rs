@@ -1,0 +1,186 @@
+//! Ears whose frames bear the stamps of their adapter, and which interfaces have one clock.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use candor_core::frame::{CANFD_MTU, Frame};
+use candor_io::can::{self, AdapterReceiver, TwiceStamped};
+use candor_netlink::client::Client;
+
+use super::Stamped;
+use super::interfaces::{InterfacesError, find};
+
+/// The interfaces of this network namespace.
+const INTERFACES: &str = "/sys/class/net";
+
+/// Bytes of the receive buffer for a frame that waits: what the kernel counts for one.
+const WAITING_BYTES: u32 = 1024;
+
+/// A socket on one interface.
+#[derive(Debug)]
+pub(crate) struct AdapterEar {
+    receiver: AdapterReceiver,
+    name: String,
+}
+
+impl AdapterEar {
+    /// Opens a socket on an interface.
+    ///
+    /// # Errors
+    /// [`InterfacesError`] names the interface and what is wrong with it.
+    pub(crate) fn open(client: &mut Client, name: &str) -> Result<Self, InterfacesError> {
+        let link = find(client, name)?;
+        let name = name.to_owned();
+        match AdapterReceiver::open(link.index) {
+            Ok(receiver) => Ok(Self { receiver, name }),
+            Err(source) => Err(InterfacesError::Open { name, source }),
+        }
+    }
+
+    /// Opens a socket that has room for so many frames until they are read. The kernel may grant less, which
+    /// [`missed`](Self::missed) tells.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(crate) fn open_with_room(client: &mut Client, name: &str, frames: usize) -> Result<Self, InterfacesError> {
+        let ear = Self::open(client, name)?;
+        let bytes = u32::try_from(frames).unwrap_or(u32::MAX).saturating_mul(WAITING_BYTES);
+        match ear.receiver.set_receive_buffer(bytes) {
+            Ok(()) => Ok(ear),
+            Err(source) => Err(InterfacesError::Open { name: ear.name, source }),
+        }
+    }
+
+    /// The next frame, waiting for it at most so long.
+    ///
+    /// # Errors
+    /// What the interface says, or a frame that the adapter has not stamped.
+    pub(crate) fn next(&self, timeout: Duration) -> io::Result<Option<Stamped>> {
+        if !self.receiver.wait(timeout)? {
+            return Ok(None);
+        }
+        self.waiting()
+    }
+
+    /// The next frame that waits.
+    ///
+    /// # Errors
+    /// As [`next`](Self::next).
+    pub(crate) fn waiting(&self) -> io::Result<Option<Stamped>> {
+        let mut bytes = [0; CANFD_MTU];
+        let received = self.receiver.recv_waiting(&mut bytes)?;
+        received.map(|seen| stamped(&self.name, &bytes, seen)).transpose()
+    }
+
+    /// Frames for which there was no room; wraps.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub(crate) fn missed(&self) -> io::Result<u32> {
+        self.receiver.dropped()
+    }
+
+    /// What it hears.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+/// A frame with both of its stamps; with that of the kernel alone it would be mixed with frames that have the adapter's.
+fn stamped(name: &str, bytes: &[u8], seen: TwiceStamped) -> io::Result<Stamped> {
+    let frame = Frame::from_kernel(&bytes[..seen.len]).map_err(io::Error::other)?;
+    if seen.adapter.is_none() {
+        let message = format!(
+            "{name} gave the frame {frame} without a stamp of its adapter, and one series has stamps of one source: take the kernel's stamps"
+        );
+        return Err(io::Error::other(message));
+    }
+    Ok(Stamped { frame, at: seen.kernel, adapter: seen.adapter })
+}
+
+/// Makes sure that one clock stamps the frames of two interfaces: that they are channels of one adapter, which stamps.
+///
+/// # Kernel
+/// Drivers tell a device for each USB interface or PCI function, which both channels share. Those of gs_usb before 6.5 had a clock for
+/// each channel all the same.
+///
+/// # Errors
+/// [`InterfacesError`] says why not.
+pub fn share_a_clock(monitor: &str, receive: &str) -> Result<(), InterfacesError> {
+    have_one_device(Path::new(INTERFACES), monitor, receive)?;
+    for name in [monitor, receive].map(str::to_owned) {
+        match can::stamps_receptions(&name) {
+            Ok(true) => {}
+            Ok(false) => return Err(InterfacesError::NoAdapterStamps { name }),
+            Err(source) => return Err(InterfacesError::Ask { name, source }),
+        }
+    }
+    Ok(())
+}
+
+fn have_one_device(interfaces: &Path, monitor: &str, receive: &str) -> Result<(), InterfacesError> {
+    if monitor == receive {
+        return Err(InterfacesError::OneInterface { name: monitor.to_owned() });
+    }
+    if device(interfaces, monitor)? == device(interfaces, receive)? {
+        return Ok(());
+    }
+    Err(InterfacesError::TwoClocks { monitor: monitor.to_owned(), receive: receive.to_owned() })
+}
+
+/// What an interface is a channel of.
+fn device(interfaces: &Path, name: &str) -> Result<PathBuf, InterfacesError> {
+    let name = name.to_owned();
+    match interfaces.join(&name).join("device").canonicalize() {
+        Ok(device) => Ok(device),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(InterfacesError::NoAdapter { name }),
+        Err(source) => Err(InterfacesError::Ask { name, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use candor_io::clock::{AdapterNs, RealtimeNs};
+
+    use super::*;
+
+    #[test]
+    fn channels_of_one_adapter_have_one_device() {
+        let folder = tempfile::tempdir().unwrap();
+        let net = folder.path().join("net");
+        for (device, names) in [("1-1:1.0", vec!["can0", "can1"]), ("1-2:1.0", vec!["can2"])] {
+            fs::create_dir_all(folder.path().join(device)).unwrap();
+            for name in names {
+                fs::create_dir_all(net.join(name)).unwrap();
+                symlink(format!("../../{device}"), net.join(name).join("device")).unwrap();
+            }
+        }
+        fs::create_dir(net.join("vcan0")).unwrap();
+        let of = |monitor, receive| have_one_device(&net, monitor, receive).map_err(|error| error.to_string());
+        assert_eq!(of("can0", "can1"), Ok(()));
+        let refused = |monitor, receive| of(monitor, receive).unwrap_err();
+        assert_eq!(
+            refused("can0", "can2"),
+            "can0 and can2 are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
+             channels of one adapter, or take the kernel's stamps"
+        );
+        assert!(refused("can0", "can0").starts_with("can0 is monitor and far side at once"));
+        let virtual_one = "Interface vcan0 has no adapter that could stamp (no /sys/class/net/vcan0/device): take the kernel's stamps";
+        assert_eq!([refused("can0", "vcan0"), refused("vcan0", "can0")], [virtual_one; 2]);
+    }
+
+    #[test]
+    fn a_frame_without_the_adapters_stamp_ends_the_series_and_names_the_interface() {
+        let (frame, mut bytes): (Frame, _) = ("123#0007".parse().unwrap(), [0; CANFD_MTU]);
+        let len = frame.to_kernel(&mut bytes);
+        let (at, adapter) = (RealtimeNs(5), Some(AdapterNs(900)));
+        let seen = TwiceStamped { len, kernel: at, adapter };
+        assert_eq!(stamped("can4", &bytes, seen).unwrap(), Stamped { frame, at, adapter });
+        let error = stamped("can4", &bytes, TwiceStamped { adapter: None, ..seen }).unwrap_err().to_string();
+        assert!(error.starts_with("can4 gave the frame 123#0007 without a stamp of its adapter"), "{error}");
+    }
+}
