@@ -55,8 +55,9 @@ pub enum Topology {
 /// `candor wire --bus` of each bus of [`Topology::Wire`], at the rates of [`WIRE`]: Figure 1 of the 2011 gateway paper.
 pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/2M:can3,can4"];
 
-/// An adapter there by whose channels the tester hears both buses, so that its stamps of the wire are of one clock.
-pub const WIRE_EARS: &str = "can1,can4";
+/// An adapter there by whose channels the tester hears both buses, so that its stamps of the wire are of one clock: can2 is where it
+/// listens without a gateway.
+pub const WIRE_EARS: &str = "can1,can2,can4";
 
 /// The bit rates of [`WIRE_BUSES`].
 pub const WIRE: Wire = Wire {

@@ -17,7 +17,7 @@ pub struct GuestSpec {
     pub kernel: Option<String>,
     /// Which interfaces.
     pub topology: Topology,
-    /// Adapters of [`Topology::Wire`] that have these interfaces, whichever bus they are on: `can1,can4`.
+    /// Adapters of [`Topology::Wire`] that have these interfaces, whichever bus they are on, such as [`WIRE_EARS`](crate::job::WIRE_EARS).
     pub wire_adapters: Vec<String>,
     /// A static candor: the guest's init, its `candor`, and on the host its guard.
     pub candor: PathBuf,

@@ -9,7 +9,7 @@ use candor_core::units::parse_duration;
 use candor_lab::kernel::ModuleParameter;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::measure::{ConditionArgs, TrafficArgs};
+use super::measure::{ConditionArgs, StampArgs, TrafficArgs};
 use super::methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs};
 use super::traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
 use crate::cmd::wire::spec::AdapterSpec;
@@ -118,8 +118,8 @@ pub(crate) struct GuestArgs {
     /// Interfaces of the guest.
     #[arg(long, default_value = "vcan")]
     pub(crate) topology: TopologyArg,
-    /// An adapter of the topology wire that has these interfaces, whichever bus they are on (repeatable): can1,can4 for a tester
-    /// with --stamps hardware.
+    /// An adapter of the topology wire that has these interfaces, whichever bus they are on (repeatable): can1,can2,can4 for a
+    /// tester with --stamps hardware.
     #[arg(long, value_name = "IF,IF,…")]
     pub(crate) wire_adapter: Vec<AdapterSpec>,
     /// Put this file into the guest's working directory (repeatable).
@@ -196,6 +196,8 @@ pub(crate) struct LabMeasureArgs {
     pub(crate) traffic: TrafficArgs,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
+    #[command(flatten)]
+    pub(crate) stamps: StampArgs,
     /// Kernel by its name in `candor lab kernels` (default: Debian stable).
     #[arg(long, value_name = "NAME")]
     pub(crate) kernel: Option<String>,

@@ -6,8 +6,10 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use candor_lab::guest::{self, GuestSpec};
+use candor_lab::job::{OUT, WIRE_EARS};
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
+use candor_lab::tester::StampSource;
 use clap::ValueEnum as _;
 
 use crate::cli::{FramesFrom, LabMeasureArgs, TopologyArg};
@@ -36,6 +38,9 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         guest::static_candor()?,
         command(args, &guest_names(&args.gateways)),
     );
+    if matches!((args.topology, args.stamps.source()), (TopologyArg::Wire, StampSource::Hardware)) {
+        spec.wire_adapters.push(WIRE_EARS.to_owned());
+    }
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());
@@ -79,7 +84,8 @@ fn command(args: &LabMeasureArgs, gateways: &[String]) -> Vec<String> {
         ("--lost-after", time(traffic.lost_after)),
         ("--frames-from", name(conditions.frames_from)),
         ("--policy", conditions.policy.to_string()),
-        ("--records", candor_lab::job::OUT.to_owned()),
+        ("--stamps", args.stamps.source().name().to_owned()),
+        ("--records", OUT.to_owned()),
     ];
     let mut words = vec!["candor".to_owned(), "tester".to_owned(), "--json".to_owned()];
     words.extend(options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));

@@ -10,7 +10,7 @@ use candor_core::causes;
 use candor_core::experiment::{Block, Plan};
 use candor_lab::cells::{self, Order, OrderError, Said, State};
 use candor_lab::guest::{self, ClockShift, GuestSpec};
-use candor_lab::job::OUT;
+use candor_lab::job::{HOME, OUT, WIRE_EARS};
 use candor_lab::observer::Observer;
 
 use super::machines::Keepers;
@@ -165,13 +165,16 @@ fn specification(
         return Err(format!("{} is no guest", place.testbed.name()));
     };
     let mut spec = GuestSpec::new(testbed, topology, candor.to_owned(), command);
+    if order.cells.iter().any(|cell| cell.hardware_stamps) {
+        spec.wire_adapters.push(WIRE_EARS.to_owned());
+    }
     spec.kernel.clone_from(&place.kernel);
     spec.clock = ClockShift::new(place.shift).unwrap_or_default();
     spec.programs = cells::programs(order);
     spec.timeout = limits.timeout;
     spec.out = Some(out);
     let text = serde_json::to_vec(order).map_err(|error| error.to_string())?;
-    spec.files.push((format!("{}/{}", candor_lab::job::HOME, cells::FILE), text));
+    spec.files.push((format!("{}/{}", HOME, cells::FILE), text));
     Ok(spec)
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Method {
     pub(super) further: (&'static [&'static str], &'static [&'static str]),
     /// Engines whose gateway files, with one route for everything, the command is given in the end.
     pub(super) gateways: &'static [&'static str],
+    /// Adapters of the topology wire that have these interfaces.
+    pub(super) wire_adapters: &'static [&'static str],
     /// What the guest's kernel modules are loaded with.
     pub(super) module_parameters: &'static [&'static str],
     /// An instruction lasts 2 to the power of this, in ns.
@@ -89,6 +91,7 @@ impl Method {
         spec.clock = ClockShift::new(self.shift).unwrap_or_default();
         spec.kernel = Some(kernel.to_owned());
         spec.timeout = limits.timeout;
+        spec.wire_adapters = self.wire_adapters.iter().map(|adapter| (*adapter).to_owned()).collect();
         let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
         spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));

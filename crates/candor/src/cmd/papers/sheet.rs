@@ -9,7 +9,7 @@ use candor_lab::cells::State;
 use candor_lab::report::Cell;
 use serde_json::Value;
 
-use candor_lab::job::Topology;
+use candor_lab::job::{Topology, WIRE_EARS};
 
 use super::claim::Levels;
 use super::method::{Method, answer};
@@ -29,6 +29,7 @@ pub(super) enum Sheet {
     Vcan2011,
     Flood2011,
     Precision2011,
+    Stamps2011,
     Hops2011,
     Engines2014,
     Streams2014,
@@ -75,12 +76,13 @@ impl Extent {
 }
 
 impl Sheet {
-    pub(super) const ALL: [Self; 13] = [
+    pub(super) const ALL: [Self; 14] = [
         Self::Gateway2011,
         Self::Filters2011,
         Self::Vcan2011,
         Self::Flood2011,
         Self::Precision2011,
+        Self::Stamps2011,
         Self::Hops2011,
         Self::Engines2014,
         Self::Streams2014,
@@ -98,6 +100,7 @@ impl Sheet {
             Self::Vcan2011 => "vcan-2011",
             Self::Flood2011 => "flood-2011",
             Self::Precision2011 => "precision-2011",
+            Self::Stamps2011 => "precision-2011-adapter",
             Self::Hops2011 => "hops-2011",
             Self::Engines2014 => "engines-2014",
             // Fewer frames would all find room in the queues.
@@ -117,30 +120,8 @@ impl Sheet {
             Self::Vcan2011 => How::Plan(include_str!("plans/vcan-2011.toml"), 10_000),
             Self::Flood2011 => How::Plan(include_str!("plans/flood-2011.toml"), 10_000),
             Self::Engines2014 => How::Plan(include_str!("plans/engines-2014.toml"), 3200),
-            Self::Precision2011 => How::Method(Method {
-                topology: Topology::Wire,
-                words: &[
-                    "lab",
-                    "precision",
-                    "--send",
-                    "can0",
-                    "--monitor",
-                    "can1",
-                    "--tap",
-                    "can2",
-                    "--receive",
-                    "can4",
-                    "--wire-log",
-                    "out/wire.log",
-                    "--wire-bitrate",
-                    "500k",
-                ],
-                frames: Some(10000),
-                further: (&[], &[]),
-                gateways: &["kernel"],
-                module_parameters: &[],
-                shift: 0,
-            }),
+            Self::Precision2011 => precision(&[], &[]),
+            Self::Stamps2011 => precision(&["--stamps", "hardware", "--loads", "none"], &[WIRE_EARS]),
             Self::Hops2011 => How::Method(Method {
                 topology: Topology::Kvaser,
                 words: &[
@@ -160,6 +141,7 @@ impl Sheet {
                 frames: Some(10000),
                 further: (&[], &[]),
                 gateways: &[],
+                wire_adapters: &[],
                 module_parameters: &["can_gw.max_hops=6"],
                 shift: 0,
             }),
@@ -184,6 +166,7 @@ impl Sheet {
                     "mmapbusy-mmap",
                     "mmap-adaptive",
                 ],
+                wire_adapters: &[],
                 module_parameters: &[],
                 shift: 2,
             }),
@@ -193,6 +176,7 @@ impl Sheet {
                 frames: None,
                 further: (&[], &["--points", "1,10,100,1000,10000"]),
                 gateways: &[],
+                wire_adapters: &[],
                 module_parameters: &[],
                 shift: 0,
             }),
@@ -240,6 +224,35 @@ impl Sheet {
     }
 }
 
+/// Stamps beside the log of the buses, with these options besides.
+const fn precision(further: &'static [&'static str], wire_adapters: &'static [&'static str]) -> How {
+    How::Method(Method {
+        topology: Topology::Wire,
+        words: &[
+            "lab",
+            "precision",
+            "--send",
+            "can0",
+            "--monitor",
+            "can1",
+            "--tap",
+            "can2",
+            "--receive",
+            "can4",
+            "--wire-log",
+            "out/wire.log",
+            "--wire-bitrate",
+            "500k",
+        ],
+        frames: Some(10000),
+        further: (further, further),
+        gateways: &["kernel"],
+        wire_adapters,
+        module_parameters: &[],
+        shift: 0,
+    })
+}
+
 /// The time within `can_send()`, by the command of that name.
 const fn can_send(topology: Topology, words: &'static [&'static str], of_paper: u32) -> How {
     How::Method(Method {
@@ -248,6 +261,7 @@ const fn can_send(topology: Topology, words: &'static [&'static str], of_paper: 
         frames: Some(of_paper),
         further: (&[], &[]),
         gateways: &[],
+        wire_adapters: &[],
         module_parameters: &[],
         shift: 0,
     })
