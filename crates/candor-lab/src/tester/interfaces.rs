@@ -12,6 +12,9 @@ use candor_netlink::link::{self, Link};
 
 use super::{AdapterEar, Bench, Law, Origin, StampSource, Stamped, share_a_clock};
 
+/// How the kernel's stamps are asked for.
+pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
+
 /// What the kernel says where it has CAN, but no broadcast manager.
 const EPROTONOSUPPORT: i32 = 93;
 
@@ -83,7 +86,7 @@ pub enum InterfacesError {
     /// Stamps of an adapter were asked for, and two adapters have two clocks.
     #[error(
         "{monitor} and {receive} are not channels of one adapter, and stamps of two clocks cannot be subtracted: watch both buses by \
-         channels of one adapter, or take the kernel's stamps"
+         channels of one adapter, or take the kernel's stamps ({KERNELS})"
     )]
     TwoClocks {
         /// Watches the first bus.
@@ -102,7 +105,8 @@ pub enum InterfacesError {
     },
     /// Stamps of an adapter were asked for, and there is none.
     #[error(
-        "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's stamps"
+        "Interface {name} has no adapter that could stamp (no /sys/class/net/{name}/device): take the kernel's \
+         stamps ({KERNELS})"
     )]
     NoAdapter {
         /// The name asked for.
@@ -110,7 +114,8 @@ pub enum InterfacesError {
     },
     /// Stamps of an adapter were asked for, and it takes none.
     #[error(
-        "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the kernel's stamps"
+        "The adapter of {name} takes no receive stamps, or its driver does not tell them (`ethtool -T {name}`): take the \
+         kernel's stamps ({KERNELS})"
     )]
     NoAdapterStamps {
         /// The name asked for.
@@ -146,6 +151,19 @@ impl Interfaces {
     pub fn open(names: Names<'_>, law: &Law) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
+        let send = match law.origin {
+            Origin::Call => {
+                let only_sends = Options { filters: &[], loopback, ..Options::default() };
+                let socket = open(&mut client, names.send, &only_sends)?;
+                if law.inside == Stamps::On {
+                    socket
+                        .stamp_sending()
+                        .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
+                }
+                Sender::Now(socket)
+            }
+            Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
+        };
         let mut listen = |name: &str| match law.stamps {
             StampSource::Hardware => AdapterEar::open(&mut client, name).map(Ear::Adapter),
             StampSource::Kernel => {
@@ -162,23 +180,7 @@ impl Interfaces {
         if law.stamps == StampSource::Hardware {
             share_a_clock(names.monitor, names.receive)?;
         }
-        Ok(Self {
-            send: match law.origin {
-                Origin::Call => {
-                    let only_sends = Options { filters: &[], loopback, ..Options::default() };
-                    let socket = open(&mut client, names.send, &only_sends)?;
-                    if law.inside == Stamps::On {
-                        socket
-                            .stamp_sending()
-                            .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
-                    }
-                    Sender::Now(socket)
-                }
-                Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
-            },
-            monitor,
-            receive,
-        })
+        Ok(Self { send, monitor, receive })
     }
 }
 

@@ -15,7 +15,7 @@ impl TimeLine {
     /// The place of a frame whose kernel's stamp has this one.
     pub(crate) fn place(&mut self, kernel_ns: i64, adapter: Option<AdapterNs>) -> i64 {
         let Some(AdapterNs(adapter_ns)) = adapter else { return kernel_ns };
-        let begin = *self.adapter_begins_ns.get_or_insert(kernel_ns.saturating_sub(adapter_ns));
+        let begin = *self.adapter_begins_ns.get_or_insert_with(|| kernel_ns.saturating_sub(adapter_ns));
         adapter_ns.saturating_add(begin)
     }
 }
