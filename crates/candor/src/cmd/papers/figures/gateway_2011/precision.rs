@@ -46,7 +46,7 @@ pub(super) const FIGURES: &[Figure] = &[
         ),
     },
     Figure {
-        id: "2011-4-adapter",
+        id: "2011-4-stamps",
         paper: Paper::Gateway2011,
         number: "Figure 4",
         title: "The same, with stamps of the adapter",
