@@ -201,6 +201,41 @@ fn the_stages_of_a_frame_repeat_byte_for_byte() {
     }
 }
 
+/// The guest gets the adapter that such a plan needs, and no stamp is from anywhere else.
+#[test]
+fn all_stamps_of_a_plan_are_of_one_adapter() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = written(
+        folder.path(),
+        "frames = 30\nwarm-up = 5\nstamps = \"hardware\"\n[factor]\ntopology = \"wire\"\ngateway = [\"none\", \"kernel\"]\n\
+         traffic = [\"one at a time\", \"every 2ms\"]\n",
+    );
+    let run = measure(&candor, &plan, &["--json"]);
+    assert!(run.status.success(), "{}\n{}", text(&run.stdout), text(&run.stderr));
+    let told: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    for cell in told["cells"].as_array().unwrap() {
+        assert_eq!((&cell["state"], &cell["lost"]), (&"ok".into(), &0.into()), "{cell:#}");
+        // Without a gateway both channels hear the same end of frame.
+        let is_null = cell["levels"]["gateway"] == "none";
+        assert_eq!(cell["p50_ns"].as_i64().unwrap() == 0, is_null, "{cell:#}");
+    }
+    let all = files(&folder.path().join("plan.results"));
+    let records = all.iter().filter(|(path, _)| path.to_string_lossy().ends_with(".record.csv"));
+    assert_eq!(records.clone().count(), 4);
+    for (_, bytes) in records {
+        let record = text(bytes);
+        assert!(record.contains("\"stamps\":\"adapter receive stamps"), "{record}");
+        let rows: Vec<Vec<&str>> = record.lines().skip(2).map(|line| line.split(',').collect()).collect();
+        let at = |name: &str| rows[0].iter().position(|column| *column == name).unwrap();
+        let [monitor, far] = ["monitor_ns", "far_ns"].map(at);
+        for row in &rows[1..] {
+            let [monitor, far] = [monitor, far].map(|at| row[at].parse::<i64>().unwrap());
+            assert_eq!((far - monitor) % 1000, 0, "the adapter counts microseconds: {row:?}");
+        }
+    }
+}
+
 /// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
 #[test]
 fn the_highest_rate_without_loss_is_searched_and_found_again() {
