@@ -49,9 +49,9 @@ pub(super) const FIGURES: &[Figure] = &[
         id: "2011-4-stamps",
         paper: Paper::Gateway2011,
         number: "Figure 4",
-        title: "The same, with stamps of the adapter",
-        setup: "As above, but both buses are heard by channels of one adapter, whose own stamps of each frame are taken instead of the kernel's. \
-                The paper's kernel knew no such stamps.",
+        title: "The witness beside stamps of the adapter",
+        setup: "Total latencies through can-gw on software buses with true bit times, by stamps that the tester's adapter takes on the wire, and by the \
+                bus's own log. Both buses are heard by channels of one adapter. The paper's kernel knew no such stamps, only its own.",
         sheet: Sheet::Stamps2011,
         claims: &[Claim {
             says: "Both differ by less than 10 us in all but a few frames",
