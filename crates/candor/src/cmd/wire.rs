@@ -73,7 +73,7 @@ fn play_buses(args: &WireArgs) -> Outcome {
     };
     let plant = Plant::build(&args.bus, &kinds, &fleet, settings, witness.is_wanted())?;
     let mut session = Session::new(plant, &places, args.json);
-    let outcome = play(args, &kinds, &signals, &mut session, &mut witness);
+    let outcome = play(args, &kinds, &fleet, &signals, &mut session, &mut witness);
     let (report, rest, ready_at) = session.end().dismantle()?;
     witness.write(&rest)?;
     let is_valid = report::end(args, &report, ready_at)?;
@@ -85,12 +85,13 @@ fn play_buses(args: &WireArgs) -> Outcome {
 fn play(
     args: &WireArgs,
     kinds: &[Kind],
+    fleet: &Fleet,
     signals: &EndingSignals,
     session: &mut Session<'_>,
     witness: &mut Witness,
 ) -> Result<(), Box<dyn Error>> {
     session.begin(&args.fault)?;
-    report::ready(args, kinds, session.plant(), session.control())?;
+    report::ready(args, kinds, fleet, session.plant(), session.control())?;
     while signals.wait(LOOK)?.is_none() && !session.plant().has_ended() {
         session.look()?;
         witness.write(&session.plant().story())?;

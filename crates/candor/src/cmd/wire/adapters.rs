@@ -170,6 +170,10 @@ impl Planned {
         })
     }
 
+    pub(super) fn is_on_several_buses(&self) -> bool {
+        self.places.windows(2).any(|pair| pair[0].bus != pair[1].bus)
+    }
+
     /// As it is plugged in.
     pub(super) fn model(&self) -> AnyModel {
         let serial = format!("candor-{}", self.interfaces.join("-"));
@@ -240,6 +244,7 @@ mod tests {
         assert_eq!(interfaces(&asked), ["can4,can1", "can2", "can0,can3"]);
         assert_eq!(asked.adapters()[0].places, [place(1, 0), place(0, 1)]);
         assert!(asked.adapters()[0].fd && !asked.adapters()[1].fd);
+        assert!(asked.adapters()[0].is_on_several_buses() && !asked.adapters()[2].is_on_several_buses());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use candor_wire::host::{BusReport, Report};
 use serde_json::{Value, json};
 
 use super::adapter::rates;
-use super::adapters::Kind;
+use super::adapters::{Fleet, Kind};
 use super::control::Control;
 use super::plant::Plant;
 use super::spec::BusSpec;
@@ -18,7 +18,13 @@ use crate::gateway_file::plural;
 use crate::render;
 
 /// What was made.
-pub(super) fn ready(args: &WireArgs, kinds: &[Kind], plant: &Plant, control: Option<&Control>) -> io::Result<()> {
+pub(super) fn ready(
+    args: &WireArgs,
+    kinds: &[Kind],
+    fleet: &Fleet,
+    plant: &Plant,
+    control: Option<&Control>,
+) -> io::Result<()> {
     if let Some(error) = plant.no_priority() {
         let text = format!("candor has no real-time priority ({error}): other programs will make it late");
         warn(args.json, &text)?;
@@ -31,6 +37,7 @@ pub(super) fn ready(args: &WireArgs, kinds: &[Kind], plant: &Plant, control: Opt
             "event": "ready",
             "at_ns": plant.ready_at().0,
             "buses": buses,
+            "adapters": fleet.adapters().iter().map(|adapter| &adapter.interfaces).collect::<Vec<_>>(),
             "control": control.map(Control::path),
             "started_monotonic_ns": started_ns,
         });
@@ -44,7 +51,10 @@ pub(super) fn ready(args: &WireArgs, kinds: &[Kind], plant: &Plant, control: Opt
         format!("{:names$}  {:speeds$}  {model} of depth {depth:<3}  {interfaces}\n", bus.name, speed(bus))
     };
     let lines: String = buses().map(line).collect();
-    render::out(&format!("{lines}Ready; end it with Ctrl-C\n"))
+    let shared = fleet.adapters().iter().filter(|adapter| adapter.is_on_several_buses());
+    let shared: String =
+        shared.map(|adapter| format!("{} have one adapter\n", adapter.interfaces.join(" and "))).collect();
+    render::out(&format!("{lines}{shared}Ready; end it with Ctrl-C\n"))
 }
 
 fn speed(bus: &BusSpec) -> String {
