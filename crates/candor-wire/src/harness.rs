@@ -80,7 +80,13 @@ impl Harness {
         outcome
     }
 
-    /// Takes a device off its buses. Its stream is at its end.
+    /// Whether a device was taken off its buses. It answers what it is asked until its stream is closed, and does nothing of it.
+    #[must_use]
+    pub fn is_unplugged(&self, device: DeviceId) -> bool {
+        self.devices.is_unplugged(device)
+    }
+
+    /// Takes a device off its buses. Its stream is to be closed.
     pub fn unplug(&mut self, device: DeviceId, now: BusNs) {
         self.devices.unplug(device);
         self.settle(now);
@@ -110,7 +116,7 @@ impl Harness {
         planned
     }
 
-    /// What a device has to say, to be written to its stream and drained by the caller. `None` if it is unplugged.
+    /// What a device has to say, to be written to its stream and drained by the caller. `None` if there is no such device.
     pub fn output(&mut self, device: DeviceId) -> Option<&mut Vec<u8>> {
         self.devices.output(device)
     }

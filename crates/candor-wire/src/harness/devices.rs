@@ -45,7 +45,8 @@ struct Plugged {
     blank: AnyModel,
     /// Of each channel.
     places: Vec<Place>,
-    /// It has no stream, and takes no part.
+    /// It takes no part on any bus. As long as its stream is open it answers all the same: the kernel asks a device for its state
+    /// whenever somebody looks at its interfaces, and waits for ever.
     is_unplugged: bool,
     /// Of those that were here before it was plugged in again.
     past: Statistics,
@@ -82,10 +83,11 @@ impl Devices {
 
     /// Takes bytes of a device's stream. See [`Harness::receive`](super::Harness::receive).
     pub(super) fn receive(&mut self, device: DeviceId, bytes: &[u8], at: BusNs) -> Result<(), DeviceError> {
-        let Some(plugged) = self.plugged.get_mut(device.0).filter(|plugged| !plugged.is_unplugged) else {
-            return Ok(());
-        };
+        let Some(plugged) = self.plugged.get_mut(device.0) else { return Ok(()) };
         let outcome = plugged.device.receive(bytes, at, &mut self.requests);
+        if plugged.is_unplugged {
+            self.requests.clear();
+        }
         self.sort(device);
         outcome
     }
@@ -97,7 +99,12 @@ impl Devices {
         self.sort(device);
     }
 
-    /// Takes a device off its buses. Its stream is at its end.
+    /// Whether a device was taken off its buses.
+    pub(super) fn is_unplugged(&self, device: DeviceId) -> bool {
+        self.plugged.get(device.0).is_none_or(|plugged| plugged.is_unplugged)
+    }
+
+    /// Takes a device off its buses. Its stream is to be closed.
     pub(super) fn unplug(&mut self, device: DeviceId) {
         let Some(plugged) = self.plugged.get_mut(device.0) else { return };
         plugged.device.unplug(&mut self.requests);
@@ -153,8 +160,7 @@ impl Devices {
     }
 
     pub(super) fn output(&mut self, device: DeviceId) -> Option<&mut Vec<u8>> {
-        let plugged = self.plugged.get_mut(device.0).filter(|plugged| !plugged.is_unplugged)?;
-        Some(plugged.device.output())
+        Some(self.plugged.get_mut(device.0)?.device.output())
     }
 
     pub(super) fn statistics(&self, device: DeviceId) -> Option<Statistics> {

@@ -323,7 +323,6 @@ impl Player {
             return;
         }
         let Some(output) = self.harness.output(stream.device) else {
-            // Unplugged: whoever ordered that closes the stream.
             watched.interest = Interest::Nothing;
             return;
         };
@@ -361,9 +360,12 @@ impl Player {
     /// The kernel is gone, or is none.
     fn lose(&mut self, stream: &Stream, watched: &mut Watched<'_>, now: BusNs) {
         watched.interest = Interest::Nothing;
-        self.harness.unplug(stream.device, now);
-        if let Some(line) = self.first_line(stream.device) {
-            line.report.lost_devices += 1;
+        // Whoever had it unplugged closes the stream, and nothing is lost with it.
+        if !self.harness.is_unplugged(stream.device) {
+            self.harness.unplug(stream.device, now);
+            if let Some(line) = self.first_line(stream.device) {
+                line.report.lost_devices += 1;
+            }
         }
         // The kernel takes the closed stream for a pulled plug.
         let _closed_already = stream.stream.shutdown(std::net::Shutdown::Both);

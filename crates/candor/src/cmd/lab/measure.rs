@@ -6,7 +6,7 @@ use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
 use candor_lab::guest::{self, GuestSpec};
-use candor_lab::job::{OUT, WIRE_EARS};
+use candor_lab::job::{OUT, WIRE, WIRE_EARS};
 use candor_lab::kernel::Testbed;
 use candor_lab::record::{RECORD_EXTENSION, Record};
 use candor_lab::tester::StampSource;
@@ -29,6 +29,16 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
     tester::law(&args.traffic, None, conditions.origin)?;
     let devices = tester::under_test(&files, args.conditions.floors)?;
+    let ears = match (args.stamps.source(), args.topology) {
+        (StampSource::Kernel, _) => None,
+        (StampSource::Hardware, TopologyArg::Wire) => Some(WIRE_EARS.to_owned()),
+        (StampSource::Hardware, TopologyArg::Kvaser | TopologyArg::Vcan) => {
+            return Err(
+                "Neither virtual interfaces nor the emulated cards take stamps of their own: add --topology wire"
+                    .into(),
+            );
+        }
+    };
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     args.html.as_deref().map(probe).transpose()?;
@@ -38,9 +48,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         guest::static_candor()?,
         command(args, &guest_names(&args.gateways)),
     );
-    if matches!((args.topology, args.stamps.source()), (TopologyArg::Wire, StampSource::Hardware)) {
-        spec.wire_adapters.push(WIRE_EARS.to_owned());
-    }
+    spec.wire_adapters.extend(ears);
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());
@@ -89,6 +97,10 @@ fn command(args: &LabMeasureArgs, gateways: &[String]) -> Vec<String> {
     ];
     let mut words = vec!["candor".to_owned(), "tester".to_owned(), "--json".to_owned()];
     words.extend(options.into_iter().flat_map(|(option, value)| [option.to_owned(), value]));
+    if let TopologyArg::Wire = args.topology {
+        words.extend(["--wire-bitrate".to_owned(), WIRE.nominal.to_string()]);
+        words.extend(WIRE.data.into_iter().flat_map(|rate| ["--wire-data-bitrate".to_owned(), rate.to_string()]));
+    }
     words.extend(conditions.floors.then(|| "--floors".to_owned()));
     words.extend_from_slice(gateways);
     words
