@@ -19,6 +19,7 @@ use candor_core::config::Loaded;
 use candor_core::config::diagnostic::{Diagnostic, Severity};
 use candor_core::plan::{Engine, Plan};
 use candor_engine::{Gateway, MeasureLatency};
+use candor_io::process;
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
@@ -59,6 +60,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?;
     }
     privileges::give_up(&plan, &args.file, args.user)?;
+    // The code that reads files and checks them is as large as all other code. While the seccomp filter still allows it;
+    // all that is lost by a failure is some memory.
+    let _kept = process::forget_code();
     if args.seccomp {
         let internet = matches!(args.metrics, Some(Address::Tcp(_)));
         seccomp::confine(seccomp::Needs {
