@@ -41,4 +41,4 @@ pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
 pub use latency::{LATENCY_BOUNDS, Latencies, MeasureLatency};
 pub use notice::{Notice, Restart};
 pub use refusal::{Cause, Refusal};
-pub use run_dir::{Owner, RunDirError, Since, Wire, give_run_dir, socket_for_wire, wires};
+pub use run_dir::{Owner, RunDirError, Since, Wire, give_run_dir, socket_for_wire, take_run_dir_back, wires};

@@ -18,7 +18,7 @@ mod wires;
 
 pub(crate) use entry::Entry;
 pub use failure::RunDirError;
-pub use give::give_run_dir;
+pub use give::{give_run_dir, take_run_dir_back};
 pub(crate) use owner::{Change, Instance, OwnedJob};
 pub use owner::{Owner, Since};
 pub use wires::{Wire, socket_for_wire, wires};
@@ -121,7 +121,7 @@ impl RunDir {
     pub(crate) fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
         let here = Place::of_this_process()?;
         make_private(&path)?;
-        let exclusive = hold::hold(&path.join("lock"), tell)?;
+        let exclusive = hold::hold(&path.join(folder::LOCK), tell)?;
         let mut run_dir = Self::unread(path, here, exclusive);
         run_dir.read(tell)?;
         Ok(run_dir)

@@ -13,7 +13,9 @@ pub(super) const DEFAULT_PATH: &str = "/run/candor";
 pub(super) const PRIVATE_FOLDER: u32 = 0o700;
 pub(super) const OTHERS: u32 = 0o077;
 const WRITABLE_BY_ALL: u32 = 0o002;
-const ROOT: u32 = 0;
+pub(super) const ROOT: u32 = 0;
+/// Held by a candor that starts.
+pub(super) const LOCK: &str = "lock";
 
 /// The one that somebody chose.
 pub(super) fn configured() -> Option<PathBuf> {

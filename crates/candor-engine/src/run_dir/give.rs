@@ -1,12 +1,15 @@
-//! Giving the run directory to another user, before a process of root becomes one of that user.
+//! Giving the run directory to another user, before a process of root becomes one of that user, and taking it back.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, chown, lchown};
 use std::path::Path;
 
+use candor_io::lock::{self, FileLock};
+use candor_io::process::effective_user;
+
 use super::failure::{RunDirError, failed};
-use super::folder::{self, DEFAULT_PATH, PRIVATE_FOLDER};
+use super::folder::{self, DEFAULT_PATH, LOCK, PRIVATE_FOLDER, ROOT};
 use crate::error::GatewayError;
 
 /// Makes `/run/candor` the folder of this user and this group, if it is nobody else's: gateways of two users cannot know of
@@ -17,6 +20,58 @@ use crate::error::GatewayError;
 pub fn give_run_dir(user: u32, group: u32) -> Result<(), GatewayError> {
     if folder::configured().is_none() {
         give(Path::new(DEFAULT_PATH), user, group)?;
+    }
+    Ok(())
+}
+
+/// Takes `/run/candor` back for root, whose own gateway is about to start and gives up the right to open the files of others. Nothing is
+/// done where nobody else has it.
+///
+/// # Errors
+/// [`GatewayError`] if a gateway of that other user runs.
+pub fn take_run_dir_back() -> Result<(), GatewayError> {
+    if folder::configured().is_none() && effective_user() == ROOT {
+        take_back(Path::new(DEFAULT_PATH), ROOT)?;
+    }
+    Ok(())
+}
+
+fn take_back(path: &Path, me: u32) -> Result<(), RunDirError> {
+    match fs::metadata(path) {
+        Ok(data) if data.uid() != me => {}
+        // What is wrong with it is said by who uses it.
+        _ => return Ok(()),
+    }
+    // From now on nobody else can exchange a file for a link.
+    chown(path, Some(me), Some(me)).map_err(failed(path, "Taking it back"))?;
+    let taken = take_files(path, me);
+    if taken.is_err() {
+        // The gateways that run go on with their folder.
+        let owner = fs::metadata(path.join(LOCK)).map(|data| (data.uid(), data.gid()));
+        let _ = owner.and_then(|(user, group)| chown(path, Some(user), Some(group)));
+    }
+    taken
+}
+
+fn take_files(path: &Path, me: u32) -> Result<(), RunDirError> {
+    let files = fs::read_dir(path).map_err(failed(path, "Reading it"))?;
+    let mut lists = Vec::new();
+    let mut others = Vec::new();
+    for file in files {
+        let file = file.map_err(failed(path, "Reading it"))?.path();
+        let is_list = file.extension().is_some_and(|extension| extension == "json");
+        if is_list { lists.push(file) } else { others.push(file) }
+    }
+    for list in &lists {
+        let opened = lock::open_regular(OpenOptions::new().read(true), list).map_err(failed(list, "Opening it"))?;
+        if FileLock::try_exclusive(opened).map_err(failed(list, "Locking it"))?.is_err() {
+            let reason = "a gateway of another user runs and has this folder, and two users' gateways cannot know of each other; \
+                          end that one, run this one with the same --user, or name another folder by CANDOR_RUN_DIR";
+            return Err(failed(path, "Taking it back")(io::Error::new(ErrorKind::AddrInUse, reason)));
+        }
+    }
+    for file in lists.iter().chain(&others) {
+        lchown(file, Some(me), Some(me)).map_err(failed(file, "Taking it back"))?;
     }
     Ok(())
 }
@@ -42,9 +97,32 @@ fn give(path: &Path, user: u32, group: u32) -> Result<(), RunDirError> {
 
 #[cfg(test)]
 mod tests {
-    use candor_io::process::effective_user;
-
     use super::*;
+
+    #[test]
+    fn a_folder_is_taken_back_unless_a_gateway_of_its_user_runs() {
+        if effective_user() != ROOT {
+            println!("only root can give folders away");
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("candor");
+        let list = path.join("1-2-3.json");
+        give(&path, 65534, 65534).unwrap();
+        for file in [&path.join(LOCK), &list] {
+            fs::write(file, "{}").unwrap();
+            chown(file, Some(65534), Some(65534)).unwrap();
+        }
+        let owners = || [&path, &path.join(LOCK), &list].map(|file| fs::metadata(file).unwrap().uid());
+        let running = FileLock::try_exclusive(fs::File::open(&list).unwrap()).unwrap().unwrap();
+        let error = take_back(&path, ROOT).unwrap_err();
+        assert!(error.source.to_string().contains("--user"), "{}", error.source);
+        assert_eq!(owners(), [65534; 3]);
+        // It was killed, and who starts next adopts its jobs.
+        drop(running);
+        take_back(&path, ROOT).unwrap();
+        assert_eq!(owners(), [ROOT; 3]);
+    }
 
     #[test]
     fn a_folder_with_lists_is_not_given_away() {

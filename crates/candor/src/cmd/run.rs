@@ -56,8 +56,9 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         Some(engine) => loaded.plan.with_engine(engine),
         None => loaded.plan,
     };
-    if let Some(user) = args.user {
-        candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?;
+    match args.user {
+        Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
+        None => candor_engine::take_run_dir_back()?,
     }
     privileges::give_up(&plan, &args.file, args.user)?;
     // The code that reads files and checks them is as large as all other code. While the seccomp filter still allows it;

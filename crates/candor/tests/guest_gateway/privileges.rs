@@ -135,11 +135,20 @@ fn another_user_runs_a_gateway_that_root_started() {
         candor.end();
         assert_eq!(jobs_between(&[&left, &right]), [], "{engine}");
     }
-    // The folder is still the other user's; root may use it, and takes nothing away.
-    let mut candor = Ours::start("read-write", None);
-    candor.ready();
-    candor.end();
-    assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 1234);
+    // Nobody's gateway runs there any more, so root's own takes the folder back, without the right to open files of others.
+    for engine in ["kernel", "read-write"] {
+        let mut candor = Ours::start("read-write", Some("1234:2345"));
+        candor.ready();
+        let mut own = Ours::start(engine, None);
+        let (code, errors) = own.ended();
+        assert!(code == Some(2) && errors.contains("the same --user"), "{engine}: {code:?} {errors}");
+        candor.end();
+        assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 1234, "{engine}");
+        let mut own = Ours::start(engine, None);
+        own.ready();
+        assert_eq!(std::fs::metadata("/run/candor").unwrap().uid(), 0, "{engine}");
+        own.end();
+    }
 }
 
 #[test]
