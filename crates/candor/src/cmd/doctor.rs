@@ -33,7 +33,7 @@ use crate::gateway_file::{Form, GatewayFile};
 use crate::{netns, render};
 use check::{Section, Verdict};
 use interface::Network;
-pub(super) use interface::frames_ahead;
+pub(super) use interface::{frames_ahead, recovers_itself};
 use kernel::{Asked, Cangw};
 use needs::{Needs, Wanted};
 use privileges::Awake;

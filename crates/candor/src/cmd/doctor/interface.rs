@@ -4,7 +4,7 @@ mod driver;
 mod interrupt;
 
 pub(super) use driver::check as driver;
-pub(in crate::cmd) use driver::frames_ahead;
+pub(in crate::cmd) use driver::{frames_ahead, recovers_itself};
 pub(super) use interrupt::{InterruptThread, interrupt_threads};
 
 use candor_core::frame::CANFD_MTU;
@@ -82,7 +82,7 @@ pub(super) fn of_link(
     if link.kind.as_deref() == Some("can") {
         checks.extend(state(link, wanted));
         checks.push(bit_rate(link, wanted));
-        checks.push(restart(link, wanted));
+        checks.push(restart(machine, link, wanted));
     }
     checks.push(fd(link, wanted));
     let sends = wanted.is_none_or(|wanted| wanted.is_destination);
@@ -170,18 +170,19 @@ fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
     Check::ok(check::BIT_RATE, found)
 }
 
-fn restart(link: &Link, wanted: Option<&Wanted>) -> Check {
+fn restart(machine: &Machine, link: &Link, wanted: Option<&Wanted>) -> Check {
     let name = &link.name;
     if let Some(after) = wanted.and_then(|wanted| wanted.bus.restart_after) {
         return Check::ok(check::RESTART, format!("by candor run, {after:?} after bus-off"));
     }
     match link.can.and_then(|can| can.restart_ms) {
         Some(after) => Check::ok(check::RESTART, format!("{after} ms after bus-off")),
+        None if recovers_itself(machine, name) => Check::ok(check::RESTART, "by the adapter itself, after bus-off"),
         None => Check::weak(
             check::RESTART,
             "never: after bus-off the interface stays dead",
             format!(
-                "sudo ip link set {name} down && sudo ip link set {name} type can restart-ms 100 && sudo ip link set {name} up"
+                "sudo ip link set {name} down && sudo ip link set {name} type can restart-ms 100; sudo ip link set {name} up"
             ),
         ),
     }

@@ -89,7 +89,7 @@ fn can(asked: &Asked, needs: &Needs) -> Check {
         return Check::ok(check::CAN, "CAN_RAW sockets");
     }
     let found = if asked.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
-    let nobody_else = needs.runs == Runs::Unknown && asked.cangw != Cangw::Ready;
+    let nobody_else = matches!(needs.runs, Runs::Unknown | Runs::KernelIfThere) && asked.cangw != Cangw::Ready;
     if needs.engine.is_some() || nobody_else {
         Check::missing(check::CAN, found, "sudo modprobe can-raw")
     } else {
@@ -285,6 +285,12 @@ mod tests {
         assert_eq!(verdict(&Asked { cangw: Cangw::Ready, ..none.clone() }, &Needs::unknown(), check::CAN), Verdict::Ok);
         assert_eq!(verdict(&none, &needs("read-write", ""), check::CAN), Verdict::Missing);
         assert_eq!(verdict(&none, &needs("kernel", ""), check::CAN), Verdict::Ok);
+        // Without can-gw all of it is user space, which has nothing but sockets.
+        assert_eq!(verdict(&none, &needs("auto", ""), check::CAN), Verdict::Missing);
+        assert_eq!(
+            verdict(&Asked { cangw: Cangw::Ready, ..none.clone() }, &needs("auto", ""), check::CAN),
+            Verdict::Ok
+        );
         let no_rings = all(Some(Lack::Packet(Obstacle::Privilege)));
         assert_eq!(verdict(&no_rings, &needs("mmap-write", ""), check::ENGINE), Verdict::Missing);
         assert_eq!(verdict(&no_rings, &needs("read-write", ""), check::ENGINE), Verdict::Ok);

@@ -5,7 +5,7 @@ use candor_core::frame::CANFD_MTU;
 use candor_engine::machine::Machine;
 use candor_netlink::link::Link;
 
-use crate::cmd::doctor::frames_ahead;
+use crate::cmd::doctor::{frames_ahead, recovers_itself};
 
 /// What a frame that is under way takes of the send buffer of its socket: `truesize` of an skb with a small payload. Since Linux
 /// 6.3 its data comes from `skb_small_head_cache`, before that from `kmalloc-512`; the skb itself is 256 bytes.
@@ -30,7 +30,7 @@ pub(in crate::cmd) fn of(machine: &Machine, link: &Link) -> Facts {
         queue_frames: Some(link.tx_queue_len),
         driver_frames: frames_ahead(machine, &link.name).and_then(|frames| u32::try_from(frames).ok()),
         socket_frames: socket_frames(machine),
-        restarts: is_controller.then_some(can.restart_ms.is_some()),
+        restarts: is_controller.then(|| can.restart_ms.is_some() || recovers_itself(machine, &link.name)),
         kernel: machine.kernel_version(),
     }
 }

@@ -46,6 +46,14 @@ pub(in crate::cmd) fn frames_ahead(machine: &Machine, interface: &str) -> Option
     depth(&machine.link(&format!("/sys/class/net/{interface}/device/driver"))?)
 }
 
+/// Whether the adapter of an interface comes back from bus-off by itself: its firmware does, and the kernel has no restart to offer.
+///
+/// # Source
+/// Linux 6.12, `drivers/net/can/usb/gs_usb.c`: no `do_set_mode`.
+pub(in crate::cmd) fn recovers_itself(machine: &Machine, interface: &str) -> bool {
+    machine.link(&format!("/sys/class/net/{interface}/device/driver")).as_deref() == Some("gs_usb")
+}
+
 fn depth(driver: &str) -> Option<u64> {
     DEPTHS.iter().find(|(name, _)| *name == driver).map(|(_, depth)| *depth)
 }

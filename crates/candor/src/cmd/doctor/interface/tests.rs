@@ -109,6 +109,21 @@ fn another_bit_rate_than_that_of_the_file_is_missing() {
 }
 
 #[test]
+fn an_adapter_that_comes_back_by_itself_needs_no_restart() {
+    let restart = |driver: &str| {
+        let can = CanLink { restart_ms: None, ..controller("can0").can.unwrap() };
+        let link = Link { can: Some(can), ..controller("can0") };
+        let files = [("/sys/class/net/can0/device/driver", driver)];
+        let checks = found(&files, &network(link, "pfifo_fast"), &needs("read-write", ""), 0);
+        checks.into_iter().find(|check| check.topic == check::RESTART).unwrap()
+    };
+    assert_eq!(restart("->../bus/drivers/gs_usb").verdict, Verdict::Ok);
+    let weak = restart("->../bus/drivers/flexcan");
+    // Where the kernel has no restart, the interface is up again all the same.
+    assert!(weak.verdict == Verdict::Weak && weak.remedy.unwrap().ends_with("; sudo ip link set can0 up"));
+}
+
+#[test]
 fn drivers_tell_how_long_an_urgent_frame_waits() {
     let driver = |name: &str, bus: &str| {
         let (driver, bus) = (format!("->../bus/drivers/{name}"), format!("->../bus/{bus}"));
