@@ -278,10 +278,10 @@ impl Device {
     pub fn gateway(&self, folder: &Path, name: &str) -> Result<Option<device::Gateway>, String> {
         match self {
             Self::None | Self::External => Ok(None),
-            Self::Candor { file, .. } => {
+            Self::Candor { engine, file } => {
                 let path = folder.join(format!("{name}.toml"));
                 fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
-                Ok(Some(device::Gateway::of_file(&path)))
+                Ok(Some(device::Gateway::of_file(&path).called(engine)))
             }
             Self::Bare { engine, from, to, echo } => {
                 let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;

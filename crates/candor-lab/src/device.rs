@@ -54,6 +54,12 @@ impl Gateway {
         }
     }
 
+    /// The same, whose file has a name that says nothing, and another one in each run.
+    #[must_use]
+    pub fn called(self, shown: &str) -> Self {
+        Self { shown: shown.to_owned(), ..self }
+    }
+
     /// `candor lab floor ENGINE`: a loop without rules.
     #[must_use]
     pub fn floor(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {

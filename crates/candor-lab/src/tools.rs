@@ -94,6 +94,12 @@ pub fn obtain(cache: &Cache, name: &str, observer: &mut dyn Observer) -> Result<
     Ok(path.to_string_lossy().into_owned())
 }
 
+/// Whether a guest that starts on this machine can be given this program.
+#[must_use]
+pub fn is_there(name: &str) -> bool {
+    is_known(name) || image::locate(name).is_ok()
+}
+
 /// Whether every guest can be given this program.
 #[must_use]
 pub fn is_known(name: &str) -> bool {

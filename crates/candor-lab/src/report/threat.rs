@@ -122,7 +122,7 @@ impl fmt::Display for Threat {
                 "no frame arrived: does a gateway forward between the two buses? Between virtual interfaces it needs \
                  echo"
             ),
-            Self::FewFrames { too_few } => write!(f, "{too_few}: raise --frames"),
+            Self::FewFrames { too_few } => write!(f, "{too_few}: measure more frames"),
             Self::Foreign { frames } => {
                 write!(f, "{frames} frames on the far side were not the tester's: keep other senders off both buses")
             }

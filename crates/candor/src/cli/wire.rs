@@ -52,7 +52,7 @@ pub(crate) struct WireArgs {
     #[arg(long)]
     pub(crate) model: Option<WireModel>,
     /// How many frames a controller holds before its interface stops: ucan, 1 to 255 (default: 3). gs_usb always holds 10.
-    #[arg(long, value_name = "FRAMES")]
+    #[arg(long, value_name = "FRAMES", value_parser = depth)]
     pub(crate) depth: Option<NonZeroU8>,
     /// Have every node at the bit rates of its bus, whatever `ip link` sets; data bit rates only where CAN FD is on. Without it
     /// nodes of different rates see errors, as on a real bus.
@@ -142,4 +142,8 @@ pub(crate) enum WireOrder {
     Fifo,
     /// The one with the lowest identifier.
     LowestId,
+}
+
+fn depth(text: &str) -> Result<NonZeroU8, String> {
+    text.parse().map_err(|_error| "a controller holds 1 to 255 frames".to_owned())
 }

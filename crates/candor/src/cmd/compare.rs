@@ -48,6 +48,7 @@ pub(crate) fn run(args: &CompareArgs) -> Outcome {
     }
     let held = args.tolerance.map(|tolerance| held(&all, &pairs, tolerance));
     let exit = match held {
+        None if all.iter().all(|one| matches!(one.difference, Difference::Refused(_))) => Exit::CouldNotRun,
         None | Some(Held::Yes) => Exit::Fine,
         Some(Held::Worse) => Exit::No,
         Some(Held::Unknown) => Exit::CouldNotRun,

@@ -18,6 +18,7 @@ use candor_core::config::diagnostic::Diagnostic;
 use candor_core::experiment::{self, Available, Block, EXTENSION, Plan};
 use candor_lab::cache::Cache;
 use candor_lab::kernel;
+use candor_lab::{cells, tools};
 use serde_json::json;
 
 use crate::cli::{GuestLimits, MeasureArgs, Preset};
@@ -74,6 +75,14 @@ pub(super) fn fill(
 ) -> Result<guests::Run, Box<dyn std::error::Error>> {
     let orders = guests::orders(plan, blocks)?;
     let (done, todo): (Vec<_>, Vec<_>) = orders.into_iter().partition(|(block, _)| results.has(&block.name));
+    // One that is missing would take all cells of its guest with it.
+    let guests = todo.iter().filter(|(block, _)| block.place.testbed.is_guest());
+    if let Some(program) = guests.flat_map(|(_, order)| cells::programs(order)).find(|name| !tools::is_there(name)) {
+        return Err(format!(
+            "This machine has no program {program}, which a gateway of the plan has in its command or stop"
+        )
+        .into());
+    }
     let machines = Machines::ready(plan, folder, &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
     // The board gets rid of candor when the machines go, before anything is told.

@@ -43,6 +43,20 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+fn a_program_that_is_missing_is_said_before_a_guest_boots() {
+    let Some(candor) = static_candor() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let plan = folder.path().join("plan.toml");
+    let text_of_plan =
+        "[factor]\ngateway = [\"kernel\", \"mine\"]\n[gateway.mine]\ncommand = [\"candor-has-no-such-program\"]\n";
+    fs::write(&plan, text_of_plan).unwrap();
+    let run = Command::new(&candor).arg("measure").arg(&plan).output().unwrap();
+    let said = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(2), "{said}");
+    assert!(said.contains("no program candor-has-no-such-program") && !said.contains("block"), "{said}");
+}
+
+#[test]
 fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
     let Some(candor) = static_candor() else { return };
     let folder = tempfile::tempdir().unwrap();

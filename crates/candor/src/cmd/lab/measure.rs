@@ -5,6 +5,7 @@ mod progress;
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
 
+use candor_core::plan::Plan;
 use candor_lab::guest::{self, GuestSpec};
 use candor_lab::job::{OUT, WIRE, WIRE_EARS};
 use candor_lab::kernel::Testbed;
@@ -29,7 +30,8 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
     tester::law(&args.traffic, None, conditions.origin)?;
     let devices = tester::under_test(&files, args.conditions.floors)?;
-    let ears = match (args.stamps.source(), args.topology) {
+    keeps_off_the_tester(&files, args.topology)?;
+    let adapter = match (args.stamps.source(), args.topology) {
         (StampSource::Kernel, _) => None,
         (StampSource::Hardware, TopologyArg::Wire) => Some(WIRE_EARS.to_owned()),
         (StampSource::Hardware, TopologyArg::Kvaser | TopologyArg::Vcan) => {
@@ -48,7 +50,7 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
         guest::static_candor()?,
         command(args, &guest_names(&args.gateways)),
     );
-    spec.wire_adapters.extend(ears);
+    spec.wire_adapters.extend(adapter);
     spec.kernel.clone_from(&args.kernel);
     spec.copies.clone_from(&args.gateways);
     spec.out = Some(args.records.clone());
@@ -69,13 +71,38 @@ pub(crate) fn run(args: &LabMeasureArgs) -> Outcome {
     Ok(if exit.status == 0 { Exit::Fine } else { Exit::No })
 }
 
+/// Where the tester sends, watches and hears.
+const fn ears(topology: TopologyArg) -> [&'static str; 3] {
+    match topology {
+        TopologyArg::Vcan => ["vcan0", "vcan0", "vcan1"],
+        TopologyArg::Kvaser | TopologyArg::Wire => ["can0", "can1", "can4"],
+    }
+}
+
+/// A gateway on one of the tester's own cards loses every frame, and that would show only after minutes.
+fn keeps_off_the_tester(files: &[(PathBuf, Plan)], topology: TopologyArg) -> Result<(), String> {
+    // Virtual interfaces have no other side.
+    if matches!(topology, TopologyArg::Vcan) {
+        return Ok(());
+    }
+    for (file, plan) in files {
+        if let Some(bus) = plan.buses().iter().find(|bus| ears(topology).contains(&bus.interface.as_str())) {
+            return Err(format!(
+                "{} has {} for its bus {}, which is the tester's: between these cards the gateway's interfaces are can2, where frames \
+                 come in, and can3",
+                file.display(),
+                bus.interface,
+                bus.name
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// The tester's command line in the guest.
 fn command(args: &LabMeasureArgs, gateways: &[String]) -> Vec<String> {
     let LabMeasureArgs { traffic, conditions, .. } = args;
-    let (send, monitor, receive) = match args.topology {
-        TopologyArg::Vcan => ("vcan0", "vcan0", "vcan1"),
-        TopologyArg::Kvaser | TopologyArg::Wire => ("can0", "can1", "can4"),
-    };
+    let [send, monitor, receive] = ears(args.topology);
     let time = |time: std::time::Duration| format!("{}ns", time.as_nanos());
     let name =
         |value: FramesFrom| value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default();
@@ -125,4 +152,23 @@ fn read(folder: &Path, devices: &[UnderTest]) -> Result<Vec<Record>, Box<dyn std
         records.extend(report::read(&folder.join(format!("{name}.{RECORD_EXTENSION}")))?);
     }
     Ok(records)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gateways_on_the_testers_cards_are_refused_before_a_guest_boots() {
+        let between = |from: &str, to: &str| {
+            let text = format!(
+                "[bus.a]\ninterface = \"{from}\"\n[bus.b]\ninterface = \"{to}\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n"
+            );
+            vec![("g.toml".into(), candor_core::config::load(text.as_bytes()).unwrap().plan)]
+        };
+        assert_eq!(keeps_off_the_tester(&between("can2", "can3"), TopologyArg::Kvaser), Ok(()));
+        assert_eq!(keeps_off_the_tester(&between("vcan0", "vcan1"), TopologyArg::Vcan), Ok(()));
+        let error = keeps_off_the_tester(&between("can2", "can4"), TopologyArg::Wire).unwrap_err();
+        assert!(error.contains("g.toml has can4 for its bus b"), "{error}");
+    }
 }

@@ -60,7 +60,7 @@ pub(in crate::cmd) enum ResultsError {
     NoResults(PathBuf),
     #[error("Cannot use {}", path.display())]
     File { path: PathBuf, source: io::Error },
-    #[error("{} is damaged: {source}; remove its folder, and candor measures it again", path.display())]
+    #[error("{} is damaged; remove its folder, and candor measures it again", path.display())]
     Damaged { path: PathBuf, source: serde_json::Error },
 }
 

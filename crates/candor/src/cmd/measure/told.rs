@@ -82,7 +82,12 @@ pub(in crate::cmd) fn find_all(plan: &Plan, results: &Results) -> Result<Vec<Fou
 /// What is known of these cells.
 pub(in crate::cmd) fn read(found: &[Found]) -> Result<Vec<Cell>, Box<dyn std::error::Error>> {
     let one = |Found { name, levels, state, record }: &Found| -> Result<Cell, Box<dyn std::error::Error>> {
-        let measured = record.as_ref().map(|path| Ok::<_, Box<dyn std::error::Error>>(Measured::of(&read_one(path)?)));
+        let read = |path: &PathBuf| -> Result<Measured, Box<dyn std::error::Error>> {
+            let block = path.parent().unwrap_or(path).display();
+            let remedy = |error| format!("{error}; remove the folder {block}, and candor measure makes it again");
+            Ok(Measured::of(&read_one(path).map_err(remedy)?))
+        };
+        let measured = record.as_ref().map(read);
         Ok(Cell { name: name.clone(), levels: levels.clone(), state: state.clone(), measured: measured.transpose()? })
     };
     found.iter().map(one).collect()
@@ -227,7 +232,12 @@ sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns
         assert_eq!(cells.iter().map(|cell| &cell.name).collect::<Vec<_>>(), names.iter().collect::<Vec<_>>());
         assert_eq!((missing(&cells), as_json(&cells).len()), (2, 2));
         assert_eq!(as_json(&cells)[1]["levels"]["repeat"], "2");
+        let lost = results.record("b", &names[3]);
         let text = text(&cells, &results);
+        let found = find_all(&plan, &results).unwrap();
+        fs::remove_file(lost).unwrap();
+        let error = read(&found).unwrap_err().to_string();
+        assert!(error.contains("remove the folder") && error.contains("blocks/b,"), "{error}");
         let wanted = [
             "vcan, kernel, repeat 1        0       0            -            -            -  failed: no room",
             "vcan, kernel, repeat 2        2       1        3.000        3.000        3.000  ok",

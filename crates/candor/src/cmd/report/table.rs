@@ -133,7 +133,7 @@ mod tests {
         let wanted = [
             "│                 95 % from                               8018    8041      8048         │",
             "│                 95 % to                                 8033    8050   too few         │",
-            "kvaser-kernel: n too small: p99 needs 368 frames, there are 50: raise --frames",
+            "kvaser-kernel: n too small: p99 needs 368 frames, there are 50: measure more frames",
         ];
         assert!(wanted.iter().all(|wanted| text.lines().any(|line| line == *wanted)), "{text}");
     }
