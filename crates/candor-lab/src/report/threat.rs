@@ -210,6 +210,6 @@ mod tests {
             Threat::Tester { warning: "Memory could not be locked".into() },
         ];
         assert_eq!(found, wanted);
-        assert_eq!(found[7].to_string(), "n too small: p99 needs 368 frames, there are 1: raise --frames");
+        assert_eq!(found[7].to_string(), "n too small: p99 needs 368 frames, there are 1: measure more frames");
     }
 }
