@@ -45,7 +45,7 @@ pub(crate) struct Args {
     /// Bursts of each size for each gateway.
     #[arg(long, default_value_t = 400)]
     bursts: u32,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
     /// Which tables to make.
@@ -74,7 +74,7 @@ struct Place {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let guest =
         |topology| Guest { candor: &candor, kernel: args.kernel.as_deref(), topology, shift: 0, timeout: "60min" };
     for table in &args.tables {

@@ -17,7 +17,7 @@ pub(crate) struct Args {
     /// How often each frame is sent.
     #[arg(long, default_value_t = 20)]
     frames: u32,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
     /// Which tables to make.
@@ -40,7 +40,7 @@ enum Table {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let guest =
         |topology| Guest { candor: &candor, kernel: args.kernel.as_deref(), topology, shift: 0, timeout: "60min" };
     for table in &args.tables {

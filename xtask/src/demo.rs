@@ -19,12 +19,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let records = step::metadata()?.target_directory.join("demo-records");
     step::run(
         Command::new(&candor)
             .current_dir(step::root())
-            .args(["lab", "measure"])
+            .args(["bench"])
             .args(GATEWAYS)
             .args(["--frames", &args.frames.to_string()])
             .args(["--records", records.as_str()])

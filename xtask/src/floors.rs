@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Frames for each gateway.
     #[arg(long, default_value_t = 400)]
     frames: u32,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
 }
@@ -50,7 +50,7 @@ const TOPOLOGIES: [Topology; 2] = [
 ];
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let laboratory = Laboratory { candor: &candor, kernel: args.kernel.as_deref(), frames: args.frames };
     for topology in &TOPOLOGIES {
         let mut text = format!(

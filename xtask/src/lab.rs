@@ -32,7 +32,7 @@ pub(crate) struct Series {
 }
 
 impl Laboratory<'_> {
-    /// Measures files, in their order, with these further arguments of `candor lab measure`.
+    /// Measures files, in their order, with these further arguments of `candor-lab bench`.
     pub(crate) fn measure(
         self,
         from: FramesFrom,
@@ -45,14 +45,14 @@ impl Laboratory<'_> {
             FramesFrom::Timer => "timer",
         };
         let mut command = Command::new(self.candor);
-        command.args(["lab", "measure", "--json", "--frames", &self.frames.to_string(), "--frames-from", from]);
+        command.args(["bench", "--json", "--frames", &self.frames.to_string(), "--frames-from", from]);
         command.args(["--records", records]).args(arguments).args(files);
         if let Some(kernel) = self.kernel {
             command.args(["--kernel", kernel]);
         }
-        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor")?;
+        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor-lab")?;
         if !output.status.success() {
-            bail!("candor lab measure: {}", output.status);
+            bail!("candor-lab bench: {}", output.status);
         }
         let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).context("candor prints other JSON")?;
         all.iter().map(series).collect()
@@ -75,18 +75,18 @@ impl Guest<'_> {
     /// What the command printed, and whether its answer was yes: exit status 1 is an answer, too.
     pub(crate) fn json(self, files: &[Utf8PathBuf], arguments: &[String]) -> anyhow::Result<(serde_json::Value, bool)> {
         let mut command = Command::new(self.candor);
-        command.args(["lab", "run", "--testbed", "icount", "--topology", self.topology, "--timeout", self.timeout]);
+        command.args(["run", "--testbed", "icount", "--topology", self.topology, "--timeout", self.timeout]);
         command.args(["--shift", &self.shift.to_string()]);
         if let Some(kernel) = self.kernel {
             command.args(["--kernel", kernel]);
         }
-        command.args(files.iter().flat_map(|file| ["--copy", file.as_str()])).args(["--", "candor", "lab"]);
+        command.args(files.iter().flat_map(|file| ["--copy", file.as_str()])).args(["--", "candor-lab"]);
         command.args(arguments).arg("--json").args(files.iter().filter_map(|file| file.file_name()));
-        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor")?;
+        let output = command.stderr(Stdio::inherit()).output().context("cannot start candor-lab")?;
         let is_yes = match output.status.code() {
             Some(0) => true,
             Some(1) if !output.stdout.is_empty() => false,
-            _ => bail!("candor lab run: {}", output.status),
+            _ => bail!("candor-lab run: {}", output.status),
         };
         Ok((serde_json::from_slice(&output.stdout).context("candor prints other JSON")?, is_yes))
     }

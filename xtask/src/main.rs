@@ -57,7 +57,7 @@ enum Command {
     Soak(soak::Args),
     /// Draw the pictures of docs/wire.md: priority inversion, and bus-off with recovery.
     WirePictures(wire_pictures::Args),
-    /// Build the static candor that laboratories use, and print where it is.
+    /// Build the static candor and candor-lab that guests use, and print their folder.
     Static,
 }
 
@@ -86,7 +86,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::WirePictures(args) => wire_pictures::run(&args),
         Command::RulesCurve(args) => rules_curve::run(&args),
         Command::Static => {
-            println!("{}", static_build::candor()?.display());
+            println!("{}", static_build::lab()?.with_file_name("").display());
             Ok(())
         }
     }

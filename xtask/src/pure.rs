@@ -5,13 +5,13 @@ use crate::{static_build, step};
 const TARGET: &str = "wasm32-unknown-unknown";
 
 /// No clock, file, socket or environment.
-const PURE: [&str; 2] = ["candor-core", "candor-bus"];
+const PURE: [&str; 4] = ["candor-core", "candor-bus", "candor-egress", "candor-config"];
 
 pub(crate) fn run() -> anyhow::Result<()> {
     static_build::ensure_target(TARGET)?;
     for package in PURE {
         step::run(step::cargo().args(["check", "--quiet", "--package", package, "--target", TARGET]))?;
     }
-    println!("pure: {} build for {TARGET}", PURE.join(" and "));
+    println!("pure: {} build for {TARGET}", PURE.join(", "));
     Ok(())
 }

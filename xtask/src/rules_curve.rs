@@ -28,7 +28,7 @@ pub(crate) struct Args {
     /// Frames for each gateway.
     #[arg(long, default_value_t = 1000)]
     frames: u32,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
     /// Where to draw the curve.
@@ -85,7 +85,7 @@ impl Panel {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let folder = lab::folder("rules-curve")?;
     let laboratory = Laboratory { candor: &candor, kernel: args.kernel.as_deref(), frames: args.frames };
     let mut panels = [

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     /// Frames of each stream.
     #[arg(long, default_value_t = 3200)]
     frames: u32,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
     /// Where to draw the curves.
@@ -77,7 +77,7 @@ struct Panel {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let folder = lab::folder("saturation")?;
     let files = GATEWAYS
         .iter()

@@ -16,13 +16,13 @@ pub(crate) struct Args {
     /// Engine of the gateway.
     #[arg(long, default_value = "mmap-adaptive")]
     engine: String,
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let folder = lab::folder("soak")?;
     let echo = lab::may_send_by_ring(&args.engine);
     let file = lab::write(&folder, &args.engine, &lab::one_rule(&args.engine, "can2", "can3", echo))?;

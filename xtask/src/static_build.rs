@@ -1,4 +1,4 @@
-//! The static candor: first process of guests, guard around them, and device under test.
+//! The static programs: candor-lab is the first process of guests and the guard around them, candor the device under test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,11 +12,12 @@ pub(crate) fn target() -> String {
     format!("{}-unknown-linux-musl", std::env::consts::ARCH)
 }
 
-/// Builds the static candor and says where it is.
-pub(crate) fn candor() -> anyhow::Result<PathBuf> {
+/// Builds the static programs, `candor` and `candor-lab`, and returns the path of the second; the first is next to it.
+pub(crate) fn lab() -> anyhow::Result<PathBuf> {
     ensure_target(&target())?;
-    step::run(step::cargo().args(["build", "--release", "--package", "candor", "--target", &target()]))?;
-    Ok(step::metadata()?.target_directory.as_std_path().join(target()).join("release/candor"))
+    let arguments = ["build", "--release", "--package", "candor", "--package", "candor-lab", "--target"];
+    step::run(step::cargo().args(arguments).arg(target()))?;
+    Ok(step::metadata()?.target_directory.as_std_path().join(target()).join("release/candor-lab"))
 }
 
 /// Builds a test of the candor crate for a guest and says where it is.

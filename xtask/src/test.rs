@@ -82,7 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         println!("xtask: guest tests left out (--host-only)");
         return Ok(());
     }
-    let candor = static_build::candor()?;
+    let candor = static_build::lab()?;
     let gateway = static_build::guest_test("guest_gateway")?;
     // A guest has one processor, so there is room for two.
     let beside = step::Beside::start(&USER_MODE.title(), &mut USER_MODE.command(&candor, &gateway))?;
@@ -91,13 +91,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .try_for_each(|guest| step::step(&guest.title(), || step::run(&mut guest.command(&candor, &gateway))));
     let before = before.and_then(|()| {
         step::step("laboratory tests (T3)", || {
-            let arguments = ["test", "--package", "candor", "--test", "laboratory"];
-            step::run(step::cargo().args(arguments).env("CANDOR_STATIC", &candor).env("CANDOR_REQUIRE", "laboratory"))
+            let arguments = ["test", "--package", "candor-lab", "--test", "laboratory"];
+            step::run(
+                step::cargo()
+                    .args(arguments)
+                    .env("CANDOR_STATIC", candor.with_file_name(""))
+                    .env("CANDOR_REQUIRE", "laboratory"),
+            )
         })
     });
     let before = before.and_then(|()| {
         step::step("the report in a browser", || {
-            let arguments = ["test", "--package", "candor", "--test", "browser"];
+            let arguments = ["test", "--package", "candor-lab", "--test", "browser"];
             step::run(step::cargo().args(arguments).env("CANDOR_REQUIRE", "browser"))
         })
     });
@@ -122,7 +127,7 @@ impl Guest {
         let mut command = Command::new(candor);
         command
             .current_dir(step::root())
-            .args(["lab", "run", "--testbed", self.testbed, "--timeout", GUEST_TIMEOUT])
+            .args(["run", "--testbed", self.testbed, "--timeout", GUEST_TIMEOUT])
             .args(PROGRAMS.iter().chain(self.programs).flat_map(|program| ["--program", *program]))
             .args(self.kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
             .arg("--copy")

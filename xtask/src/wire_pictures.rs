@@ -1,4 +1,4 @@
-//! The pictures of docs/wire.md: what buses of `candor wire` did in the instruction-counted laboratory.
+//! The pictures of docs/wire.md: what buses of `candor-lab wire` did in the instruction-counted laboratory.
 
 mod bus_off;
 mod inversion;
@@ -15,13 +15,13 @@ use log::Line;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Kernel by its name in `candor lab kernels` (default: Debian stable).
+    /// Kernel by its name in `candor-lab kernels` (default: Debian stable).
     #[arg(long)]
     kernel: Option<String>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let guest = Guest { candor: &static_build::candor()?, kernel: args.kernel.as_deref() };
+    let guest = Guest { candor: &static_build::lab()?, kernel: args.kernel.as_deref() };
     let docs = step::root().join("docs/wire");
     let drawn = [docs.join("inversion.svg"), docs.join("bus-off.svg")];
     inversion::draw(&drawn[0], guest)?;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A guest with `candor wire` and can-utils.
+/// A guest with `candor-lab wire` and can-utils.
 #[derive(Clone, Copy)]
 struct Guest<'a> {
     candor: &'a Path,
@@ -44,22 +44,22 @@ impl Guest<'_> {
     fn play(self, buses: &str, prepare: &str, traffic: &str) -> anyhow::Result<Vec<Line>> {
         let folder = lab::folder("wire-pictures")?;
         let script = format!(
-            "candor wire --json --log $CANDOR_OUT/wire.log {buses} > ready & wire=$!
+            "candor-lab wire --json --log $CANDOR_OUT/wire.log {buses} > ready & wire=$!
              until [ -s ready ]; do kill -0 $wire || exit; sleep 0.1; done
              {prepare}
              canplayer -g 0 -I {traffic} && sleep 0.2
              kill $wire && wait $wire"
         );
         let mut command = Command::new(self.candor);
-        command.args(["lab", "run", "--testbed", "icount", "--out", folder.as_str()]);
+        command.args(["run", "--testbed", "icount", "--out", folder.as_str()]);
         command.args(["bash", "canplayer", "ip", "sleep"].iter().flat_map(|program| ["--program", program]));
         command.arg("--copy").arg(step::root().join("docs/wire").join(traffic));
         if let Some(kernel) = self.kernel {
             command.args(["--kernel", kernel]);
         }
-        let status = command.args(["--", "bash", "-c", &script]).status().context("cannot start candor")?;
+        let status = command.args(["--", "bash", "-c", &script]).status().context("cannot start candor-lab")?;
         if !status.success() {
-            bail!("candor lab run: {status}");
+            bail!("candor-lab run: {status}");
         }
         let path = folder.join("wire.log");
         log::read(&std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?)

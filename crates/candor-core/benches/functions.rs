@@ -6,8 +6,8 @@ mod sets;
 use std::hint::black_box;
 
 use candor_core::frame::{Frame, FrameFormat};
+use candor_core::job::BusIndex;
 use candor_core::oracle;
-use candor_core::plan::BusIndex;
 use candor_core::rule::{
     self, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum,
 };

@@ -11,7 +11,7 @@ use std::hint::black_box;
 use std::process::{Command, ExitCode};
 
 use candor_core::frame::{CANFD_MTU, Frame};
-use candor_core::plan::BusIndex;
+use candor_core::job::BusIndex;
 use candor_core::ruleset::{RuleSet, Visit};
 use sets::{BUSES, FRAMES, Kind};
 

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, Frame, FrameFormat, RawId};
+use candor_core::job::BusIndex;
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
 use candor_core::random::SplitMix64;
 use candor_core::rule::{ChecksumSpan, Checksums, Modifications, Operand, XorChecksum};
 

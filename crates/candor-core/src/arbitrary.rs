@@ -10,10 +10,8 @@ use crate::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_MAX_DLEN, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, CANFD_MAX_DLEN,
     FD_LENGTHS, Frame, FrameFormat, RawId,
 };
-use crate::job::Job;
+use crate::job::{BusIndex, Incoming, Job, SendAs};
 use crate::payload::PayloadPattern;
-use crate::plan::{Bus, BusIndex, Engine, Incoming, Plan, RouteIndex, SendAs};
-use crate::realtime::Realtime;
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
 /// A frame that can be on a bus: everything in range, nothing beyond the length.
@@ -110,35 +108,6 @@ fn payload_pattern() -> impl Strategy<Value = PayloadPattern> {
         }
         pattern
     })
-}
-
-/// The gateway that runs these jobs, each as a route of its own, between buses on interfaces of these names.
-///
-/// Nothing is checked: a job may hold what no file can say.
-///
-/// # Panics
-/// If a job names a bus that is not there.
-#[must_use]
-pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
-    let route = |(index, job): (usize, &Job)| {
-        assert!(job.from.0 < interfaces.len() && job.to.0 < interfaces.len(), "job {index} names a missing bus");
-        job.clone().into_route(format!("job-{index}"))
-    };
-    let plan = Plan {
-        engine,
-        realtime: Realtime::default(),
-        buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
-        routes: jobs.iter().enumerate().map(route).collect(),
-        egress: Vec::new(),
-    };
-    debug_assert!(
-        crate::job::lower(&plan)
-            .iter()
-            .zip(jobs)
-            .enumerate()
-            .all(|(index, (lowered, job))| { *lowered == Job { route: RouteIndex(index), ..job.clone() } })
-    );
-    plan
 }
 
 /// Raw filters, malformed ones and those for error frames included.

@@ -120,7 +120,6 @@ pub struct Frame {
 
 /// A frame that cannot be built from the given parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FrameError {
     /// More payload than the format can carry.
     #[error("Payload of {len} bytes is longer than {max}")]

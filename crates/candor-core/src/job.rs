@@ -9,8 +9,67 @@ use std::num::NonZeroU32;
 use crate::filter::Filter;
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::payload::PayloadPattern;
-use crate::plan::{BusIndex, Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp};
 use crate::rule::{self, Checksums, Modifications, Verdict};
+
+/// Position of a bus in the buses of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BusIndex(pub usize);
+
+/// Position of a route in the routes of a gateway.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RouteIndex(pub usize);
+
+/// Whether local sockets on the outgoing interface see a routed frame (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Echo {
+    /// They do.
+    On,
+    /// They do not.
+    Off,
+}
+
+/// Whether a routed frame keeps the time stamp of its reception (`CGW_FLAGS_CAN_SRC_TSTAMP`, `cangw -t`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timestamp {
+    /// It is stamped anew where it leaves.
+    Fresh,
+    /// It keeps the one it came with.
+    Kept,
+}
+
+/// Whether a frame may leave through the interface by which it came into this machine (`CGW_FLAGS_CAN_IIF_TX_OK`,
+/// `cangw -i`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Incoming {
+    /// It may not: can-gw passes over it, and counts it nowhere.
+    Skipped,
+    /// It may.
+    Allowed,
+}
+
+/// The format in which all frames of a route leave. Those that came in the other one are converted, after they were
+/// matched and before they are modified.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SendAs {
+    /// CAN CC. FD frames of more than 8 bytes are deleted.
+    Classic,
+    /// CAN FD. Remote frames are deleted, because FD has none.
+    Fd {
+        /// Whether the frames ask for the data bit rate (`CANFD_BRS`).
+        bit_rate_switch: bool,
+    },
+}
+
+impl SendAs {
+    /// The format of all frames that leave.
+    #[must_use]
+    pub const fn format(self) -> FrameFormat {
+        match self {
+            Self::Classic => FrameFormat::Classic,
+            Self::Fd { .. } => FrameFormat::Fd,
+        }
+    }
+}
 
 /// What one can-gw job does, still without interface indices; and, in `payload` and `send_as`, what only user space
 /// can do beyond that.
@@ -68,29 +127,6 @@ impl Job {
         }
     }
 
-    /// The route that consists of this job: [`lower`] makes an equal job of it, at the place of the route.
-    #[must_use]
-    pub fn into_route(self, name: String) -> Route {
-        Route {
-            name,
-            from: self.from,
-            to: self.to,
-            selections: vec![Selection { filter: self.filter, id: None }],
-            formats: Formats::Only(self.format),
-            payload: self.payload,
-            send_as: self.send_as,
-            modifications: self.modifications,
-            checksums: self.checksums,
-            echo: self.echo,
-            hop_limit: self.hop_limit,
-            timestamp: self.timestamp,
-            incoming: self.incoming,
-            max_age: None,
-            when_full: crate::plan::WhenFull::DropNewest,
-            uid: self.uid,
-        }
-    }
-
     /// Whether can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
@@ -129,47 +165,5 @@ impl Job {
             frame.flags |= CANFD_FDF;
         }
         (frame, verdict)
-    }
-}
-
-/// The jobs of a plan in the order of its routes; a route has one for each of its selections and formats, classic
-/// first.
-///
-/// This is the order in which jobs of one receive list are to see a frame. The kernel puts each new job at the head of
-/// its list, so they are installed last to first.
-#[must_use]
-pub fn lower(plan: &Plan) -> Vec<Job> {
-    let mut jobs = Vec::new();
-    for (index, route) in plan.routes().iter().enumerate() {
-        for selection in &route.selections {
-            let formats = route.formats.list().iter();
-            jobs.extend(formats.map(|&format| job(RouteIndex(index), route, selection, format)));
-        }
-    }
-    jobs
-}
-
-fn job(index: RouteIndex, route: &Route, selection: &Selection, format: FrameFormat) -> Job {
-    let mut modifications = route.modifications;
-    match selection.id {
-        Some(IdChange::Set(id)) => modifications.set.id = Some(id),
-        Some(IdChange::Move { and, or }) => (modifications.and.id, modifications.or.id) = (Some(and), Some(or)),
-        None => {}
-    }
-    Job {
-        route: index,
-        from: route.from,
-        to: route.to,
-        format,
-        filter: selection.filter,
-        modifications,
-        checksums: route.checksums,
-        echo: route.echo,
-        hop_limit: route.hop_limit,
-        timestamp: route.timestamp,
-        incoming: route.incoming,
-        uid: route.uid,
-        payload: route.payload.clone(),
-        send_as: route.send_as.filter(|send_as| send_as.format() != format),
     }
 }

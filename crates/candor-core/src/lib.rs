@@ -1,8 +1,9 @@
-//! The pure part of candor: what a frame is, how long it lasts, what a configuration means.
+//! The pure part of candor that every crate shares: frames, filters, identifiers, units, findings, and the rules that a
+//! gateway runs.
 //!
 //! ```text
-//!  text ──config::parse──▶ Spec ──config::check──▶ Plan ──job::lower──▶ [Job] ──RuleSet::compile──▶ RuleSet
-//!  (candor.toml)          (as written, spans)     (proven)             (one can-gw job each)       (what engines run)
+//!  [job::Job] ──RuleSet::compile──▶ ruleset::RuleSet     what engines run
+//!      └───────────oracle───────────────────────────▶    the slow and obvious gateway that they are compared with
 //! ```
 //!
 //! A [`job::Job`] is the common meaning of both gateways: the kernel backend sends it to can-gw as it stands,
@@ -16,27 +17,18 @@
 pub mod arbitrary;
 pub mod bits;
 pub mod causes;
-pub mod config;
-pub mod egress;
-pub mod engine;
-pub mod experiment;
-pub mod explain;
+pub mod diagnostic;
+pub mod document;
 pub mod filter;
 pub mod frame;
 pub mod ids;
-pub mod import;
 pub mod interface_name;
 pub mod job;
 pub mod oracle;
 pub mod payload;
-pub mod placement;
-pub mod plan;
 pub mod random;
 pub mod realtime;
 pub mod rule;
 pub mod ruleset;
-pub mod safety;
-pub mod stats;
-pub mod text;
+pub mod shell;
 pub mod units;
-pub mod wire;

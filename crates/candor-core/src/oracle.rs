@@ -31,7 +31,7 @@ pub use world::{EchoBy, Interface, JobId, Kernel, Loopback, SameInterface, State
 
 use crate::frame::Frame;
 use crate::job::Job;
-use crate::plan::{BusIndex, Incoming};
+use crate::job::{BusIndex, Incoming};
 use crate::rule::Verdict;
 use receive::receivers;
 

@@ -65,7 +65,6 @@ impl fmt::Display for Sched {
 
 /// Text that is no scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum SchedError {
     /// No such policy.
     #[error("There is no such scheduling policy")]

@@ -25,7 +25,7 @@ mod pool;
 
 use crate::frame::{CAN_MAX_DLEN, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
 use crate::job::Job;
-use crate::plan::{BusIndex, Incoming};
+use crate::job::{BusIndex, Incoming};
 use actions::Actions;
 use lists::Lists;
 

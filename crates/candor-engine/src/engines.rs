@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use candor_core::engine::{Receiver, Sender, UserEngine};
+use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_io::can::{self, PollObstacle, Support};
 use candor_io::{packet, uring};
 

@@ -9,11 +9,11 @@ pub use reload::{GoneRoute, Reload, Reloaded};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use candor_config::engine::UserEngine;
+use candor_config::placement::{Placement, Side};
+use candor_config::plan::{BusIndex, Plan};
 use candor_core::causes::in_full;
-use candor_core::engine::UserEngine;
-use candor_core::job::{self, Job};
-use candor_core::placement::{Placement, Side};
-use candor_core::plan::{BusIndex, Plan};
+use candor_core::job::Job;
 use candor_io::netlink::LinkWatch;
 use candor_netlink::client::Client;
 
@@ -22,13 +22,13 @@ use crate::ended::Ended;
 use crate::error::GatewayError;
 use crate::kernel::{self, KernelGateway};
 use crate::latency::MeasureLatency;
-use crate::machine::Machine;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
 use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
 use crate::user::{Manner, Ready, UserGateway};
 use bus_off::BusOff;
+use candor_io::machine::Machine;
 
 /// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
 const SOON: Duration = Duration::from_secs(1);
@@ -101,7 +101,7 @@ impl Gateway {
         preflight::may_restart(&plan)?;
         let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
         notices.into_iter().for_each(&mut *tell);
-        let mut jobs = job::lower(&plan);
+        let mut jobs = candor_config::lower(&plan);
         let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
         let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);

@@ -20,8 +20,8 @@ pub use probe::{TrialError, relative_crc8_by_trial};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use candor_config::plan::{BusIndex, Plan, RouteIndex};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Plan, RouteIndex};
 use candor_netlink::cangw::{self, CangwError, JobCounters};
 use candor_netlink::client::Client;
 

@@ -5,8 +5,8 @@ mod words;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candor_core::engine::UserEngine;
-use candor_core::placement::Missing;
+use candor_config::engine::UserEngine;
+use candor_config::placement::Missing;
 use candor_core::realtime::Sched;
 use candor_core::units::BitRate;
 

@@ -2,9 +2,9 @@
 
 mod qdiscs;
 
+use candor_config::plan::{Bus, BusIndex, Formats, Plan};
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_core::job::Job;
-use candor_core::plan::{Bus, BusIndex, Formats, Plan};
 use candor_core::units::BitRate;
 use candor_io::can::{self, InterfaceIndex, Support};
 use candor_netlink::cangw::CangwJob;
@@ -12,8 +12,8 @@ use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanLink, Link};
 
 use crate::error::GatewayError;
-use crate::machine::{Capability, Machine};
 use crate::notice::Notice;
+use candor_io::machine::{Capability, Machine};
 
 /// Names that differ more than this are not offered as what was meant.
 const SIMILAR: f64 = 0.75;

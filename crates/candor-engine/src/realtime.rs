@@ -13,14 +13,14 @@ pub use refused::RealtimeError;
 use std::collections::BTreeSet;
 use std::sync::mpsc::SyncSender;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
 use candor_core::job::Job;
 use candor_core::realtime::{Cpu, Realtime, Sched};
 use candor_io::dma_latency::CpuDmaLatency;
 use candor_io::schedule;
 
-use crate::machine::Machine;
 use crate::notice::Notice;
+use candor_io::machine::Machine;
 
 /// With what the names of the threads begin that forward frames; the interface follows.
 pub(crate) const THREAD_PREFIX: &str = "route-";
@@ -118,9 +118,9 @@ fn is_throttled(machine: &Machine) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use candor_config::plan::BusIndex;
     use candor_core::filter::Filter;
     use candor_core::frame::FrameFormat;
-    use candor_core::plan::BusIndex;
     use candor_core::realtime::RtPriority;
 
     use super::*;

@@ -14,22 +14,20 @@ mod give;
 mod hold;
 mod owner;
 mod place;
-mod wires;
 
 pub(crate) use entry::Entry;
 pub use failure::RunDirError;
 pub use give::{give_run_dir, take_run_dir_back};
 pub(crate) use owner::{Change, Instance, OwnedJob};
 pub use owner::{Owner, Since};
-pub use wires::{Wire, socket_for_wire, wires};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
+use candor_config::placement::Side;
+use candor_config::plan::Engine;
 use candor_core::filter::{CAN_INV_FILTER, Filter};
-use candor_core::placement::Side;
-use candor_core::plan::Engine;
 use candor_io::lock::{self, FileLock};
 use candor_netlink::cangw::{CangwJob, JobFlags};
 
@@ -135,11 +133,6 @@ impl RunDir {
     /// Where a process of this network namespace answers those who ask it to read its file again.
     pub(crate) fn desk(&self, pid: u32) -> PathBuf {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
-    }
-
-    /// Where a process of this network namespace that plays buses takes commands.
-    fn socket_for_wire(&self, pid: u32) -> PathBuf {
-        self.path.join(format!("{}-{pid}.{}", self.here.netns, wires::EXTENSION))
     }
 
     /// The process whose file of this namespace this is, by its name.
@@ -262,7 +255,7 @@ impl RunDir {
         let Ok(files) = fs::read_dir(&self.path) else { return };
         let is_desk = |path: &PathBuf| {
             let extension = path.extension().and_then(|extension| extension.to_str());
-            extension.is_some_and(|extension| ["reload", "metrics", wires::EXTENSION].contains(&extension))
+            extension.is_some_and(|extension| ["reload", "metrics"].contains(&extension))
         };
         let of_dead = |path: &PathBuf| {
             let pid = self.pid_of(path);

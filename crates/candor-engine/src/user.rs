@@ -36,9 +36,9 @@ pub(crate) use reload::Prepared;
 
 use std::sync::Arc;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Plan};
 use candor_io::signal;
 
 use crate::counters::{BusCounters, RouteCounters};

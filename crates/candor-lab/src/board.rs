@@ -1,8 +1,8 @@
 //! A board that `ssh` reaches: candor goes there, runs there, and is gone in the end.
 //!
 //! ```text
-//!  tester ══ ssh (master) ══ sshd ── sh ── candor lab hold: has the folder with candor, and removes it
-//!         ── the same connection ─── candor lab keep: has the gateway of a cell, and ends it
+//!  tester ══ ssh (master) ══ sshd ── sh ── candor-lab hold: has the folder with candor, and removes it
+//!         ── the same connection ─── candor-lab keep: has the gateway of a cell, and ends it
 //! ```
 //!
 //! Both look at their standard input: when the connection is gone, or nothing has come over it for some time, they end what they
@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use candor_core::experiment::{Ssh, name_of};
+use crate::experiment::{Ssh, name_of};
 use candor_io::process;
 use tempfile::TempDir;
 
-use crate::device::{Lines, lines_of};
+use crate::device::{self, Lines, lines_of};
 use crate::keeper::{Line, wait_for_end};
 use architecture::Architecture;
 
@@ -109,18 +109,20 @@ pub enum BoardError {
 }
 
 impl Board {
-    /// Connects, and brings the static program `candor` there.
+    /// Connects, and brings the static programs candor-lab and candor there.
     ///
     /// # Errors
     /// [`BoardError`]; what `ssh` says is on standard error.
-    pub fn reach(ssh: &Ssh, candor: &Path) -> Result<Self, BoardError> {
+    pub fn reach(ssh: &Ssh, lab: &Path) -> Result<Self, BoardError> {
         let host = ssh.host.clone();
-        let wrong = |why: String| BoardError::Program { path: candor.to_owned(), why };
-        let bytes = fs::read(candor).map_err(|error| wrong(error.to_string()))?;
+        let wrong = |why: String| BoardError::Program { path: lab.to_owned(), why };
+        let bytes = fs::read(lab).map_err(|error| wrong(error.to_string()))?;
         let architecture = Architecture::of(&bytes).ok_or_else(|| wrong("it is no program of Linux".to_owned()))?;
         if architecture.needs_libraries {
             return Err(wrong("it needs libraries, which may be missing there".to_owned()));
         }
+        let gateway = device::gateway_program(lab);
+        let gateway = fs::read(&gateway).map_err(|error| format!("{error}: {}", gateway.display())).map_err(wrong)?;
         let name = name_of(&bytes);
         let folder = tempfile::Builder::new().prefix("candor-ssh-").tempdir().map_err(BoardError::NoSsh)?;
         let socket = folder.path().join("s").display().to_string();
@@ -132,7 +134,7 @@ impl Board {
         }
         reach.extend(["-S".to_owned(), socket]);
         let mut command = Command::new(&reach[0]);
-        command.args(&reach[1..]).arg("-M").arg(&host).arg(deployment(&name, bytes.len()));
+        command.args(&reach[1..]).arg("-M").arg(&host).arg(deployment(&name, bytes.len(), gateway.len()));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut master = process::end_with_parent(&mut command).spawn().map_err(BoardError::NoSsh)?;
         let lines = lines_of(&mut master);
@@ -154,10 +156,10 @@ impl Board {
         if !architecture.runs_on(machine) {
             drop(to_board);
             wait_for_end(&mut master, &lines);
-            let (machine, path) = (machine.to_owned(), candor.to_owned());
+            let (machine, path) = (machine.to_owned(), lab.to_owned());
             return Err(BoardError::Architecture { host, machine, path, program_is_for: architecture.name });
         }
-        let is_sent = to_board.write_all(&bytes).is_ok();
+        let is_sent = to_board.write_all(&bytes).and_then(|()| to_board.write_all(&gateway)).is_ok();
         if !is_sent || told().as_deref() != Some(&format!("holds {name}")) {
             drop(to_board);
             let status = end_of(&mut master);
@@ -165,14 +167,14 @@ impl Board {
         }
         let line = Line::new(to_board, true);
         let sudo = if ssh.sudo { "sudo -n " } else { "" };
-        let program = format!("{sudo}{}", quoted(&format!("{place}/candor-{name}")));
+        let program = format!("{sudo}{}", quoted(&format!("{place}/candor-lab-{name}")));
         Ok(Self { master, lines, line, reach, program, host, _folder: folder })
     }
 
     /// What starts a [keeper](crate::keeper) there.
     #[must_use]
     pub fn keeper(&self) -> Vec<String> {
-        self.command(&["lab", "keep"])
+        self.command(&["keep"])
     }
 
     fn command(&self, arguments: &[&str]) -> Vec<String> {
@@ -181,12 +183,12 @@ impl Board {
         self.reach.iter().cloned().chain([command]).collect()
     }
 
-    /// What the board lacks, a sentence each: what `candor lab look` with these arguments says there.
+    /// What the board lacks, a sentence each: what `candor-lab look` with these arguments says there.
     ///
     /// # Errors
     /// [`BoardError::CannotLook`].
     pub fn look(&self, arguments: &[String]) -> Result<Vec<String>, BoardError> {
-        let arguments: Vec<&str> = ["lab", "look"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+        let arguments: Vec<&str> = ["look"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let command = self.command(&arguments);
         let run = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let run = run.map_err(BoardError::NoSsh)?;
@@ -213,11 +215,12 @@ impl Drop for Board {
 
 /// What a shell does there: it makes a folder, tells what the machine is, takes the program, and lets it hold the folder. Whatever
 /// fails, the folder is removed.
-fn deployment(name: &str, bytes: usize) -> String {
+fn deployment(name: &str, bytes: usize, gateway_bytes: usize) -> String {
     let script = format!(
         "umask 077; d=$(mktemp -d \"${{TMPDIR:-/tmp}}/candor.XXXXXX\") || exit 1; trap 'rm -rf -- \"$d\"' EXIT; \
-         echo \"board $(uname -m) $d\"; p=$d/candor-{name}; head -c {bytes} > \"$p\"; \
-         [ $(wc -c < \"$p\") = {bytes} ] && chmod 700 \"$p\" && \"$p\" lab hold \"$d\""
+         echo \"board $(uname -m) $d\"; p=$d/candor-lab-{name}; g=$d/candor; head -c {bytes} > \"$p\"; \
+         head -c {gateway_bytes} > \"$g\"; [ $(wc -c < \"$p\") = {bytes} ] && [ $(wc -c < \"$g\") = {gateway_bytes} ] && \
+         chmod 700 \"$p\" \"$g\" && \"$p\" hold \"$d\""
     );
     // The login shell may be any.
     format!("exec sh -c {}", quoted(&script))
@@ -262,8 +265,9 @@ mod tests {
     /// The shell's part, with a program that is a script.
     #[test]
     fn a_deployment_leaves_nothing_whatever_comes() {
-        let program = b"#!/bin/sh\necho holds it \"$3\"\nread line\n";
-        for (sent, said) in [(&program[..], true), (&program[..10], false), (&b""[..], false)] {
+        let program = b"#!/bin/sh\necho holds it \"$2\"\nread line\n";
+        let both = [&program[..], b"gateway"].concat();
+        for (sent, said) in [(&both[..], true), (&program[..], false), (&program[..10], false), (&b""[..], false)] {
             let outer = tempfile::tempdir().unwrap();
             // What a shell would take apart, beside something that it would then remove.
             let folder = outer.path().join("it's $HOME; b c");
@@ -271,7 +275,7 @@ mod tests {
             fs::create_dir(&folder).unwrap();
             fs::write(&neighbour, "").unwrap();
             let mut child = Command::new("sh")
-                .args(["-c", &deployment("x", program.len())])
+                .args(["-c", &deployment("x", program.len(), "gateway".len())])
                 .env("TMPDIR", &folder)
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

@@ -20,7 +20,7 @@ pub use figures::{Burst, Figures, Overhead, median};
 use std::io;
 use std::time::Duration;
 
-use candor_core::stats::LatencyNs;
+use crate::stats::LatencyNs;
 
 use crate::tester::pause::Pauses;
 

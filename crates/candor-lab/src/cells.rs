@@ -1,7 +1,7 @@
-//! What the host asks of a guest that measures cells of a plan ([`candor_core::experiment`]), and what the guest says of them.
+//! What the host asks of a guest that measures cells of a plan ([`crate::experiment`]), and what the guest says of them.
 //!
 //! ```text
-//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor lab cells ─▶ Said, a line of JSON each; a record for each cell
+//!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said, a line of JSON each; a record for each cell
 //! ```
 //!
 //! Where there is no guest, the same order goes to a process of this machine, and a [keeper](crate::keeper) has the gateway.
@@ -13,11 +13,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use candor_core::engine::Engine;
-use candor_core::experiment::load::Load;
-use candor_core::experiment::traffic::Traffic;
-use candor_core::experiment::{Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
-use candor_core::plan::Echo;
+use crate::experiment::load::Load;
+use crate::experiment::traffic::Traffic;
+use crate::experiment::{Block, Cell, Gateway, Plan, StampSource, Testbed, Topology, Wire};
+use candor_config::engine::Engine;
+use candor_config::plan::Echo;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
@@ -126,7 +126,7 @@ pub enum Device {
         /// The file's text.
         file: String,
     },
-    /// `candor lab floor`: the system calls of an engine without rules.
+    /// `candor-lab baseline`: the system calls of an engine without rules.
     Bare {
         /// Name of the engine.
         engine: String,
@@ -331,7 +331,7 @@ pub fn programs(order: &Order) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::experiment::{Available, load};
+    use crate::experiment::{Available, load};
 
     use super::*;
 

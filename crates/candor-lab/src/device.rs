@@ -9,8 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use candor_core::engine::UserEngine;
-use candor_core::plan::Echo;
+use candor_config::engine::UserEngine;
+use candor_config::plan::Echo;
 use candor_io::process;
 
 /// How long a gateway may take until it is ready, and until it has ended.
@@ -21,11 +21,28 @@ const SETTLE: Duration = Duration::from_millis(500);
 
 const SIGTERM: i32 = 15;
 
+/// Which program runs a gateway.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Program {
+    /// `candor`.
+    Gateway,
+    /// `candor-lab`.
+    Lab,
+    /// Any other program, by name or path.
+    Named(String),
+}
+
+/// The program `candor` that belongs to this `candor-lab`: the one in the same folder, else the first in `PATH`.
+#[must_use]
+pub fn gateway_program(lab: &Path) -> PathBuf {
+    let sibling = lab.with_file_name("candor");
+    if sibling.is_file() { sibling } else { "candor".into() }
+}
+
 /// What candor is to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gateway {
-    /// `None`: candor.
-    program: Option<String>,
+    program: Program,
     arguments: Vec<OsString>,
     /// What is run in the end: program and arguments, or nothing.
     stop: Vec<String>,
@@ -38,16 +55,19 @@ impl Gateway {
     #[must_use]
     pub fn of_file(file: &Path) -> Self {
         let arguments = vec!["run".into(), file.into()];
-        Self { program: None, arguments, stop: Vec::new(), shown: file.display().to_string() }
+        Self { program: Program::Gateway, arguments, stop: Vec::new(), shown: file.display().to_string() }
     }
 
     /// Any program that forwards frames until it is asked to end, or that sets the kernel up and ends. `stop` is run in the
     /// end.
     #[must_use]
     pub fn of_command(start: &[String], stop: &[String]) -> Self {
-        let (program, arguments) = start.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+        let (program, arguments) = match start.split_first() {
+            Some((first, rest)) => (Program::Named(first.clone()), rest),
+            None => (Program::Gateway, &[][..]),
+        };
         Self {
-            program: program.cloned(),
+            program,
             arguments: arguments.iter().map(Into::into).collect(),
             stop: stop.to_vec(),
             shown: start.join(" "),
@@ -60,15 +80,15 @@ impl Gateway {
         Self { shown: shown.to_owned(), ..self }
     }
 
-    /// `candor lab floor ENGINE`: a loop without rules.
+    /// `candor-lab baseline ENGINE`: a loop without rules.
     #[must_use]
     pub fn floor(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {
         let mut arguments: Vec<OsString> =
-            ["lab", "floor", engine.name(), "--from", from, "--to", to].map(Into::into).to_vec();
+            ["baseline", engine.name(), "--from", from, "--to", to].map(Into::into).to_vec();
         if echo == Echo::On {
             arguments.push("--echo".into());
         }
-        Self { program: None, arguments, stop: Vec::new(), shown: format!("{engine} without rules") }
+        Self { program: Program::Lab, arguments, stop: Vec::new(), shown: format!("{engine} without rules") }
     }
 }
 
@@ -122,8 +142,13 @@ impl Device {
     ///
     /// # Errors
     /// [`DeviceError`]; a gateway that did not become ready is gone when this returns.
-    pub fn start(candor: &Path, gateway: &Gateway) -> Result<Self, DeviceError> {
-        let program = gateway.program.as_deref().map_or(candor, Path::new);
+    pub fn start(lab: &Path, gateway: &Gateway) -> Result<Self, DeviceError> {
+        let program = match &gateway.program {
+            Program::Gateway => gateway_program(lab),
+            Program::Lab => lab.to_owned(),
+            Program::Named(name) => name.into(),
+        };
+        let program = program.as_path();
         let mut child = Command::new(program)
             .args(&gateway.arguments)
             .stdin(Stdio::null())
@@ -132,7 +157,7 @@ impl Device {
             .map_err(|source| DeviceError::Start { program: program.to_owned(), source })?;
         let lines = lines_of(&mut child);
         let mut device = Self { child, lines, has_ended: false, stop: gateway.stop.clone() };
-        if gateway.program.is_some() {
+        if matches!(gateway.program, Program::Named(_)) {
             return device.settle(gateway);
         }
         loop {

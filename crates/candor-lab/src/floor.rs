@@ -8,7 +8,7 @@ mod send;
 
 use std::io;
 
-use candor_core::engine::{Receiver, Sender, UserEngine};
+use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_io::can::{InterfaceIndex, Loopback};
 
 use receive::Receive;

@@ -8,7 +8,7 @@ mod shell;
 mod specification;
 
 pub use shell::{ShellError, shell};
-pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_candor};
+pub use specification::{ClockShift, GuestSpec, StaticBinaryError, static_lab};
 
 use std::fs::{self, File};
 use std::io;
@@ -43,7 +43,7 @@ pub struct GuestExit {
 /// What a guest ran on: everything that its figures depend on besides its own contents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Platform {
-    /// Name of the kernel in `candor lab kernels`.
+    /// Name of the kernel in `candor-lab kernels`.
     pub kernel: String,
     /// `uname -r`.
     pub release: String,
@@ -211,7 +211,7 @@ fn run_on(
         qemu: qemu.as_ref().map(|qemu| qemu.version.clone()),
     };
     let mut image = Vec::new();
-    let archive = image::build(&kernel, &spec.candor, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
+    let archive = image::build(&kernel, &spec.lab, job(spec, &platform, size), &contents(spec, &cache, observer)?)?;
     archive.write(&mut image).map_err(file(Path::new("the guest's image")))?;
     drop(archive);
     // As late as possible: until the guard runs, nobody removes the folder if this process is killed.
@@ -314,7 +314,11 @@ fn contents(spec: &GuestSpec, cache: &Cache, observer: &mut dyn Observer) -> Res
     let mut programs = spec.programs.clone();
     let name = &spec.command[0];
     let is_here = || tools::is_known(name) || image::locate(name).is_ok();
-    if name != "candor" && !name.contains('/') && !programs.contains(name) && is_here() {
+    if !["candor", "candor-lab"].contains(&name.as_str())
+        && !name.contains('/')
+        && !programs.contains(name)
+        && is_here()
+    {
         programs.push(name.clone());
     }
     for program in &mut programs {

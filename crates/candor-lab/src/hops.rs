@@ -12,8 +12,8 @@
 
 use std::fmt::Write as _;
 
+use crate::stats::{LatencyNs, Line};
 use candor_core::frame::FrameFormat;
-use candor_core::stats::{LatencyNs, Line};
 
 /// The virtual interfaces of a chain of so many routes.
 pub fn between(routes: u8) -> impl Iterator<Item = String> {
@@ -56,14 +56,14 @@ pub fn line(medians: &[(u8, LatencyNs)]) -> Option<Line> {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
-    use candor_core::plan::Echo;
+    use candor_config::config;
+    use candor_config::plan::Echo;
 
     use super::*;
 
     #[test]
     fn each_chain_is_a_gateway() {
-        for routes in 1..=candor_core::placement::MAX_MAX_HOPS {
+        for routes in 1..=candor_config::placement::MAX_MAX_HOPS {
             let text = gateway_file(routes, ("can2", "can3"), FrameFormat::Classic, false);
             let plan = config::load(text.as_bytes()).unwrap_or_else(|wrong| panic!("{text}: {wrong:?}")).plan;
             let ways: Vec<_> = plan

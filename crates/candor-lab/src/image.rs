@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::device::gateway_program;
 use crate::job::{HOME, IndexedModule, JOB_PATH, Job, MODULES_PATH, ModuleFile, ModuleIndex, OUT, Topology};
 use crate::kernel::modules::{ModuleError, ModuleTree, plain};
 use crate::kernel::{CachedKernel, ModuleParameter};
@@ -61,7 +62,7 @@ pub enum ImageError {
     Program(#[from] ProgramError),
     /// A parameter for a module that guests have not got.
     #[error(
-        "No module {module} for guests on the kernel {kernel}, so it takes no parameters; candor lab shell shows them in /lib/modules"
+        "No module {module} for guests on the kernel {kernel}, so it takes no parameters; candor-lab shell shows them in /lib/modules"
     )]
     NoModuleForParameter {
         /// The kernel's name.
@@ -81,15 +82,16 @@ pub enum ImageError {
 ///
 /// # Errors
 /// Any [`ImageError`].
-pub fn build(kernel: &CachedKernel, candor: &Path, mut job: Job, contents: &Contents) -> Result<Archive, ImageError> {
+pub fn build(kernel: &CachedKernel, lab: &Path, mut job: Job, contents: &Contents) -> Result<Archive, ImageError> {
     let mut archive = Archive::default();
     archive.console();
     for folder in ["/bin", "/dev", "/etc", "/lib", "/proc", "/run", "/sbin", "/sys", "/tmp", HOME, OUT] {
         archive.folder(folder);
     }
-    archive.file("/bin/candor", FileKind::Program, read(candor)?);
-    archive.link("/init", "bin/candor");
-    archive.link("/sbin/modprobe", "../bin/candor");
+    archive.file("/bin/candor", FileKind::Program, read(&gateway_program(lab))?);
+    archive.file("/bin/candor-lab", FileKind::Program, read(lab)?);
+    archive.link("/init", "bin/candor-lab");
+    archive.link("/sbin/modprobe", "../bin/candor-lab");
     archive.link("/usr/bin", "../bin");
     archive.link("/usr/sbin", "../sbin");
     for (path, text) in ETC {

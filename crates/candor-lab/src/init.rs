@@ -70,7 +70,7 @@ pub enum InitError {
     #[error("The interface {0} is up but does not become operational")]
     NotOperational(String),
     /// The program that plays the buses has ended before it was to.
-    #[error("candor wire plays no buses; what it says about that stands above")]
+    #[error("candor-lab wire plays no buses; what it says about that stands above")]
     NoWire,
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use candor_core::experiment::Wire;
+use crate::experiment::Wire;
 use candor_core::units::BitRate;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub struct Job {
     pub testbed: Testbed,
     /// Which interfaces to make.
     pub topology: Topology,
-    /// `candor wire --adapter` of each that [`Topology::Wire`] is to have.
+    /// `candor-lab wire --adapter` of each that [`Topology::Wire`] is to have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub wire_adapters: Vec<String>,
     /// Modules to load at boot, in this order.
@@ -48,11 +48,11 @@ pub enum Topology {
     Kvaser,
     /// vcan0, vcan1 and vcan2, each a bus of its own, for classic and FD frames.
     Vcan,
-    /// The interfaces of [`Kvaser`](Self::Kvaser), on two buses that `candor wire` plays ([`WIRE_BUSES`]).
+    /// The interfaces of [`Kvaser`](Self::Kvaser), on two buses that `candor-lab wire` plays ([`WIRE_BUSES`]).
     Wire,
 }
 
-/// `candor wire --bus` of each bus of [`Topology::Wire`], at the rates of [`WIRE`]: Figure 1 of the 2011 gateway paper.
+/// `candor-lab wire --bus` of each bus of [`Topology::Wire`], at the rates of [`WIRE`]: Figure 1 of the 2011 gateway paper.
 pub const WIRE_BUSES: [&str; 2] = ["first:500k/2M:can0,can1,can2", "second:500k/2M:can3,can4"];
 
 /// An adapter there by whose channels the tester hears both buses, so that its stamps of the wire are of one clock: can2 is where it

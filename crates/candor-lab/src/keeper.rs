@@ -22,8 +22,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use crate::experiment::load::Load;
 use candor_core::causes;
-use candor_core::experiment::load::Load;
 use candor_io::clock;
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +84,7 @@ const END: &str = "end";
 ///
 /// # Errors
 /// If there is no charge, or nobody can be told that it runs; what becomes of the charge itself is told to `output`.
-pub fn keep(candor: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
+pub fn keep(lab: &Path, input: impl BufRead + Send + 'static, mut output: impl Write) -> io::Result<()> {
     let lines = lines_of(input);
     let charge = lines.recv().map_err(|_ended| io::Error::other("nobody said what is to be kept"))?;
     let charge: Charge = serde_json::from_str(&charge)?;
@@ -93,7 +93,7 @@ pub fn keep(candor: &Path, input: impl BufRead + Send + 'static, mut output: imp
         output.flush()
     };
     let folder = tempfile::Builder::new().prefix("candor-keep-").tempdir()?;
-    let running = match start(candor, &charge, folder.path()) {
+    let running = match start(lab, &charge, folder.path()) {
         Ok(running) => running,
         Err(why) => return say(&Word::Failed(why)),
     };
@@ -113,13 +113,13 @@ pub fn keep(candor: &Path, input: impl BufRead + Send + 'static, mut output: imp
 /// A gateway and a load.
 type Both = (Option<device::Device>, Option<Running>);
 
-fn start(candor: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
+fn start(lab: &Path, charge: &Charge, folder: &Path) -> Result<Both, String> {
     let load: Load = charge.load.parse().map_err(|error| format!("{error}"))?;
     let gateway = charge.device.gateway(folder, &charge.name)?;
-    let running = gateway.map(|gateway| device::Device::start(candor, &gateway)).transpose();
+    let running = gateway.map(|gateway| device::Device::start(lab, &gateway)).transpose();
     let running = running.map_err(|error| causes::in_full(&error))?;
     // Thousands of rules take long to be set up on a machine that has something else to do.
-    let loaded = Running::start(candor, load).map_err(|error| causes::in_full(&error))?;
+    let loaded = Running::start(lab, load).map_err(|error| causes::in_full(&error))?;
     Ok((running, loaded))
 }
 

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use candor_core::experiment::load::Load;
+use crate::experiment::load::Load;
 use candor_io::process;
 
 use crate::device::{Lines, lines_of};
@@ -30,12 +30,12 @@ impl Running {
     ///
     /// # Errors
     /// If it cannot be started, or does not run.
-    pub fn start(candor: &Path, load: Load) -> io::Result<Option<Self>> {
+    pub fn start(lab: &Path, load: Load) -> io::Result<Option<Self>> {
         if load == Load::None {
             return Ok(None);
         }
-        let mut command = Command::new(candor);
-        command.args(["lab", "load"]).args(load.to_string().split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut command = Command::new(lab);
+        command.args(["load"]).args(load.to_string().split(' ')).stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child = process::end_with_parent(&mut command).spawn()?;
         let lines: Lines = lines_of(&mut child);
         let running = Self(child);
@@ -59,11 +59,11 @@ impl Drop for Running {
 ///
 /// # Errors
 /// What keeps it from running; otherwise it does not come back.
-pub fn be(load: Load, candor: &Path, ready: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+pub fn be(load: Load, lab: &Path, ready: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     match load {
         Load::None => {}
         Load::Cpu(pairs) => {
-            let relays = (0..pairs.get()).map(|_| pair(candor)).collect::<io::Result<Vec<_>>>()?;
+            let relays = (0..pairs.get()).map(|_| pair(lab)).collect::<io::Result<Vec<_>>>()?;
             ready()?;
             return wait_for_any(relays.into_iter().flatten().collect());
         }
@@ -113,12 +113,12 @@ pub fn relay() -> io::Result<()> {
 }
 
 /// Two processes that pass one message to each other.
-fn pair(candor: &Path) -> io::Result<[Child; 2]> {
+fn pair(lab: &Path) -> io::Result<[Child; 2]> {
     let ((from_one, to_other), (from_other, mut to_one)) = (io::pipe()?, io::pipe()?);
     to_one.write_all(&[0; MESSAGE_BYTES])?;
     let start = |input: io::PipeReader, output: io::PipeWriter| {
-        let mut command = Command::new(candor);
-        command.args(["lab", "relay"]).stdin(input).stdout(output);
+        let mut command = Command::new(lab);
+        command.args(["relay"]).stdin(input).stdout(output);
         process::end_with_parent(&mut command).spawn()
     };
     Ok([start(from_other, to_other)?, start(from_one, to_one)?])

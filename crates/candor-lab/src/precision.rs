@@ -3,7 +3,7 @@
 //! ```text
 //!  no gateway:     send ──▶ first bus ──▶ monitor, and a second tap     sending = t_monitor − t_send − time on the wire
 //!                                                                       taps = t_tap − t_monitor, of one and the same frame
-//!  with gateway:   t_far − t_monitor   against   end on the second wire − end on the first, in the log of candor wire
+//!  with gateway:   t_far − t_monitor   against   end on the second wire − end on the first, in the log of candor-lab wire
 //! ```
 //!
 //! # Source
@@ -16,7 +16,7 @@ pub use wire_log::{OnWire, WireLog};
 
 use std::collections::BTreeMap;
 
-use candor_core::stats::{LatencyNs, Series};
+use crate::stats::{LatencyNs, Series};
 
 use crate::record::Sample;
 use crate::tester::{Law, StampSource, tag_of};

@@ -19,7 +19,7 @@ mod rows;
 
 use std::collections::BTreeMap;
 
-use candor_core::stats::{LatencyNs, Series};
+use crate::stats::{LatencyNs, Series};
 use serde::{Deserialize, Serialize};
 
 use crate::tester::Origin;
@@ -205,7 +205,7 @@ pub struct Sample {
 }
 
 /// When a frame was where within the tester's machine, relative to the start. All empty where it was not asked for
-/// ([`Plan::stages`](candor_core::experiment::Plan::stages)), and where there is no such stamp.
+/// ([`Plan::stages`](crate::experiment::Plan::stages)), and where there is no such stamp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// It was about to enter the queue of the sending interface.

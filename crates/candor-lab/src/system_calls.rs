@@ -11,8 +11,8 @@
 use std::io;
 use std::ops::Range;
 
+use crate::stats::Line;
 use candor_core::frame::{CANFD_MTU, Frame};
-use candor_core::stats::Line;
 use candor_io::can::{CanSocket, Loopback, Messages, Options};
 use candor_io::clock::{self, MonotonicNs};
 use candor_netlink::client::Client;

@@ -27,9 +27,9 @@ pub(crate) mod interfaces;
 pub(crate) mod pause;
 mod time_line;
 
+pub use crate::experiment::{StampSource, Wire};
 pub(crate) use adapter::AdapterEar;
 pub use adapter::share_a_clock;
-pub use candor_core::experiment::{StampSource, Wire};
 pub use interfaces::{Interfaces, InterfacesError, Names, find};
 pub(crate) use time_line::TimeLine;
 

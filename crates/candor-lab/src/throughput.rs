@@ -9,8 +9,8 @@
 use std::io;
 use std::num::NonZeroU32;
 
-use candor_core::egress::policy::FrameRate;
-use candor_core::stats::throughput::{Bounds, Found, Search, Step, Trial};
+use crate::stats::throughput::{Bounds, Found, Search, Step, Trial};
+use candor_egress::policy::FrameRate;
 use serde::{Deserialize, Serialize};
 
 use crate::record::Sample;

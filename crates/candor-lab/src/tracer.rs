@@ -10,7 +10,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use candor_core::stats::LatencyNs;
+use crate::stats::LatencyNs;
 use candor_io::guest;
 
 /// Where the file system of the tracer is, and since when not there (before 4.1).

@@ -1,50 +1,27 @@
 //! The command line as types. Help, completions and man pages all come from here.
 
-mod compare;
-mod conformance;
-mod demo;
 mod egress;
-mod experiment;
-mod fault;
 mod import;
-mod lab;
-mod measure;
-mod methods;
-mod papers;
 mod reload;
 mod state;
 mod top;
-mod traffic;
-mod wire;
 
-pub(crate) use compare::{CompareArgs, Level};
-pub(crate) use conformance::ConformanceArgs;
-pub(crate) use demo::{DemoCommand, DemoInversionArgs};
 pub(crate) use egress::{
     EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
     EgressWatchArgs, WantedArgs,
 };
-pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, Preset};
-pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
-pub(crate) use lab::{
-    GuardArgs, GuestArgs, LabCellsArgs, LabCommand, LabFloorArgs, LabHoldArgs, LabKernelsArgs, LabLookArgs,
-    LabMeasureArgs, LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
-};
-pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
-pub(crate) use methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
-pub(crate) use papers::PapersArgs;
 pub(crate) use reload::ReloadArgs;
 pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
 pub(crate) use top::TopArgs;
-pub(crate) use traffic::{LabBurstsArgs, LabSoakArgs, LabStreamArgs};
-pub(crate) use wire::{InjectArgs, WireArgs, WireCommand, WireModel, WireOrder};
 
+use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use candor_core::engine::{Engine, UserEngine};
+use candor_cli::generate::GenerateCommand;
+use candor_config::engine::Engine;
 use candor_core::frame::Frame;
 use candor_core::units::parse_duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -84,23 +61,14 @@ pub(crate) enum Command {
     Egress(EgressCommand),
     Engines(EnginesArgs),
     Doctor(DoctorArgs),
-    Tester(TesterArgs),
-    Measure(MeasureArgs),
-    Merge(MergeArgs),
-    Compare(CompareArgs),
-    Papers(PapersArgs),
-    Conformance(ConformanceArgs),
-    Report(ReportArgs),
-    Wire(WireArgs),
-    #[command(subcommand)]
-    Lab(LabCommand),
-    #[command(subcommand)]
-    Demo(DemoCommand),
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Keeps a laboratory guest from outliving the candor that started it.
-    #[command(hide = true)]
-    Guard(GuardArgs),
+    /// Run a command of the laboratory: `candor lab ARGS` is `candor-lab ARGS`.
+    #[command(disable_help_flag = true)]
+    Lab(LabArgs),
+    /// A command that candor-lab has.
+    #[command(external_subcommand)]
+    Other(Vec<OsString>),
 }
 
 /// Say whether a gateway file is right, and everything that is wrong with it.
@@ -205,15 +173,6 @@ fn engines() -> impl TypedValueParser<Value = Engine> {
     PossibleValuesParser::new(names).try_map(|name| Engine::named(&name).ok_or("no engine has this name"))
 }
 
-/// Every engine of user space by its name.
-fn user_engines() -> impl TypedValueParser<Value = UserEngine> {
-    let names = UserEngine::all().map(|engine| PossibleValue::new(engine.name()));
-    PossibleValuesParser::new(names).try_map(|name| match Engine::named(&name) {
-        Some(Engine::User(engine)) => Ok(engine),
-        _ => Err("no engine of user space has this name"),
-    })
-}
-
 /// List the engines, which of them this kernel and this user can run, and what is missing for the rest.
 ///
 /// Nothing is left behind by looking.
@@ -300,17 +259,10 @@ pub(crate) enum ShowForm {
     Tree,
 }
 
-/// Write shell completions and man pages.
-#[derive(Debug, Subcommand)]
-pub(crate) enum GenerateCommand {
-    /// Man pages of all commands, into a folder.
-    Man {
-        /// Folder to write to.
-        dir: PathBuf,
-    },
-    /// Completions for a shell, to standard output.
-    Completions {
-        /// Shell.
-        shell: clap_complete::Shell,
-    },
+/// Arguments for candor-lab.
+#[derive(Args, Debug)]
+pub(crate) struct LabArgs {
+    /// Command of candor-lab and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) arguments: Vec<OsString>,
 }

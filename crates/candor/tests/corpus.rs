@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use candor_core::config::promises;
-use candor_core::import;
-use candor_netlink::{cangw, tc};
+use candor_config::config::promises;
+use candor_config::import;
+use candor_egress::netlink;
+use candor_netlink::cangw;
 
 #[test]
 fn the_corpus_keeps_the_promises() {
@@ -35,7 +36,7 @@ fn the_queues_of_the_corpus_keep_the_promises() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/netlink_tc");
     let mut replayed = 0;
     for entry in fs::read_dir(folder).unwrap() {
-        tc::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+        netlink::promises::hold(&fs::read(entry.unwrap().path()).unwrap());
         replayed += 1;
     }
     assert!(replayed > 30, "only {replayed} files");

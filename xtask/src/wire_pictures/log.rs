@@ -1,4 +1,4 @@
-//! The log of `candor wire`, as far as pictures need it.
+//! The log of `candor-lab wire`, as far as pictures need it.
 
 use anyhow::Context as _;
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn lines_of_each_kind_are_read() {
-        let text = "# candor wire log, form 1\nframe b0 1.000000000 1.500000000 can0 123#11 0 0\nlost b0 1.2 can1 7\n\
+        let text = "# candor-lab wire log, form 1\nframe b0 1.000000000 1.500000000 can0 123#11 0 0\nlost b0 1.2 can1 7\n\
                     error b0 2.000000000 2.500000000 can0 123#11 bit 7 2.250000000 can1\nstate b0 2.500000000 can0 bus-off 256 0\n";
         let (node, frame, state) = ("can0".to_owned(), "123#11".to_owned(), "bus-off".to_owned());
         let expected = [

@@ -21,7 +21,6 @@ pub struct FilterTextError {
 
 /// What can be wrong with a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FilterTextErrorKind {
     /// Nothing there.
     #[error("The filter is empty")]

@@ -21,7 +21,6 @@ pub struct FrameTextError {
 
 /// What can be wrong with a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum FrameTextErrorKind {
     /// `1231122`.
     #[error("A frame has a # between identifier and data, as in 123#1122")]

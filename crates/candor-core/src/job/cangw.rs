@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Job;
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
-use crate::plan::{Echo, Incoming, Timestamp};
+use crate::job::{Echo, Incoming, Timestamp};
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, XorChecksum};
 
 /// The arguments with which `cangw` adds this job, program name left out.

@@ -4,7 +4,7 @@
 
 use crate::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_FDF, Frame, FrameFormat, RawId};
 use crate::job::Job;
-use crate::plan::SendAs;
+use crate::job::SendAs;
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
 
 /// What the job makes of a frame that it takes. After [`Verdict::Delete`] the frame is as it was when it was given up.

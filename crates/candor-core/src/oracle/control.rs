@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 
 use super::world::{Installed, JobId, SameInterface, World};
 use crate::frame::FrameFormat;
+use crate::job::Incoming;
 use crate::job::Job;
-use crate::plan::Incoming;
 use crate::rule::{ChecksumSpan, Checksums, Modifications, Operand};
 
 /// What the kernel answers when it refuses.

@@ -2,7 +2,7 @@
 
 use super::world::JobId;
 use crate::frame::Frame;
-use crate::plan::{BusIndex, Timestamp};
+use crate::job::{BusIndex, Timestamp};
 
 /// Everything that one frame has caused until nothing moves any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

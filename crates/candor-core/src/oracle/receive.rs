@@ -5,8 +5,8 @@
 
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
+use crate::job::BusIndex;
 use crate::job::Job;
-use crate::plan::BusIndex;
 
 /// Where the kernel keeps a filter. Lists are served in this order.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use super::*;
 use crate::arbitrary;
 use crate::filter::Filter;
 use crate::frame::{CAN_MTU, FrameFormat};
-use crate::plan::{Echo, Timestamp};
+use crate::job::{Echo, Timestamp};
 use crate::rule::{Modifications, Operand};
 
 fn job(filter: &str) -> Job {

@@ -14,7 +14,7 @@ mod script;
 use super::{Errno, Interface, Kernel, Loopback, State, World};
 use crate::frame::Frame;
 use crate::job::Job;
-use crate::plan::{BusIndex, Timestamp};
+use crate::job::{BusIndex, Timestamp};
 
 /// One line of the specification as a script.
 #[derive(Clone, Debug)]

@@ -12,7 +12,7 @@ use super::outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
 use super::receive::receivers;
 use crate::frame::{CAN_MTU, CANFD_FDF, CANFD_MTU, Frame, FrameFormat};
 use crate::job::Job;
-use crate::plan::{BusIndex, Echo, Incoming, Timestamp};
+use crate::job::{BusIndex, Echo, Incoming, Timestamp};
 use crate::rule::Verdict;
 
 /// After so many receptions because of one frame it is taken to circulate for ever.

@@ -3,7 +3,7 @@
 
 use super::Verdict;
 use crate::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_FDF, Frame, FrameFormat};
-use crate::plan::SendAs;
+use crate::job::SendAs;
 
 /// Gives a frame the other format. Identifier and payload stay; a frame that the format has no form of is deleted.
 ///

@@ -5,8 +5,8 @@ use super::change::{ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
 use crate::frame::Frame;
+use crate::job::BusIndex;
 use crate::job::Job;
-use crate::plan::BusIndex;
 use crate::rule::Verdict;
 
 /// What all jobs do. Equal changes and payloads are kept once.

@@ -9,7 +9,7 @@ use std::ops::{BitAnd, BitOr, BitXor, Not};
 use super::pool::Pool;
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
 use crate::job::Job;
-use crate::plan::SendAs;
+use crate::job::SendAs;
 use crate::rule::{self, ChecksumSpan, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum};
 
 /// `value & keep ^ flip`.

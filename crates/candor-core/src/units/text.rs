@@ -7,7 +7,6 @@ use crate::units::BitRate;
 
 /// Text that is no quantity of the wanted kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
 pub enum QuantityError {
     /// A rate in bytes, as `tc` writes it.
     #[error("`{unit}` counts bytes per second, as in tc; for bits per second write {meant}")]

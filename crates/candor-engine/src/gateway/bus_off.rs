@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use candor_core::plan::{BusIndex, Plan};
+use candor_config::plan::{BusIndex, Plan};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};

@@ -1,9 +1,9 @@
 //! Which side runs each route on this machine, and what is said if none can.
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_config::placement::{Because, KernelAbilities, KernelOnly, Missing, Placement, Side, Unplaceable};
+use candor_config::plan::{Engine, Plan};
 use candor_core::job::Job;
-use candor_core::placement::{Because, KernelAbilities, KernelOnly, Missing, Placement, Side, Unplaceable};
-use candor_core::plan::{Engine, Plan};
 use candor_netlink::client::Client;
 
 use crate::engines::UserAbilities;
@@ -111,7 +111,7 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
+    use candor_config::config;
     use candor_core::job;
 
     use super::*;
@@ -131,7 +131,7 @@ mod tests {
     fn only_a_route_that_says_so_makes_several_hops_in_the_kernel() {
         let plan = plan("a b\na c hop-limit = 2\na b payload = \"01\"");
         let placement = Placement::of(&plan, KernelAbilities::EVERY).unwrap();
-        let mut jobs = job::lower(&plan);
+        let mut jobs = candor_config::lower(&plan);
         one_hop(&mut jobs, &placement);
         assert_eq!(jobs.iter().map(|job| job.hop_limit).collect::<Vec<_>>(), [Some(1), Some(2), None]);
     }

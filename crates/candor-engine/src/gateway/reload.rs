@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use candor_core::engine::UserEngine;
-use candor_core::job::{self, Job};
-use candor_core::placement::{Placement, Side};
-use candor_core::plan::{Plan, RouteIndex};
+use candor_config::engine::UserEngine;
+use candor_config::placement::{Placement, Side};
+use candor_config::plan::{Plan, RouteIndex};
+use candor_core::job::Job;
 
 use super::{Announced, Gateway, of_side, owned, place, shared};
 use crate::counters::{BusCounters, RouteCounters};
@@ -101,7 +101,7 @@ impl Gateway {
             what: "`restart-after`, because candor gave up at its start what the file did not need then".into(),
         })?;
         let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
-        let mut jobs = job::lower(&plan);
+        let mut jobs = candor_config::lower(&plan);
         let placement = place::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;
         let user_engine = match self.user_engine {
             _ if of_side(&jobs, &placement, Side::User).is_empty() => None,

@@ -1,7 +1,7 @@
 //! What this kernel's can-gw can do for this process.
 
+use candor_config::placement::{KernelAbilities, MAX_MAX_HOPS, Missing};
 use candor_core::job::Job;
-use candor_core::placement::{KernelAbilities, MAX_MAX_HOPS, Missing};
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use candor_core::plan::Plan;
+use candor_config::plan::Plan;
 use candor_netlink::cangw::{CangwError, CangwJob};
 
 use super::fights::{MEMORY, PATIENCE};

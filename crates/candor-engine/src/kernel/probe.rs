@@ -3,10 +3,10 @@
 use std::io;
 use std::time::Duration;
 
+use candor_config::plan::{BusIndex, Echo};
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Echo};
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand};
 use candor_io::can::{self, CanSocket, InterfaceIndex, Options};
 use candor_io::own_netns;

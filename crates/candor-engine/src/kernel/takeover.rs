@@ -95,9 +95,9 @@ fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use candor_config::placement::Side;
+    use candor_config::plan::Engine;
     use candor_core::filter::Filter;
-    use candor_core::placement::Side;
-    use candor_core::plan::Engine;
     use candor_core::rule::{Checksums, Modifications};
     use candor_io::can::InterfaceIndex;
     use candor_netlink::cangw::JobFlags;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::fs;
 use std::io;
 
+use candor_io::version::{Version, version};
+
 /// The running kernel by its own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunningKernel {
@@ -13,9 +15,6 @@ pub(crate) struct RunningKernel {
     /// Whether it is a release candidate, which has new features but not always the fixes of its version.
     is_candidate: bool,
 }
-
-/// As in 6.1.168.
-pub(crate) type Version = (u32, u32, u32);
 
 /// The first stable releases with the fix of the CRC8 with positions from the end; from 7.0 on all have it.
 ///
@@ -61,15 +60,6 @@ impl fmt::Display for RunningKernel {
     }
 }
 
-/// What a release begins with, such as `6.1.0-52-amd64` or `6.12-rc1`; `None` if that is no version.
-pub(crate) fn version(text: &str) -> Option<Version> {
-    let mut numbers = text.splitn(3, '.').map(|part| {
-        let digits = part.find(|c: char| !c.is_ascii_digit()).map_or(part, |end| &part[..end]);
-        digits.parse().ok()
-    });
-    Some((numbers.next()??, numbers.next()??, numbers.next().flatten().unwrap_or(0)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,21 +94,6 @@ mod tests {
             [("4.19.0-27-amd64", false), ("5.3.18", false), ("5.4.0-rc1", true), ("6.1.176", true), ("strange", false)]
         {
             assert_eq!(RunningKernel::from_words(release, "#1 SMP").has_fd_jobs(), there, "{release}");
-        }
-    }
-
-    #[test]
-    fn what_distributions_add_to_a_version_is_no_part_of_it() {
-        for (release, expected) in [
-            ("6.1.0-52-amd64", Some((6, 1, 0))),
-            ("6.12.9+bpo-amd64", Some((6, 12, 9))),
-            ("6.12-rc1", Some((6, 12, 0))),
-            ("6.6+", Some((6, 6, 0))),
-            ("6.x", None),
-            ("6", None),
-            ("", None),
-        ] {
-            assert_eq!(version(release), expected, "{release}");
         }
     }
 

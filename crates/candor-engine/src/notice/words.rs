@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use candor_core::placement::Missing;
+use candor_config::placement::Missing;
 
 use super::{Notice, Restart};
 

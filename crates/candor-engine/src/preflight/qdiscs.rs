@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use candor_core::plan::{Plan, Timestamp};
+use candor_config::plan::{Plan, Timestamp};
+use candor_egress::netlink;
 use candor_netlink::client::Client;
-use candor_netlink::tc;
 
 use super::Interfaces;
 use crate::error::GatewayError;
@@ -12,7 +12,7 @@ use crate::notice::Notice;
 
 /// Looks at the disciplines of all outgoing interfaces, also at those below a root.
 pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
-    let there = tc::qdiscs(client).map_err(GatewayError::Links)?;
+    let there = netlink::qdiscs(client).map_err(GatewayError::Links)?;
     let has = |bus, kind: &str| {
         let interface = interfaces.present(bus);
         there.iter().any(|there| Some(there.interface) == interface && there.qdisc.discipline.kind() == kind)

@@ -1,13 +1,13 @@
 //! What a gateway has got, read back from the kernel.
 
-use candor_core::placement::Side;
-use candor_core::plan::Plan;
+use candor_config::placement::Side;
+use candor_config::plan::Plan;
 use candor_io::dma_latency::CPU_DMA_LATENCY;
 
 use super::THREAD_PREFIX;
 use crate::error::GatewayError;
-use crate::machine::{Machine, Thread};
 use crate::run_dir::{Owner, RunDir};
+use candor_io::machine::{Machine, Thread};
 
 /// What the kernel says of a process that forwards frames.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::io;
 use candor_core::realtime::{Cpu, CpuList, Sched};
 use candor_io::dma_latency::CPU_DMA_LATENCY;
 
-use crate::machine::{Capability, Limit, Machine};
+use candor_io::machine::{Capability, Limit, Machine};
 
 const EPERM: i32 = 1;
 const ENOENT: i32 = 2;

@@ -3,7 +3,7 @@
 //! Before the first request the run directory says what is about to be: the jobs before and after, and which equal ones
 //! are somebody else's. So also an apply that is killed half-way leaves nothing that the next one does not know.
 
-use candor_core::plan::Plan;
+use candor_config::plan::Plan;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use candor_core::placement::Side;
+use candor_config::placement::Side;
 use candor_netlink::cangw::ExactJob;
 
 use super::identity::{Counts, Identity};
@@ -70,10 +70,10 @@ pub(super) fn going(claimed: Vec<OwnedJob>, present: &[ExactJob]) -> Change {
 
 #[cfg(test)]
 mod tests {
+    use candor_config::plan::BusIndex;
     use candor_core::filter::Filter;
     use candor_core::frame::FrameFormat;
     use candor_core::job::Job;
-    use candor_core::plan::BusIndex;
     use candor_io::can::InterfaceIndex;
     use candor_netlink::cangw::CangwJob;
 

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use candor_core::placement::Side;
+use candor_config::placement::Side;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob};
 use candor_netlink::client::Client;

@@ -1,8 +1,8 @@
 //! What a gateway file wants of the kernel.
 
-use candor_core::job::{self, Job};
-use candor_core::placement::{Because, KernelAbilities, Missing, Placement, Side};
-use candor_core::plan::{Engine, Plan, RouteIndex};
+use candor_config::placement::{Because, KernelAbilities, Missing, Placement, Side};
+use candor_config::plan::{Engine, Plan, RouteIndex};
+use candor_core::job::Job;
 use candor_netlink::cangw::ExactJob;
 use candor_netlink::client::Client;
 
@@ -45,7 +45,7 @@ impl Target {
         preflight::can_is_there()?;
         let (interfaces, notices) = Interfaces::find(client, plan)?;
         notices.into_iter().for_each(tell);
-        let mut jobs = job::lower(plan);
+        let mut jobs = candor_config::lower(plan);
         let found = abilities::find(client, &jobs, &interfaces)?;
         let kernel = match (found.missing, intent) {
             (None, _) => found,

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
 
-use candor_core::placement::Side;
-use candor_core::plan::Engine;
+use candor_config::placement::Side;
+use candor_config::plan::Engine;
 use candor_netlink::cangw::ExactJob;
 use serde::{Deserialize, Serialize};
 

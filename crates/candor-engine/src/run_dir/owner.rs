@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use candor_config::placement::Side;
+use candor_config::plan::{Engine, Plan};
 use candor_core::job::Job;
-use candor_core::placement::Side;
-use candor_core::plan::{Engine, Plan};
 use candor_io::clock;
 use candor_netlink::cangw::{CangwJob, ExactJob};
 

@@ -125,7 +125,7 @@ fn the_files_of_ended_processes_may_vanish_at_any_time() {
 #[test]
 fn twins_are_refused_whatever_their_engines() {
     let path = tempfile::tempdir().unwrap();
-    let instance = process(6, Engine::User(candor_core::engine::UserEngine::PLAINEST), &[job(1), job(2)]);
+    let instance = process(6, Engine::User(candor_config::engine::UserEngine::PLAINEST), &[job(1), job(2)]);
     let entry = Entry::write(path.path(), &here(), &instance).unwrap();
     let dir = run_dir(path.path());
     dir.refuse_twins(&owned(Side::Kernel, &[job(3)]), None).unwrap();
@@ -229,7 +229,7 @@ fn each_job_has_one_owner() {
     drop(write(path.path(), &here(), 2, &[job(2)]));
     let user = Instance {
         jobs: owned(Side::User, &[job(3)]),
-        ..process(3, Engine::User(candor_core::engine::UserEngine::PLAINEST), &[])
+        ..process(3, Engine::User(candor_config::engine::UserEngine::PLAINEST), &[])
     };
     let _alive = Entry::write(path.path(), &here(), &user).unwrap();
     let mut dir = run_dir(path.path());

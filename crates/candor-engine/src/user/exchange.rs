@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candor_core::plan::BusIndex;
+use candor_config::plan::BusIndex;
 
 use super::outlets::Outlets;
 use super::port::Port;

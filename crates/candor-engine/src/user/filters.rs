@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
+use candor_config::plan::BusIndex;
 use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::CAN_ERR_FLAG;
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
 use candor_io::can::MAX_FILTERS;
 
 /// The kernel compares a frame with the filters of all sockets that have a mask one by one, 7 instructions each, before

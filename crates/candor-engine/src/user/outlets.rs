@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use candor_core::plan::{BusIndex, WhenFull};
+use candor_config::plan::{BusIndex, WhenFull};
 
 use super::age::Ages;
 use super::port::Port;

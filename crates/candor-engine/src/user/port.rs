@@ -4,9 +4,9 @@ use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use candor_core::engine::{Sender, UserEngine};
+use candor_config::engine::{Sender, UserEngine};
+use candor_config::plan::{BusIndex, Echo, Plan};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Echo, Plan};
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_netlink::link::Link;
 

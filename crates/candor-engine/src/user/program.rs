@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use candor_config::plan::{BusIndex, Plan, WhenFull};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Plan, WhenFull};
 use candor_core::ruleset::RuleSet;
 
 use super::age::Ages;

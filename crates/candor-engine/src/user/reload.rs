@@ -7,8 +7,8 @@
 
 use std::sync::Arc;
 
+use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Plan};
 
 use super::exchange::Successor;
 use super::ledger::OfJobs;

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, mpsc};
 
-use candor_core::engine::{Receiver, Sender, UserEngine};
-use candor_core::plan::BusIndex;
+use candor_config::engine::{Receiver, Sender, UserEngine};
+use candor_config::plan::BusIndex;
 use candor_io::signal::WakeUp;
 
 use super::program::Program;

@@ -1,9 +1,9 @@
 //! What a receiver of a bus is to hear: as filters of CAN_RAW, and as a program for sockets that know no such filters.
 
+use candor_config::plan::BusIndex;
 use candor_core::filter::{Filter, Normalised, ReceiveList};
 use candor_core::frame::{CAN_ERR_FLAG, FrameFormat};
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
 use candor_io::packet::{Instruction, Takes};
 
 use super::filters;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Receiver;
 
+use candor_config::plan::BusIndex;
 use candor_core::frame::Frame;
-use candor_core::plan::BusIndex;
 use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
+use crate::stats::LatencyNs;
 use candor_core::frame::{CANFD_MTU, Frame, RawId};
-use candor_core::stats::LatencyNs;
 use candor_io::can::{CanSocket, Loopback, Options, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
 use candor_io::packet::Hears;

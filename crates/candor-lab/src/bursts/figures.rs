@@ -1,6 +1,6 @@
 //! From moments to instructions for each frame.
 
-use candor_core::stats::{LatencyNs, Quantile, Series};
+use crate::stats::{LatencyNs, Quantile, Series};
 
 /// One burst on all ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

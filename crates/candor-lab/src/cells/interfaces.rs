@@ -1,7 +1,7 @@
 //! Which interfaces a cell has: of the tester, and of its gateway.
 
-use candor_core::engine::{Engine, Sender};
-use candor_core::experiment::{Bench, Cell, Gateway, Plan, Testbed, Topology};
+use crate::experiment::{Bench, Cell, Gateway, Plan, Testbed, Topology};
+use candor_config::engine::{Engine, Sender};
 
 use super::{Ends, OrderError};
 

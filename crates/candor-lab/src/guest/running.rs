@@ -45,15 +45,15 @@ impl Running {
         let console = append(&files.console)?;
         let mut given: Vec<OwnedFd> = vec![append(&files.channel)?.into()];
         given.extend(terminal.map(OwnedFd::from));
-        let mut guard = Command::new(&spec.candor);
+        let mut guard = Command::new(&spec.lab);
         guard.arg("guard").arg("--seconds").arg(spec.timeout.as_secs().max(1).to_string());
         guard.arg("--remove").arg(&files.folder).arg("--").args(&line.words);
         guard.env_clear().envs(line.environment.iter().cloned());
-        let (ours, theirs) = UnixStream::pair().map_err(file(&spec.candor))?;
-        ours.set_nonblocking(true).map_err(file(&spec.candor))?;
+        let (ours, theirs) = UnixStream::pair().map_err(file(&spec.lab))?;
+        ours.set_nonblocking(true).map_err(file(&spec.lab))?;
         guard.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(console);
         process::give(&mut guard, given);
-        let guard = guard.spawn().map_err(file(&spec.candor))?;
+        let guard = guard.spawn().map_err(file(&spec.lab))?;
         Ok(Self { guard, line: ours, memory: line.memory.clone() })
     }
 

@@ -20,7 +20,7 @@ pub enum ShellError {
     #[error(transparent)]
     Lab(#[from] LabError),
     /// Standard input is no terminal.
-    #[error("A shell needs a terminal on standard input; `candor lab run` runs commands without one")]
+    #[error("A shell needs a terminal on standard input; `candor-lab run` runs commands without one")]
     NoTerminal(#[source] io::Error),
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::device::gateway_program;
 use crate::image::{self, ProgramError};
 use crate::job::Topology;
 use crate::kernel::{ModuleParameter, Testbed};
@@ -13,14 +14,14 @@ use crate::kernel::{ModuleParameter, Testbed};
 pub struct GuestSpec {
     /// Which laboratory.
     pub testbed: Testbed,
-    /// Kernel by its name in `candor lab kernels`; `None`: the plain one of the stable release.
+    /// Kernel by its name in `candor-lab kernels`; `None`: the plain one of the stable release.
     pub kernel: Option<String>,
     /// Which interfaces.
     pub topology: Topology,
     /// Adapters of [`Topology::Wire`] that have these interfaces, whichever bus they are on, such as [`WIRE_EARS`](crate::job::WIRE_EARS).
     pub wire_adapters: Vec<String>,
     /// A static candor: the guest's init, its `candor`, and on the host its guard.
-    pub candor: PathBuf,
+    pub lab: PathBuf,
     /// Files for the working directory, by the last part of their name. Programs bring their libraries.
     pub copies: Vec<PathBuf>,
     /// Programs of the host for the guest's PATH, by name or path. They bring their libraries.
@@ -79,13 +80,13 @@ impl GuestSpec {
 
     /// A guest that runs this command and nothing else, for at most ten minutes.
     #[must_use]
-    pub fn new(testbed: Testbed, topology: Topology, candor: PathBuf, command: Vec<String>) -> Self {
+    pub fn new(testbed: Testbed, topology: Topology, lab: PathBuf, command: Vec<String>) -> Self {
         Self {
             testbed,
             kernel: None,
             topology,
             wire_adapters: Vec::new(),
-            candor,
+            lab,
             copies: Vec::new(),
             programs: Vec::new(),
             files: Vec::new(),
@@ -100,38 +101,45 @@ impl GuestSpec {
     }
 }
 
-/// Why there is no static candor for guests.
+/// Why there are no static programs for guests.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum StaticBinaryError {
-    /// `CANDOR_STATIC` names a dynamic program.
-    #[error("CANDOR_STATIC is {path}, which is no static program; {HOW}")]
+    /// A dynamic program.
+    #[error("{path} needs libraries that guests lack; {HOW}")]
     Dynamic {
-        /// What it names.
+        /// Which.
         path: PathBuf,
     },
-    /// This candor needs libraries, and no other is named.
-    #[error("This candor needs libraries that guests lack; {HOW}, and run that one or name it in CANDOR_STATIC")]
-    None,
     /// A file that cannot be looked at.
-    #[error(transparent)]
-    Unreadable(#[from] ProgramError),
+    #[error("Cannot use {path} in guests; {HOW}")]
+    Unreadable {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: ProgramError,
+    },
     /// The running program is nowhere.
     #[error("Cannot find the running program")]
     Whereabouts(#[source] std::io::Error),
 }
 
-const HOW: &str = "build one with: cargo build --release --package candor --target x86_64-unknown-linux-musl";
+const HOW: &str = "build both programs with: cargo xtask static, and name their folder in CANDOR_STATIC";
 
-/// The candor that guests get: `$CANDOR_STATIC` if it is set, else the running program if it is static.
+/// The `candor-lab` that guests get, next to the `candor` that they get: those of the folder `$CANDOR_STATIC` if it is set, else
+/// the running program and its neighbour. Both have to be static.
 ///
 /// # Errors
-/// [`StaticBinaryError`], whose text says how to build one.
-pub fn static_candor() -> Result<PathBuf, StaticBinaryError> {
-    let is_static = |path: &Path| image::linkage(path).map(|linkage| linkage.interpreter.is_none());
-    if let Some(path) = std::env::var_os("CANDOR_STATIC").map(PathBuf::from) {
-        return if is_static(&path)? { Ok(path) } else { Err(StaticBinaryError::Dynamic { path }) };
+/// [`StaticBinaryError`], whose text says how to build them.
+pub fn static_lab() -> Result<PathBuf, StaticBinaryError> {
+    let lab = match std::env::var_os("CANDOR_STATIC") {
+        Some(folder) => Path::new(&folder).join("candor-lab"),
+        None => std::env::current_exe().map_err(StaticBinaryError::Whereabouts)?,
+    };
+    for path in [&lab, &gateway_program(&lab)] {
+        let unreadable = |source| StaticBinaryError::Unreadable { path: path.clone(), source };
+        if image::linkage(path).map_err(unreadable)?.interpreter.is_some() {
+            return Err(StaticBinaryError::Dynamic { path: path.clone() });
+        }
     }
-    let running = std::env::current_exe().map_err(StaticBinaryError::Whereabouts)?;
-    if is_static(&running)? { Ok(running) } else { Err(StaticBinaryError::None) }
+    Ok(lab)
 }

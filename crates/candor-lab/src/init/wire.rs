@@ -1,4 +1,4 @@
-//! The buses of the topology `wire`: a `candor wire` that runs beside the command.
+//! The buses of the topology `wire`: a `candor-lab wire` that runs beside the command.
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Stdio};
@@ -12,7 +12,7 @@ use crate::channel::Message;
 use crate::job::{OUT, WIRE_BUSES};
 
 /// Where the image has candor.
-const PROGRAM: &str = "/bin/candor";
+const PROGRAM: &str = "/bin/candor-lab";
 /// What happened on the buses, in the form of docs/wire.md.
 const LOG: &str = "wire.log";
 /// Its report, a JSON object per line.
@@ -39,7 +39,7 @@ impl Wire {
         let mut stdout = BufReader::new(child.stdout.take().ok_or(InitError::NoWire)?);
         let mut report = String::new();
         while !report.contains("\"ready\"") {
-            if stdout.read_line(&mut report).map_err(kernel("Cannot hear candor wire"))? == 0 {
+            if stdout.read_line(&mut report).map_err(kernel("Cannot hear candor-lab wire"))? == 0 {
                 // Its text is on its way: the guest must not be gone before.
                 let _ = warnings.map(JoinHandle::join);
                 return Err(InitError::NoWire);
@@ -57,7 +57,7 @@ impl Wire {
         let _ = self.warnings.map(JoinHandle::join);
         let report = self.report.join().map_err(|_panic| InitError::NoWire)?;
         let path = format!("{OUT}/{REPORT}");
-        std::fs::write(&path, report.map_err(kernel("Cannot hear candor wire"))?).map_err(file(&path))?;
+        std::fs::write(&path, report.map_err(kernel("Cannot hear candor-lab wire"))?).map_err(file(&path))?;
         Ok(status.success())
     }
 }

@@ -1,4 +1,4 @@
-//! The log of `candor wire`, read while it is written.
+//! The log of `candor-lab wire`, read while it is written.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::path::Path;
 use candor_core::frame::Frame;
 
 /// How the log begins. docs/wire.md describes the form.
-const HEADLINE: &str = "# candor wire log, form 1";
+const HEADLINE: &str = "# candor-lab wire log, form 1";
 
 /// A frame that went over a wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ fn frames(lines: &str) -> io::Result<Vec<OnWire>> {
 }
 
 fn unreadable(line: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("this is no line of candor wire --log, form 1: {line}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("this is no line of candor-lab wire --log, form 1: {line}"))
 }
 
 /// `BUS START END NODE FRAME RETRIES LOST`.
@@ -99,7 +99,7 @@ mod tests {
         let mut file = File::create(&path).unwrap();
         let mut log = WireLog::open(&path).unwrap();
         file.write_all(
-            b"# candor wire log, form 1\nstate b0 1.000222000 can2 error-passive 128 3\nframe b0 1.000000000 1.00",
+            b"# candor-lab wire log, form 1\nstate b0 1.000222000 can2 error-passive 128 3\nframe b0 1.000000000 1.00",
         )
         .unwrap();
         assert_eq!(log.read().unwrap(), []);
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn what_is_no_log_is_refused() {
-        for wrong in ["# candor wire log, form 2\n", "frame b0 1.0 1.000222000 can0 123#1122 2 1\n", "frame b0\n"] {
+        for wrong in ["# candor-lab wire log, form 2\n", "frame b0 1.0 1.000222000 can0 123#1122 2 1\n", "frame b0\n"] {
             assert!(frames(wrong).is_err(), "{wrong}");
         }
     }

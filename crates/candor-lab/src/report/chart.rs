@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::{LatencyNs, Profile};
+use crate::stats::{LatencyNs, Profile};
 use maud::{Markup, html};
 
 use super::Summary;

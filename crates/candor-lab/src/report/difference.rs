@@ -10,8 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use candor_core::stats::compare::{Comparison, Exact, NoiseFloor, NotCompared, RUNS_NEEDED, Runs, Verdict};
-use candor_core::stats::{LatencyNs, Quantile, Series, TooFew};
+use crate::stats::compare::{Comparison, Exact, NoiseFloor, NotCompared, RUNS_NEEDED, Runs, Verdict};
+use crate::stats::{LatencyNs, Quantile, Series, TooFew};
 
 use super::CONFIDENCE;
 use crate::record::{Header, Record};

@@ -1,6 +1,6 @@
 //! One self-contained page: profile, table, how it was measured, what to believe less, and the data itself.
 
-use candor_core::stats::{Interval, LatencyNs};
+use crate::stats::{Interval, LatencyNs};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! The latency profile as a picture of its own, for files that stand without a page.
 
-use candor_core::stats::LatencyNs;
+use crate::stats::LatencyNs;
 use maud::{Markup, PreEscaped, html};
 
 use super::Summary;
@@ -125,7 +125,7 @@ impl Picture<'_> {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::stats::Series;
+    use crate::stats::Series;
 
     use super::*;
 

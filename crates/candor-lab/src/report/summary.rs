@@ -1,6 +1,6 @@
 //! The figures of one record.
 
-use candor_core::stats::{Confidence, Interval, LatencyNs, Quantile, Sent, Series};
+use crate::stats::{Confidence, Interval, LatencyNs, Quantile, Sent, Series};
 
 use crate::record::Record;
 
@@ -45,7 +45,7 @@ pub struct Figures {
 /// How sure the intervals of reports are.
 pub const CONFIDENCE: Confidence = Confidence::P95;
 
-/// What stands as the engine in records of an engine's bare loop (`candor lab floor`).
+/// What stands as the engine in records of an engine's bare loop (`candor-lab baseline`).
 #[must_use]
 pub fn floor_of(engine: &str) -> String {
     format!("floor of {engine}")

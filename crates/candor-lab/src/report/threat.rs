@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use candor_core::stats::warm_up::{WINDOW, WarmUp};
-use candor_core::stats::{Quantile, TooFew};
+use crate::stats::warm_up::{WINDOW, WarmUp};
+use crate::stats::{Quantile, TooFew};
 
 use super::CONFIDENCE;
 use crate::record::{Record, Sample};

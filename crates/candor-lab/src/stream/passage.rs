@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use candor_core::stats::{LatencyNs, Quantile, Series};
+use crate::stats::{LatencyNs, Quantile, Series};
 use candor_io::clock::RealtimeNs;
 
 /// A frame that came in and left.

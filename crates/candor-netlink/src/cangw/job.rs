@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_core::plan::{Echo, Incoming, Timestamp};
+use candor_core::job::{Echo, Incoming, Timestamp};
 use candor_core::rule::{Checksums, Modifications, Operand};
 use candor_io::can::InterfaceIndex;
 
@@ -88,7 +88,7 @@ pub struct CangwJob {
 
 impl CangwJob {
     /// The kernel's form of a job between two interfaces. What only user space can do (`payload`, `send_as`) is left
-    /// out: [`candor_core::placement`] keeps such jobs out of the kernel.
+    /// out: the placement of routes keeps such jobs out of the kernel.
     #[must_use]
     pub fn new(job: &Job, source: InterfaceIndex, destination: InterfaceIndex) -> Self {
         let flags = [

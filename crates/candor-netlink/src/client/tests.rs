@@ -6,8 +6,8 @@ use std::sync::Mutex;
 
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
+use candor_core::job::BusIndex;
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
 use candor_io::can::InterfaceIndex;
 
 use super::*;

@@ -4,10 +4,12 @@ use candor_engine::reconcile::{self, Applied, LineKind};
 use candor_io::signal::EndingSignals;
 
 use crate::cli::ApplyArgs;
-use crate::cmd::{Outcome, plan};
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile, identity, plural};
-use crate::{netns, render};
+use crate::cmd::plan;
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::render;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;

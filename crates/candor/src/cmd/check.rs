@@ -8,18 +8,18 @@ mod levels;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use candor_core::config::Loaded;
-use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::safety::{self, Amplification};
+use candor_config::config::Loaded;
+use candor_config::safety::{self, Amplification};
+use candor_core::diagnostic::{Diagnostic, Severity};
 use serde_json::{Value, json};
 
 pub(crate) use levels::{AllowedCode, Denied, ExplainedCode};
 
 use crate::cli::CheckArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{GatewayFile, plural, tally};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{GatewayFile, plural, tally};
+use candor_cli::render;
 use levels::Levels;
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {

@@ -16,21 +16,22 @@ mod report;
 
 use std::fs::OpenOptions;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_egress::netlink::{self, ListedQdisc};
 use candor_engine::UserAbilities;
-use candor_engine::machine::Machine;
 use candor_io::can::{self, InterfaceIndex};
 use candor_io::dma_latency::CPU_DMA_LATENCY;
+use candor_io::machine::Machine;
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 use candor_netlink::link;
-use candor_netlink::tc::{self, ListedQdisc};
 
 use crate::cli::{DoctorArgs, DoctorCommand};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
 use check::{Section, Verdict};
 use interface::Network;
 pub(super) use interface::{frames_ahead, recovers_itself};
@@ -107,7 +108,7 @@ fn ask(client: &mut Client) -> Result<Asked, Box<dyn std::error::Error>> {
 }
 
 fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {
-    let roots = tc::qdiscs(client)?.into_iter().filter(ListedQdisc::is_root);
+    let roots = netlink::qdiscs(client)?.into_iter().filter(ListedQdisc::is_root);
     let roots = roots.map(|root| (root.interface.number(), root.qdisc.discipline.kind().to_owned())).collect();
     Ok(Network { links: link::list(client)?, roots })
 }

@@ -6,10 +6,11 @@ use candor_io::signal::EndingSignals;
 use serde_json::json;
 
 use crate::cli::DownArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{identity, plural};
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{identity, plural};
+use candor_cli::render;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     netns::enter(&args.netns)?;

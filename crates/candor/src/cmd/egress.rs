@@ -16,19 +16,19 @@ mod watch;
 
 use std::collections::BTreeMap;
 
-use candor_core::egress::compile;
-use candor_core::egress::handle::Handle;
-use candor_core::egress::tree::Tree;
-use candor_core::plan::{Plan, Wish};
+use candor_config::plan::{Plan, Wish};
+use candor_egress::compile;
+use candor_egress::handle::Handle;
+use candor_egress::kernel::{Interface, LookError, Target, open};
+use candor_egress::tree::Tree;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link;
-use candor_netlink::tc::{Observed, TcError};
-use candor_tc::{Interface, Target};
 
 use crate::cli::{EgressCommand, WantedArgs};
-use crate::cmd::Outcome;
-use crate::gateway_file::{Form, GatewayFile};
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
 
 pub(crate) fn run(command: &EgressCommand) -> Outcome {
     match command {
@@ -113,34 +113,6 @@ pub(super) fn named_or_all(names: &[String]) -> Result<Vec<String>, NetlinkError
     }
     let links = link::list(&mut Client::open()?)?;
     Ok(links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect())
-}
-
-/// Why it is not known what an interface has.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LookError {
-    /// The machine has none of this name.
-    #[error("There is no interface {interface}{}; ip -br link shows those that there are", of_bus(bus.as_deref()))]
-    Missing { interface: String, bus: Option<String> },
-    /// The kernel does not say it.
-    #[error("Cannot look at {interface}")]
-    Untold { interface: String, source: TcError },
-}
-
-fn of_bus(bus: Option<&str>) -> String {
-    bus.map_or_else(String::new, |bus| format!(" (bus {bus})"))
-}
-
-/// An interface of this machine.
-pub(super) fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> {
-    let opened =
-        Interface::open(interface).map_err(|source| LookError::Untold { interface: interface.to_owned(), source })?;
-    opened.ok_or_else(|| LookError::Missing { interface: interface.to_owned(), bus: bus.map(str::to_owned) })
-}
-
-/// What an interface of this machine has, and what that has counted.
-pub(super) fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
-    let observed = open(interface, bus)?.observe();
-    observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })
 }
 
 /// Each interface with what it shall have, opened.

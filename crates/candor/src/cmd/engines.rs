@@ -1,13 +1,13 @@
 //! `candor engines`: what this kernel and this user can run, and what is missing for the rest.
 
-use candor_core::engine::{Receiver, Sender, UserEngine};
+use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_engine::{Lack, UserAbilities};
 use serde_json::json;
 
 use crate::cli::EnginesArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
 
 pub(crate) fn run(args: &EnginesArgs) -> Outcome {
     let abilities = UserAbilities::find()?;

@@ -9,16 +9,15 @@ mod text;
 mod view;
 mod words;
 
-use candor_core::explain::{Interface, Machine};
-use candor_core::job;
-use candor_core::placement::{Because, KernelAbilities, Placement, Unplaceable};
-use candor_core::plan::{Engine, Plan};
+use candor_config::explain::{Interface, Machine};
+use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
+use candor_config::plan::{Engine, Plan};
 
 use crate::cli::ExplainArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
@@ -40,7 +39,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     }
     let machine = Machine { max_hops: if args.live { kernel.max_hops } else { needed_hops(&plan) }, interfaces };
     let placement = placement(&plan, kernel, &mut notes).map_err(|unplaceable| NoSide::new(&plan, unplaceable))?;
-    let mut jobs = job::lower(&plan);
+    let mut jobs = candor_config::lower(&plan);
     let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
     if plan.engine() == Engine::Auto {
         // What a file means must not depend on who runs which route, and in user space a frame makes one hop.

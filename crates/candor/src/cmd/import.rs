@@ -9,13 +9,13 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use candor_core::config::diagnostic::{Position, Span};
-use candor_core::config::{self, Loaded};
+use candor_config::config::{self, Loaded};
+use candor_core::diagnostic::{Position, Span};
 
 use crate::cli::{ImportCommand, OutputArgs};
-use crate::cmd::Outcome;
-use crate::gateway_file::{plural, tally};
-use crate::render::{self, Source};
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{plural, tally};
+use candor_cli::render::{self, Source};
 
 /// Commands that were left out are listed up to this many.
 const MOST_LEFT_OUT: usize = 10;

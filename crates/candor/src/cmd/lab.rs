@@ -1,141 +1,58 @@
-//! `candor lab …`: one file per subcommand.
+//! The commands of `candor-lab`, which is a program of its own: `candor lab ARGS` runs it as git and cargo run theirs.
 
-mod bursts;
-mod can_send;
-mod cells;
-mod distribution;
-mod floor;
-mod hops;
-mod keep;
-mod kernels;
-mod load;
-pub(crate) mod look;
-mod measure;
-mod precision;
-pub(crate) mod progress;
-mod run;
-mod shell;
-mod soak;
-mod stream;
-mod system_calls;
-mod under_test;
+use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::Command;
 
-use candor_lab::guest::{ClockShift, GuestExit, GuestSpec, LabError, static_candor};
-use candor_lab::job::Topology;
-use candor_lab::kernel::Testbed;
+use candor_cli::Outcome;
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
-use crate::cli::{GuestArgs, LabCommand, TestbedArg, TopologyArg};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::render;
+use crate::cli::Cli;
 
-pub(crate) fn run(command: &LabCommand) -> Outcome {
-    match command {
-        LabCommand::Run(args) => run::run(args),
-        LabCommand::Shell(args) => shell::run(args),
-        LabCommand::Kernels(args) => kernels::run(args),
-        LabCommand::Measure(args) => measure::run(args),
-        LabCommand::Floor(args) => floor::run(args),
-        LabCommand::Bursts(args) => bursts::run(args),
-        LabCommand::CanSend(args) => can_send::run(args),
-        LabCommand::Precision(args) => precision::run(args),
-        LabCommand::Hops(args) => hops::run(args),
-        LabCommand::SystemCalls(args) => system_calls::run(args),
-        LabCommand::Stream(args) => stream::run(args),
-        LabCommand::Soak(args) => soak::run(args),
-        LabCommand::Cells(args) => cells::run(args),
-        LabCommand::Load(args) => cells::be_load(&args.load),
-        LabCommand::Keep => keep::keep(),
-        LabCommand::Hold(args) => keep::hold(args),
-        LabCommand::Look(args) => look::run(args),
-        LabCommand::Relay => {
-            candor_lab::load::relay()?;
-            Ok(Exit::Fine)
-        }
-    }
+/// The program.
+const LAB: &str = "candor-lab";
+
+/// Commands that candor had before the laboratory was a program of its own.
+const MOVED: [&str; 9] = ["compare", "conformance", "demo", "measure", "merge", "papers", "report", "tester", "wire"];
+
+/// Replaces this process by `candor-lab` with these arguments.
+pub(crate) fn run(arguments: &[OsString]) -> Outcome {
+    let error = Command::new(find()).args(arguments).exec();
+    Err(match error.kind() {
+        ErrorKind::NotFound => format!(
+            "the laboratory is a program of its own, {LAB}, and it is neither next to candor nor in PATH; to install it: \
+             cargo install --path crates/candor-lab"
+        )
+        .into(),
+        _ => format!("cannot start {LAB}: {error}").into(),
+    })
 }
 
-/// The guest that the options ask for.
-fn specification(args: &GuestArgs, command: Vec<String>) -> Result<GuestSpec, Box<dyn std::error::Error>> {
-    let testbed = match args.testbed {
-        TestbedArg::Icount => Testbed::Icount,
-        TestbedArg::Uml => Testbed::Uml,
-    };
-    let mut spec = GuestSpec::new(testbed, topology(args.topology), static_candor()?, command);
-    if !args.wire_adapter.is_empty() && spec.topology != Topology::Wire {
-        return Err("--wire-adapter is for buses of candor wire: add --topology wire".into());
+/// Runs a command that moved to `candor-lab`; any other word is a mistake, which clap explains.
+pub(crate) fn moved(words: &[OsString]) -> Outcome {
+    let word = words.first().map(OsString::as_os_str).unwrap_or_default();
+    if MOVED.iter().any(|moved| OsStr::new(moved) == word) {
+        return run(words);
     }
-    spec.wire_adapters = args.wire_adapter.iter().map(ToString::to_string).collect();
-    spec.kernel.clone_from(&args.kernel);
-    spec.copies.clone_from(&args.copy);
-    spec.programs.clone_from(&args.program);
-    spec.module_parameters.clone_from(&args.module_parameter);
-    spec.timeout = args.timeout;
-    spec.clock = ClockShift::new(args.shift).unwrap_or_default();
-    for file in &args.copy {
-        std::fs::File::open(file).map_err(|error| format!("Cannot read {} for --copy: {error}", file.display()))?;
+    let mut command = Cli::command();
+    let mut error = clap::Error::new(UsageError::InvalidSubcommand).with_cmd(&command);
+    let word = word.to_string_lossy().into_owned();
+    let near = command.get_subcommands().filter(|known| !known.is_hide_set()).map(|known| known.get_name());
+    let near = near.map(|known| (strsim::jaro(&word, known), known.to_owned())).filter(|(score, _)| *score > 0.7);
+    let near = near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, known)| known);
+    error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word));
+    error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
+    if let Some(near) = near {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }
-    for written in &args.env {
-        let (name, value) = variable(written)?;
-        spec.environment.insert(name.to_owned(), value.to_owned());
-    }
-    Ok(spec)
+    error.exit()
 }
 
-/// A variable that the guest has not got yet.
-fn variable(written: &str) -> Result<(&str, &str), String> {
-    let (name, value) =
-        written.split_once('=').ok_or_else(|| format!("--env takes NAME=VALUE, and {written} has no ="))?;
-    if name.is_empty() {
-        return Err(format!("--env takes NAME=VALUE, and {written} has no name"));
-    }
-    if GuestSpec::OWN_VARIABLES.contains(&name) {
-        return Err(format!("--env cannot set {name}: the laboratory does"));
-    }
-    Ok((name, value))
-}
-
-/// Says what a guest ran on and how long that took, with a verb for what was done there. The time on the host's clock is news,
-/// not a result: it goes where progress goes.
-pub(crate) fn tell_platform(exit: &GuestExit, done: &str) {
-    let platform = &exit.platform;
-    render::err(&format!(
-        "candor: {} ({}) with QEMU {}, booted and {done} in {:.0} s\n",
-        platform.kernel,
-        platform.release,
-        platform.qemu.as_deref().unwrap_or("unknown"),
-        exit.wall.as_secs_f64()
-    ));
-}
-
-/// Shows what the guest's console said last, where that explains an error.
-pub(crate) fn show_console(error: &LabError) {
-    if !error.console().is_empty() {
-        render::err("candor: the guest's console said last:\n");
-        for line in error.console() {
-            render::err(&format!("  | {line}\n"));
-        }
-    }
-}
-
-const fn topology(argument: TopologyArg) -> Topology {
-    match argument {
-        TopologyArg::Kvaser => Topology::Kvaser,
-        TopologyArg::Vcan => Topology::Vcan,
-        TopologyArg::Wire => Topology::Wire,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn variables_of_the_laboratory_are_refused() {
-        assert_eq!(variable("A=b=c"), Ok(("A", "b=c")));
-        assert_eq!(variable("CANDOR_REQUIRE="), Ok(("CANDOR_REQUIRE", "")));
-        for written in ["PATH=/x", "HOME=", "CANDOR_OUT=/", "=x", "A"] {
-            assert!(variable(written).is_err(), "{written}");
-        }
-    }
+/// The one next to this program, else the first in `PATH`.
+fn find() -> PathBuf {
+    let sibling = std::env::current_exe().ok().map(|this| this.with_file_name(LAB));
+    sibling.filter(|path| path.is_file()).unwrap_or_else(|| LAB.into())
 }

@@ -4,10 +4,11 @@ use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
 use serde_json::{Value, json};
 
 use crate::cli::{ForeignArgs, PlanArgs};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile, identity, plural};
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::render;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -75,7 +76,12 @@ fn line(line: &Line) -> Option<String> {
         LineKind::Remove => ("-", ""),
     };
     let route = line.route.as_ref().map_or_else(String::new, |route| format!("route {route:?}: "));
-    Some(format!("  {sign:<3} {route}{} -> {}, {}{remark}\n", line.from, line.to, render::job::words(&line.job)))
+    Some(format!(
+        "  {sign:<3} {route}{} -> {}, {}{remark}\n",
+        line.from,
+        line.to,
+        crate::cmd::job_text::words(&line.job)
+    ))
 }
 
 /// What there is to do, in one line.
@@ -115,7 +121,7 @@ pub(super) fn as_json(difference: &Difference) -> Value {
 }
 
 fn line_json(line: &Line) -> Value {
-    let mut value = render::job::json(&line.job);
+    let mut value = crate::cmd::job_text::json(&line.job);
     value["change"] = match line.kind {
         LineKind::Add => "add",
         LineKind::Adopt => "adopt",

@@ -7,10 +7,12 @@ use candor_engine::Running;
 use serde_json::Value;
 
 use crate::cli::ReloadArgs;
-use crate::cmd::{Outcome, running};
-use crate::exit::Exit;
-use crate::gateway_file::identity;
-use crate::{netns, render};
+use crate::cmd::running;
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::identity;
+use candor_cli::render;
 
 /// Longer than a route may block everything that comes from its bus.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -14,20 +14,20 @@ pub(crate) mod user;
 use std::io;
 use std::time::{Duration, Instant};
 
+use candor_config::config::Loaded;
+use candor_config::plan::{Engine, Plan};
 use candor_core::causes::in_full;
-use candor_core::config::Loaded;
-use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::plan::{Engine, Plan};
+use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::{Gateway, MeasureLatency};
 use candor_io::process;
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
 use crate::netns;
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
 use egress::Egress;
 use log::Log;
 use metrics::{Address, Metrics, Observer};

@@ -9,13 +9,13 @@ mod words;
 pub(crate) use realtime::{obtained_json, obtained_text};
 pub(crate) use words::{payloads, takes};
 
-use candor_core::text;
+use candor_config::text;
 
 use crate::cli::{ShowArgs, ShowForm};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let file = GatewayFile::read(&args.file)?;

@@ -2,17 +2,18 @@
 
 use std::fmt::Write as _;
 
-use candor_core::placement::Side;
+use candor_config::placement::Side;
 use candor_engine::Owner;
 use candor_engine::reconcile::{self, End, JobState, OwnerState, Status};
 use candor_io::clock;
 use serde_json::{Value, json};
 
 use crate::cli::StatusArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::render::time::{span, utc};
-use crate::{netns, render};
+use crate::cmd::time_text::{span, utc};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
 
 pub(crate) fn run(args: &StatusArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -82,7 +83,7 @@ fn table(jobs: &[JobState]) -> String {
             (_, false) => format!("{:<34}", "NOT in the kernel"),
             _ => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted),
         };
-        let words = render::job::words(&job.job);
+        let words = crate::cmd::job_text::words(&job.job);
         let _ = writeln!(text, "  {:routes$}  {:ways$}  {counted}  {words}", route(job), way(job));
     }
     text
@@ -124,7 +125,7 @@ fn as_json(status: &Status, now_boot_s: i64) -> Value {
 }
 
 fn job_json(job: &JobState) -> Value {
-    let mut value = render::job::json(&job.job);
+    let mut value = crate::cmd::job_text::json(&job.job);
     value["route"] = job.route.clone().into();
     value["from"] = job.from.name.clone().into();
     value["from_was"] = job.from.was.clone().into();

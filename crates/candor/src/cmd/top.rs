@@ -16,9 +16,10 @@ use model::Model;
 use source::Source;
 
 use crate::cli::TopArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
 
 /// There is nothing to draw on.
 #[derive(Debug)]

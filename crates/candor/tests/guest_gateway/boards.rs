@@ -10,7 +10,7 @@ use candor_io::process;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
-use crate::candor::{Place, program, said};
+use crate::candor::{Place, lab, said};
 use crate::measured::{cells, leftovers, wait_until, written};
 use crate::require::{Feature, jobs_between, require};
 
@@ -97,7 +97,7 @@ impl Drop for Server {
 }
 
 fn measure(plan: &Path) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(lab());
     command.arg("measure").arg(plan).arg("--json");
     command
 }

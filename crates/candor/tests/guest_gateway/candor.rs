@@ -247,6 +247,15 @@ pub(crate) fn notices(events: &[Value]) -> Vec<&str> {
     events.iter().filter(|event| event["event"] == "notice").filter_map(|event| event["text"].as_str()).collect()
 }
 
+/// The laboratory's binary.
+pub(crate) fn lab() -> PathBuf {
+    if std::env::var_os("CANDOR_TESTBED").is_some() {
+        "candor-lab".into()
+    } else {
+        program().with_file_name("candor-lab")
+    }
+}
+
 /// The binary under test.
 pub(crate) fn program() -> PathBuf {
     match std::env::var_os("CANDOR_BIN") {

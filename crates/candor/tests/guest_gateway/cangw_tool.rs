@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-use candor_core::config;
-use candor_core::import::{self, Imported, Reading};
-use candor_core::job::{self, Job};
-use candor_core::plan::BusIndex;
-use candor_core::text;
+use candor_config::config;
+use candor_config::import::{self, Imported, Reading};
+use candor_config::plan::BusIndex;
+use candor_config::text;
+use candor_core::job::Job;
 use candor_netlink::cangw::{self, CangwJob};
 use candor_netlink::client::Client;
 use candor_netlink::link;
@@ -291,12 +291,12 @@ fn a_gateway_goes_through_cangw_and_comes_back() {
     let plan = config::load(gateway.as_bytes()).unwrap().plan;
 
     run_script(&candor(&["show", "--as", "cangw", "-"], &gateway));
-    let wanted = kernel_jobs(&job::lower(&plan), |bus| plan.bus(bus).interface.clone());
+    let wanted = kernel_jobs(&candor_config::lower(&plan), |bus| plan.bus(bus).interface.clone());
     assert_same(&listed(), &wanted, "what cangw has installed");
 
     let back = candor(&["import", "cangw"], &listing());
     let plan = config::load(back.as_bytes()).unwrap().plan;
-    let again = kernel_jobs(&job::lower(&plan), |bus| plan.bus(bus).interface.clone());
+    let again = kernel_jobs(&candor_config::lower(&plan), |bus| plan.bus(bus).interface.clone());
     assert_same(&again, &wanted, &back);
 }
 

@@ -9,7 +9,7 @@ use std::time::Duration;
 use candor_io::signal::{self, Signal};
 use serde_json::Value;
 
-use crate::candor::program;
+use crate::candor::{lab, program};
 use crate::require::{Bus, Feature, jobs_between, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -48,7 +48,7 @@ fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
 
 /// The same where the broken gateway is given these words.
 fn conformance_of(broken: &str, run_dir: &Path, arguments: &[&str]) -> Found {
-    let output = Command::new(program())
+    let output = Command::new(lab())
         .args(["conformance", "--from", "t-left", "--to", "t-right", "--json"])
         .args(arguments)
         .env("CANDOR_RUN_DIR", run_dir)

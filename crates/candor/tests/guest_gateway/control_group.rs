@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use candor_core::egress::control_group::{ControlGroup, Place, program};
+use candor_egress::control_group::{ControlGroup, Place, program};
 use candor_io::{bpf, control_group, guest};
 
 const ROOT: &str = "/sys/fs/cgroup";

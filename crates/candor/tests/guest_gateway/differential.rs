@@ -17,8 +17,8 @@ mod shrink;
 use std::io::Write as _;
 use std::time::Instant;
 
-use candor_core::engine::{Sender, UserEngine};
-use candor_core::plan::Echo;
+use candor_config::engine::{Sender, UserEngine};
+use candor_config::plan::Echo;
 use case::Case;
 use leg::Leg;
 use machine::Machine;

@@ -17,15 +17,15 @@ mod tool;
 mod trees;
 mod turns;
 
-use candor_core::egress::action::{Action, Verdict};
-use candor_core::egress::canonical::differences;
-use candor_core::egress::discipline::{ByteRate, Discipline, Prio};
-use candor_core::egress::filter::{Classifier, ETH_P_ALL, Filter};
-use candor_core::egress::handle::Handle;
-use candor_core::egress::steps::{self, Step};
-use candor_core::egress::tree::{Class, Qdisc, Tree};
-use candor_netlink::tc::{Observed, TcError};
-use candor_tc::{Interface, Kernel as _};
+use candor_egress::action::{Action, Verdict};
+use candor_egress::canonical::differences;
+use candor_egress::discipline::{ByteRate, Discipline, Prio};
+use candor_egress::filter::{Classifier, ETH_P_ALL, Filter};
+use candor_egress::handle::Handle;
+use candor_egress::kernel::{Interface, Kernel as _};
+use candor_egress::netlink::{Observed, TcError};
+use candor_egress::steps::{self, Step};
+use candor_egress::tree::{Class, Qdisc, Tree};
 
 use crate::pair::Pair;
 use crate::require::{Feature, require};
@@ -121,7 +121,7 @@ fn what_the_kernel_refuses_it_explains() {
     let error = place.make_qdisc(&below).unwrap_err();
     assert_eq!(error.to_string(), "The kernel refused: no such entry (Failed to find specified qdisc)");
     let rate = ByteRate(0);
-    let tbf = candor_core::egress::discipline::Tbf { rate, burst_bytes: 16, limit_bytes: 16, peak: None };
+    let tbf = candor_egress::discipline::Tbf { rate, burst_bytes: 16, limit_bytes: 16, peak: None };
     assert!(matches!(place.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));
     place.make_qdisc(&prio()).unwrap();
     let lost = doing(Handle::INGRESS, Action::Gact { verdict: Verdict::Drop });

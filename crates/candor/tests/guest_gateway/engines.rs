@@ -3,7 +3,7 @@
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use candor_core::engine::{Receiver, UserEngine};
+use candor_config::engine::{Receiver, UserEngine};
 use serde_json::Value;
 
 use crate::candor::program;

@@ -5,10 +5,10 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use candor_core::config;
+use candor_config::config;
+use candor_config::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
+use candor_config::plan::{Engine, Plan};
 use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use candor_core::placement::{KernelAbilities, not_for_kernel, not_for_user_space};
-use candor_core::plan::{Engine, Plan};
 use candor_io::can::CanSocket;
 use candor_io::signal::Signal;
 use candor_netlink::client::Client;

@@ -4,11 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
 use candor_core::frame::Frame;
 use candor_io::signal::{self, Signal};
 
-use crate::candor::program;
+use crate::candor::lab;
 use crate::frames::{hear, listener_on, send};
 use crate::pair::Pair;
 use crate::require::{Bus, Feature, require};
@@ -21,8 +21,8 @@ const BURST: usize = 8;
 const BURSTS: usize = 5;
 
 fn floor(arguments: &[&str]) -> Command {
-    let mut command = Command::new(program());
-    command.args(["lab", "floor"]).args(arguments);
+    let mut command = Command::new(lab());
+    command.args(["baseline"]).args(arguments);
     command
 }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use candor_core::config;
+use candor_config::config;
+use candor_config::plan::{BusIndex, Plan};
 use candor_core::frame::Frame;
-use candor_core::job::{self, Job};
+use candor_core::job::Job;
 use candor_core::oracle;
-use candor_core::plan::{BusIndex, Plan};
 use candor_io::signal::Signal;
 
 use crate::candor::{Run, notices};
@@ -114,7 +114,7 @@ fn the_read_write_gateway_does_what_the_model_predicts() {
 fn forwards_as_predicted(engine: &str) {
     let buses = [Bus::new("in"), Bus::new("one"), Bus::new("two")];
     let plan = config::load(GATEWAY.as_bytes()).unwrap().plan;
-    let jobs = job::lower(&plan);
+    let jobs = candor_config::lower(&plan);
     let position = |name: &str| BusIndex(plan.buses().iter().position(|bus| bus.name == name).unwrap());
     let (source, receivers) = (position("in"), [position("one"), position("two")]);
 

@@ -3,19 +3,19 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use candor_core::config::{self, code};
-use candor_core::egress::discipline::{Discipline, Etf};
-use candor_core::egress::handle::Handle;
-use candor_core::egress::tree::Qdisc;
+use candor_config::config::{self, code};
+use candor_config::plan::BusIndex;
 use candor_core::filter::Filter;
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
+use candor_egress::discipline::{Discipline, Etf};
+use candor_egress::handle::Handle;
+use candor_egress::netlink;
+use candor_egress::tree::Qdisc;
 use candor_io::can::{CanSocket, InterfaceIndex, Options, Stamps};
 use candor_io::signal::Signal;
 use candor_netlink::cangw::{self, CangwJob, JobCounters};
 use candor_netlink::client::Client;
-use candor_netlink::tc;
 use serde_json::Value;
 
 use crate::candor::{Ended, Run, notices};
@@ -93,7 +93,7 @@ fn the_fq_qdisc_drops_frames_that_keep_their_time_stamps() {
     queues::set_root(right.index, Discipline::PfifoFast);
     assert_eq!(counted(&run_and_send(&text, &left, &[]), "over"), (FRAMES, 0, 0));
     queues::delete_root(right.index);
-    let there = tc::qdiscs(&mut Client::open().unwrap()).unwrap().into_iter();
+    let there = netlink::qdiscs(&mut Client::open().unwrap()).unwrap().into_iter();
     let there = there.filter(|qdisc| qdisc.interface == right.index).map(|there| there.qdisc);
     let noqueue = Qdisc { handle: Handle::NONE, parent: Handle::ROOT, stab: None, discipline: Discipline::Noqueue };
     assert_eq!(there.collect::<Vec<_>>(), [noqueue]);

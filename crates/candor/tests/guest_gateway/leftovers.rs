@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use candor_core::config;
+use candor_config::config;
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
 use candor_engine::Gateway;

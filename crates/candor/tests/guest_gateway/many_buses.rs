@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use candor_core::config;
-use candor_core::engine::Engine;
+use candor_config::config;
+use candor_config::engine::Engine;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_engine::Gateway;
 use candor_io::can::CanSocket;

@@ -10,7 +10,7 @@ use candor_io::process;
 use candor_io::signal::{self, Signal};
 use serde_json::Value;
 
-use crate::candor::{Place, Said, program, said};
+use crate::candor::{Place, Said, lab, said};
 use crate::require::{Feature, jobs_between, require};
 
 const NEEDS: &[Feature] = &[Feature::Root, Feature::Vcan, Feature::Cangw];
@@ -26,7 +26,7 @@ pub(crate) fn written(folder: &Path, factors: &str) -> std::path::PathBuf {
 }
 
 fn measure(plan: &Path) -> Command {
-    let mut command = Command::new(program());
+    let mut command = Command::new(lab());
     command.arg("measure").arg(plan).arg("--json");
     command
 }
@@ -53,7 +53,8 @@ pub(crate) fn leftovers() -> Vec<String> {
     let is_ours = |line: &String| {
         let mut words = line.split_whitespace();
         let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
-        program.starts_with("candor") && matches!(words.next(), Some("lab" | "run"))
+        program.starts_with("candor")
+            && matches!(words.next(), Some("keep" | "hold" | "cells" | "load" | "relay" | "run" | "baseline" | "look"))
     };
     all.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(is_ours).collect()
 }

@@ -9,11 +9,11 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::candor::program;
+use crate::candor::lab;
 
 /// What a command of the laboratory says for programs, after it was measured.
 pub(crate) fn figures(arguments: &[&str]) -> Value {
-    let output = Command::new(program()).arg("lab").args(arguments).arg("--json").output().unwrap();
+    let output = Command::new(lab()).args(arguments).arg("--json").output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap()
 }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use candor_engine::machine::Machine;
+use candor_io::machine::Machine;
 use candor_io::process;
 use candor_io::signal::Signal;
 

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use candor_core::egress::discipline::{Discipline, Netem};
-use candor_core::egress::handle::Handle;
-use candor_core::egress::tree::Qdisc;
+use candor_egress::discipline::{Discipline, Netem};
+use candor_egress::handle::Handle;
+use candor_egress::netlink;
+use candor_egress::tree::Qdisc;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
-use candor_netlink::tc;
 
 /// Gives an interface another root discipline.
 pub(crate) fn set_root(interface: InterfaceIndex, discipline: Discipline) {
     let qdisc = Qdisc { handle: Handle::NONE, parent: Handle::ROOT, stab: None, discipline };
-    tc::replace_qdisc(&mut Client::open().unwrap(), interface, &qdisc).unwrap();
+    netlink::replace_qdisc(&mut Client::open().unwrap(), interface, &qdisc).unwrap();
 }
 
 /// Gives every frame away so much later, and has room for so many.
@@ -22,5 +22,5 @@ pub(crate) fn delay(interface: InterfaceIndex, delay: Duration, room: u32) {
 
 /// Gives an interface the kernel's default again.
 pub(crate) fn delete_root(interface: InterfaceIndex) {
-    tc::delete_qdisc(&mut Client::open().unwrap(), interface, Handle::ROOT, Handle::NONE).unwrap();
+    netlink::delete_qdisc(&mut Client::open().unwrap(), interface, Handle::ROOT, Handle::NONE).unwrap();
 }

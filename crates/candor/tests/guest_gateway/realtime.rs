@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use candor_core::realtime::Cpu;
-use candor_engine::machine::{Machine, Thread};
+use candor_io::machine::{Machine, Thread};
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 

@@ -11,14 +11,13 @@ mod wires;
 
 use std::fs::File;
 
-use candor_core::arbitrary;
+use candor_config::placement::{Because, Placement, Side};
+use candor_config::plan::{BusIndex, Engine, RouteIndex, UserEngine};
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle;
 use candor_core::payload::PayloadPattern;
-use candor_core::placement::{Because, Placement, Side};
-use candor_core::plan::{BusIndex, Engine, RouteIndex, UserEngine};
 use candor_engine::{Gateway, GatewayError};
 use candor_netlink::cangw;
 use candor_netlink::client::Client;
@@ -64,7 +63,7 @@ fn run_both(wires: &Wires, case: &Case, seen: &mut Seen) -> Result<(), TestCaseE
     let names = NAMES.map(|[near, _far]| near);
     wires.drain();
     for engine in [Engine::User(UserEngine::PLAINEST), Engine::Auto] {
-        let plan = arbitrary::plan(&names, &case.jobs, engine);
+        let plan = candor_config::arbitrary::plan(&names, &case.jobs, engine);
         let (mut gateway, notices) = Gateway::start(plan).map_err(|error| TestCaseError::fail(error.to_string()))?;
         prop_assert!(notices.is_empty(), "{engine:?}: {notices:?}");
         let placement = gateway.placement().clone();
@@ -121,7 +120,7 @@ fn a_start_that_fails_leaves_nothing() {
     let wires = Wires::new();
     let mut jobs = [1, 2].map(|to| Job::plain(BusIndex(0), BusIndex(to), FrameFormat::Classic, Filter::ALL));
     jobs[1].payload.push(PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] });
-    let plan = arbitrary::plan(&NAMES.map(|[near, _far]| near), &jobs, Engine::Auto);
+    let plan = candor_config::arbitrary::plan(&NAMES.map(|[near, _far]| near), &jobs, Engine::Auto);
     let in_kernel = || {
         let all = cangw::dump(&mut Client::open().unwrap()).unwrap();
         all.iter().filter(|job| wires.gateway.contains(&job.source)).count()

@@ -21,7 +21,7 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 use serde_json::Value;
 
-use crate::candor::{Run, program};
+use crate::candor::{Run, lab};
 use crate::frames::{classic, hear, listener_on, try_send};
 use crate::require::{Feature, require};
 
@@ -166,7 +166,7 @@ fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
 fn a_name_that_is_taken_is_told() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vhci, Feature::Vcan]) else { return };
     let _taken = crate::require::Bus::new("taken");
-    let output = Command::new(program()).args(["wire", "--bus", "b0:500k:t-new,t-taken"]).output().unwrap();
+    let output = Command::new(lab()).args(["wire", "--bus", "b0:500k:t-new,t-taken"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("There is an interface t-taken already"), "{said}");
@@ -207,7 +207,7 @@ impl Wire {
     fn start(arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("wire.log");
-        let mut command = Command::new(program());
+        let mut command = Command::new(lab());
         command.args(["wire", "--json", "--late", "10ms", "--log"]).arg(&log).args(arguments);
         command.env("CANDOR_RUN_DIR", folder.path());
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -1,7 +1,7 @@
 use std::num::NonZeroU32;
 
 use super::*;
-use crate::plan::BusIndex;
+use crate::job::BusIndex;
 use crate::rule::{Checksums, Modifications};
 
 fn job(filter: &str) -> Job {

@@ -3,7 +3,7 @@
 use super::super::{Errno, State};
 use super::script::{fd_job, forward, job, shows};
 use super::{Event, Vector};
-use crate::plan::BusIndex;
+use crate::job::BusIndex;
 use crate::rule::Operation::{Or, Set};
 
 pub(super) fn added_twice_does_everything_twice() -> Vector {

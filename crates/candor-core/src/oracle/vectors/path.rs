@@ -4,7 +4,7 @@ use super::super::State;
 use super::Vector;
 use super::script::{fd_job, forward, job, shows};
 use crate::frame::CAN_MTU;
-use crate::plan::{BusIndex, Timestamp};
+use crate::job::{BusIndex, Timestamp};
 
 pub(super) fn each_format_needs_its_own_job() -> Vector {
     let none = [0, 0, 0];

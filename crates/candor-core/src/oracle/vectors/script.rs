@@ -7,7 +7,7 @@ use super::{Event, Expected, Vector};
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat};
 use crate::job::Job;
-use crate::plan::{BusIndex, Echo, Incoming, Timestamp};
+use crate::job::{BusIndex, Echo, Incoming, Timestamp};
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, Operation, XorChecksum};
 
 /// A script that shows this, with this many vcan interfaces and a kernel as it comes.

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use candor_config::plan::{BusIndex, Engine};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_core::plan::{BusIndex, Engine};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Transport;
 use candor_netlink::codec::MessageWriter;

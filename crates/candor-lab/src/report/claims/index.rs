@@ -17,7 +17,7 @@ pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[St
             (head("The four papers today", &[STYLE, CLAIM_STYLE]))
             body { main.wide {
                 header {
-                    p.eyebrow { "candor papers" }
+                    p.eyebrow { "candor-lab papers" }
                     h1 { "What four papers found, on today's kernels" }
                     p.lead { (counts(pages)) }
                 }

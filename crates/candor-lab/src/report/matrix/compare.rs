@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use candor_core::stats::geomean;
+use crate::stats::geomean;
 use maud::{Markup, html};
 
 use super::Cell;

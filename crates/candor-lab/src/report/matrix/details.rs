@@ -1,6 +1,6 @@
 //! All that is known of one cell. The target of its link lies within the closed part, which browsers open for it.
 
-use candor_core::stats::LatencyNs;
+use crate::stats::LatencyNs;
 use maud::{Markup, html};
 
 use super::axes::{Axes, Group};

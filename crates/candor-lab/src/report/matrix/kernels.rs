@@ -1,6 +1,6 @@
 //! Kernels beside each other: how p50 changes, and the latency profiles of equal cells in one picture.
 
-use candor_core::stats::geomean;
+use crate::stats::geomean;
 use maud::{Markup, html};
 
 use super::axes::{Axes, Group, words};

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::{Quantile, TooFew};
+use crate::stats::{Quantile, TooFew};
 
 use super::axes::{Axes, factors};
 use super::map::Mark;

@@ -1,6 +1,6 @@
 //! A cell of a plan and what is known of it. The samples are gone: a plan has more of them than fit into memory.
 
-use candor_core::stats::{LatencyNs, Profile, Quantile, Series};
+use crate::stats::{LatencyNs, Profile, Quantile, Series};
 
 use super::profile::thinned;
 use super::shade::number;

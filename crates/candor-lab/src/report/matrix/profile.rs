@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::{LatencyNs, Profile, ProfilePoint};
+use crate::stats::{LatencyNs, Profile, ProfilePoint};
 use maud::{Markup, html};
 
 use super::Measured;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use candor_core::stats::LatencyNs;
+use crate::stats::LatencyNs;
 use maud::{Markup, html};
 
 use super::shade::{number, short};

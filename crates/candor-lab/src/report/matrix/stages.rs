@@ -4,7 +4,7 @@
 //! Quantiles of parts do not add up to those of the whole. So the parts shown are those of one frame each: of the frame that has the
 //! quantile.
 
-use candor_core::stats::{LatencyNs, Quantile};
+use crate::stats::{LatencyNs, Quantile};
 use maud::{Markup, html};
 
 use super::shade::short;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use candor_core::egress::policy::FrameRate;
-use candor_core::experiment::traffic::Traffic;
+use crate::experiment::traffic::Traffic;
+use candor_egress::policy::FrameRate;
 use maud::{Markup, html};
 
 use super::axes::{Axes, Group, words};

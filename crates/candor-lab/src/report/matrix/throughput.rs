@@ -1,6 +1,6 @@
 //! The highest rates without loss, where a plan has searched them.
 
-use candor_core::stats::throughput::{Found, Throughput};
+use crate::stats::throughput::{Found, Throughput};
 use maud::{Markup, html};
 
 use super::axes::Axes;
@@ -68,8 +68,8 @@ pub(super) fn trials(searched: &Searched) -> Markup {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use candor_core::egress::policy::FrameRate;
-    use candor_core::stats::throughput::Trial;
+    use crate::stats::throughput::Trial;
+    use candor_egress::policy::FrameRate;
 
     use super::super::tests::{crossed, measure};
     use super::*;

@@ -225,8 +225,8 @@ fn the_kernels_order_makes_no_difference() {
 
 #[test]
 fn a_job_is_what_the_kernel_makes_of_it() {
+    use candor_core::job::BusIndex;
     use candor_core::job::Job;
-    use candor_core::plan::BusIndex;
 
     let index = |number| InterfaceIndex::new(number).unwrap();
     let mut wanted = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL);

@@ -2,12 +2,11 @@
 
 use std::str::FromStr;
 
-use candor_core::config::code;
-use candor_core::config::diagnostic::{Diagnostic, Severity};
-use candor_core::egress;
-use candor_core::import;
+use candor_config::config::code;
+use candor_config::import;
+use candor_core::diagnostic::{Diagnostic, Severity};
 
-use crate::render;
+use candor_cli::render;
 
 /// A code of a finding of `candor check`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +68,7 @@ impl FromStr for KnownCode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        find(text, &[code::ALL, egress::text::code::ALL, egress::lint::code::ALL]).map(Self)
+        find(text, &[code::ALL, candor_egress::text::code::ALL, candor_egress::lint::code::ALL]).map(Self)
     }
 }
 
@@ -77,7 +76,7 @@ impl FromStr for ExplainedCode {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let codes = [code::ALL, import::code::ALL, egress::text::code::ALL, egress::lint::code::ALL];
+        let codes = [code::ALL, import::code::ALL, candor_egress::text::code::ALL, candor_egress::lint::code::ALL];
         find(text, &codes).map(Self)
     }
 }
@@ -116,7 +115,7 @@ impl FromStr for Denied {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
+    use candor_config::config;
 
     use super::*;
 

@@ -8,23 +8,25 @@
 //! SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011), section 3.4; `can_send()` in `net/can/af_can.c`,
 //! `sock_alloc_send_pskb()` in `net/core/sock.c`, `pfifo_enqueue()` in `net/sched/sch_fifo.c`.
 
-use candor_core::egress::discipline::Discipline;
-use candor_core::egress::handle::Handle;
-use candor_core::egress::lint::{self, Facts};
-use candor_core::egress::policy::LONGEST_CLASSIC_BITS;
-use candor_engine::machine::Machine;
+use candor_egress::discipline::Discipline;
+use candor_egress::handle::Handle;
+use candor_egress::lint::{self, Facts};
+use candor_egress::netlink::{Observed, QdiscStats};
+use candor_egress::policy::LONGEST_CLASSIC_BITS;
+use candor_io::machine::Machine;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
-use candor_netlink::tc::{Observed, QdiscStats};
 
 use super::check::{self, Check, Section, Verdict};
 use super::{interface, report};
 use crate::cli::DoctorEgressArgs;
-use crate::cmd::Outcome;
-use crate::cmd::egress::{self, LookError, facts};
-use crate::exit::Exit;
-use crate::gateway_file::plural;
-use crate::{netns, render};
+use crate::cmd::egress::{self, facts};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::plural;
+use candor_cli::render;
+use candor_egress::kernel::LookError;
 
 /// The smallest send buffer that the kernel grants (`SOCK_MIN_SNDBUF`).
 const SMALLEST_BUFFER_BYTES: u64 = 4608;
@@ -34,7 +36,7 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     let (machine, mut client) = (Machine::here(), Client::open()?);
     let mut sections = Vec::new();
     for name in egress::named_or_all(&args.interface)? {
-        let observed = egress::observe(&name, None)?;
+        let observed = candor_egress::kernel::observe(&name, None)?;
         let missing = || LookError::Missing { interface: name.clone(), bus: None };
         let link = link::by_name(&mut client, &name)?.ok_or_else(missing)?;
         let facts = facts::of(&machine, &link);
@@ -83,7 +85,7 @@ enum Queue {
 impl Queue {
     fn of(link: &Link, observed: &Observed) -> Self {
         let tree = &observed.tree;
-        let is_queue = |qdisc: &&candor_core::egress::tree::Qdisc| qdisc.parent != Handle::CLSACT;
+        let is_queue = |qdisc: &&candor_egress::tree::Qdisc| qdisc.parent != Handle::CLSACT;
         let made: Vec<_> = tree.qdiscs.iter().filter(is_queue).collect();
         let own = |discipline: &Discipline| frames(discipline).unwrap_or(link.tx_queue_len);
         match made.as_slice() {

@@ -9,7 +9,7 @@ pub(super) use interrupt::{InterruptThread, interrupt_threads};
 
 use candor_core::frame::CANFD_MTU;
 use candor_core::units::BitRate;
-use candor_engine::machine::Machine;
+use candor_io::machine::Machine;
 use candor_netlink::link::{CanState, Link};
 
 use super::check::{self, Check};

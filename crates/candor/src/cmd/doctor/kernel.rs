@@ -1,9 +1,9 @@
 //! The kernel: which one, how it preempts, and what it has of CAN.
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
 use candor_engine::Lack;
-use candor_engine::machine::Machine;
 use candor_io::can::Support;
+use candor_io::machine::Machine;
 
 use super::check::{self, Check};
 use super::needs::{Needs, Runs};

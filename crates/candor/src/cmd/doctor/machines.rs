@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use candor_core::config;
-use candor_engine::machine::Machine;
+use candor_config::config;
+use candor_io::machine::Machine;
 
 use super::needs::Needs;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_config::placement::{KernelAbilities, Placement, Side};
+use candor_config::plan::{Bus, BusIndex, Engine, Formats, Plan, RouteIndex, SendAs};
 use candor_core::frame::FrameFormat;
-use candor_core::placement::{KernelAbilities, Placement, Side};
-use candor_core::plan::{Bus, BusIndex, Engine, Formats, Plan, RouteIndex, SendAs};
 use candor_core::realtime::{Cpu, Realtime, RtPriority};
 
 /// Who is to run routes.

@@ -1,6 +1,6 @@
 //! What this process may do, against what the file asks for.
 
-use candor_engine::machine::{Capability, Limit, Machine};
+use candor_io::machine::{Capability, Limit, Machine};
 
 use super::check::{self, Check};
 use super::needs::{Needs, Runs};

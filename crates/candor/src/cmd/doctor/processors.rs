@@ -1,7 +1,7 @@
 //! The processors on which threads forward, and what makes those late.
 
 use candor_core::realtime::{Cpu, CpuList};
-use candor_engine::machine::Machine;
+use candor_io::machine::Machine;
 
 use super::check::{self, Check};
 use super::needs::Needs;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::check::{Check, Section, Verdict};
-use crate::gateway_file::plural;
+use candor_cli::gateway_file::plural;
 
 /// The worst of all.
 pub(super) fn worst(sections: &[Section]) -> Verdict {

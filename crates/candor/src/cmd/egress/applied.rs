@@ -1,10 +1,10 @@
 //! What was done on an interface, in words.
 
-use candor_core::egress::tree::Tree;
-use candor_tc::Applied;
+use candor_egress::kernel::Applied;
+use candor_egress::tree::Tree;
 use serde_json::{Value, json};
 
-use crate::gateway_file::plural;
+use candor_cli::gateway_file::plural;
 
 /// In a few words, behind the name of the interface.
 pub(in crate::cmd) fn text(applied: &Applied) -> String {

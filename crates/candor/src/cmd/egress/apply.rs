@@ -5,10 +5,10 @@ use serde_json::json;
 
 use super::{WantedFile, applied, targets};
 use crate::cli::EgressApplyArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::Form;
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::Form;
+use candor_cli::render;
 
 pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
@@ -17,7 +17,7 @@ pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
     let done = {
         // Whoever presses Ctrl-C waits until all is done, or all is undone.
         let _held = EndingSignals::block()?;
-        candor_tc::apply(&mut targets)?
+        candor_egress::kernel::apply(&mut targets)?
     };
     if args.json {
         let interfaces: Vec<_> = done.iter().map(applied::as_json).collect();

@@ -1,17 +1,18 @@
 //! `candor egress clear`: the kernel's default again.
 
-use candor_core::egress::canonical::differences;
-use candor_core::egress::tree::Tree;
+use candor_egress::canonical::differences;
+use candor_egress::kernel::{Interface, Kernel as _, Target};
+use candor_egress::tree::Tree;
 use candor_io::signal::EndingSignals;
-use candor_tc::{Interface, Kernel as _, Target};
 use serde_json::json;
 
 use super::{WantedFile, open, targets};
 use crate::cli::{EgressClearArgs, WantedArgs};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::Form;
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::Form;
+use candor_cli::render;
 
 pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     let (mut going, left) = match &args.file {
@@ -27,7 +28,7 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     };
     let cleared = {
         let _held = EndingSignals::block()?;
-        candor_tc::apply(&mut going)?
+        candor_egress::kernel::apply(&mut going)?
     };
     let exit = if left.is_empty() { Exit::Fine } else { Exit::No };
     if args.json {

@@ -1,10 +1,10 @@
 //! What is drawn of an interface, in whatever form: boxes with words and counters, what is below what.
 
-use candor_core::egress::canonical::Part;
-use candor_core::egress::filter::Filter;
-use candor_core::egress::handle::Handle;
-use candor_core::egress::outline::{Item, Node, outline};
-use candor_netlink::tc::{ClassStats, FilterStats, Observed, QdiscStats};
+use candor_egress::canonical::Part;
+use candor_egress::filter::Filter;
+use candor_egress::handle::Handle;
+use candor_egress::netlink::{ClassStats, FilterStats, Observed, QdiscStats};
+use candor_egress::outline::{Item, Node, outline};
 
 use super::{Wanted, part};
 

@@ -1,8 +1,8 @@
 //! What a machine knows of an interface, for the traps that depend on it.
 
-use candor_core::egress::lint::Facts;
 use candor_core::frame::CANFD_MTU;
-use candor_engine::machine::Machine;
+use candor_egress::lint::Facts;
+use candor_io::machine::Machine;
 use candor_netlink::link::Link;
 
 use crate::cmd::doctor::{frames_ahead, recovers_itself};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use candor_core::egress::control_group::GroupName;
-use candor_tc::{FindError, Here, locate};
+use candor_egress::control_group::GroupName;
+use candor_egress::kernel::{FindError, Here, locate};
 
 use super::Wanted;
 

@@ -1,7 +1,7 @@
 //! What has become of interfaces whose trees are kept, in words.
 
-use candor_core::egress::control_group::GroupName;
-use candor_tc::News;
+use candor_egress::control_group::GroupName;
+use candor_egress::kernel::News;
 use serde_json::{Value, json};
 
 use super::{groups, plan};

@@ -1,9 +1,9 @@
 //! A part of a tree in words.
 
-use candor_core::egress::canonical::Part;
-use candor_core::egress::control_group::ControlGroup;
-use candor_core::egress::filter::{Classifier, Filter};
-use candor_core::egress::text;
+use candor_egress::canonical::Part;
+use candor_egress::control_group::ControlGroup;
+use candor_egress::filter::{Classifier, Filter};
+use candor_egress::text;
 
 /// What a line of a terminal has room for.
 const MOST_CHARACTERS: usize = 150;

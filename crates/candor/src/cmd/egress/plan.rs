@@ -1,17 +1,17 @@
 //! `candor egress plan`: the trees of a file against the kernel, like a diff.
 
-use candor_core::egress::canonical::{Difference, Part, differences};
-use candor_core::egress::steps;
-use candor_core::egress::tree::Tree;
-use candor_tc::Kernel as _;
+use candor_egress::canonical::{Difference, Part, differences};
+use candor_egress::kernel::Kernel as _;
+use candor_egress::steps;
+use candor_egress::tree::Tree;
 use serde_json::{Value, json};
 
 use super::{Wanted, WantedFile, open, part};
 use crate::cli::EgressPlanArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, plural};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, plural};
+use candor_cli::render;
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };

@@ -1,16 +1,18 @@
 //! `candor egress show`: what interfaces have, or what a file wants of them, in any form.
 
-use candor_core::egress::text::{self, Unsayable};
-use candor_core::egress::tree::Tree;
-use candor_netlink::tc::Observed;
+use candor_egress::netlink::Observed;
+use candor_egress::text::{self, Unsayable};
+use candor_egress::tree::Tree;
 
 use super::drawing::Drawing;
-use super::{Wanted, draw, named_or_all, observe, wanted};
+use super::{Wanted, draw, named_or_all, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, GatewayFile};
-use crate::{netns, render};
+use crate::netns;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
+use candor_egress::kernel::observe;
 
 pub(super) fn run(args: &EgressShowArgs) -> Outcome {
     netns::enter(&args.netns)?;

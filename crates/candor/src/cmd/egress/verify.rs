@@ -1,7 +1,7 @@
 //! `candor egress verify`: is it what the file wants, and does it do what its author wants on this machine?
 
-use candor_core::egress::lint::{self, Finding};
-use candor_engine::machine::Machine;
+use candor_egress::lint::{self, Finding};
+use candor_io::machine::Machine;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 use serde_json::{Value, json};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use super::plan::Compared;
 use super::{Wanted, WantedFile, facts, plan};
 use crate::cli::EgressVerifyArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, plural};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, plural};
+use candor_cli::render;
 
 pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
+use candor_egress::kernel::{Here, Keeper, Mend};
 use candor_io::netlink::LinkWatch;
 use candor_io::signal::EndingSignals;
-use candor_tc::{Here, Keeper, Mend};
 
 use super::{WantedFile, by_interface, news};
 use crate::cli::EgressWatchArgs;
-use crate::cmd::Outcome;
-use crate::exit::Exit;
-use crate::gateway_file::{Form, plural};
-use crate::render;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, plural};
+use candor_cli::render;
 
 /// The kernel tells when something changes; this is for what it does not tell.
 const INTERVAL: Duration = Duration::from_secs(10);

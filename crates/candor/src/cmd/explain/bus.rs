@@ -1,6 +1,6 @@
 //! The bus that is meant: by its name or by its interface.
 
-use candor_core::plan::{BusIndex, Plan};
+use candor_config::plan::{BusIndex, Plan};
 
 /// Names that are more alike than this are likely mistyped.
 const SIMILAR: f64 = 0.7;
@@ -45,7 +45,7 @@ mod tests {
 
     fn plan() -> Plan {
         let file = include_bytes!("../../../../../examples/02-filter.toml");
-        candor_core::config::load(file).unwrap().plan
+        candor_config::config::load(file).unwrap().plan
     }
 
     #[test]

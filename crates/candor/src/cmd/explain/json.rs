@@ -1,10 +1,10 @@
 //! An explanation for programs; the keys are described in `docs/explain.md`.
 
-use candor_core::explain::{Act, Changes, Deleted, Dropped, Explanation, Next, Outcome, Step, Visit, Way};
+use candor_config::explain::{Act, Changes, Deleted, Dropped, Explanation, Next, Outcome, Step, Visit, Way};
+use candor_config::placement::Side;
+use candor_config::plan::Echo;
 use candor_core::filter::ReceiveList;
 use candor_core::frame::{Frame, FrameFormat};
-use candor_core::placement::Side;
-use candor_core::plan::Echo;
 use serde_json::{Value, json};
 
 use super::view::{NotTaken, View};

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use candor_core::explain::{Interface, LinkState};
+use candor_config::explain::{Interface, LinkState};
+use candor_config::placement::{KernelAbilities, Missing};
+use candor_config::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
 use candor_core::frame::CANFD_MTU;
-use candor_core::job;
-use candor_core::placement::{KernelAbilities, Missing};
-use candor_core::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
+use candor_egress::netlink;
 use candor_engine::GatewayError;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
-use candor_netlink::tc;
 
 use super::needed_hops;
 
@@ -31,7 +30,7 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
             return Ok(missing);
         }
     }
-    let jobs = job::lower(plan);
+    let jobs = candor_config::lower(plan);
     let (found, untold) = candor_engine::kernel_abilities(&jobs)?;
     let wants_relative = jobs.iter().any(|job| job.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative()));
     let crc8 = "a CRC8 with positions from the end";
@@ -48,7 +47,7 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
 /// Which queueing disciplines drop what a gateway sends.
 pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), NetlinkError> {
     let mut client = Client::open()?;
-    let (links, qdiscs) = (link::list(&mut client)?, tc::qdiscs(&mut client)?);
+    let (links, qdiscs) = (link::list(&mut client)?, netlink::qdiscs(&mut client)?);
     let has = |bus: BusIndex, kind: &str| {
         let link = links.iter().find(|link| link.name == plan.bus(bus).interface);
         link.is_some_and(|link| {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use candor_core::explain::{Explanation, Next, Outcome, Reason, Visit, Way};
+use candor_config::explain::{Explanation, Next, Outcome, Reason, Visit, Way};
+use candor_config::placement::Because;
+use candor_config::plan::{Echo, RouteIndex};
 use candor_core::frame::{Frame, FrameFormat};
-use candor_core::placement::Because;
-use candor_core::plan::{Echo, RouteIndex};
 
 use super::view::{NotTaken, View};
 use super::words;

@@ -1,11 +1,11 @@
 //! A gateway as it is explained, and what is the same for people and programs.
 
-use candor_core::config::{Lists, Withheld};
-use candor_core::explain::{Counter, Explanation, Gateway, Machine, Miss, Reason, Visit, explain};
+use candor_config::config::{Lists, Withheld};
+use candor_config::explain::{Counter, Explanation, Gateway, Machine, Miss, Reason, Visit, explain};
+use candor_config::placement::{Placement, Side};
+use candor_config::plan::{Bus, BusIndex, Plan, Route, RouteIndex};
 use candor_core::frame::Frame;
 use candor_core::job::Job;
-use candor_core::placement::{Placement, Side};
-use candor_core::plan::{Bus, BusIndex, Plan, Route, RouteIndex};
 
 /// A gateway and the bus on which frames come in.
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! Frames, steps, outcomes and reasons in words.
 
-use candor_core::config::{ListKind, ListOf, Withheld};
-use candor_core::explain::{Act, Changes, ChecksumKind, Deleted, Dropped, Reason};
+use candor_config::config::{ListKind, ListOf, Withheld};
+use candor_config::explain::{Act, Changes, ChecksumKind, Deleted, Dropped, Reason};
+use candor_config::plan::SendAs;
 use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
 use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, CANFD_BRS, CANFD_ESI, Frame, FrameFormat, RawId};
-use candor_core::plan::SendAs;
 
-use crate::gateway_file::plural;
+use candor_cli::gateway_file::plural;
 
 /// Changed data bytes that are told one by one; more are told by their positions.
 const MAX_BYTES_TOLD: usize = 4;

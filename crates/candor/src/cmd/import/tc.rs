@@ -1,18 +1,19 @@
 //! `candor import tc`.
 
-use candor_core::config::Loaded;
-use candor_core::egress::canonical::differences;
-use candor_core::egress::text::{self as egress_text, Unsayable};
-use candor_core::egress::tree::Tree;
-use candor_core::text;
+use candor_config::config::Loaded;
+use candor_config::text;
+use candor_egress::canonical::differences;
+use candor_egress::text::{self as egress_text, Unsayable};
+use candor_egress::tree::Tree;
 
 use super::{NotTheSame, checked, left_out, put};
 use crate::cli::ImportTcArgs;
-use crate::cmd::{Outcome, egress};
-use crate::exit::Exit;
-use crate::gateway_file::{plural, read_bytes, tally};
+use crate::cmd::egress;
 use crate::netns;
-use crate::render::{self, Source};
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{plural, read_bytes, tally};
+use candor_cli::render::{self, Source};
 
 /// Each interface with what hangs on it.
 type Trees = Vec<(String, Tree)>;
@@ -51,7 +52,7 @@ pub(super) fn run(args: &ImportTcArgs) -> Outcome {
 
 /// What the kernel has; interfaces that have nothing but its default are left out unless they were named.
 fn running(names: &[String]) -> Result<Trees, Box<dyn std::error::Error>> {
-    let tree = |name: String| egress::observe(&name, None).map(|observed| (name, observed.tree));
+    let tree = |name: String| candor_egress::kernel::observe(&name, None).map(|observed| (name, observed.tree));
     let trees: Result<Trees, _> = egress::named_or_all(names)?.into_iter().map(tree).collect();
     Ok(trees?.into_iter().filter(|(_, tree)| *tree != Tree::default()).collect())
 }

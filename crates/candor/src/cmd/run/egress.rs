@@ -4,10 +4,10 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
+use candor_config::plan::Plan;
 use candor_core::causes::in_full;
-use candor_core::egress::tree::Tree;
-use candor_core::plan::Plan;
-use candor_tc::{Applied, Here, Keeper, Mend, News, StartError};
+use candor_egress::kernel::{Applied, Here, Keeper, Mend, News, StartError};
+use candor_egress::tree::Tree;
 
 use super::report::Report;
 use crate::cmd::egress::{self, applied, news};

@@ -14,9 +14,7 @@ pub(super) use text::Observer;
 
 use std::io;
 use std::net::TcpListener;
-use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use http::Listener;
@@ -58,7 +56,7 @@ impl Metrics {
         let refused = |source| MetricsError { address: address.clone(), source };
         let listener = match address {
             Address::Unix(path) => {
-                let listener = bind(path).map_err(refused)?;
+                let listener = candor_cli::socket::bind(path).map_err(refused)?;
                 self.sockets.push(path.clone());
                 Listener::Unix(listener)
             }
@@ -93,24 +91,6 @@ impl Drop for Metrics {
     }
 }
 
-/// Binds a socket; one that a killed candor left behind is replaced.
-pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
-    match UnixListener::bind(path) {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            // A file refuses connections, too.
-            let is_socket = std::fs::symlink_metadata(path)?.file_type().is_socket();
-            let refuses =
-                || UnixStream::connect(path).is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-            if !is_socket || !refuses() {
-                return Err(error);
-            }
-            std::fs::remove_file(path)?;
-            UnixListener::bind(path)
-        }
-        bound => bound,
-    }
-}
-
 impl std::fmt::Display for MetricsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { address, source } = self;
@@ -140,6 +120,8 @@ impl std::error::Error for MetricsError {
 mod tests {
     use std::io::{Read, Write};
     use std::time::Duration;
+
+    use std::os::unix::net::{UnixListener, UnixStream};
 
     use super::*;
 

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use super::log::{Log, LogLine};
-use crate::render;
+use candor_cli::render;
 
 /// Texts that may wait for a slow reader.
 const ROOM: usize = 256;

@@ -8,10 +8,10 @@ use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use candor_core::egress::{compile, control_group};
-use candor_core::engine::{Receiver, Sender, UserEngine};
-use candor_core::plan::{Engine, Plan};
+use candor_config::engine::{Receiver, Sender, UserEngine};
+use candor_config::plan::{Engine, Plan};
 use candor_core::rule::Crc8Checksum;
+use candor_egress::{compile, control_group};
 use candor_io::process;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability};
@@ -144,7 +144,7 @@ fn is_out_of_reach(file: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
+    use candor_config::config;
 
     use super::*;
 

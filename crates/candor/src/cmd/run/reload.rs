@@ -4,9 +4,9 @@ use std::error::Error;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
+use candor_config::config::Loaded;
+use candor_config::plan::Engine;
 use candor_core::causes::in_full;
-use candor_core::config::Loaded;
-use candor_core::plan::Engine;
 use candor_engine::{Desk, Gateway, Reload};
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use super::egress::Egress;
 use super::report::Report;
 use super::warnings;
 use crate::cli::RunArgs;
-use crate::gateway_file::{GatewayFile, identity, tally};
-use crate::render;
+use candor_cli::gateway_file::{GatewayFile, identity, tally};
+use candor_cli::render;
 
 /// What a `SIGHUP` means to this process.
 #[derive(Clone, Copy, Debug)]

@@ -7,14 +7,14 @@ mod tables;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use candor_config::placement::Side;
+use candor_config::plan::{Engine, Plan, RouteIndex};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
-use candor_core::placement::Side;
-use candor_core::plan::{Engine, Plan, RouteIndex};
-use candor_engine::machine::Machine;
 use candor_engine::realtime::{self, Obtained};
 use candor_engine::{BusCounters, Ended, Gateway, Notice, Reloaded, RouteCounters};
+use candor_io::machine::Machine;
 use candor_io::signal::Signal;
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use super::log::{LogLine, Weight};
 use super::output::{Output, Stream};
 use super::reload;
 use crate::cmd::show;
-use crate::gateway_file::plural;
+use candor_cli::gateway_file::plural;
 use tables::{bus_table, table};
 
 /// When counters are printed.

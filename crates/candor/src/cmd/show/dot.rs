@@ -3,8 +3,8 @@
 
 use std::fmt::Write;
 
-use candor_core::placement::{KernelAbilities, Placement, Side};
-use candor_core::plan::{Engine, Plan, Route, RouteIndex};
+use candor_config::placement::{KernelAbilities, Placement, Side};
+use candor_config::plan::{Engine, Plan, Route, RouteIndex};
 
 use crate::cmd::show::words;
 

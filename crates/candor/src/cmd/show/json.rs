@@ -2,14 +2,14 @@
 //!
 //! The keys are written down in `docs/json.md`.
 
-use candor_core::filter::CAN_INV_FILTER;
-use candor_core::frame::FrameFormat;
-use candor_core::job::{self, Job, cangw_arguments};
-use candor_core::payload::PayloadPattern;
-use candor_core::placement::{KernelAbilities, Placement};
-use candor_core::plan::{
+use candor_config::placement::{KernelAbilities, Placement};
+use candor_config::plan::{
     Echo, Formats, IdChange, Incoming, Plan, Route, RouteIndex, Selection, SendAs, Timestamp, WhenFull,
 };
+use candor_core::filter::CAN_INV_FILTER;
+use candor_core::frame::FrameFormat;
+use candor_core::job::{Job, cangw_arguments};
+use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
 
@@ -42,7 +42,8 @@ pub(super) fn plan(plan: &Plan) -> Value {
             value
         })
         .collect();
-    let jobs: Vec<_> = job::lower(plan).iter().map(|item| job(plan, item, &side(item.route)["side"])).collect();
+    let jobs: Vec<_> =
+        candor_config::lower(plan).iter().map(|item| job(plan, item, &side(item.route)["side"])).collect();
     json!({ "engine": plan.engine().name(), "buses": buses, "routes": routes, "jobs": jobs })
 }
 

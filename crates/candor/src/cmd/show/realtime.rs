@@ -1,9 +1,9 @@
 //! `[realtime]`: what the file asks for, and what running candors have got of it.
 
-use candor_core::plan::Plan;
+use candor_config::plan::Plan;
 use candor_core::realtime::{CpuList, Realtime};
-use candor_engine::machine::Machine;
 use candor_engine::realtime::{self as engine, Obtained};
+use candor_io::machine::Machine;
 use serde_json::{Value, json};
 
 /// Below the engine; nothing if the file asks for nothing.
@@ -118,7 +118,7 @@ mod tests {
     use std::time::Duration;
 
     use candor_core::realtime::Cpu;
-    use candor_engine::machine::{Policy, Thread};
+    use candor_io::machine::{Policy, Thread};
 
     use super::*;
 

@@ -1,7 +1,7 @@
 //! The gateway as a text tree: under each bus the routes that leave it, in words.
 
-use candor_core::placement::{KernelAbilities, Placement};
-use candor_core::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
+use candor_config::placement::{KernelAbilities, Placement};
+use candor_config::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
 
 use crate::cmd::show::words;
 

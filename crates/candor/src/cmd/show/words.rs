@@ -6,9 +6,9 @@ mod selection;
 
 pub(crate) use selection::{payloads, takes};
 
+use candor_config::placement::{Because, Placement};
+use candor_config::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp, WhenFull};
 use candor_core::frame::CAN_SFF_MASK;
-use candor_core::placement::{Because, Placement};
-use candor_core::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp, WhenFull};
 
 /// Pairs of a key word and its meaning.
 type Lines = Vec<(&'static str, String)>;

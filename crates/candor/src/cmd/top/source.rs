@@ -13,7 +13,7 @@ use candor_engine::Running;
 use super::sample::Sample;
 use crate::cmd::run::metrics::Address;
 use crate::cmd::running;
-use crate::gateway_file::identity;
+use candor_cli::gateway_file::identity;
 
 /// A gateway answers within 8 s or says that it cannot.
 const PATIENCE: Duration = Duration::from_secs(10);

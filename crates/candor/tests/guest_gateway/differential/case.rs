@@ -2,12 +2,11 @@
 
 use std::num::NonZeroU32;
 
-use candor_core::arbitrary;
+use candor_config::plan::{BusIndex, Echo, Engine, Incoming, Plan, Timestamp, UserEngine};
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_MTU, Frame, FrameFormat, RawId};
 use candor_core::job::Job;
 use candor_core::oracle::{End, Interface, Kernel, Loopback, State, World};
-use candor_core::plan::{BusIndex, Echo, Engine, Incoming, Plan, Timestamp, UserEngine};
 use candor_core::rule::Checksums;
 
 use super::machine::Abilities;
@@ -91,7 +90,7 @@ impl Case {
 
     /// Jobs as the routes of a gateway.
     pub(super) fn plan(jobs: &[Job], engine: UserEngine) -> Plan {
-        arbitrary::plan(&INTERFACES, jobs, Engine::User(engine))
+        candor_config::arbitrary::plan(&INTERFACES, jobs, Engine::User(engine))
     }
 
     /// All frames of a burst for candor's own gateway, the fence last.

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_config::plan::{BusIndex, Echo, Incoming, Timestamp};
 use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle;
-use candor_core::plan::{BusIndex, Echo, Incoming, Timestamp};
 use candor_core::rule::{Crc8Profile, Operand};
 
 use super::case::{Burst, CLASSIC_ONLY, Case, DOWN};

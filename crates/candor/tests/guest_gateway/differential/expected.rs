@@ -1,9 +1,9 @@
 //! What must come out, by the oracle.
 
+use candor_config::plan::{BusIndex, Echo};
 use candor_core::frame::{CAN_EFF_MASK, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle::{self, Loopback};
-use candor_core::plan::{BusIndex, Echo};
 
 use super::case::{CLASSIC_ONLY, Case, DOWN, FENCE, INTERFACES};
 use super::mutation::Mutation;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use candor_core::config;
-use candor_core::engine::UserEngine;
+use candor_config::config;
+use candor_config::engine::UserEngine;
+use candor_config::text;
 use candor_core::frame::Frame;
 use candor_core::ruleset::{Routed, RuleSet};
-use candor_core::text;
 use candor_engine::Gateway;
 use candor_netlink::cangw::{self, JobCounters};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use candor_config::plan::BusIndex;
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
 use candor_core::job::Job;
-use candor_core::plan::BusIndex;
 use candor_io::can::{self, Batch, CanSocket, First, InterfaceIndex, Options};
 use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use candor_core::engine::UserEngine;
+use candor_config::engine::UserEngine;
+use candor_config::text;
 use candor_core::frame::{CANFD_MTU, Frame};
-use candor_core::text;
 
 use super::case::{Case, INTERFACES};
 use super::expected::Difference;

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use candor_config::plan::{Echo, Incoming, Timestamp};
 use candor_core::filter::Filter;
 use candor_core::frame::{Frame, FrameFormat, RawId};
 use candor_core::job::Job;
-use candor_core::plan::{Echo, Incoming, Timestamp};
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Operand};
 
 use super::case::{Burst, Case, FIRST_DESTINATION};

@@ -3,14 +3,14 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use candor_core::egress::canonical::differences;
-use candor_core::egress::text;
-use candor_core::egress::tree::Tree;
+use candor_egress::canonical::differences;
+use candor_egress::kernel::{Here, Kernel as _, Machine as _};
+use candor_egress::netlink;
+use candor_egress::text;
+use candor_egress::tree::Tree;
 use candor_io::signal::{self, Signal};
 use candor_netlink::client::Client;
 use candor_netlink::link;
-use candor_netlink::tc;
-use candor_tc::{Here, Kernel as _, Machine as _};
 use serde_json::Value;
 
 use super::NEEDS;
@@ -125,7 +125,7 @@ pub(super) fn found(interface: &str) -> Tree {
 fn replace_root(interface: &str, line: &str) {
     let tree = text::parse(line).unwrap().tree;
     let index = link::by_name(&mut Client::open().unwrap(), interface).unwrap().unwrap().index;
-    tc::replace_qdisc(&mut Client::open().unwrap(), index, &tree.qdiscs[0]).unwrap();
+    netlink::replace_qdisc(&mut Client::open().unwrap(), index, &tree.qdiscs[0]).unwrap();
 }
 
 fn is_default(interface: &str) -> bool {

@@ -5,14 +5,14 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::*;
-use crate::candor::program;
+use crate::candor::lab;
 
 const GATEWAY: &str = "[bus.near]\ninterface = \"t-near\"\n[[egress.near.band]]\nname = \"urgent\"\nmatch = \"123\"\n\
                        [[egress.near.band]]\nname = \"rest\"\n";
 
 fn can_send(file: &std::path::Path) -> (Option<i32>, Vec<u8>) {
-    let mut command = Command::new(program());
-    command.args(["lab", "can-send", "--interface", NEAR, "--frames", "3", "--frame", "123#00", "--frame", "124#R"]);
+    let mut command = Command::new(lab());
+    command.args(["can-send", "--interface", NEAR, "--frames", "3", "--frame", "123#00", "--frame", "124#R"]);
     let output = command.arg("--json").arg(file).output().unwrap();
     (output.status.code(), output.stdout)
 }

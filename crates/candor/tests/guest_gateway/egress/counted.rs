@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use candor_core::egress::arbitrary;
-use candor_core::egress::classify::{self, Course, End, Heard, Packet, Socket};
-use candor_core::egress::filter::{Classifier, ETH_P_CAN, ETH_P_CANFD};
-use candor_core::egress::text;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_FDF, CANFD_MTU, FrameFormat, RawId};
+use candor_egress::arbitrary;
+use candor_egress::classify::{self, Course, End, Heard, Packet, Socket};
+use candor_egress::filter::{Classifier, ETH_P_CAN, ETH_P_CANFD};
+use candor_egress::netlink::{FilterStats, Hits};
+use candor_egress::text;
 use candor_io::can::CanSocket;
-use candor_netlink::tc::{FilterStats, Hits};
 use nix::sys::socket::{setsockopt, sockopt};
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};

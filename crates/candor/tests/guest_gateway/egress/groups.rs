@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use candor_core::egress::classify::{self, End, Packet, Socket};
-use candor_core::egress::filter::ETH_P_CAN;
 use candor_core::frame::CANFD_MTU;
+use candor_egress::classify::{self, End, Packet, Socket};
+use candor_egress::filter::ETH_P_CAN;
+use candor_egress::kernel::{Here, locate};
 use candor_io::can::CanSocket;
 use candor_io::packet::TransmitRing;
-use candor_tc::{Here, locate};
 use caps::{CapSet, Capability};
 use serde_json::Value;
 

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use candor_core::egress::classify::{Course, End};
-use candor_core::egress::discipline::Sfq;
-use candor_core::egress::filter::FlowKey;
-use candor_core::egress::tree::Share;
+use candor_egress::classify::{Course, End};
+use candor_egress::discipline::Sfq;
+use candor_egress::filter::FlowKey;
+use candor_egress::tree::Share;
 
 use super::counted::Sent;
 use super::*;

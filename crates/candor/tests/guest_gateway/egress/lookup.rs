@@ -1,14 +1,14 @@
 //! Identifiers that are looked up in tables of `u32`, on a real kernel: made, read back as they were made, and asked what the
 //! policy says, filter by filter.
 
-use candor_core::egress::compile;
-use candor_core::egress::policy::{Band, Fair, Full, Outgoing, Policy, Queue, Selection};
-use candor_core::egress::steps::Steps;
-use candor_core::egress::text;
 use candor_core::filter::Filter as IdFilter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CANFD_MTU, Frame, RawId};
 use candor_core::ids::{Effort, IdSet};
-use candor_tc::{Interface, Target, apply};
+use candor_egress::compile;
+use candor_egress::kernel::{Interface, Target, apply};
+use candor_egress::policy::{Band, Fair, Full, Outgoing, Policy, Queue, Selection};
+use candor_egress::steps::Steps;
+use candor_egress::text;
 
 use super::counted::{Counts, Sent};
 use super::*;

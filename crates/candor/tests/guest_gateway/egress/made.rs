@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use candor_core::egress::action::{Mirred, Police, PoliceBytes, PoliceFrames};
-use candor_core::egress::discipline::{Etf, Ets, FqCodel, Htb, Netem, Peak, Sfq, SizeTable, Tbf};
-use candor_core::egress::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
-use candor_core::egress::filter::{Flow, FlowKey, U32, U32Key, U32Link};
-use candor_core::egress::tree::{HtbClass, Share};
+use candor_egress::action::{Mirred, Police, PoliceBytes, PoliceFrames};
+use candor_egress::discipline::{Etf, Ets, FqCodel, Htb, Netem, Peak, Sfq, SizeTable, Tbf};
+use candor_egress::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
+use candor_egress::filter::{Flow, FlowKey, U32, U32Key, U32Link};
+use candor_egress::tree::{HtbClass, Share};
 use candor_netlink::client::Errno;
 
 use super::*;

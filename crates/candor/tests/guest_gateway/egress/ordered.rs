@@ -1,7 +1,7 @@
 //! In which order frames leave: every discipline with every classifier, behind a controller that is busy.
 
-use candor_core::egress::text;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU};
+use candor_egress::text;
 use candor_io::can::CanSocket;
 use candor_netlink::client::Errno;
 

@@ -3,11 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use candor_core::config;
-use candor_core::egress::compile;
-use candor_core::egress::discipline::Tbf;
-use candor_core::egress::text;
+use candor_config::config;
 use candor_core::frame::{Frame, RawId};
+use candor_egress::compile;
+use candor_egress::discipline::Tbf;
+use candor_egress::text;
 use candor_io::can::CanSocket;
 use candor_netlink::client::Errno;
 

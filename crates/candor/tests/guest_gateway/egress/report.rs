@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use candor_core::egress::discipline::Tbf;
-use candor_core::egress::tree::Share;
+use candor_egress::discipline::Tbf;
+use candor_egress::tree::Share;
 use candor_netlink::client::Errno;
 use nix::sys::socket::{setsockopt, sockopt};
 

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use candor_core::egress::text;
 use candor_core::frame::CANFD_MTU;
+use candor_egress::text;
 use serde_json::Value;
 
 use super::{NEAR, NEEDS, Place};

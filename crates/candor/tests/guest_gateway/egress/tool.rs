@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use candor_core::egress::discipline::Tbf;
-use candor_core::egress::ematch::{CanRule, Ematch};
+use candor_egress::discipline::Tbf;
+use candor_egress::ematch::{CanRule, Ematch};
 
 use super::*;
 

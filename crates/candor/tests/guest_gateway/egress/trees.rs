@@ -1,6 +1,6 @@
 //! Random trees, made, read back the same, and taken away without a leftover.
 
-use candor_core::egress::arbitrary;
+use candor_egress::arbitrary;
 use proptest::strategy::{Strategy as _, ValueTree as _};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 

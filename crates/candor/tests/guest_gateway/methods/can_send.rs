@@ -8,7 +8,7 @@ use candor_netlink::link;
 use serde_json::Value;
 
 use super::{counts_instructions, figures};
-use crate::candor::{program, said};
+use crate::candor::{lab, said};
 use crate::require::{Bus, Feature, require};
 
 const TRACING: &str = "/sys/kernel/tracing";
@@ -36,8 +36,8 @@ fn the_kernel_tells_of_each_frame_and_is_left_as_it_was() {
     let asked =
         ["can-send", "--interface", "t-traced", "--frames", "40", "--gap", "0ms,1ms", "--trace", "--frame", "123#00"];
     if !has_tracer() {
-        let mut command = Command::new(program());
-        command.arg("lab").args(asked);
+        let mut command = Command::new(lab());
+        command.args(asked);
         let refused = said(command);
         assert_eq!(refused.status, 2);
         assert!(refused.err.contains("This kernel has no tracer"), "{}", refused.err);

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{counts_instructions, figures};
-use crate::candor::{program, said};
+use crate::candor::{lab, said};
 use crate::kernel::{self, WithMaxHops};
 use crate::require::{Bus, Feature, require, skip};
 
@@ -56,8 +56,8 @@ fn chains_that_the_module_does_not_allow_are_refused_before_anything_is_made() {
         return skip(Feature::Cangw, "it is loaded with another max_hops than 1");
     }
     let _buses = [Bus::new("near"), Bus::new("far")];
-    let mut command = Command::new(program());
-    command.arg("lab").args(ENDS).args(["--routes", "3"]);
+    let mut command = Command::new(lab());
+    command.args(ENDS).args(["--routes", "3"]);
     let told = said(command);
     assert_eq!(told.status, 2, "{told:?}");
     for part in ["max_hops=1", "--module-parameter can_gw.max_hops=3", "modprobe can-gw max_hops=3", "--routes 1"] {

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{counts_instructions, figures};
-use crate::candor::{program, said};
+use crate::candor::{lab, said};
 use crate::require::{Bus, Feature, require};
 
 const ARGUMENTS: [&str; 7] = ["system-calls", "--interface", "t-calls", "--points", "1,50,100,1500", "--repeats", "2"];
@@ -55,8 +55,8 @@ fn fd_frames_are_measured_too() {
 fn what_cannot_be_measured_is_refused() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let refused = |interface: &str| {
-        let mut command = Command::new(program());
-        command.args(["lab", "system-calls", "--interface", interface, "--points", "3"]);
+        let mut command = Command::new(lab());
+        command.args(["system-calls", "--interface", interface, "--points", "3"]);
         said(command)
     };
     let nowhere = refused("t-none");

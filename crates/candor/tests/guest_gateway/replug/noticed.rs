@@ -1,6 +1,6 @@
 //! What else is noticed when interfaces come and go: what was missed, who else was there first, what drops frames by now.
 
-use candor_core::egress::discipline::{Discipline, Etf};
+use candor_egress::discipline::{Discipline, Etf};
 use candor_io::process;
 
 use super::*;

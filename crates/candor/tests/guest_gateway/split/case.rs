@@ -2,13 +2,13 @@
 
 use std::fmt;
 
+use candor_config::plan::{Echo, Engine, SendAs};
+use candor_config::text;
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::payload::PayloadPattern;
-use candor_core::plan::{Echo, Engine, SendAs};
-use candor_core::text;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -27,7 +27,7 @@ pub(super) struct Case {
 impl fmt::Debug for Case {
     /// As a gateway file and frames, which somebody can try.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plan = arbitrary::plan(&NAMES.map(|[near, _far]| near), &self.jobs, Engine::Auto);
+        let plan = candor_config::arbitrary::plan(&NAMES.map(|[near, _far]| near), &self.jobs, Engine::Auto);
         writeln!(f, "\n{}", text::write(&plan))?;
         for (from, frames) in &self.bursts {
             writeln!(f, "from {}: {}", NAMES[*from][0], listed(frames))?;

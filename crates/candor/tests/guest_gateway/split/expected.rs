@@ -1,10 +1,10 @@
 //! What must arrive, and what must be counted.
 
+use candor_config::placement::{Placement, Side};
+use candor_config::plan::{BusIndex, Echo, RouteIndex};
 use candor_core::frame::{CAN_EFF_MASK, Frame};
 use candor_core::job::Job;
 use candor_core::oracle;
-use candor_core::placement::{Placement, Side};
-use candor_core::plan::{BusIndex, Echo, RouteIndex};
 
 use super::case::Case;
 

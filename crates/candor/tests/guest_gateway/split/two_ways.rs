@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use candor_core::arbitrary;
+use candor_config::placement::Side;
+use candor_config::plan::{BusIndex, Echo, Engine, RouteIndex};
 use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 use candor_core::job::Job;
 use candor_core::payload::PayloadPattern;
-use candor_core::placement::Side;
-use candor_core::plan::{BusIndex, Echo, Engine, RouteIndex};
 use candor_engine::Gateway;
 use candor_io::can::CanSocket;
 use candor_netlink::client::Client;
@@ -59,7 +58,7 @@ fn two_ways(near: [&str; 2], far: [&str; 2], echo: Echo, in_user_space: usize) {
         .map(|from| Job { echo, ..Job::plain(BusIndex(from), BusIndex(1 - from), FrameFormat::Classic, Filter::ALL) });
     // Any frame with a byte passes.
     jobs[in_user_space].payload.push(PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] });
-    let (gateway, notices) = Gateway::start(arbitrary::plan(&near, &jobs, Engine::Auto)).unwrap();
+    let (gateway, notices) = Gateway::start(candor_config::arbitrary::plan(&near, &jobs, Engine::Auto)).unwrap();
     assert_eq!(notices, [], "{place}");
     let sides = [0, 1].map(|route| gateway.placement().side(RouteIndex(route)));
     match echo {

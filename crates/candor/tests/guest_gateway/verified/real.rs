@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use candor_config::plan::{BusIndex, Timestamp};
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle::vectors::{Expected, Gateway};
 use candor_core::oracle::{Errno, Interface, Loopback, State};
-use candor_core::plan::{BusIndex, Timestamp};
 use candor_io::can::{self, CanSocket, InterfaceIndex, Options, Stamps};
 use candor_io::clock::RealtimeNs;
 use candor_netlink::cangw::{self, CangwError, CangwJob};

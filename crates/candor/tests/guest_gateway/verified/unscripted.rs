@@ -2,12 +2,12 @@
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use candor_config::plan::BusIndex;
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::Job;
 use candor_core::oracle::Interface;
 use candor_core::oracle::vectors::Gateway;
-use candor_core::plan::BusIndex;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 use nix::errno::Errno;

@@ -18,7 +18,7 @@ const RESTART_MS: u32 = 300;
 
 /// Asks a candor wire as people do.
 fn inject(wire: &Wire, words: &str) -> Output {
-    let mut command = Command::new(program());
+    let mut command = Command::new(lab());
     command.args(["wire", "inject", "--json"]).args(words.split(' ')).env("CANDOR_RUN_DIR", wire.folder.path());
     command.output().unwrap()
 }
@@ -243,7 +243,7 @@ fn a_fault_has_its_moment_and_mistakes_have_answers() {
         assert!(said.contains(says), "{words}: {said}");
     }
     wire.end();
-    let mut command = Command::new(program());
+    let mut command = Command::new(lab());
     let late =
         command.args(["wire", "--bus", "b0:500k:t-near", "--fault", "bus-off t-near --at 1ns"]).output().unwrap();
     assert_eq!(late.status.code(), Some(2));

@@ -1,10 +1,10 @@
 //! What leaves first: `[egress.BUS]` of a file, on a bus with a bit rate.
 
-use candor_core::config;
-use candor_core::egress::canonical::differences;
-use candor_core::egress::compile;
-use candor_core::egress::tree::Tree;
-use candor_tc::{Interface, Kernel as _, Target};
+use candor_config::config;
+use candor_egress::canonical::differences;
+use candor_egress::compile;
+use candor_egress::kernel::{Interface, Kernel as _, Target};
+use candor_egress::tree::Tree;
 
 use super::{NEEDS, Wire, open, receive, send};
 use crate::frames::classic;
@@ -36,7 +36,7 @@ const AHEAD: usize = 3;
 fn apply(tree: &Tree) -> usize {
     let kernel = Interface::open("t-near").unwrap().unwrap();
     let mut targets = [Target { name: "t-near".to_owned(), kernel, wanted: tree.clone() }];
-    let applied = candor_tc::apply(&mut targets).unwrap_or_else(|error| panic!("{error}"));
+    let applied = candor_egress::kernel::apply(&mut targets).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(differences(tree, &targets[0].kernel.found().unwrap()), []);
     applied[0].steps.requests.len()
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use super::{BIT_NS, NEEDS, Wire};
-use crate::candor::{program, said};
+use crate::candor::{lab, said};
 use crate::methods::figures;
 use crate::require::require;
 
@@ -66,7 +66,7 @@ fn stamps_of_two_clocks_are_refused() {
     let wire = Wire::start(&BUSES);
     let file = wire.folder.path().join("all.toml");
     std::fs::write(&file, GATEWAY).unwrap();
-    let mut tester = Command::new(program());
+    let mut tester = Command::new(lab());
     tester.arg("tester").args(ENDS).args(["--stamps", "hardware", "--records"]).arg(wire.folder.path()).arg(&file);
     let refused = said(tester);
     assert_eq!(refused.status, 2, "{refused:?}");

@@ -1,7 +1,7 @@
 //! Made-up interfaces.
 
-use candor_core::egress::text;
-use candor_core::egress::tree::Qdisc;
+use candor_egress::text;
+use candor_egress::tree::Qdisc;
 
 use super::super::machines;
 use super::*;

@@ -1,6 +1,6 @@
 //! Who drives a controller, and how many frames are beyond the reach of any queue.
 
-use candor_engine::machine::Machine;
+use candor_io::machine::Machine;
 use candor_netlink::link::Link;
 
 use super::super::check::{self, Check};

@@ -1,7 +1,7 @@
 //! The interrupt of a controller: on which processor it comes, and whether a thread takes care of it.
 
 use candor_core::realtime::{Cpu, CpuList};
-use candor_engine::machine::{Machine, Policy};
+use candor_io::machine::{Machine, Policy};
 use candor_netlink::link::Link;
 
 use super::super::check::{self, Check};

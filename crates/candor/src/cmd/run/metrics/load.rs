@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
+use candor_config::plan::Bus;
 use candor_core::bits::Occupancy;
 use candor_core::frame::{CANFD_MTU, FrameFormat};
-use candor_core::plan::Bus;
 use candor_netlink::link::{Link, Traffic};
 
 /// How long each bus was occupied since it was first looked at, by name.
@@ -45,7 +45,7 @@ impl Loads {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
+    use candor_config::config;
     use candor_core::units::BitRate;
     use candor_netlink::link::CanLink;
 

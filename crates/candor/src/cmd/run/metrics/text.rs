@@ -3,14 +3,14 @@
 use std::fmt;
 use std::time::Duration;
 
+use candor_config::placement::Side;
+use candor_config::plan::RouteIndex;
 use candor_core::bits::Occupancy;
-use candor_core::egress::discipline::Discipline;
-use candor_core::placement::Side;
-use candor_core::plan::RouteIndex;
+use candor_egress::discipline::Discipline;
+use candor_egress::netlink::{self, QdiscStats};
 use candor_engine::{BusCounters, Gateway, LATENCY_BOUNDS, RouteCounters};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanState, Link, Traffic};
-use candor_netlink::tc::{self, QdiscStats};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -76,13 +76,13 @@ impl Observer {
         // Where the kernel does not answer, nothing is known of the buses, and the counters are said all the same.
         let mut client = Client::open();
         let links = client.as_mut().ok().and_then(|client| link::list(client).ok()).unwrap_or_default();
-        let qdiscs = client.as_mut().ok().and_then(|client| tc::qdiscs(client).ok()).unwrap_or_default();
+        let qdiscs = client.as_mut().ok().and_then(|client| netlink::qdiscs(client).ok()).unwrap_or_default();
         let queue = |link: &Link| {
             let root = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root())?;
             // What interfaces have that have none, such as virtual ones.
             (root.qdisc.discipline != Discipline::Noqueue).then_some(root.stats)
         };
-        let of_bus = |bus: &candor_core::plan::Bus| {
+        let of_bus = |bus: &candor_config::plan::Bus| {
             let link = links.iter().find(|link| link.name == bus.interface);
             Bus {
                 labels: [("bus", bus.name.clone()), ("interface", bus.interface.clone())],

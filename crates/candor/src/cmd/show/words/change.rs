@@ -1,7 +1,7 @@
 //! Modifications and checksums in words.
 
+use candor_config::plan::Formats;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat, RawId};
-use candor_core::plan::Formats;
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Operand, Operation};
 
 use super::{Lines, number};

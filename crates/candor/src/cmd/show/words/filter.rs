@@ -1,8 +1,8 @@
 //! Filters in words.
 
+use candor_config::plan::Formats;
 use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat};
-use candor_core::plan::Formats;
 
 use super::number;
 
@@ -139,7 +139,7 @@ mod tests {
                 "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\n\
                  to = \"b\"\nmatch = \"{filter}\"\n"
             );
-            let plan = candor_core::config::load(file.as_bytes()).unwrap().plan;
+            let plan = candor_config::config::load(file.as_bytes()).unwrap().plan;
             let route = &plan.routes()[0];
             assert_eq!(frames(route.selections[0].filter, route.formats), words, "{filter}");
         }

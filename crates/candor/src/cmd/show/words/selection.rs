@@ -1,11 +1,11 @@
 //! What a route takes, and what identifiers become, in words: however many filters that are, in few lines.
 
+use candor_config::plan::{Formats, IdChange, Selection, SendAs};
+use candor_config::text::{self, Taken};
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use candor_core::ids::IdRange;
 use candor_core::payload::PayloadPattern;
-use candor_core::plan::{Formats, IdChange, Selection, SendAs};
-use candor_core::text::{self, Taken};
 
 use super::{filter, number};
 
@@ -191,8 +191,8 @@ pub(crate) fn converted(send_as: SendAs) -> String {
 
 #[cfg(test)]
 mod tests {
-    use candor_core::config;
-    use candor_core::plan::Route;
+    use candor_config::config;
+    use candor_config::plan::Route;
 
     use super::*;
 

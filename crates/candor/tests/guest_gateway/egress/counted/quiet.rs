@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use candor_core::egress::action::PoliceBytes;
-use candor_core::egress::discipline::{FqCodel, Htb, Netem, Sfq, Tbf};
-use candor_core::egress::ematch::{CanRule, Ematch};
-use candor_core::egress::tree::{HtbClass, Share};
+use candor_egress::action::PoliceBytes;
+use candor_egress::discipline::{FqCodel, Htb, Netem, Sfq, Tbf};
+use candor_egress::ematch::{CanRule, Ematch};
+use candor_egress::tree::{HtbClass, Share};
 
 use super::*;
 
@@ -104,7 +104,7 @@ fn one_of<T: Clone>(list: &[T], traffic: &mut Traffic) -> Option<T> {
     (count > 0).then(|| list[usize::try_from(traffic.below(count)).unwrap()].clone())
 }
 
-fn node(classifier: &Classifier) -> Option<candor_core::egress::filter::U32> {
+fn node(classifier: &Classifier) -> Option<candor_egress::filter::U32> {
     match classifier {
         Classifier::U32(node) => Some(node.clone()),
         _ => None,

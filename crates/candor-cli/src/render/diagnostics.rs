@@ -1,0 +1,204 @@
+//! Findings in a gateway file: underlined source lines for people, JSON for programs.
+
+use std::collections::BTreeMap;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use candor_config::config::code;
+use candor_config::import;
+use candor_core::diagnostic::{Diagnostic, Label, Position, Severity, Span};
+use serde_json::{Value, json};
+
+/// So many findings of one code show what it is about.
+const MOST_OF_A_CODE: usize = 3;
+
+/// A gateway file as it is shown: its name, and its text with the same offsets as its bytes.
+#[derive(Debug)]
+pub struct Source {
+    name: String,
+    text: String,
+}
+
+impl Source {
+    pub fn new(name: String, bytes: &[u8]) -> Self {
+        // One character for each byte that is no UTF-8, so that the spans still fit.
+        let text = bytes
+            .utf8_chunks()
+            .flat_map(|chunk| [chunk.valid().to_owned(), "?".repeat(chunk.invalid().len())])
+            .collect();
+        Self { name, text }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// All of it; of a valid file, its bytes.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The line and column of a byte.
+    pub fn position(&self, offset: usize) -> Position {
+        Position::of(&self.text, offset)
+    }
+
+    /// A part of the text, on whole characters.
+    pub fn part(&self, span: Span) -> &str {
+        &self.text[inside(&self.text, &span)]
+    }
+}
+
+/// The findings for a terminal, with a blank line after each.
+pub fn text(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
+    let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+    findings.iter().map(|finding| format!("{}\n\n", renderer.render(&[group(source, finding)]))).collect()
+}
+
+/// The findings for a terminal where something else is the matter: the first of each code, and how many there are more.
+pub fn digest(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut shown = Vec::new();
+    for finding in findings.iter().filter(|finding| !is_more(finding)) {
+        let count = seen.entry(finding.code).or_default();
+        *count += 1;
+        if *count <= MOST_OF_A_CODE {
+            shown.push(finding.clone());
+        }
+    }
+    let left_out = seen.iter().filter_map(|(code, count)| Some((code, count.checked_sub(MOST_OF_A_CODE)?)));
+    let left_out: Vec<_> =
+        left_out.filter(|(_, count)| *count > 0).map(|(code, count)| format!("{count} of {code}")).collect();
+    let mut digest = text(source, &shown, colour);
+    if !left_out.is_empty() {
+        let and_more = if findings.iter().any(is_more) { " and more" } else { "" };
+        let name = source.name();
+        digest.push_str(&format!(
+            "{name}: not shown here: {}{and_more}; candor check lists them\n\n",
+            left_out.join(", ")
+        ));
+    }
+    digest
+}
+
+/// Whether this is the line that there are more findings.
+pub fn is_more(finding: &Diagnostic) -> bool {
+    [code::TOO_MANY, code::TOO_MANY_NOTES, code::TOO_MANY_WARNINGS].contains(&finding.code)
+}
+
+/// The findings for programs. Lines and columns count from 1, spans are bytes of the file.
+pub fn json(source: &Source, findings: &[Diagnostic]) -> Value {
+    findings.iter().map(|finding| json_finding(source, finding)).collect()
+}
+
+fn group<'a>(source: &'a Source, finding: &'a Diagnostic) -> Group<'a> {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.code);
+    let group = if is_about_the_whole_file(finding) || source.text.is_empty() {
+        title.element(Origin::path(source.name.as_str()))
+    } else {
+        title.element(snippet(source, finding))
+    };
+    match &finding.help {
+        Some(help) => group.element(Level::HELP.message(help.as_str())),
+        None => group,
+    }
+}
+
+/// The lines from the first to the last label. Only these are given to the renderer, which looks at all it gets.
+fn snippet<'a>(source: &'a Source, finding: &'a Diagnostic) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
+    let text = source.text.as_str();
+    let labels = || std::iter::once(&finding.primary).chain(&finding.secondary);
+    let first = labels().map(|label| inside(text, &label.span).start).min().unwrap_or(0);
+    let last = labels().map(|label| inside(text, &label.span).end).max().unwrap_or(0);
+    let start = text[..first].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[last..].find('\n').map_or(text.len(), |newline| last + newline);
+    let place = |label: &Label| {
+        let span = inside(text, &label.span);
+        span.start - start..span.end - start
+    };
+    let optional = |label: &'a Label| (!label.text.is_empty()).then_some(label.text.as_str());
+    Snippet::source(&text[start..end])
+        .path(source.name.as_str())
+        .line_start(Position::of(text, start).line)
+        .annotation(AnnotationKind::Primary.span(place(&finding.primary)).label(optional(&finding.primary)))
+        .annotations(
+            finding.secondary.iter().map(|label| AnnotationKind::Context.span(place(label)).label(optional(label))),
+        )
+}
+
+/// The part of a span that is in the text, on whole characters.
+fn inside(text: &str, span: &Span) -> Span {
+    let is_between = |at: &usize| text.is_char_boundary(*at);
+    let start = (0..=span.start.min(text.len())).rev().find(is_between).unwrap_or(0);
+    let end = (span.end.max(start)..text.len()).find(is_between).unwrap_or(text.len());
+    start..end
+}
+
+fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
+    let codes = [
+        code::FILE_TOO_LARGE,
+        code::LINE_TOO_LONG,
+        code::NO_BUS,
+        code::NO_ROUTE,
+        code::NOT_COMPARED,
+        import::code::NOTHING,
+        import::code::READING,
+        import::code::TOO_LARGE,
+    ];
+    is_more(finding) || codes.contains(&finding.code)
+}
+
+fn json_finding(source: &Source, finding: &Diagnostic) -> Value {
+    let related: Vec<_> = finding.secondary.iter().map(|label| json_place(source, label)).collect();
+    let mut value = json_place(source, &finding.primary);
+    value["code"] = finding.code.into();
+    value["severity"] = match finding.severity {
+        Severity::Error => "error".into(),
+        Severity::Warning => "warning".into(),
+        Severity::Note => "note".into(),
+    };
+    value["message"] = finding.message.as_str().into();
+    value["help"] = finding.help.as_deref().into();
+    value["related"] = related.into();
+    value
+}
+
+fn json_place(source: &Source, label: &Label) -> Value {
+    let Position { line, column } = Position::of(&source.text, label.span.start);
+    let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
+    json!({
+        "line": line,
+        "column": column,
+        "span": { "start_byte": label.span.start, "end_byte": label.span.end },
+        "label": text,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_config::config;
+
+    use super::*;
+
+    #[test]
+    fn a_digest_has_some_of_each_code_and_says_how_many_there_are_more() {
+        let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
+        let shown = |routes| {
+            let routes: String = (0..routes).map(route).collect();
+            let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
+            let warnings = config::load(text.as_bytes()).unwrap().warnings;
+            digest(&Source::new("file".into(), text.as_bytes()), &warnings, false)
+        };
+        let count = |digest: &str| ["W0501]", "W0503]", "W0506]"].map(|code| digest.matches(code).count());
+        assert_eq!(count(&shown(3)), [3, 2, 0]);
+        assert!(!shown(3).contains("not shown"));
+        assert_eq!(count(&shown(10)), [3, 3, 0]);
+        assert!(shown(10).ends_with("file: not shown here: 7 of W0501, 6 of W0503; candor check lists them\n\n"));
+        assert_eq!(count(&shown(200)), [3, 3, 0]);
+        assert!(shown(200).contains("47 of W0501, 47 of W0503 and more; candor check lists them"), "{}", shown(200));
+    }
+}

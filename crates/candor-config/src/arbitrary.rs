@@ -1,0 +1,31 @@
+//! Strategies for property tests: gateways of arbitrary jobs.
+
+use candor_core::job::Job;
+use candor_core::realtime::Realtime;
+
+use crate::plan::{Bus, Engine, Plan, Route};
+
+/// The gateway that runs these jobs, each as a route of its own, between buses on interfaces of these names.
+///
+/// Nothing is checked: a job may hold what no file can say.
+///
+/// # Panics
+/// If a job names a bus that is not there.
+#[must_use]
+pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
+    let route = |(index, job): (usize, &Job)| {
+        assert!(job.from.0 < interfaces.len() && job.to.0 < interfaces.len(), "job {index} names a missing bus");
+        Route::of_job(job.clone(), format!("job-{index}"))
+    };
+    let plan = Plan {
+        engine,
+        realtime: Realtime::default(),
+        buses: interfaces.iter().map(|interface| Bus::on(interface)).collect(),
+        routes: jobs.iter().enumerate().map(route).collect(),
+        egress: Vec::new(),
+    };
+    debug_assert!(crate::lower(&plan).iter().zip(jobs).enumerate().all(|(index, (lowered, job))| {
+        *lowered == Job { route: candor_core::job::RouteIndex(index), ..job.clone() }
+    }));
+    plan
+}

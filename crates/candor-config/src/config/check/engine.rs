@@ -1,0 +1,253 @@
+//! What the engines cannot do.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::config::check::{Checked, selection};
+use crate::config::code;
+use crate::config::spec::{RouteSpec, Spec};
+use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
+use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::quote;
+
+/// A kernel with the fix of March 2026.
+const NEWEST: KernelAbilities = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
+
+/// What is wrong with each route by itself.
+pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
+    // A way back has the faults of the way there.
+    let sound = routes
+        .chunk_by(|one, other| one.spec == other.spec)
+        .filter_map(|of_spec| Some((&spec.routes[of_spec.first()?.spec], of_spec.first()?.route.as_ref()?)));
+    match engine {
+        Engine::Auto => sound.for_each(|(spec, route)| has_a_place(spec, route, findings)),
+        Engine::Kernel => {
+            sound.for_each(|(spec, route)| kernel_can(spec, route, findings));
+            long_walks(spec, routes, findings);
+            spec.routes.iter().for_each(|route| relative_crc8_in_kernel(route, findings));
+        }
+        Engine::User(engine) => {
+            spec.routes.iter().for_each(|route| kernel_only_keys(route, findings));
+            if !engine.receiver().has_stamps() {
+                spec.routes.iter().for_each(|route| without_stamps(route, findings));
+            }
+            one_echo_for_each_bus(&spec.routes, findings);
+        }
+    }
+}
+
+/// What is wrong with the routes together, once each of them is right: the engine `"auto"` may find no place for one.
+pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    if plan.engine() != Engine::Auto {
+        return;
+    }
+    let specs = spec.by_route();
+    let on_any = Placement::conflicts(plan, NEWEST);
+    on_any.iter().for_each(|unplaceable| together(unplaceable, &specs, findings));
+    if !on_any.is_empty() {
+        return;
+    }
+    for unplaceable in Placement::conflicts(plan, KernelAbilities::EVERY) {
+        // What a route wants by itself has been looked at before.
+        let by_itself = matches!(unplaceable.user, Some(KernelOnly::Timestamp | KernelOnly::Hops(_)));
+        if by_itself && unplaceable.kernel == Because::RelativeCrc8 {
+            continue;
+        }
+        let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
+        let message = "On some kernels there is no place for this route";
+        findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
+            "{}; this follows from a CRC8 with positions from the end, which only kernels with the fix of March 2026 \
+             (6.1.168) compute inside the frame",
+            reason(&unplaceable)
+        )));
+    }
+}
+
+fn kernel_can(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
+    let Some(because) = placement::not_for_kernel(route, NEWEST) else { return };
+    let place = place(spec, because);
+    findings.report(Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string())).help(
+        "user space can: write engine = \"auto\", which leaves the other routes in the kernel, or \"read-write\"",
+    ));
+}
+
+/// Buses of which every frame is compared with so many filters that user space would be faster, each told once, where
+/// the most of them are.
+fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
+    let mut by_bus = BTreeMap::<BusIndex, (usize, usize, &RouteSpec)>::new();
+    for (spec, route) in routes.iter().filter_map(|checked| Some((&spec.routes[checked.spec], checked.route.as_ref()?)))
+    {
+        let filters = placement::walked_filters(route);
+        let (all, most, place) = by_bus.entry(route.from).or_insert((0, 0, spec));
+        *all += filters;
+        if filters > *most {
+            (*most, *place) = (filters, spec);
+        }
+    }
+    for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > placement::MAX_WALKED_FILTERS) {
+        let message = format!("The kernel compares every frame of this bus with {all} filters one by one");
+        findings.report(
+            Diagnostic::warning(code::MANY_JOBS, selection::place(spec), message)
+                .label(format!("{most} of them are here"))
+                .help(format!(
+                    "user space does not, and is faster from about {} filters on: write engine = \"auto\"",
+                    placement::MAX_WALKED_FILTERS
+                )),
+        );
+    }
+}
+
+/// Before a fix of March 2026 (6.1.168 among the stable kernels) can-gw takes the negative indices of a CRC8 as they
+/// are, and reads and writes outside the frame.
+///
+/// # Source
+/// Mainline commit `b9c310d72783`.
+fn relative_crc8(place: Span) -> Diagnostic {
+    let message = "Some kernels compute a CRC8 with positions from the end outside the frame";
+    Diagnostic::warning(code::RELATIVE_CRC8, place, message)
+}
+
+fn relative_crc8_in_kernel(spec: &RouteSpec, findings: &mut Findings) {
+    if let Some(place) = relative_position(spec) {
+        findings.report(relative_crc8(place).help(
+            "count from the start or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)",
+        ));
+    }
+}
+
+fn has_a_place(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
+    let Some(lacks) = placement::not_for_user_space(route) else { return };
+    let (only_kernel, says) = match lacks {
+        KernelOnly::Timestamp => {
+            (spec.keep_timestamp.as_ref().map(|keep| keep.span.clone()), format!("user space cannot {lacks}"))
+        }
+        _ => (spec.hop_limit.as_ref().map(|limit| limit.span.clone()), format!("user space cannot {lacks}")),
+    };
+    let only_kernel = only_kernel.unwrap_or_else(|| spec.header.clone());
+    if let Some(because) = placement::not_for_kernel(route, NEWEST) {
+        findings.report(
+            Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine can do both of this")
+                .label(says)
+                .also(place(spec, because), because.to_string())
+                .help("remove one of the two; two routes cannot share the work either"),
+        );
+    } else if let Some(because) = placement::not_for_kernel(route, KernelAbilities::EVERY) {
+        let help = format!("count from the start, unless the kernel has the fix of March 2026 (6.1.168); {says}");
+        findings.report(relative_crc8(place(spec, because)).also(only_kernel, says).help(help));
+    }
+}
+
+fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Findings) {
+    let Some(spec) = specs.get(unplaceable.route.0) else { return };
+    let name = |RouteIndex(index): RouteIndex| {
+        specs.get(index).and_then(|spec| spec.name.as_ref()).map_or_else(String::new, |name| quote(&name.value))
+    };
+    let echo = |spec: &RouteSpec| spec.echo.as_ref().map_or_else(|| spec.header.clone(), |echo| echo.span.clone());
+    let place = match unplaceable.user {
+        Some(KernelOnly::Timestamp) => spec.keep_timestamp.as_ref().map(|keep| keep.span.clone()),
+        Some(KernelOnly::Hops(_)) => spec.hop_limit.as_ref().map(|limit| limit.span.clone()),
+        _ => Some(echo(spec)),
+    };
+    let place = place.unwrap_or_else(|| spec.header.clone());
+    let mut diagnostic = Diagnostic::error(code::ENGINE_CANNOT, place, "There is no place for this route");
+    if let Some(lacks) = unplaceable.user {
+        diagnostic = diagnostic.label(format!("user space cannot {lacks}"));
+        if let KernelOnly::EchoDiffers(other) = lacks {
+            let says = format!("route {} is in user space and has another echo", name(other));
+            diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| echo(spec)), says);
+        }
+    }
+    if let Because::Meets(other) = unplaceable.kernel {
+        let says = format!("route {} has to be in user space", name(other));
+        diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| spec.header.clone()), says);
+    } else {
+        diagnostic = diagnostic.also(self::place(spec, unplaceable.kernel), unplaceable.kernel.to_string());
+    }
+    findings.report(diagnostic.help(match unplaceable.user {
+        Some(KernelOnly::EchoDiffers(_)) => "make `echo` of the two equal, or let one of them do what can-gw can",
+        _ => "remove what user space cannot do, or the echo by which the two routes meet",
+    }));
+}
+
+/// Where a route says what the kernel cannot do.
+fn place(spec: &RouteSpec, because: Because) -> Span {
+    let place = match because {
+        Because::Payload => {
+            let payload = spec.payload.as_ref().and_then(|texts| texts.first()).map(|text| &text.span);
+            payload.or_else(|| spec.mux.as_ref().map(|mux| &mux.span))
+        }
+        Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
+        Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.header.clone()),
+        Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
+        Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
+        Because::Walks(_) => return selection::place(spec),
+        // Of this kernel and this process a file knows nothing.
+        Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
+    };
+    place.unwrap_or(&spec.header).clone()
+}
+
+fn relative_position(spec: &RouteSpec) -> Option<Span> {
+    let positions = &spec.checksum_crc8.as_ref()?.positions;
+    let positions = [&positions.from, &positions.to, &positions.result];
+    let negative = positions.into_iter().flatten().find(|position| position.value < 0)?;
+    Some(negative.span.clone())
+}
+
+fn reason(unplaceable: &Unplaceable) -> String {
+    match unplaceable.user {
+        Some(lacks) => format!("user space cannot {lacks}"),
+        None => unplaceable.kernel.to_string(),
+    }
+}
+
+fn sentence(words: &str) -> String {
+    let rest = words.strip_prefix("can-gw ").map(|rest| format!("The kernel's can-gw {rest}"));
+    rest.unwrap_or_else(|| words.to_owned())
+}
+
+fn kernel_only_keys(route: &RouteSpec, findings: &mut Findings) {
+    let mut refuse = |span: &Span, message: &str, help: &str| {
+        findings.report(Diagnostic::error(code::ENGINE_CANNOT, span.clone(), message).help(help));
+    };
+    if let Some(keep) = route.keep_timestamp.as_ref().filter(|keep| keep.value) {
+        let message = "An engine of user space cannot keep time stamps";
+        refuse(&keep.span, message, "engine = \"kernel\" can; or remove `keep-timestamp`");
+    }
+    if let Some(limit) = route.hop_limit.as_ref().filter(|limit| limit.value > 1) {
+        let message = "An engine of user space cannot count hops: its frames start anew, as if from a program";
+        refuse(&limit.span, message, "engine = \"kernel\" can; or write hop-limit = 1");
+    }
+}
+
+/// io_uring's receive gives no time stamp along with a frame.
+fn without_stamps(route: &RouteSpec, findings: &mut Findings) {
+    if let Some(age) = &route.max_age {
+        let message = "Receivers of io_uring do not know how old a frame is";
+        let help = "take another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
+        findings.report(Diagnostic::error(code::ENGINE_CANNOT, age.span.clone(), message).help(help));
+    }
+}
+
+/// One socket for each interface means one answer to whether local sockets see what it sends.
+fn one_echo_for_each_bus(routes: &[RouteSpec], findings: &mut Findings) {
+    let mut first_by_bus = HashMap::new();
+    for route in routes {
+        let goes_back = route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
+        for to in [route.to.as_ref(), route.from.as_ref().filter(|_| goes_back)].into_iter().flatten() {
+            let echo = route.echo.as_ref().is_some_and(|echo| echo.value);
+            let place = route.echo.as_ref().map_or_else(|| route.header.clone(), |echo| echo.span.clone());
+            let (first, first_place) = first_by_bus.entry(to.value.as_str()).or_insert_with(|| (echo, place.clone()));
+            if *first != echo {
+                let message = format!("Routes to bus {} disagree on echo", quote(&to.value));
+                let say = |echo| if echo { "with echo" } else { "without echo" };
+                findings.report(
+                    Diagnostic::error(code::ECHO_DISAGREES, place, message)
+                        .label(say(echo))
+                        .also(first_place.clone(), say(*first))
+                        .help("the read-write engine has one socket for each bus; make them equal, or use engine = \"kernel\""),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! `to-id`: other identifiers, as AND, OR and SET of can-gw.
+
+use crate::config::check::identifiers::Identifiers;
+use crate::config::check::selection::{self, Left, Taken, Wanted};
+use crate::config::check::{conflict, operand};
+use crate::config::code;
+use crate::config::spec::RouteSpec;
+use crate::plan::{IdChange, Selection};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::Spanned;
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
+use candor_core::ids::{Cube, Effort, IdRange, IdSet, TooComplex};
+use candor_core::rule::Operation;
+
+/// Where identifiers go.
+pub(super) struct Target {
+    /// Where `to-id` is.
+    place: Span,
+    way: Way,
+}
+
+enum Way {
+    /// All of them to this one.
+    One(u32),
+    /// The first one of `match` to this one, the others behind it.
+    From { base: u32, first: RawId },
+}
+
+/// What `to-id` says, if it fits what the route takes and changes.
+pub(super) fn target(
+    spec: &RouteSpec,
+    written: &Spanned<String>,
+    wanted: Option<&Wanted>,
+    findings: &mut Findings,
+) -> Option<Target> {
+    let is_free = changes_no_identifier(spec, written, findings);
+    let (text, is_range) = match written.value.strip_suffix(IdRange::DOTS) {
+        Some(first) => (first, true),
+        None => (written.value.as_str(), false),
+    };
+    let first = if text.contains(IdRange::DOTS) {
+        let help = format!(
+            "write the first one only: \"{}..\"",
+            text.split(IdRange::DOTS).next().unwrap_or_default().escape_debug()
+        );
+        refuse(written.span.clone(), "The length of the range is that of `match`".to_owned(), help, findings)
+    } else {
+        let span = if is_range { written.part(0..text.len()) } else { written.span.clone() };
+        operand::identifier(Operation::Set, text, &span, |range| written.part(range), findings)
+    };
+    let first = RawId(first.filter(|_| is_free)?);
+    if first.is_rtr() {
+        let help = format!("write \"{}\"", in_digits(first.bits(), first));
+        return refuse(written.span.clone(), "`to-id` makes data frames".to_owned(), help, findings);
+    }
+    let wanted = wanted?;
+    let set = data_frames_only(spec, written, &wanted.taken, findings)?;
+    let target = |way| Some(Target { place: written.span.clone(), way });
+    if !is_range {
+        return target(Way::One(first.0));
+    }
+    let (base, _) = match (set.bounds(false), set.bounds(true)) {
+        (Some(bounds), None) | (None, Some(bounds)) => bounds,
+        (None, None) => return target(Way::One(first.0)),
+        (Some(_), Some(_)) => {
+            let message = "`match` has 11-bit and 29-bit identifiers, so there is no first one".to_owned();
+            return refuse(selection::place(spec), message, "write a route for each format".to_owned(), findings);
+        }
+    };
+    target(Way::From { base, first })
+}
+
+/// The filters for what a route takes and what becomes of the identifiers of each, or how many there would be.
+pub(super) fn selections(
+    Target { place, way }: &Target,
+    left: &Left,
+    most: u64,
+    ids: &mut Identifiers<'_>,
+    findings: &mut Findings,
+) -> Option<Result<Vec<Selection>, u64>> {
+    let set = left.set()?;
+    match *way {
+        Way::One(id) => {
+            collapse(&set, id, place, findings);
+            let to_one = |filter| Selection { filter, id: Some(IdChange::Set(id)) };
+            Some(left.filters(most).map(|filters| filters.into_iter().map(to_one).collect()))
+        }
+        Way::From { base, first } => {
+            let (bits, room) = (if first.is_eff() { 29 } else { 11 }, room(first));
+            let (_, last) = set.bounds(false).or_else(|| set.bounds(true))?;
+            let moved_to = u64::from(last - base) + u64::from(first.bits());
+            if moved_to > u64::from(room) {
+                let message =
+                    format!("Identifier {last:X} would become {moved_to:X}, which does not fit into {bits} bits");
+                let help = match room.checked_sub(last - base) {
+                    Some(most) => format!("begin at \"{}..\" at most", in_digits(most, first)),
+                    None => {
+                        "no identifier of 11 bits is low enough: write one of 8 digits, or a shorter range in `match`"
+                            .to_owned()
+                    }
+                };
+                return refuse(place.clone(), message, help, findings);
+            }
+            let count = set.cube_count();
+            if count > most {
+                return Some(Err(count));
+            }
+            let mut moved = Vec::new();
+            let fits = ids.within_effort(place, findings, |effort| {
+                for cube in set.cubes() {
+                    if !push_moved(cube, base, first, most, &mut moved, effort)? {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            })?;
+            if !fits {
+                unaligned(&set, base, first, place, findings);
+                return None;
+            }
+            if let ([one], Left::AsWritten(filter)) = (moved.as_mut_slice(), left) {
+                one.filter = *filter;
+            }
+            Some(Ok(moved))
+        }
+    }
+}
+
+/// Cuts a cube until moving it changes no free bit, from the lowest bit that would change: the bits above it then
+/// stay as they are in one half. `false` when that makes more than `most`.
+fn push_moved(
+    cube: Cube,
+    base: u32,
+    first: RawId,
+    most: u64,
+    moved: &mut Vec<Selection>,
+    effort: &mut Effort,
+) -> Result<bool, TooComplex> {
+    let format = if first.is_eff() { CAN_EFF_FLAG } else { 0 };
+    let mut ahead = vec![cube];
+    while let Some(cube) = ahead.pop() {
+        effort.steps(1)?;
+        let free = cube.free();
+        // With the free bits 0. If none of them changes here, none does for any of their values: no bit is carried.
+        let id = RawId(cube.id).bits() - base + first.bits();
+        let changed = id & free;
+        if changed == 0 {
+            if moved.len() as u64 >= most {
+                return Ok(false);
+            }
+            let or = id | format;
+            let id = if free == 0 { IdChange::Set(or) } else { IdChange::Move { and: free, or } };
+            moved.push(Selection { filter: cube.filter(), id: Some(id) });
+        } else {
+            let [zero, one] = cube.halves(changed & changed.wrapping_neg());
+            ahead.extend([one, zero]);
+        }
+    }
+    Ok(true)
+}
+
+fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut Findings) {
+    let free = set.cubes().fold(0, |free, cube| free | cube.free());
+    let low = free.checked_ilog2().map_or(0, |bit| (2_u32 << bit) - 1);
+    let by = i64::from(first.bits()) - i64::from(base);
+    let sign = if by < 0 { "-" } else { "" };
+    let message = format!("Moving these identifiers by {sign}{:X} takes too many jobs of can-gw", by.abs());
+    let below = first.bits() & !low | base & low;
+    // To stay is no move.
+    let above = below.checked_add(low + 1).filter(|above| below == base && above | low <= room(first));
+    let aligned = in_digits(above.unwrap_or(below), first);
+    let help = format!("can-gw knows no addition; where the low digits stay as they are one job does: \"{aligned}..\"");
+    refuse::<()>(place.clone(), message, help, findings);
+}
+
+/// The highest identifier of the format of `first`.
+const fn room(first: RawId) -> u32 {
+    if first.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK }
+}
+
+/// As many digits as the format of `first` has.
+fn in_digits(id: u32, first: RawId) -> String {
+    if first.is_eff() { format!("{id:08X}") } else { format!("{id:03X}") }
+}
+
+/// The identifiers, if they are those of data frames.
+fn data_frames_only(
+    spec: &RouteSpec,
+    written: &Spanned<String>,
+    taken: &Taken,
+    findings: &mut Findings,
+) -> Option<std::rc::Rc<IdSet>> {
+    let Some(set) = taken.set() else {
+        let why = "Error message frames have no identifier to change";
+        conflict(
+            &written.span,
+            why,
+            selection::place(spec),
+            "asks for error message frames",
+            "remove `to-id`",
+            findings,
+        );
+        return None;
+    };
+    if !set.has_any(false, true) && !set.has_any(true, true) {
+        return Some(set);
+    }
+    let help = match (&spec.filter, taken) {
+        (None, _) => "say which with `match`, such as match = \"100..1FF\"".to_owned(),
+        (_, Taken::Filter(filter)) if filter.is_loose() => {
+            format!("for data frames of one format write match = \"{}\"", filter.tightened())
+        }
+        _ => "let its masks compare the kind too (40000000), or write ranges; remote frames need a route of their own"
+            .to_owned(),
+    };
+    let diagnostic = Diagnostic::error(
+        code::NOT_MOVABLE,
+        written.span.clone(),
+        "`to-id` is for data frames, and the route takes remote frames too",
+    );
+    findings.report(
+        match &spec.filter {
+            Some(list) => diagnostic.also(list.span.clone(), "takes remote frames"),
+            None => diagnostic,
+        }
+        .help(help),
+    );
+    None
+}
+
+fn changes_no_identifier(spec: &RouteSpec, written: &Spanned<String>, findings: &mut Findings) -> bool {
+    let operands = [&spec.and, &spec.or, &spec.xor, &spec.set];
+    let other = operands.into_iter().flatten().find_map(|operand| operand.id.as_ref().or(operand.raw_id.as_ref()));
+    if let Some(other) = other {
+        let why = "The identifier is changed twice";
+        conflict(&written.span, why, other.span.clone(), "and here", "keep `to-id` or the modification", findings);
+    }
+    other.is_none()
+}
+
+fn collapse(set: &IdSet, id: u32, place: &Span, findings: &mut Findings) {
+    let is_one = |bounds: Option<(u32, u32)>| bounds.is_none_or(|(first, last)| first == last);
+    let (standard, extended) = (set.bounds(false), set.bounds(true));
+    if is_one(standard) && is_one(extended) && !(standard.is_some() && extended.is_some()) {
+        return;
+    }
+    let id = in_digits(RawId(id).bits(), RawId(id));
+    findings.report(
+        Diagnostic::warning(code::IDS_COLLAPSE, place.clone(), format!("Several identifiers become {id}"))
+            .label("receivers cannot tell them apart")
+            .help(format!("to move them one by one write \"{id}..\"")),
+    );
+}
+
+fn refuse<T>(span: Span, message: String, help: String, findings: &mut Findings) -> Option<T> {
+    findings.report(Diagnostic::error(code::NOT_MOVABLE, span, message).help(help));
+    None
+}

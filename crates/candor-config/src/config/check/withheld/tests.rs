@@ -1,0 +1,86 @@
+use super::*;
+use crate::config::{lists_for, load};
+use candor_core::job;
+
+const FILE: &str = r#"
+[ids]
+few = ["120", "123..125", "18DA00F1"]
+
+[bus.a]
+interface = "can0"
+deny = ["123", "00000100..000001FF"]
+
+[bus.b]
+interface = "can1"
+allow = ["100..17F", "40000130:C00007FF"]
+
+[[route]]
+name = "all"
+from = "a"
+to = "b"
+
+[[route]]
+name = "some"
+from = "a"
+to = "b"
+match = ["100..1FF", "18DA00F1"]
+allow = ["@few"]
+deny = ["124"]
+
+[[route]]
+name = "both"
+from = "a"
+to = "b"
+match = "110:7F0"
+both-ways = true
+
+[[route]]
+name = "inverted"
+from = "b"
+to = "a"
+match = "120~C00007FF"
+
+[[route]]
+name = "errors"
+from = "b"
+to = "a"
+errors = "40"
+"#;
+
+#[test]
+fn a_list_withholds_what_match_takes_and_the_route_does_not() {
+    let without = FILE.lines().filter(|line| !line.starts_with("allow") && !line.starts_with("deny"));
+    let without: String = without.map(|line| format!("{line}\n")).collect();
+    let jobs = |text: &str| crate::lower(&load(text.as_bytes()).unwrap().plan);
+    let (left, all) = (jobs(FILE), jobs(&without));
+    let lists = lists_for(FILE.as_bytes(), None).unwrap();
+    let takes =
+        |jobs: &[job::Job], route, id| jobs.iter().any(|job| job.route == route && job.filter.normalise().matches(id));
+    let ids = (0..0x800).flat_map(|id| [id, id | 0x4000_0000, id | 0x8000_0000]).chain([0x98DA_00F1, 0x2000_0040]);
+    let mut withheld = [0; 6];
+    for id in ids.map(RawId) {
+        for (index, withheld) in withheld.iter_mut().enumerate() {
+            let route = RouteIndex(index);
+            let by_a_list = !lists.withhold(route, id).is_empty();
+            assert_eq!(by_a_list, takes(&all, route, id) && !takes(&left, route, id), "route {index}, {id:?}");
+            *withheld += usize::from(by_a_list);
+        }
+    }
+    assert!(withheld[..5].iter().all(|&count| count > 0) && withheld[5] == 0, "{withheld:?}");
+}
+
+#[test]
+fn every_list_is_named() {
+    let lists = lists_for(FILE.as_bytes(), None).unwrap();
+    let withheld = |route, id| lists.withhold(RouteIndex(route), RawId(id));
+    let list = |by, list| Withheld { by, list };
+    let (bus, route) = (ListOf::Bus, ListOf::Route);
+    assert_eq!(withheld(0, 0x123), [list(bus, ListKind::Deny)]);
+    assert_eq!(withheld(1, 0x123), [list(bus, ListKind::Deny)]);
+    assert_eq!(withheld(1, 0x124), [list(route, ListKind::Deny)]);
+    assert_eq!(withheld(1, 0x126), [list(route, ListKind::Allow)]);
+    assert_eq!(withheld(3, 0x4000_0110), [list(bus, ListKind::Allow)], "the way back comes from the other bus");
+    assert_eq!(withheld(1, 0x200), [], "`match` does not take it");
+    assert_eq!(withheld(99, 0x123), []);
+    assert!(lists_for(b"engine = 1", None).is_none());
+}

@@ -1,0 +1,292 @@
+//! What [`crate::safety`] finds in a plan, said of the keys of the file.
+
+mod places;
+
+use std::collections::HashMap;
+use std::mem::discriminant;
+
+use crate::config::code;
+use crate::config::spec::Spec;
+use crate::plan::{BusIndex, Plan, RouteIndex};
+use crate::safety::{self, Hazard, Kind, Malformed, Share};
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::quote;
+use places::Places;
+
+pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    // What a file with errors would do is not what the file without them will do.
+    if findings.torn || findings.has_errors() {
+        return;
+    }
+    let words = Words { plan, places: Places::of(spec) };
+    let mut last_of = HashMap::new();
+    for hazard in safety::hazards(plan) {
+        // There may be one for each route, and words are for those that are listed.
+        let kind = discriminant(&hazard);
+        if has_one_code(&hazard)
+            && last_of.get(&kind).is_some_and(|&(severity, code)| findings.passes_over(severity, code))
+        {
+            continue;
+        }
+        let diagnostic = words.of(&hazard);
+        last_of.insert(kind, (diagnostic.severity, diagnostic.code));
+        let is_said = diagnostic.code == code::NO_FRAME && findings.has(code::NEVER_MATCHES, &diagnostic.primary.span);
+        if !is_said {
+            findings.report(diagnostic);
+        }
+    }
+}
+
+/// Whether the kind alone says under which code it is found, and that it is.
+const fn has_one_code(hazard: &Hazard) -> bool {
+    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame { .. })
+}
+
+struct Words<'s> {
+    plan: &'s Plan,
+    places: Places<'s>,
+}
+
+impl Words<'_> {
+    fn of(&self, hazard: &Hazard) -> Diagnostic {
+        match *hazard {
+            Hazard::ArrivesAgain { ref routes, ref other, bus, example } => {
+                self.arrives_again(routes, other, bus, example)
+            }
+            Hazard::Circulates { ref routes, frame, is_certain } => self.circulates(routes, Some(frame), is_certain),
+            Hazard::MayCirculate { ref routes } => self.circulates(routes, None, false),
+            Hazard::FdFromClassicBus { route } => {
+                let from = self.plan.route(route).from;
+                let message = format!("No FD frames come from bus {} if it is a classic bus", self.bus(from));
+                self.fd(self.places.formats(route), from, message)
+                    .label(format!("route {} takes FD frames only", self.route(route)))
+            }
+            Hazard::FdToClassicBus { route } => {
+                let to = self.plan.route(route).to;
+                let message = format!("FD frames to bus {} are dropped if it is a classic bus", self.bus(to));
+                self.fd(self.places.send_as(route), to, message)
+                    .label(format!("route {} sends FD frames", self.route(route)))
+            }
+            Hazard::HopLimitIsIdle { route } => Diagnostic::warning(
+                code::HOP_LIMIT_IS_IDLE,
+                self.places.hop_limit(route),
+                format!("The hop limit of route {} does nothing", self.route(route)),
+            )
+            .help(
+                "the hops of a frame count only where it meets another route through echo, and this route has none; \
+                 add echo = true, or remove `hop-limit`",
+            ),
+            Hazard::IdentifiersMeet { ref routes, first, sent } => self.identifiers_meet(routes, first, sent),
+            Hazard::KeepsTimestamp { route } => Diagnostic::note(
+                code::KEEPS_TIMESTAMP,
+                self.places.keep_timestamp(route),
+                format!("A qdisc `fq` on bus {} would drop every frame of route {}", self.to(route), self.route(route)),
+            )
+            .help("it takes the time stamp for the time to send the frame; candor run says whether there is one"),
+            Hazard::LengthDeletes { route, came, becomes, is_all } => {
+                let which = if is_all { "every frame".to_owned() } else { format!("frames of {}", bytes(came)) };
+                let message = format!("Route {} deletes {which}: the length becomes {becomes}", self.route(route));
+                Diagnostic::warning(code::LENGTH, self.places.length(route), message)
+                    .help("no frame is that long; choose operands whose result is a length that exists")
+            }
+            Hazard::OddLength { route, came, becomes } => Diagnostic::warning(
+                code::LENGTH,
+                self.places.length(route),
+                format!("Frames of {} leave with {becomes}, a length that FD frames do not have", bytes(came)),
+            )
+            .help("a controller sends the next longer one; lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64"),
+            Hazard::MalformedId { route, taken, sent, what } => self.malformed(route, taken, sent, what),
+            Hazard::NeedsMaxHops { route, limit } => Diagnostic::note(
+                code::NEEDS_MAX_HOPS,
+                self.places.hop_limit(route),
+                format!("Route {} needs can-gw with max_hops={limit} or more", self.route(route)),
+            )
+            .help(format!(
+                "the module's default is 1; load it with: sudo modprobe can-gw max_hops={limit} (unload it first)"
+            )),
+            Hazard::NoFrame { route } => Diagnostic::warning(
+                code::NO_FRAME,
+                self.places.taken(route),
+                format!("Route {} takes no frame", self.route(route)),
+            )
+            .help(
+                "no frame has this format, these identifiers and these payloads at once: FD frames are never remote \
+                 frames, remote frames carry no payload, classic frames 8 bytes at most",
+            ),
+            Hazard::NotCompared => Diagnostic::note(
+                code::NOT_COMPARED,
+                0..0,
+                "The file is too large to compare every route with every other",
+            )
+            .help("routes that send frames twice, or in circles, may be among those that were not compared"),
+            Hazard::Repeated { route, first } => {
+                let message = "This route repeats another: every frame that passes is sent twice";
+                Diagnostic::warning(code::SAME_ROUTE, self.places.header(route), message)
+                    .also(self.places.header(first), "first here")
+                    .help("the kernel does not notice either; remove one of the two")
+            }
+            Hazard::SameIdentifier { route, first, sent } => self.same_identifier(route, first, sent),
+            Hazard::SentInTwoForms { route, first, example } => {
+                let message =
+                    format!("Frame {example} is sent to bus {} by two routes, changed in two ways", self.to(route));
+                self.pair(code::SENT_IN_TWO_FORMS, route, first, message).help(
+                    "a frame goes along every route that takes it, there is no first match; if one of them is for \
+                     all others, take it out there: deny = [\"…\"]",
+                )
+            }
+            Hazard::SentTwice { route, first, share, example } => {
+                let (this, that) = (self.route(route), self.route(first));
+                let message = match share {
+                    Share::AllOfThis => format!("Every frame of route {this} is sent by route {that} too"),
+                    Share::AllOfFirst => format!("Every frame of route {that} is sent by route {this} too"),
+                    Share::Some => format!("Frames such as {example} are sent by route {that} and by route {this}"),
+                };
+                self.pair(code::SENT_TWICE, route, first, message)
+                    .help("a frame goes along every route that takes it, there is no first match; let one of them go")
+            }
+        }
+    }
+
+    fn arrives_again(&self, routes: &[RouteIndex], other: &[RouteIndex], bus: BusIndex, example: Kind) -> Diagnostic {
+        let last = routes.last().copied().unwrap_or(RouteIndex(0));
+        let message = match other {
+            [] => format!("Frame {example} comes back to bus {}, where it came from", self.bus(bus)),
+            other => format!(
+                "Frame {example} comes to bus {} twice: by {} and by {}",
+                self.bus(bus),
+                self.way(other),
+                self.way(routes)
+            ),
+        };
+        let diagnostic = Diagnostic::warning(code::ARRIVES_AGAIN, self.places.to(last), message)
+            .label(format!("by way of {}", self.way(routes)));
+        let others = other.iter().chain(routes).copied().filter(|&route| route != last);
+        others
+            .fold(diagnostic, |diagnostic, route| diagnostic.also(self.places.header(route), "on the way"))
+            .help("narrow one of the routes, so that one way is left for each frame")
+    }
+
+    fn circulates(&self, routes: &[RouteIndex], frame: Option<Kind>, is_certain: bool) -> Diagnostic {
+        /// So many places explain a ring; all of a large one would bury it.
+        const MOST_PLACES: usize = 8;
+        let frame = frame.map_or_else(|| "Frames".to_owned(), |frame| format!("Frames such as {frame}"));
+        let way = self.way(routes);
+        let first = routes.first().map_or(0..0, |&route| self.places.to(route));
+        let diagnostic = if is_certain {
+            Diagnostic::error(code::CIRCULATES, first, format!("{frame} go round for ever: {way}"))
+        } else {
+            let message = format!("{frame} may go round for ever: {way}");
+            Diagnostic::warning(code::MAY_CIRCULATE, first, message)
+        };
+        let pairs = routes.iter().filter_map(|&route| {
+            let to = self.plan.route(route).to;
+            Some((route, to, self.plan.bus(to).vxcan_peer?))
+        });
+        let mut diagnostic = diagnostic;
+        for (at, (route, to, peer)) in pairs.enumerate().take(MOST_PLACES) {
+            let label = format!("what goes to {} comes in on {}", self.bus(to), self.bus(peer));
+            diagnostic = if at == 0 && Some(&route) == routes.first() {
+                diagnostic.label(label)
+            } else {
+                diagnostic.also(self.places.to(route), label)
+            };
+        }
+        diagnostic.help(
+            "a vxcan pair makes the kernel forget how many routes a frame took, and one frame keeps a processor busy; \
+             narrow a route so that the frames end somewhere",
+        )
+    }
+
+    fn fd(&self, place: Span, bus: BusIndex, message: String) -> Diagnostic {
+        Diagnostic::warning(code::FD_ON_CLASSIC_BUS, place, message)
+            .also(self.places.bus(bus), "has a bit rate, but no data bit rate")
+            .help("write data-bitrate = \"…\" if it is a CAN FD bus, or let the route be for classic frames")
+    }
+
+    fn malformed(&self, route: RouteIndex, taken: Kind, sent: Kind, what: Malformed) -> Diagnostic {
+        let id = sent.id.0;
+        let (problem, help) = match what {
+            Malformed::Error => ("an error message frame", "leave out bit 20000000, or clear it with `and`"),
+            Malformed::HighBits => (
+                "more than 11 bits without bit 80000000 (29-bit format)",
+                "raise 80000000 for a 29-bit identifier, or clear the bits above 7FF; controllers cut off what does \
+                 not fit",
+            ),
+            Malformed::RemoteFd => {
+                ("an FD remote frame", "FD has no remote frames; leave out bit 40000000, or write frames = \"classic\"")
+            }
+        };
+        let message = format!("Route {} makes can_id {id:08X} of frame {taken}: {problem}", self.route(route));
+        Diagnostic::warning(code::MALFORMED_ID, self.places.identifier(route), message).help(help)
+    }
+
+    fn same_identifier(&self, route: RouteIndex, first: RouteIndex, sent: Kind) -> Diagnostic {
+        let message = format!("Two messages may leave on bus {} with identifier {sent}", self.to(route));
+        Diagnostic::warning(code::SAME_IDENTIFIER, self.places.identifier(route), message)
+            .label(self.route_and_bus(route))
+            .also(self.places.identifier(first), self.route_and_bus(first))
+            .help(
+                "who receives them cannot tell them apart; give each identifier one source: narrow `match`, use \
+                 `allow` or `deny`, or change the identifier of one",
+            )
+    }
+
+    fn identifiers_meet(&self, routes: &[RouteIndex], first: RouteIndex, sent: Kind) -> Diagnostic {
+        let route = routes.first().copied().unwrap_or(first);
+        let who = match routes.len() {
+            1 => "Two routes".to_owned(),
+            others => format!("{} routes", others + 1),
+        };
+        let message = format!("{who} may send the same identifiers to bus {}, such as {sent}", self.to(route));
+        Diagnostic::note(code::IDENTIFIERS_MEET, self.places.taken(route), message)
+            .label(self.route_and_bus(route))
+            .also(self.places.taken(first), self.route_and_bus(first))
+            .help(
+                "on a CAN bus each identifier has one sender; which ones the other buses carry is not in the file: say so \
+                 with `allow` there, or take them out of a route (`deny`) or change them (`to-id`)",
+            )
+    }
+
+    /// Two routes and what each takes.
+    fn pair(&self, code: &'static str, route: RouteIndex, first: RouteIndex, message: String) -> Diagnostic {
+        Diagnostic::warning(code, self.places.taken(route), message)
+            .label(format!("taken by route {}", self.route(route)))
+            .also(self.places.taken(first), format!("and by route {}", self.route(first)))
+    }
+
+    fn route(&self, route: RouteIndex) -> String {
+        quote(&self.plan.route(route).name)
+    }
+
+    fn route_and_bus(&self, route: RouteIndex) -> String {
+        format!("by route {}, from bus {}", self.route(route), self.bus(self.plan.route(route).from))
+    }
+
+    fn bus(&self, bus: BusIndex) -> String {
+        quote(&self.plan.bus(bus).name)
+    }
+
+    fn to(&self, route: RouteIndex) -> String {
+        self.bus(self.plan.route(route).to)
+    }
+
+    /// The routes of a way; the middle of a long one is left out.
+    fn way(&self, routes: &[RouteIndex]) -> String {
+        const MOST_ROUTES: usize = 6;
+        let names: Vec<_> = match routes {
+            [first @ .., last] if routes.len() > MOST_ROUTES => {
+                let first = first[..MOST_ROUTES - 2].iter().map(|&route| self.route(route));
+                first.chain(["…".to_owned(), self.route(*last)]).collect()
+            }
+            routes => routes.iter().map(|&route| self.route(route)).collect(),
+        };
+        names.join(" → ")
+    }
+}
+
+fn bytes(count: u8) -> String {
+    if count == 1 { "1 byte".into() } else { format!("{count} bytes") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,525 @@
+//! What routes become: selections, other identifiers, payloads, formats, ways back.
+
+use std::num::NonZeroU32;
+
+use proptest::prelude::*;
+
+use super::{BUSES, only_route, with_route};
+use crate::config::load;
+use crate::placement::MAX_WALKED_FILTERS;
+use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, Plan, SendAs};
+use candor_core::diagnostic::Diagnostic;
+use candor_core::filter::Filter;
+use candor_core::frame::{
+    CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, Frame, FrameFormat, RawId,
+};
+use candor_core::ids::IdRange;
+use candor_core::job::Job;
+use candor_core::rule::Verdict;
+
+/// What the checks find; what the safety analysis finds has tests of its own.
+fn findings(text: &str) -> Vec<Diagnostic> {
+    let is_of_checks = |finding: &Diagnostic| !finding.code[1..].starts_with("06");
+    super::findings(text).into_iter().filter(is_of_checks).collect()
+}
+
+/// Code and underlined text of every finding.
+fn underlined(text: &str) -> Vec<(&'static str, &str)> {
+    findings(text).iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect()
+}
+
+fn plan(text: &str) -> Plan {
+    load(text.as_bytes()).unwrap_or_else(|findings| panic!("{text}\n{findings:#?}")).plan
+}
+
+fn jobs(lines: &str) -> Vec<Job> {
+    crate::lower(&plan(&with_route(lines)))
+}
+
+/// The filters of a route, as text.
+fn filters(lines: &str) -> Vec<String> {
+    only_route(lines).selections.iter().map(|selection| selection.filter.to_string()).collect()
+}
+
+/// A file with the engine `"auto"`, two buses and a route with these lines.
+fn auto(lines: &str) -> String {
+    format!("engine = \"auto\"\n{}", with_route(lines))
+}
+
+#[test]
+fn one_filter_stays_as_it_is_written() {
+    for (lines, filter) in [
+        ("match = \"123:7FF\"", "123:7FF"),
+        ("match = [\"123~7FF\"]", "123~7FF"),
+        ("match = \"123:DFFFFFFF\"", "123:DFFFFFFF"),
+        ("match = { id = \"00000800\", mask = \"000007FF\" }", "00000800:000007FF"),
+        ("match = { id = \"20000123\", mask = \"C00007FF\" }", "123~C00007FF"),
+        ("match = { id = \"00000000\", mask = \"20000040\" }", "000:20000040"),
+        ("errors = \"40\"", "000:20000040"),
+        // What is denied is not in it.
+        ("match = \"123:DFFFFFFF\"\ndeny = \"124..200\"", "123:DFFFFFFF"),
+        ("match = \"400:C0000700\"\nallow = \"300..5FF\"", "400:C0000700"),
+    ] {
+        assert_eq!(filters(lines), [filter], "{lines}");
+    }
+}
+
+#[test]
+fn lists_become_the_fewest_filters_in_ascending_order() {
+    for (lines, expected) in [
+        ("match = \"100..1FF\"", &["100:C0000700"][..]),
+        ("match = [\"456\", \"123\", \"123\"]", &["123:C00007FF", "456:C00007FF"]),
+        ("match = [\"100..17F\", \"180..1FF\", \"1F0..210\"]", &["100:C0000700", "200:C00007F0", "210:C00007FF"]),
+        ("match = [\"12345678\", \"123\"]", &["123:C00007FF", "92345678:DFFFFFFF"]),
+        ("deny = \"123\"", &["123~C00007FF"]),
+        ("deny = [\"700..7FF\"]", &["700~C0000700"]),
+        ("allow = \"100..1FF\"\ndeny = \"100..1FE\"", &["1FF:C00007FF"]),
+        ("match = [{ id = \"00000123\", mask = \"C00007FF\" }, \"124\"]", &["123:C00007FF", "124:C00007FF"]),
+        ("match = [\"123:800007FF\", \"123\"]", &["123:800007FF"]),
+    ] {
+        assert_eq!(filters(lines), expected, "{lines}");
+    }
+}
+
+#[test]
+fn what_a_bus_allows_and_denies_holds_for_all_routes_from_it() {
+    let text = "[ids]\ndiagnostics = [\"7DF\", \"7E0..7EF\"]\nmore = [\"@diagnostics\", \"700\"]\n\
+        [bus.a]\ninterface = \"can0\"\nallow = [\"@more\", \"100..1FF\"]\ndeny = \"7E8\"\n[bus.b]\ninterface = \"can1\"\n\
+        [[route]]\nname = \"there\"\nfrom = \"a\"\nto = \"b\"\nmatch = [\"@diagnostics\", \"600\"]\ndeny = [\"7DF\"]\nboth-ways = true\n";
+    let plan = plan(text);
+    let filters = |route: usize| -> Vec<_> {
+        plan.routes()[route].selections.iter().map(|selection| selection.filter.to_string()).collect()
+    };
+    assert_eq!(filters(0), ["7E0:C00007F8", "7E9:C00007FF", "7EA:C00007FE", "7EC:C00007FC"]);
+    assert_eq!(filters(1), ["600:C00007FF", "7E0:C00007F0"]);
+    let back = &plan.routes()[1];
+    assert_eq!((back.name.as_str(), back.from, back.to), ("there/back", BusIndex(1), BusIndex(0)));
+}
+
+#[test]
+fn other_identifiers_are_and_or_and_set() {
+    let changes = |lines: &str| -> Vec<_> {
+        only_route(lines).selections.iter().map(|one| (one.filter.to_string(), one.id)).collect()
+    };
+    let moved = |and, or| Some(IdChange::Move { and, or });
+    assert_eq!(
+        changes("match = \"123\"\nto-id = \"12345678\""),
+        [("123:C00007FF".to_owned(), Some(IdChange::Set(0x9234_5678)))]
+    );
+    assert_eq!(changes("match = \"100..1FF\"\nto-id = \"500..\""), [("100:C0000700".to_owned(), moved(0xFF, 0x500))]);
+    assert_eq!(
+        changes("match = \"100..1FF\"\nto-id = \"18DA0000..\""),
+        [("100:C0000700".to_owned(), moved(0xFF, 0x98DA_0000))]
+    );
+    assert_eq!(
+        changes("match = \"18DA0000..18DA00FF\"\nto-id = \"700..\""),
+        [("98DA0000:DFFFFF00".to_owned(), moved(0xFF, 0x700))]
+    );
+    // Free bits above the lowest one that changes stay, if nothing is carried into them.
+    assert_eq!(
+        changes("match = \"18DA00F1:DFFF00FF\"\nto-id = \"18DB00F1..\""),
+        [("98DA00F1:DFFF00FF".to_owned(), moved(0xFF00, 0x98DB_00F1))]
+    );
+    // What is denied does not move the others.
+    assert_eq!(
+        changes("match = \"100..103\"\ndeny = \"100..101\"\nto-id = \"200..\""),
+        [("102:C00007FE".to_owned(), moved(1, 0x202))]
+    );
+    assert_eq!(changes("match = \"100..1FF\"\nto-id = \"510..\"").len(), 5);
+    assert_eq!(changes("match = \"123:DFFFFFFF\"\nto-id = \"1..\"")[0].0, "123:DFFFFFFF");
+}
+
+#[test]
+fn operands_are_those_of_the_outgoing_format() {
+    let route = |lines: &str| {
+        let text = auto(lines);
+        plan(&text).routes()[0].clone()
+    };
+    let to_fd = route(
+        "send-as = \"fd-brs\"\nset = { len = 64, flags = \"01\" }\nor = { data = \"00 01 02 03 04 05 06 07 08\" }",
+    );
+    assert_eq!((to_fd.formats, to_fd.send_as), (Formats::Any, Some(SendAs::Fd { bit_rate_switch: true })));
+    assert_eq!((to_fd.modifications.set.len, to_fd.modifications.or.data.unwrap()[8]), (Some(64), 8));
+    let to_classic = route("frames = \"fd\"\nsend-as = \"classic\"\nset = { data = \"1122334455667788\" }");
+    assert_eq!(to_classic.modifications.set.data.unwrap()[7], 0x88);
+    assert_eq!(underlined(&auto("send-as = \"classic\"\nor = { flags = \"01\" }")), [("E0406", "\"01\"")]);
+    let sum = "checksum-xor = { from = 0, to = 62, result = 63 }";
+    assert_eq!(underlined(&auto(sum)), [("E0308", "62"), ("E0308", "63")]);
+    assert_eq!(underlined(&auto(&format!("send-as = \"fd\"\n{sum}"))), []);
+}
+
+#[test]
+fn raw_words_are_given_to_the_kernel_as_they_are() {
+    let route = only_route(
+        "frames = \"fd\"\nand = { raw-id = \"000007FF\", raw-len = 255 }\nset = { raw-id = \"20001234\", raw-len = 200 }\nuid = \"ABCD\"",
+    );
+    assert_eq!((route.modifications.and.id, route.modifications.and.len), (Some(0x7FF), Some(255)));
+    assert_eq!((route.modifications.set.id, route.modifications.set.len), (Some(0x2000_1234), Some(200)));
+    assert_eq!(route.uid, NonZeroU32::new(0xABCD));
+}
+
+#[test]
+fn a_route_may_lead_back_where_that_is_said() {
+    let text = format!("{BUSES}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"a\"\nback-to-incoming = true\n");
+    let route = plan(&text).routes()[0].clone();
+    assert_eq!((route.from, route.incoming), (route.to, Incoming::Allowed));
+}
+
+#[test]
+fn ends_of_a_vxcan_pair_name_each_other() {
+    let file = |a: &str, b: &str, c: &str| {
+        format!(
+            "[bus.a]\ninterface = \"can0\"\n{a}\n[bus.b]\ninterface = \"can1\"\n{b}\n[bus.c]\ninterface = \"can2\"\n{c}\n\
+             [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n"
+        )
+    };
+    let peer = |name: &str| format!("vxcan-peer = \"{name}\"");
+    for text in [file(&peer("c"), "", ""), file("", "", &peer("a")), file(&peer("c"), "", &peer("a"))] {
+        let peers: Vec<_> = plan(&text).buses().iter().map(|bus| bus.vxcan_peer).collect();
+        assert_eq!(peers, [Some(BusIndex(2)), None, Some(BusIndex(0))]);
+    }
+    for (text, place) in [
+        (file(&peer("a"), "", &peer("b")), "\"a\""),
+        (file(&peer("b"), "", &peer("a")), "\"a\""),
+        (file(&peer("b"), &peer("c"), ""), "\"c\""),
+        (file(&peer("b"), &peer("c"), &peer("b")), "\"c\""),
+    ] {
+        let found = underlined(&text);
+        assert_eq!(found[0], ("E0415", place), "{text}");
+    }
+}
+
+#[test]
+fn mistakes_in_the_new_keys_are_found_where_they_are() {
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("match = []", &[("E0304", "[]")]),
+        ("match = \"100..\"", &[("E0304", "100..")]),
+        ("match = [\"100..1FF\", \"800\"]", &[("E0304", "800")]),
+        ("match = [\"123\", 5]", &[("E0202", "5")]),
+        ("match = 5", &[("E0202", "5")]),
+        ("match = [\"@x\"]", &[("E0412", "\"@x\"")]),
+        ("match = { id = \"123\", mask = \"000007FF\" }", &[("E0306", "\"123\"")]),
+        ("match = { id = \"00000123\" }", &[("E0203", "{ id = \"00000123\" }")]),
+        (
+            "match = [\"123\", { id = \"00000000\", mask = \"20000001\" }]",
+            &[("E0304", "{ id = \"00000000\", mask = \"20000001\" }")],
+        ),
+        ("errors = \"0\"", &[("E0308", "\"0\"")]),
+        ("errors = \"1FF\"", &[("W0510", "\"1FF\"")]),
+        ("errors = \"1FF\"\nmatch = \"123\"", &[("E0410", "\"1FF\"")]),
+        ("errors = \"1FF\"\nframes = \"any\"", &[("W0510", "\"1FF\""), ("E0410", "\"any\"")]),
+        ("errors = \"1FF\"\ndeny = \"123\"", &[("W0510", "\"1FF\""), ("E0410", "\"123\"")]),
+        ("match = \"123\"\ndeny = \"100..1FF\"", &[("E0411", "\"123\"")]),
+        ("match = \"123:C00007FE\"\ndeny = \"100..1FF\"", &[("E0411", "\"123:C00007FE\"")]),
+        (
+            "match = [\"0~0\", \"1~0\"]",
+            &[("E0411", "[\"0~0\", \"1~0\"]"), ("W0505", "\"0~0\""), ("W0505", "\"1~0\"")][..],
+        ),
+        ("to-id = \"123\"", &[("E0413", "\"123\"")]),
+        ("match = \"123:7FF\"\nto-id = \"123\"", &[("W0501", "\"123:7FF\""), ("E0413", "\"123\"")]),
+        ("match = [\"123\", \"00000123\"]\nto-id = \"5..\"", &[("E0413", "[\"123\", \"00000123\"]")]),
+        ("match = \"100..1FF\"\nto-id = \"456\"", &[("W0507", "\"456\"")]),
+        ("match = \"100..1FF\"\nto-id = \"701..\"", &[("E0413", "\"701..\"")]),
+        ("match = \"18DA0000..18DAFFFF\"\nto-id = \"700..\"", &[("E0413", "\"700..\"")]),
+        ("match = \"123\"\nto-id = \"100..1FF\"", &[("E0413", "\"100..1FF\"")]),
+        ("match = \"123\"\nto-id = \"1x\"", &[("E0307", "x")]),
+        ("match = \"123\"\nto-id = \"40000123\"", &[("E0413", "\"40000123\"")]),
+        ("match = \"123\"\nto-id = \"1\"\nor = { id = \"1\" }", &[("E0410", "\"1\"")]),
+        ("match = \"00000000..0FFFFFFF\"\nto-id = \"05555555..\"", &[("E0413", "\"05555555..\"")]),
+        ("and = { id = \"7FF\", raw-id = \"000007FF\" }", &[("E0410", "\"000007FF\"")]),
+        ("and = { raw-id = \"7FF\" }", &[("E0306", "\"7FF\"")]),
+        ("and = { raw-len = 1 }", &[("E0405", "1")]),
+        ("frames = \"classic\"\nand = { raw-len = 256 }", &[("E0308", "256")]),
+        ("payload = \"01\"", &[("E0408", "\"01\"")]),
+        ("send-as = \"fd\"", &[("E0408", "\"fd\"")]),
+        ("send-as = \"brs\"", &[("E0305", "\"brs\"")]),
+        ("frames = \"fd\"\nsend-as = \"fd-brs\"", &[("E0410", "\"fd-brs\"")]),
+        ("both-ways = true\nset = { id = \"1\" }", &[("E0410", "true")]),
+        ("uid = \"1\"", &[("E0416", "\"1\"")]),
+        ("uid = \"0\"\nset = { id = \"1\" }", &[("E0416", "\"0\"")]),
+        ("uid = \"1\"\nset = { id = \"1\" }", &[("E0416", "\"1\"")]),
+        ("uid = \"1\"\nframes = \"fd\"\nset = { id = \"1\" }", &[]),
+        ("uid = \"123456789\"", &[("E0306", "\"123456789\"")]),
+        ("checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"j1850\" }", &[("E0311", "\"j1850\"")]),
+        ("checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"bosch\", init = \"00\" }", &[("E0407", "\"00\"")]),
+        ("checksum-crc8 = { from = 0, to = 6, result = 7, polynomial = 29 }", &[("E0202", "29")]),
+        (
+            "checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"bosch\", profile = { byte = 7 } }",
+            &[("E0202", "7")],
+        ),
+        ("frames = \"fd\"\nand = { len = 255 }", &[]),
+        ("frames = \"fd\"\nand = { len = 256 }", &[("E0308", "256")]),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(underlined(&with_route(lines)), *expected, "{lines}");
+    }
+}
+
+#[test]
+fn mistakes_in_payloads_are_found_where_they_are() {
+    let mux = |fields: &str| format!("mux = {{ {fields}, byte-order = \"little\", values = [1] }}");
+    let cases: &[(&str, &[(&str, &str)])] = &[
+        ("payload = \"01 ?? 3?\"", &[]),
+        ("payload = \"01 x\"", &[("E0306", "x")]),
+        ("payload = \"011\"", &[("E0306", "\"011\"")]),
+        ("payload = \"?? ??\"", &[("E0306", "\"?? ??\"")]),
+        ("payload = [\"01\", \"\"]", &[("E0306", "\"\"")]),
+        ("payload = []", &[("E0306", "[[route]]")]),
+        ("payload = [1]", &[("E0202", "1")]),
+        ("payload = \"000000000000000001\"", &[("E0406", "\"000000000000000001\"")]),
+        ("frames = \"fd\"\npayload = \"000000000000000001\"", &[]),
+        (&mux("start-bit = 0, bits = 8"), &[]),
+        (
+            &mux("start-bit = 60, bits = 8"),
+            &[("E0406", "{ start-bit = 60, bits = 8, byte-order = \"little\", values = [1] }")],
+        ),
+        (&mux("start-bit = 64, bits = 8"), &[("E0308", "64")]),
+        (&mux("start-bit = 0, bits = 33"), &[("E0308", "33")]),
+        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = [4] }", &[("E0308", "4")]),
+        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = 1 }", &[("E0202", "1")]),
+        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = [1] }", &[]),
+        ("mux = { start-bit = 0, bits = 2, byte-order = \"motorola\", values = [1] }", &[("E0310", "\"motorola\"")]),
+        ("mux = { start-bit = 0, bits = 2, values = [1] }", &[("E0203", "mux")]),
+        (
+            "payload = \"01\"\nmux = { start-bit = 0, bits = 2, byte-order = \"little\", values = [2] }",
+            &[("E0411", "{ start-bit = 0, bits = 2, byte-order = \"little\", values = [2] }")],
+        ),
+        ("payload = \"01\"\nkeep-timestamp = true", &[("E0408", "true")]),
+        ("send-as = \"fd\"\nhop-limit = 2", &[("E0408", "2")]),
+        ("hop-limit = 2\nkeep-timestamp = true", &[]),
+    ];
+    for (lines, expected) in cases {
+        assert_eq!(underlined(&auto(lines)), *expected, "{lines}");
+    }
+    let many: String = (0..257).map(|value| format!("{value}, ")).collect();
+    let lines = format!("mux = {{ start-bit = 0, bits = 16, byte-order = \"little\", values = [{many}] }}");
+    assert_eq!(underlined(&auto(&lines))[0].0, "E0414");
+}
+
+#[test]
+fn the_engine_auto_finds_no_place_for_some() {
+    let second = "[[route]]\nname = \"s\"\nfrom = \"b\"\nto = \"a\"\necho = true\n";
+    // The way back of a route in user space, with echo: it would meet its own frames in the kernel.
+    assert_eq!(
+        underlined(&format!("{}{second}keep-timestamp = true\n", auto("payload = \"01\""))),
+        [("E0408", "true")]
+    );
+    assert_eq!(underlined(&format!("{}{second}", auto("payload = \"01\""))), []);
+    // Only where the CRC8 has to be in user space.
+    let crc8 = "checksum-crc8 = { from = 0, to = -2, result = -1, preset = \"autosar\" }";
+    assert_eq!(underlined(&auto(&format!("keep-timestamp = true\n{crc8}"))), [("W0504", "-2")]);
+    assert_eq!(underlined(&format!("{}{second}keep-timestamp = true\n", auto(crc8))), [("W0504", "[[route]]")]);
+}
+
+#[test]
+fn findings_about_several_routes() {
+    let file = |lines: &str, other: &str| format!("{}[[route]]\n{other}\n", with_route(lines));
+    let back = "name = \"r/back\"\nfrom = \"b\"\nto = \"a\"\nmatch = \"1\"";
+    assert_eq!(underlined(&file("both-ways = true", back)), [("E0404", "\"r/back\"")]);
+    let uid = "frames = \"fd\"\nuid = \"1\"\nset = { id = \"1\" }";
+    let other = format!("name = \"s\"\nfrom = \"b\"\nto = \"a\"\n{uid}");
+    assert_eq!(underlined(&file(uid, &other)), [("E0416", "\"1\"")]);
+    // A classic route and one for both formats that fills up with other bytes.
+    let classic = "frames = \"classic\"\nand = { data = \"0F\" }";
+    let any = "name = \"s\"\nfrom = \"a\"\nto = \"b\"\nand = { data = \"0F\" }";
+    let repeated: Vec<_> = super::underlined(&file(classic, any)).iter().map(|(code, _)| *code).collect();
+    assert_eq!(repeated, ["W0601"]);
+    // A filter that could not be read is not every frame.
+    assert_eq!(underlined(&file("match = 5", "name = \"s\"\nfrom = \"a\"\nto = \"b\"")), [("E0202", "5")]);
+    let lists = "[ids]\nlater = [\"@x\"]\nx = [\"123\"]\nunused = [\"1\"]\n";
+    assert_eq!(
+        underlined(&format!("{lists}{}", with_route("match = \"@x\""))),
+        [("W0508", "later"), ("E0412", "\"@x\""), ("W0508", "unused")]
+    );
+}
+
+#[test]
+fn many_masks_are_a_warning_and_too_many_jobs_an_error() {
+    let list = |count: u32, mask: &str| -> String {
+        // Scattered, so that no two make one filter.
+        let id = |index: u32| index.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK | 1;
+        let entries: String = (0..count).map(|index| format!("\"{:08X}{mask}\",\n", id(index))).collect();
+        format!("match = [\n{entries}]")
+    };
+    let masked = |count: u32| list(count, ":9FFFFF0F");
+    // Each is a filter for classic frames and one for FD frames.
+    let most = u32::try_from(MAX_WALKED_FILTERS / 2).unwrap();
+    assert_eq!(findings(&with_route(&masked(most))), []);
+    assert_eq!(findings(&with_route(&masked(most + 1)))[0].code, "W0509");
+    let other = format!("[[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nframes = \"fd\"\n{}", masked(2));
+    let found = findings(&format!("{}{other}", with_route(&masked(most))));
+    assert!(found.iter().any(|found| found.code == "W0509"), "the filters of all routes of a bus");
+    assert_eq!(findings(&with_route(&list(16_384, ""))), [], "single identifiers are looked up");
+    assert_eq!(only_route(&list(16_384, "")).selections.len(), 16_384);
+    assert_eq!(findings(&with_route(&list(32_769, "")))[0].code, "E0414");
+    let both = format!("frames = \"fd\"\n{}", list(32_769, ""));
+    assert_eq!(findings(&with_route(&both)), []);
+}
+
+#[test]
+fn the_other_engine_is_read() {
+    assert_eq!(plan(&auto("")).engine(), Engine::Auto);
+}
+
+/// A part of a list, as text and as what it means.
+#[derive(Clone, Debug)]
+enum Part {
+    Filter(Filter),
+    Range(IdRange),
+}
+
+impl Part {
+    fn text(&self) -> String {
+        match self {
+            Self::Filter(filter) => format!("{{ id = \"{:08X}\", mask = \"{:08X}\" }}", filter.id, filter.mask),
+            Self::Range(range) => format!("\"{range}\""),
+        }
+    }
+
+    fn has(&self, id: RawId) -> bool {
+        match *self {
+            Self::Filter(filter) => filter.normalise().matches(id),
+            Self::Range(range) => {
+                id.is_eff() == range.is_extended && !id.is_rtr() && (range.first..=range.last).contains(&id.bits())
+            }
+        }
+    }
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let flags = prop::sample::select(&[0, CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_EFF_FLAG | CAN_RTR_FLAG][..]);
+    let filter = (0..=CAN_SFF_MASK, 0..=CAN_SFF_MASK, flags.clone(), flags)
+        .prop_map(|(id, mask, of_id, of_mask)| Part::Filter(Filter { id: id | of_id, mask: mask | of_mask }));
+    let range = (0..=CAN_SFF_MASK, 0..=CAN_SFF_MASK, any::<bool>()).prop_map(|(one, other, is_extended)| {
+        Part::Range(IdRange { is_extended, first: one.min(other), last: one.max(other) })
+    });
+    prop_oneof![filter, range]
+}
+
+fn list_text(key: &str, parts: &[Part]) -> String {
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("{key} = [{}]\n", parts.iter().map(Part::text).collect::<Vec<_>>().join(", "))
+}
+
+fn frame(id: RawId) -> Frame {
+    Frame::classic(id, &[]).unwrap()
+}
+
+/// Identifiers up to 7FF in both formats and kinds.
+fn every_id() -> impl Iterator<Item = RawId> {
+    [0, CAN_EFF_FLAG, CAN_RTR_FLAG, CAN_EFF_FLAG | CAN_RTR_FLAG]
+        .into_iter()
+        .flat_map(|flags| (0..=CAN_SFF_MASK).map(move |id| RawId(id | flags)))
+}
+
+proptest! {
+    // Each looks at 8192 identifiers.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_frame_is_taken_once_or_not_at_all(
+        matched in prop::collection::vec(part(), 1..4),
+        of_bus in (prop::collection::vec(part(), 0..2), prop::collection::vec(part(), 0..2)),
+        of_route in (prop::collection::vec(part(), 0..3), prop::collection::vec(part(), 0..3)),
+    ) {
+        let bus = format!("{}{}", list_text("allow", &of_bus.0), list_text("deny", &of_bus.1));
+        let route = format!(
+            "frames = \"classic\"\n{}{}{}",
+            list_text("match", &matched), list_text("allow", &of_route.0), list_text("deny", &of_route.1)
+        );
+        let text = with_route(&route).replace("\"can0\"\n", &format!("\"can0\"\n{bus}"));
+        let among = |parts: &[Part], id| parts.iter().any(|part| part.has(id));
+        let is_taken = |id| {
+            among(&matched, id)
+                && [&of_bus, &of_route].iter().all(|(allow, deny)| (allow.is_empty() || among(allow, id)) && !among(deny, id))
+        };
+        match load(text.as_bytes()) {
+            Ok(loaded) => {
+                let jobs = crate::lower(&loaded.plan);
+                for id in every_id() {
+                    let taking = jobs.iter().filter(|job| job.filter.normalise().matches(id)).count();
+                    prop_assert_eq!(taking, usize::from(is_taken(id)), "{:08X}\n{}", id.0, text);
+                }
+            }
+            Err(findings) => {
+                prop_assert!(findings.iter().all(|finding| finding.code == "E0411" || finding.code.starts_with('W')), "{findings:#?}");
+                prop_assert!(!every_id().any(is_taken), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn ranges_move_as_a_whole(
+        one in 0..=CAN_SFF_MASK,
+        other in 0..=CAN_SFF_MASK,
+        to in 0..=CAN_SFF_MASK,
+        formats in any::<[bool; 2]>(),
+        denied in 0..=CAN_SFF_MASK,
+    ) {
+        let (first, last) = (one.min(other), one.max(other));
+        let digits = |is_extended| if is_extended { 8 } else { 3 };
+        let (from_digits, to_digits) = (digits(formats[0]), digits(formats[1]));
+        let range = IdRange { is_extended: formats[0], first, last };
+        let text = with_route(&format!(
+            "frames = \"classic\"\nmatch = \"{range}\"\ndeny = \"{denied:0from_digits$X}\"\nto-id = \"{to:0to_digits$X}..\""
+        ));
+        let flag = |is_extended| if is_extended { CAN_EFF_FLAG } else { 0 };
+        match load(text.as_bytes()) {
+            Ok(loaded) => {
+                let jobs = crate::lower(&loaded.plan);
+                for id in every_id() {
+                    let is_taken = Part::Range(range).has(id) && id.bits() != denied;
+                    let sent: Vec<_> = jobs
+                        .iter()
+                        .filter(|job| job.filter.normalise().matches(id))
+                        .map(|job| job.apply(&frame(id)))
+                        .collect();
+                    let wanted = is_taken.then(|| {
+                        (frame(RawId((id.bits() - first + to) | flag(formats[1]))), Verdict::Send)
+                    });
+                    prop_assert_eq!(sent, wanted.into_iter().collect::<Vec<_>>(), "{:08X}\n{}", id.0, text);
+                }
+            }
+            Err(findings) => {
+                let is_empty = first == last && first == denied;
+                let last_left = if last == denied && !is_empty { last - 1 } else { last };
+                let too_high = last_left - first + to > CAN_SFF_MASK && !formats[1];
+                let code = if is_empty { "E0411" } else { "E0413" };
+                prop_assert!(is_empty || too_high, "{text}\n{findings:#?}");
+                prop_assert_eq!(findings[0].code, code);
+            }
+        }
+    }
+}
+
+#[test]
+fn jobs_convert_only_what_has_another_format() {
+    let text = auto("match = \"123\"\nsend-as = \"fd\"\nset = { flags = \"02\" }");
+    let jobs = crate::lower(&plan(&text));
+    let sent: Vec<_> = jobs.iter().map(|job| (job.format, job.send_as.is_some())).collect();
+    assert_eq!(sent, [(FrameFormat::Classic, true), (FrameFormat::Fd, false)]);
+    let (classic, verdict) = jobs[0].apply(&frame(RawId(0x123)));
+    assert_eq!((classic.format, classic.flags, verdict), (FrameFormat::Fd, 2 | CANFD_FDF, Verdict::Send));
+}
+
+#[test]
+fn payloads_of_a_multiplexer_are_taken() {
+    let text = auto(
+        "frames = \"classic\"\nmux = { start-bit = 0, bits = 8, byte-order = \"little\", values = [2, 1, 1] }\npayload = [\"?? A?\", \"?? B?\"]",
+    );
+    let jobs = crate::lower(&plan(&text));
+    let taken = |payload: &[u8]| jobs.iter().any(|job| job.takes(&Frame::classic(RawId(1), payload).unwrap()));
+    assert_eq!(jobs[0].payload.len(), 4);
+    assert!(taken(&[1, 0xA7]) && taken(&[2, 0xB0, 5]));
+    assert!(!taken(&[1]) && !taken(&[3, 0xA7]) && !taken(&[1, 0xC0]) && !taken(&[]));
+}
+
+#[test]
+fn a_route_has_a_job_for_each_filter_and_format() {
+    let jobs = jobs("match = [\"123\", \"456\"]");
+    let shown: Vec<_> = jobs.iter().map(|job| (job.filter.id, job.format)).collect();
+    let formats = [FrameFormat::Classic, FrameFormat::Fd];
+    assert_eq!(shown, [0x123, 0x456].iter().flat_map(|&id| formats.map(|format| (id, format))).collect::<Vec<_>>());
+}

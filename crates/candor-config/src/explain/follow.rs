@@ -1,0 +1,173 @@
+//! The way of a frame through the jobs of a gateway, and on from where they send it.
+
+use super::{
+    Deleted, Dropped, End, Gateway, Interface, LinkState, MAX_DEPTH, MAX_FOLLOWED, Next, Outcome, Trace, Visit, Way,
+    trace,
+};
+use crate::placement::Side;
+use crate::plan::{BusIndex, Echo, Incoming};
+use candor_core::filter::ReceiveList;
+use candor_core::frame::{CAN_MTU, CANFD_MTU, Frame, FrameFormat};
+use candor_core::job::Job;
+
+/// The visits of a frame, and whether something that happens afterwards is left out.
+pub(super) fn follow(gateway: &Gateway<'_>, on: BusIndex, frame: &Frame) -> (Vec<Visit>, bool) {
+    let mut follower = Follower { gateway, left: MAX_FOLLOWED, is_cut: false };
+    let arrival = Arrival { on, frame: *frame, hops: 0, origin: on, sender: None, depth: 0 };
+    let visits = follower.visits(&arrival);
+    (visits, follower.is_cut)
+}
+
+/// Whether a frame that comes in on the job's bus is for the job.
+pub(super) fn takes(job: &Job, frame: &Frame) -> bool {
+    job.takes(frame) && job.filter.normalise().matches(frame.id)
+}
+
+/// A frame where it comes in.
+struct Arrival {
+    on: BusIndex,
+    frame: Frame,
+    hops: u8,
+    /// Where it came into this machine.
+    origin: BusIndex,
+    /// Who has sent it here; `None` for somebody else.
+    sender: Option<Side>,
+    depth: usize,
+}
+
+struct Follower<'a> {
+    gateway: &'a Gateway<'a>,
+    /// Visits that may still be made.
+    left: usize,
+    is_cut: bool,
+}
+
+impl Follower<'_> {
+    fn visits(&mut self, arrival: &Arrival) -> Vec<Visit> {
+        let mut visits = Vec::new();
+        for (side, list, job) in self.offered(arrival) {
+            if arrival.is_own(side) {
+                continue;
+            }
+            if arrival.depth > 0 {
+                if self.left == 0 {
+                    self.is_cut = true;
+                    break;
+                }
+                self.left -= 1;
+            }
+            visits.push(self.visit(arrival, job, side, list));
+        }
+        visits
+    }
+
+    /// The jobs that take a frame, in the order in which they get it.
+    fn offered(&self, arrival: &Arrival) -> Vec<(Side, ReceiveList, usize)> {
+        let jobs = self.gateway.jobs.iter().zip(self.gateway.sides).enumerate();
+        let matching = jobs.filter(|(_, (job, _))| job.from == arrival.on && takes(job, &arrival.frame));
+        let mut offered: Vec<_> = matching.map(|(at, (job, side))| (*side, job.filter.normalise().list, at)).collect();
+        offered.sort_by_key(|(side, list, _)| (*side == Side::User, *list));
+        offered
+    }
+
+    fn visit(&mut self, arrival: &Arrival, at: usize, side: Side, list: ReceiveList) -> Visit {
+        let job = &self.gateway.jobs[at];
+        let (steps, outcome) = match self.refused(arrival, job, side) {
+            Some(outcome) => (Vec::new(), outcome),
+            None => {
+                let Trace { steps, end } = trace(job, &arrival.frame);
+                let outcome = match end {
+                    End::Deleted(why) => Outcome::Deleted(why),
+                    End::Leaves(frame) => self.not_sent(job.to, &frame).map_or(Outcome::Sent(frame), Outcome::Dropped),
+                };
+                (steps, outcome)
+            }
+        };
+        let next = match outcome {
+            Outcome::Sent(frame) => [self.vxcan(arrival, job, side, frame), self.echo(arrival, job, side, frame)],
+            _ => [None, None],
+        };
+        let next = next.into_iter().flatten().collect();
+        Visit { job: at, side, list, steps, outcome, next }
+    }
+
+    /// What can-gw asks before it looks at the frame, in this order.
+    fn refused(&self, arrival: &Arrival, job: &Job, side: Side) -> Option<Outcome> {
+        if side == Side::User {
+            return None;
+        }
+        let max_hops = self.gateway.machine.max_hops;
+        if arrival.hops >= max_hops {
+            return Some(Outcome::Deleted(Deleted::Hops { hops: arrival.hops, max_hops }));
+        }
+        if self.gateway.machine.interface(job.to).link == Some(LinkState::Down) {
+            return Some(Outcome::Dropped(Dropped::Down));
+        }
+        (job.incoming == Incoming::Skipped && job.to == arrival.origin).then_some(Outcome::BackToIncoming)
+    }
+
+    /// Why an interface does not take a frame.
+    fn not_sent(&self, to: BusIndex, frame: &Frame) -> Option<Dropped> {
+        let frame_bytes = match frame.format {
+            FrameFormat::Classic => CAN_MTU,
+            FrameFormat::Fd => CANFD_MTU,
+        };
+        let Interface { mtu_bytes, link, .. } = self.gateway.machine.interface(to);
+        match mtu_bytes {
+            Some(mtu_bytes) if mtu_bytes < frame_bytes => Some(Dropped::Mtu { frame_bytes, mtu_bytes }),
+            _ => (link == Some(LinkState::Down)).then_some(Dropped::Down),
+        }
+    }
+
+    /// Who sees a frame where it leaves.
+    fn echo(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
+        let max_hops = self.gateway.machine.max_hops;
+        let hops = match (side, arrival.hops, job.hop_limit) {
+            // A new frame, as if from any other program.
+            (Side::User, ..) => 0,
+            (Side::Kernel, 0, Some(limit)) => max_hops.saturating_sub(limit) + 1,
+            (Side::Kernel, hops, _) => hops + 1,
+        };
+        let sender = Some(side);
+        let again = Arrival { on: job.to, frame, hops, sender, ..arrival.after(job, side) };
+        (job.echo == Echo::On).then(|| self.next(Way::Echo, &again)).flatten()
+    }
+
+    /// Who sees a frame at the other end of a vxcan pair.
+    ///
+    /// # Source
+    /// `vxcan_xmit()` in `drivers/net/can/vxcan.c`: the hop counter is reset, the first interface is not.
+    fn vxcan(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
+        let on = self.gateway.machine.interface(job.to).peer?;
+        if self.gateway.machine.interface(on).link == Some(LinkState::Down) {
+            return None;
+        }
+        self.next(Way::Vxcan, &Arrival { on, frame, hops: 0, sender: None, ..arrival.after(job, side) })
+    }
+
+    fn next(&mut self, by: Way, again: &Arrival) -> Option<Next> {
+        let offered = self.offered(again);
+        if offered.is_empty() {
+            return None;
+        }
+        if again.depth > MAX_DEPTH {
+            self.is_cut = true;
+            return None;
+        }
+        let own = offered.iter().filter(|(side, ..)| again.is_own(*side)).map(|(.., at)| *at).collect();
+        Some(Next { by, on: again.on, own, visits: self.visits(again) })
+    }
+}
+
+impl Arrival {
+    /// Whether this side does not receive the frame, because it is the one that has just sent it there.
+    fn is_own(&self, side: Side) -> bool {
+        (side, self.sender) == (Side::User, Some(Side::User))
+    }
+
+    /// The frame that a job has made of this one, wherever it comes in.
+    fn after(&self, job: &Job, side: Side) -> Self {
+        let origin = if side == Side::User { job.to } else { self.origin };
+        Self { origin, depth: self.depth + 1, ..*self }
+    }
+}

@@ -1,0 +1,170 @@
+//! One job and one frame, step by step.
+
+use super::Deleted;
+use crate::plan::SendAs;
+use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
+use candor_core::job::Job;
+use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
+
+/// What a job makes of a frame that it takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Everything that was done, in order. Empty if the job changes nothing.
+    pub steps: Vec<Step>,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a trace ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// This frame is to be sent.
+    Leaves(Frame),
+    /// The job gives it up.
+    Deleted(Deleted),
+}
+
+/// One step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What was done.
+    pub act: Act,
+    /// The frame afterwards.
+    pub frame: Frame,
+    /// What is different from before.
+    pub changed: Changes,
+}
+
+/// What a step does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Act {
+    /// A checksum is computed and stored.
+    Checksum(ChecksumKind),
+    /// A checksum is not computed: a position from the end is before the start of the frame.
+    ChecksumLeftOut(ChecksumKind),
+    /// The frame gets the other format.
+    Convert(SendAs),
+    /// The network layer marks the frame as CAN FD again (`CANFD_FDF`).
+    Mark,
+    /// A modification with one operation.
+    Modify(Operation),
+}
+
+/// A checksum of can-gw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ChecksumKind {
+    /// `CGW_CS_CRC8`.
+    Crc8,
+    /// `CGW_CS_XOR`.
+    Xor,
+}
+
+/// In which fields two frames differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Changes {
+    /// The format.
+    pub format: bool,
+    /// Identifier or its flags.
+    pub id: bool,
+    /// Length or raw DLC.
+    pub len: bool,
+    /// FD flags.
+    pub flags: bool,
+    /// Data bytes: bit `k` is byte `k`, also beyond the length.
+    pub bytes: u64,
+}
+
+impl Changes {
+    /// What is different.
+    #[must_use]
+    pub fn between(before: &Frame, after: &Frame) -> Self {
+        let byte = |at: usize| u64::from(before.data[at] != after.data[at]) << at;
+        Self {
+            format: before.format != after.format,
+            id: before.id != after.id,
+            len: (before.len, before.len8_dlc) != (after.len, after.len8_dlc),
+            flags: before.flags != after.flags,
+            bytes: (0..CANFD_MAX_DLEN).fold(0, |bytes, at| bytes | byte(at)),
+        }
+    }
+
+    /// Whether nothing is different.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self == Self::default()
+    }
+
+    /// Positions of the data bytes that are different.
+    pub fn positions(self) -> impl Iterator<Item = usize> {
+        (0..CANFD_MAX_DLEN).filter(move |at| self.bytes >> at & 1 != 0)
+    }
+}
+
+/// Does what [`Job::apply`] does, and keeps the frame after each step.
+#[must_use]
+pub fn trace(job: &Job, frame: &Frame) -> Trace {
+    let mut tracer = Tracer { frame: *frame, steps: Vec::new() };
+    let end = tracer.run(job).map_or_else(|| End::Leaves(tracer.frame), End::Deleted);
+    Trace { steps: tracer.steps, end }
+}
+
+struct Tracer {
+    frame: Frame,
+    steps: Vec<Step>,
+}
+
+impl Tracer {
+    /// Why the frame is deleted; `None` if it leaves.
+    fn run(&mut self, job: &Job) -> Option<Deleted> {
+        if let Some(send_as) = job.send_as.filter(|send_as| send_as.format() != self.frame.format) {
+            let before = self.frame;
+            if convert(&mut self.frame, send_as) == Verdict::Delete {
+                return Some(Deleted::NoForm(send_as));
+            }
+            self.note(Act::Convert(send_as), &before);
+        }
+        if !job.modifications.is_empty()
+            && let Some(deleted) = self.modify(job)
+        {
+            return Some(deleted);
+        }
+        if self.frame.format == FrameFormat::Fd && self.frame.flags & CANFD_FDF == 0 {
+            self.step(Act::Mark, |frame| frame.flags |= CANFD_FDF);
+        }
+        None
+    }
+
+    fn modify(&mut self, job: &Job) -> Option<Deleted> {
+        for (operation, operand) in job.modifications.operands() {
+            if !operand.is_empty() {
+                self.step(Act::Modify(operation), |frame| operand.apply(frame, operation));
+            }
+        }
+        let (len, max) = (self.frame.len, self.frame.format.max_len());
+        if usize::from(len) > max {
+            return Some(Deleted::Length { len, max });
+        }
+        if let Some(crc8) = &job.checksums.crc8 {
+            self.checksum(ChecksumKind::Crc8, crc8.span, |frame| crc8.apply(frame));
+        }
+        if let Some(xor) = &job.checksums.xor {
+            self.checksum(ChecksumKind::Xor, xor.span, |frame| xor.apply(frame));
+        }
+        None
+    }
+
+    fn checksum(&mut self, kind: ChecksumKind, span: ChecksumSpan, compute: impl FnOnce(&mut Frame)) {
+        let act = if span.fits(&self.frame) { Act::Checksum(kind) } else { Act::ChecksumLeftOut(kind) };
+        self.step(act, compute);
+    }
+
+    fn step(&mut self, act: Act, change: impl FnOnce(&mut Frame)) {
+        let before = self.frame;
+        change(&mut self.frame);
+        self.note(act, &before);
+    }
+
+    fn note(&mut self, act: Act, before: &Frame) {
+        self.steps.push(Step { act, frame: self.frame, changed: Changes::between(before, &self.frame) });
+    }
+}

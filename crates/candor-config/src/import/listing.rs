@@ -1,0 +1,84 @@
+//! The lines of `cangw -L`. They are no shell: names stand in them unquoted, and the newest job comes first.
+
+use super::shell::Word;
+use candor_core::diagnostic::Span;
+
+/// A line of `cangw -L`, counters left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line {
+    /// Options and values; the name of the program is left out.
+    pub(super) words: Vec<Word>,
+    pub(super) span: Span,
+}
+
+/// What a text is made of, line by line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    /// Lines of a listing.
+    pub(super) listed: usize,
+    /// Lines that are neither that nor empty nor a comment.
+    pub(super) other: usize,
+    /// Whether the first line begins with `#!`.
+    pub(super) is_script: bool,
+}
+
+pub(super) fn count(text: &str) -> Count {
+    let text = without_mark(text);
+    let mut count = Count { is_script: text.starts_with("#!"), ..Count::default() };
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if before_counters(line).is_some() {
+            count.listed += 1;
+        } else {
+            count.other += 1;
+        }
+    }
+    count
+}
+
+/// The lines of a text that are neither empty nor comments.
+pub(super) fn lines(text: &str) -> Vec<Line> {
+    let mut start = 0;
+    let mut lines = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let at = start;
+        start += line.len();
+        let trimmed = line.trim();
+        let trimmed = if at == 0 { without_mark(trimmed).trim_start() } else { trimmed };
+        if !trimmed.is_empty() && !trimmed.starts_with('#') {
+            let at = at + (line.trim_end().len() - trimmed.len());
+            let options = before_counters(trimmed).unwrap_or(trimmed);
+            lines.push(Line { words: words(options, at), span: at..at + options.len() });
+        }
+    }
+    lines
+}
+
+/// The text without the mark at the beginning that some editors write.
+fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{FEFF}').unwrap_or(text)
+}
+
+fn words(line: &str, start: usize) -> Vec<Word> {
+    let mut words = Vec::new();
+    let mut at = 0;
+    for part in line.split(|c: char| c.is_ascii_whitespace()) {
+        if !part.is_empty() {
+            words.push(Word::plain(part, start + at));
+        }
+        at += part.len() + 1;
+    }
+    // cangw writes its own name first, whatever it is called.
+    if words.first().is_some_and(|word| !word.text().starts_with('-')) {
+        words.remove(0);
+    }
+    words
+}
+
+/// What stands before `# 3 handled 0 dropped 0 deleted`. cangw prints the counters as if they had a sign.
+fn before_counters(line: &str) -> Option<&str> {
+    let (options, counters) = line.rsplit_once('#')?;
+    let words: Vec<_> = counters.split_ascii_whitespace().collect();
+    let [handled, "handled", dropped, "dropped", deleted, "deleted"] = words.as_slice() else { return None };
+    let are_numbers = [handled, dropped, deleted].iter().all(|number| number.parse::<i64>().is_ok());
+    are_numbers.then(|| options.trim_end())
+}

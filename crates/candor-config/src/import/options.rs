@@ -1,0 +1,150 @@
+//! The options of a cangw command, taken apart as `getopt()` of the GNU C library does.
+
+use std::ops::Range;
+
+use super::code;
+use super::shell::Word;
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+
+/// Options that take a value.
+const WITH_VALUE: &str = "sdulfcpxmM";
+
+/// What word processors make of a hyphen.
+const LONG_DASHES: [char; 5] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'];
+
+/// What a cangw command is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Action {
+    Add,
+    Delete,
+    Flush,
+    List,
+}
+
+/// The value of an option: a word, or the rest of one (`-scan0`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Value<'w> {
+    word: &'w Word,
+    start: usize,
+}
+
+impl Value<'_> {
+    pub(super) fn text(&self) -> &str {
+        &self.word.text()[self.start..]
+    }
+
+    pub(super) fn span(&self) -> Span {
+        self.part(0..self.text().len())
+    }
+
+    /// Where a part of the text stands.
+    pub(super) fn part(&self, range: Range<usize>) -> Span {
+        self.word.part(self.start + range.start..self.start + range.end)
+    }
+}
+
+/// An option and where its letter stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Given<'w> {
+    pub(super) letter: char,
+    pub(super) span: Span,
+    /// Only for options that take one.
+    pub(super) value: Option<Value<'w>>,
+}
+
+/// The options in their order. `None`, after saying why, if cangw would refuse them or say how it is used.
+pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Vec<Given<'w>>> {
+    let mut given = Vec::new();
+    let mut refused = false;
+    let mut refuse = |span, message: String, help: &str| {
+        findings.report(Diagnostic::error(code::USAGE, span, message).help(help));
+        refused = true;
+    };
+    let mut words = words.iter();
+    let mut only_arguments = false;
+    while let Some(word) = words.next() {
+        let text = word.text();
+        if only_arguments || !text.starts_with('-') || text == "-" {
+            if text == "Unknown" && words.as_slice().first().is_some_and(|next| next.text() == "attribute") {
+                refuse(
+                    word.span(),
+                    "This cangw was too old for the job that it was to list".to_owned(),
+                    "list the jobs with cangw of can-utils 2020.11 or later",
+                );
+                return None;
+            }
+            if text.starts_with(|c| LONG_DASHES.contains(&c)) {
+                let help =
+                    "write - instead, and everywhere else in the text: a word processor or a web page has changed it";
+                refuse(word.span(), format!("{text:?} begins with a dash that is no hyphen"), help);
+                return None;
+            }
+            refuse(
+                word.span(),
+                format!("cangw takes no argument {text:?} beside its options"),
+                "cangw would only print how it is used; remove it, or put the option before it that it belongs to",
+            );
+            continue;
+        }
+        if text == "--" {
+            only_arguments = true;
+            continue;
+        }
+        for (at, letter) in text.char_indices().skip(1) {
+            let after = at + letter.len_utf8();
+            let span = word.part(at..after);
+            if WITH_VALUE.contains(letter) {
+                let value = if after < text.len() {
+                    Some(Value { word, start: after })
+                } else {
+                    words.next().map(|word| Value { word, start: 0 })
+                };
+                match value {
+                    Some(value) => given.push(Given { letter, span, value: Some(value) }),
+                    None => refuse(span, format!("Option -{letter} has no value"), "write its value behind it"),
+                }
+                break;
+            }
+            if "ADFLXtei".contains(letter) {
+                given.push(Given { letter, span, value: None });
+            } else {
+                let help = "cangw would only print how it is used; see `cangw -?` for its options";
+                refuse(span, format!("cangw has no option {:?}", format!("-{letter}")), help);
+                break;
+            }
+        }
+    }
+    (!refused).then_some(given)
+}
+
+/// What a command is to do: the first of -A, -D, -F and -L counts.
+pub(super) fn action(given: &[Given<'_>], findings: &mut Findings) -> Option<Action> {
+    let mut actions = given.iter().filter_map(|option| {
+        let action = match option.letter {
+            'A' => Action::Add,
+            'D' => Action::Delete,
+            'F' => Action::Flush,
+            'L' => Action::List,
+            _ => return None,
+        };
+        Some((action, option))
+    });
+    let (action, first) = actions.next()?;
+    for (other, option) in actions {
+        if other != action {
+            let message = format!("cangw ignores -{} after -{}", option.letter, first.letter);
+            findings.report(
+                Diagnostic::warning(code::IGNORED, option.span.clone(), message).help("write one command for each"),
+            );
+        }
+    }
+    Some(action)
+}
+
+/// Whether cangw would take these words, and not only list jobs.
+pub(super) fn change_something(words: &[Word]) -> bool {
+    let mut findings = Findings::default();
+    let given = given(words, &mut findings);
+    let action = given.and_then(|given| action(&given, &mut findings));
+    action.is_some_and(|action| action != Action::List)
+}

@@ -1,0 +1,392 @@
+use proptest::prelude::*;
+use proptest::sample::select;
+
+use super::*;
+use crate::plan::{Echo, Incoming, Timestamp};
+use candor_core::diagnostic::Severity;
+use candor_core::filter::Filter;
+use candor_core::frame::FrameFormat;
+use candor_core::job::cangw_arguments;
+use candor_core::rule::Crc8Profile;
+
+fn imported(text: &str) -> Imported {
+    cangw(text.as_bytes(), None).unwrap_or_else(|findings| panic!("{text}: {findings:#?}"))
+}
+
+fn findings(text: &str) -> Vec<Diagnostic> {
+    match cangw(text.as_bytes(), None) {
+        Ok(imported) => imported.warnings,
+        Err(findings) => findings,
+    }
+}
+
+/// Code and underlined text of every finding.
+fn underlined(text: &str) -> Vec<(&'static str, &str)> {
+    findings(text).iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect()
+}
+
+/// The jobs as cangw commands again, in the order of delivery.
+fn jobs(text: &str) -> Vec<String> {
+    let imported = imported(text);
+    let name = |bus: BusIndex| imported.interfaces[bus.0].as_str();
+    imported.jobs.iter().map(|job| cangw_arguments(job, name(job.from), name(job.to)).join(" ")).collect()
+}
+
+#[test]
+fn a_script_adds_at_the_head_and_a_listing_begins_there() {
+    let script = "cangw -A -s can0 -d can1\ncangw -A -s can1 -d can0\n";
+    assert_eq!(jobs(script), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
+    let listing = "cangw -A -s can0 -d can1 # 0 handled 0 dropped 0 deleted\n\
+                   cangw -A -s can1 -d can0 # -1 handled 3 dropped 0 deleted\n";
+    assert_eq!(jobs(listing), ["-A -s can0 -d can1", "-A -s can1 -d can0"]);
+    assert_eq!(imported(listing).reading, Reading::Listing);
+    for listing in [
+        "-A -s can0 -d can1 # 0 handled 0 dropped 0 deleted\n",
+        "-s can0 -d can1 # 0 handled 0 dropped 0 deleted\n",
+        "# comment\n\n  lt-cangw -A -s can0 -d can1 # 0 handled 0 dropped 0 deleted\r\n",
+        "-A -s can0 -d can1\n",
+        "-s can0 -d can1\n",
+    ] {
+        assert_eq!(jobs(listing), ["-A -s can0 -d can1"], "{listing}");
+    }
+    // The same lines after #! are commands, which turns their order around; the user is told.
+    let saved = format!("#!/bin/sh\n{listing}");
+    assert_eq!(jobs(&saved), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
+    assert_eq!(underlined(&saved), [("W0957", "")]);
+    // Editors of other systems begin a text with a mark.
+    for text in ["cangw -A -s can0 -d can1\r\n", "-s can0 -d can1 # 0 handled 0 dropped 0 deleted\r\n"] {
+        assert_eq!(jobs(&format!("\u{FEFF}{text}")), ["-A -s can0 -d can1"]);
+    }
+    let forced = cangw(format!("# {listing}").as_bytes(), Some(Reading::Listing)).unwrap();
+    assert_eq!(forced.jobs.len(), 1);
+}
+
+#[test]
+fn names_in_a_listing_are_not_for_a_shell() {
+    let listing = "cangw -A -s ca$n;0 -d it's(1) # 0 handled 0 dropped 0 deleted\n";
+    assert_eq!(imported(listing).interfaces, ["ca$n;0", "it's(1)"]);
+}
+
+#[test]
+fn everything_that_cangw_can_say() {
+    let table: String = (0..=255_u8).map(|byte| format!("{byte:02X}")).collect();
+    let text = format!(
+        "cangw -A -s can0 -d can1 -eti -f 92345678~DFFFFFFF -l 2 -uABCD -m AND:I:7ff.0.0000000000000000 \
+         -m SET:ILD:123.B.1122334455667788 -x -8:-2:-1:a5 -c 0:6:7:0x1:2:{table} -p 2:000102030405060708090A0B0C0D0E0F"
+    );
+    let imported = imported(&text);
+    let job = &imported.jobs[0];
+    assert_eq!((job.echo, job.timestamp, job.incoming), (Echo::On, Timestamp::Kept, Incoming::Allowed));
+    assert_eq!(job.filter, Filter { id: 0xB234_5678, mask: 0xDFFF_FFFF });
+    assert_eq!((job.hop_limit, job.uid.unwrap().get()), (Some(2), 0xABCD));
+    assert_eq!((job.modifications.and.id, job.modifications.and.len), (Some(0x7FF), None));
+    let set = job.modifications.set;
+    assert_eq!(
+        (set.id, set.len, &set.data.unwrap()[..8]),
+        (Some(0x123), Some(11), &b"\x11\x22\x33\x44\x55\x66\x77\x88"[..])
+    );
+    let xor = job.checksums.xor.unwrap();
+    assert_eq!((xor.span.from, xor.span.to, xor.span.result, xor.init), (-8, -2, -1, 0xA5));
+    let crc8 = job.checksums.crc8.unwrap();
+    assert_eq!((crc8.init, crc8.final_xor, crc8.table[0x42]), (1, 2, 0x42));
+    assert_eq!(crc8.profile, Crc8Profile::ByteByCounter(std::array::from_fn(|at| at.to_le_bytes()[0])));
+    assert_eq!(imported.warnings, []);
+
+    let fd = format!("cangw -XAscan0 -dcan1 -M OR:IFLD:80000000.1.40.{}", "AB".repeat(64));
+    let job = &self::imported(&fd).jobs[0];
+    let or = job.modifications.or;
+    assert_eq!((job.format, or.id, or.flags, or.len), (FrameFormat::Fd, Some(0x8000_0000), Some(1), Some(64)));
+    assert_eq!(or.data, Some([0xAB; 64]));
+}
+
+#[test]
+fn commands_between_other_commands() {
+    let text = "#!/bin/sh -e\nmodprobe can-gw && sudo -n cangw -F\nip link set can0 up; # cangw -A -s can9 -d can8\n\
+                sudo /usr/bin/cangw -A -s 'can0' \\\n  -d \"can1\" >/dev/null 2>&1 || exit 1\n\
+                echo cangw done\ncangw -L | grep can0\nX=1 env Y=2 cangw -A -s can1 -d can0 &\n";
+    let imported = imported(text);
+    assert_eq!(jobs(text), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
+    assert_eq!(imported.warnings, []);
+    let left_out: Vec<_> = imported.left_out.iter().map(|span| &text[span.clone()]).collect();
+    assert_eq!(
+        left_out,
+        ["modprobe can-gw", "ip link set can0 up", "exit 1", "echo cangw done", "cangw -L", "grep can0"]
+    );
+    assert_eq!(&text[imported.places[1].clone()], "sudo /usr/bin/cangw -A -s 'can0' \\\n  -d \"can1\"");
+}
+
+#[test]
+fn delete_and_flush() {
+    let add = "cangw -A -s a -d b -f 1:7FF\ncangw -A -s a -d b -e\ncangw -A -s a -d b -f 1:7FF\n";
+    assert_eq!(jobs(add).len(), 3);
+    assert_eq!(jobs(&format!("{add}cangw -D -s a -d b -e")), ["-A -s a -d b -f 001:7FF", "-A -s a -d b -f 001:7FF"]);
+    assert_eq!(underlined(&format!("{add}cangw -D -s a -d b")), [("W0954", "cangw -D -s a -d b")]);
+    assert_eq!(jobs(&format!("{add}cangw -F\ncangw -As c -d d")), ["-A -s c -d d"]);
+    assert_eq!(underlined(&format!("{add}cangw -F")), [("E0908", "")]);
+    // The newest one goes first.
+    let imported = imported(&format!("{add}cangw -D -f 1:7ff -s a -d b"));
+    assert_eq!(imported.places.iter().map(|place| place.start).collect::<Vec<_>>(), [28, 0]);
+    // can-gw compares values of fields, too, that no modification uses.
+    let modified = "cangw -A -s a -d b -m SET:I:1.0.0000000000000000\n";
+    assert_eq!(underlined(&format!("{modified}cangw -D -s a -d b -m SET:I:1.0.0000000000000001")).len(), 1);
+    let with_uid = "cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw -A -s a -d b\n";
+    let deleted = format!("{with_uid}cangw -D -s a -d b -u 5 -m SET:I:2.0.0000000000000000");
+    assert_eq!(jobs(&deleted), ["-A -s a -d b"]);
+    // A uid is free again when its job is gone.
+    for gone in ["-D -s a -d b -u 5 -m OR:I:0.0.0000000000000000", "-F"] {
+        let again = format!("cangw -A -s a -d b -u 5 -m SET:I:1.0.0000000000000000\ncangw {gone}\n");
+        let other = "cangw -A -s a -d c -u 5 -m SET:I:2.0.0000000000000000";
+        assert_eq!(jobs(&(again + other)), ["-A -s a -d c -u 5 -m SET:I:002.0.0000000000000000"]);
+    }
+}
+
+#[test]
+fn a_uid_exchanges_modifications_in_place() {
+    let first = "cangw -A -s a -d b -u 5 -l 1 -m SET:I:1.0.0000000000000000\ncangw -A -s a -d b\n";
+    let text = format!("{first}cangw -A -s a -d b -u 5 -l 1 -m SET:I:2.0.0000000000000000");
+    assert_eq!(jobs(&text), ["-A -s a -d b", "-A -s a -d b -l 1 -u 5 -m SET:I:002.0.0000000000000000"]);
+    assert_eq!(findings(&text), []);
+    let codes =
+        |more: &str| underlined(&format!("{first}cangw {more}")).iter().map(|(code, _)| *code).collect::<Vec<_>>();
+    assert_eq!(codes("-A -s a -d b -u 5 -e -m SET:I:2.0.0000000000000000"), ["W0952"], "flags stay");
+    assert_eq!(codes("-A -s a -d c -u 5 -m SET:I:2.0.0000000000000000"), ["E0907"], "other interfaces");
+    let fd = format!("-A -s a -d b -X -l 1 -u 5 -M SET:I:2.0.0.{}", "00".repeat(64));
+    assert_eq!(codes(&fd), ["E0909"], "another format");
+}
+
+#[test]
+fn peculiarities_are_told() {
+    for (arguments, expected) in [
+        ("-s c -f 1:7FF -f 2:7FF", &[("W0951", "a"), ("W0951", "1:7FF")][..]),
+        ("-m SET:I:1.0.0000000000000000 -m SET:D:0.0.1122334455667788", &[("W0951", "SET:I:1.0.0000000000000000")]),
+        ("-p 1:2F", &[("W0952", "1:2F")]),
+        ("-u 5", &[("W0952", "5")]),
+        ("-u 0", &[("W0952", "0")]),
+        ("-f 123:7FF,456", &[("W0952", ",456")]),
+        ("-f 12345678:DFFFFFFF", &[("W0958", "cangw -A -s a -d b -f 12345678:DFFFFFFF")]),
+        ("-L", &[("W0952", "L")]),
+        (
+            "-m OR:I:1.0.0000000000000000 -m AND:I:1.0.0000000000000000 -m XOR:I:1.0.0000000000000000 \
+             -m SET:I:1.0.0000000000000000 -m rubbish",
+            &[("W0952", "rubbish")],
+        ),
+    ] {
+        let text = format!("cangw -A -s a -d b {arguments}");
+        assert!(findings(&text).iter().all(|finding| finding.severity == Severity::Warning), "{text}");
+        assert_eq!(underlined(&text), expected, "{text}");
+    }
+    assert_eq!(jobs("cangw -A -s c -s a -d b"), ["-A -s a -d b"], "the last one counts");
+    let text = "cangw -A -s a -d a\ncangw -A -s a -d b";
+    assert_eq!((jobs(text).len(), underlined(text)), (1, vec![("W0953", "cangw -A -s a -d a")]));
+    assert_eq!(jobs("cangw -A -s a -d a -i"), ["-A -s a -d a -i"]);
+}
+
+#[test]
+fn mistakes_are_found_where_they_are() {
+    let long = "0".repeat(40);
+    for (arguments, expected) in [
+        ("-s a", &[("E0905", "cangw -A -s a")][..]),
+        ("-s a -d b x", &[("E0905", "x")]),
+        ("-s a -d b -z", &[("E0905", "z")]),
+        ("-s a -d", &[("E0905", "d")]),
+        ("-s a -d b -f 123", &[("E0906", "")]),
+        ("-s a -d b -f 12G:7FF", &[("E0906", "G")]),
+        ("-s a -d b -f 123456789:7FF", &[("E0906", "123456789")]),
+        ("-s a -d b -l 0", &[("E0906", "0")]),
+        ("-s a -d b -l A", &[("E0906", "A")]),
+        ("-s a -d b -l 257", &[("E0906", "257")]),
+        ("-s a -d b -l 7", &[("E0907", "cangw -A -s a -d b -l 7")]),
+        ("-s a -d b -m SET", &[("E0906", "SET")]),
+        ("-s a -d b -m set:I:1.0.0000000000000000", &[("E0906", "set")]),
+        ("-s a -d b -m SET:X:1.0.0000000000000000", &[("E0906", "X")]),
+        ("-s a -d b -m SET::1.0.0000000000000000", &[("E0906", "")]),
+        ("-s a -d b -m SET:I:1.0.00000000000000", &[("E0906", "00000000000000")]),
+        ("-s a -d b -m SET:I:1.100.0000000000000000", &[("E0906", "100")]),
+        ("-s a -d b -m SET:D:1.0.00000000000000XX", &[("E0906", "00000000000000X")]),
+        ("-s a -d b -X -m SET:I:1.0.0000000000000000", &[("E0905", "m")]),
+        ("-s a -d b -M SET:I:1.0.0.00", &[("E0905", "M")]),
+        ("-s a -d b -x 0:1:2:3", &[("E0905", "0:1:2:3")]),
+        ("-s a -d b -m OR:D:0.0.0000000000000000 -x 0:A:7:0", &[("E0906", "A")]),
+        (
+            "-s a -d b -m OR:D:0.0.0000000000000000 -x 0:1:8:0",
+            &[("E0907", "cangw -A -s a -d b -m OR:D:0.0.0000000000000000 -x 0:1:8:0")],
+        ),
+        ("-s a -d b -m OR:D:0.0.0000000000000000 -c 0:1:2:0:0:00", &[("E0906", "00")]),
+        (
+            "-s a -d b -p 2:00112233445566778899AABBCCDDEEFF0",
+            &[("W0952", "2:00112233445566778899AABBCCDDEEFF0"), ("E0906", "0")],
+        ),
+        ("-s a -d b -f 1 -f 1:7FF", &[("W0951", "1"), ("E0906", "")]),
+        ("\u{2013}s a -d b", &[("E0905", "\u{2013}s")]),
+        ("Unknown attribute 15!", &[("E0905", "Unknown")]),
+        ("-s a -d b -p 4:", &[("E0906", "4:"), ("W0952", "4:")]),
+        ("-s (null) -d b", &[("E0906", "(null)")]),
+        ("-s $IF -d b", &[("E0902", "$IF")]),
+        ("-s a -d can${N}", &[("E0902", "${N}")]),
+        ("-s a -d $(cat x) -l `y`", &[("E0902", "$(cat x)"), ("E0902", "`y`")]),
+        ("-s a -d can{0,1}", &[("E0902", "{0,1}")]),
+        ("-s a -d 'b", &[("E0901", "'")]),
+        ("-s a/b -d b", &[("E0906", "a/b")]),
+    ] {
+        let text = format!("cangw -A {}", arguments.replace("(null)", "'(null)'"));
+        let found: Vec<_> =
+            underlined(&text).into_iter().map(|(code, at)| (code, at.trim_matches('\'')).to_owned()).collect();
+        let expected: Vec<_> = expected.iter().map(|(code, at)| (*code, at.trim_matches('\''))).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+    let fd = format!("cangw -A -X -s a -d b -M SET:L:0.0.9.{long}");
+    assert_eq!(underlined(&fd), [("E0906", long.as_str())]);
+}
+
+#[test]
+fn what_cannot_be_known_is_said() {
+    for (text, expected) in [
+        ("", &[("E0908", "")][..]),
+        ("modprobe can-gw", &[("E0908", "")]),
+        ("cangw -s a -d b", &[("E0905", "cangw -s a -d b")]),
+        ("for i in 0 1; do cangw -A -s a -d b; done", &[("E0903", "cangw -A -s a -d b")]),
+        ("if x; then cangw -F; fi", &[("E0903", "cangw -F")]),
+        ("x || cangw -A -s a -d b", &[("E0903", "cangw -A -s a -d b")]),
+        ("up() { cangw -A -s a -d b; }", &[("E0903", "cangw -A -s a -d b")]),
+        ("[ -e x ] && cangw -A -s a -d b", &[("W0956", "cangw -A -s a -d b")]),
+        ("ip netns exec n cangw -A -s a -d b", &[("E0904", "ip")]),
+        ("$GW -A -s a -d b", &[("E0902", "$GW")]),
+        ("cangw -A -s a -d b; xargs cangw", &[("W0955", "xargs cangw")]),
+        ("cangw -A -s a -d b; sh <<X\ncangw -F\nX\n", &[("E0912", "cangw -F\nX\n")]),
+        ("cangw -A -s a -d b; cat <<X\nabout cangw\nX\n", &[("W0955", "about cangw\nX\n")]),
+        ("sh -c 'cangw -XAs a -d b'", &[("E0912", "sh -c 'cangw -XAs a -d b'")]),
+        ("timeout 5 cangw -F", &[("E0912", "timeout 5 cangw -F")]),
+        ("ExecStart=/usr/bin/cangw -A -s a -d b", &[("E0912", "ExecStart=/usr/bin/cangw -A -s a -d b")]),
+        ("GW='cangw -A -s a -d b'\n$GW -e", &[("E0912", "GW='cangw -A -s a -d b'")]),
+        ("$GW -XAes a -d b $MORE", &[("E0902", "$GW")]),
+        ("$SUDO cangw -A -s a -d b", &[("E0902", "$SUDO")]),
+        ("cangw -A -s a -d b; trap 'cangw -F' EXIT", &[("W0955", "trap 'cangw -F' EXIT")]),
+        ("cangw -A -s a -d b; GW=/usr/bin/cangw; grep -A1 cangw x | grep -F cangw; $IPT -A FORWARD -s x", &[]),
+        ("cangw -A -s a -d b; ip link set cangw up", &[("W0955", "ip link set cangw up")]),
+        (
+            "cangw -A -s a -d b\nexit 0\ncangw -A -s b -d a\n$GW -F",
+            &[("W0959", "cangw -A -s b -d a"), ("W0959", "$GW -F")],
+        ),
+        ("function up() {\n cangw -A -s a -d b\n}\n", &[("E0903", "cangw -A -s a -d b")]),
+        ("RULE=(-s a -d b); cangw -A \"${RULE[@]}\"", &[("E0902", "${RULE[@]}")]),
+        ("N=$(sed 's/(.*//' f)\ncangw -A -s $N -d b; M=$(x)", &[("E0902", "$N")]),
+        ("cangw -A -s a -d b > \"x\n", &[("E0901", "\"")]),
+        ("echo \"cangw\n", &[("E0901", "\"")]),
+        ("cangw -A -s a -d b; command -v cangw; which cangw", &[]),
+    ] {
+        assert_eq!(underlined(text), expected, "{text}");
+    }
+    for text in ["start() { cangw -L; }\ncangw -A -s a -d b", "if cangw -L; then x; fi; cangw -A -s a -d b"] {
+        assert_eq!(jobs(text), ["-A -s a -d b"]);
+    }
+}
+
+#[test]
+fn a_text_without_jobs_says_why() {
+    for (text, expected) in [
+        (" \n", "The text is empty"),
+        ("# cangw -A -s a -d b\n#x", "There is cangw -A in comments only"),
+        ("# about cangw\n", "There is no cangw -A in this text"),
+        ("cangw -A -s a -d b\ncangw -F", "No job is left at the end"),
+    ] {
+        assert_eq!(findings(text)[0].message, expected, "{text}");
+    }
+    let utf16 = cangw(b"\xFF\xFEc\0a\0", None).unwrap_err().remove(0);
+    assert!(utf16.help.unwrap().contains("UTF-16"));
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let finding = |bytes: &[u8]| {
+        let finding = cangw(bytes, None).unwrap_err().remove(0);
+        (finding.code, finding.primary.span)
+    };
+    assert_eq!(finding(b"cangw \xFF\xFE"), ("E0911", 6..7));
+    assert_eq!(finding(b"cangw \xC3"), ("E0911", 6..7));
+    assert_eq!(finding(&vec![b' '; MAX_BYTES + 1]), ("E0910", 0..0));
+}
+
+/// Pieces of scripts, well-formed or not, in any order.
+fn scraps() -> impl Strategy<Value = String> {
+    const SCRAPS: &[&str] = &[
+        " ",
+        "\n",
+        "\r\n",
+        "cangw",
+        "-A",
+        "-D",
+        "-F",
+        " -s a",
+        " -d b",
+        "-f",
+        "123:7FF",
+        "~",
+        "-m",
+        "SET:ID:1.2.",
+        "0",
+        "0011223344556677",
+        "-X",
+        "-M",
+        "-x",
+        "-c",
+        "-p",
+        "1:",
+        "-u",
+        "-l",
+        ":",
+        ".",
+        "'",
+        "\"",
+        "\\",
+        "$",
+        "${",
+        "$(",
+        ")",
+        "(",
+        "`",
+        "{",
+        "}",
+        "{a,b}",
+        ";",
+        "&&",
+        "||",
+        "|",
+        "&",
+        "<<",
+        "<<-",
+        ">",
+        "#",
+        "# 0 handled 0 dropped 0 deleted",
+        "if ",
+        "then ",
+        "fi",
+        "case ",
+        " in ",
+        "esac",
+        "for ",
+        "do ",
+        "done",
+        "function ",
+        "sudo ",
+        "ip ",
+        "é",
+        "\u{1F68C}",
+        "\0",
+        "\u{FEFF}",
+        "exit ",
+        "X=(",
+        "<(",
+        "[[ ",
+        "*",
+        "[",
+    ];
+    prop::collection::vec(prop_oneof![4 => select(SCRAPS).prop_map(String::from), 1 => ".{0,3}"], 0..40)
+        .prop_map(|scraps| scraps.concat())
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_read_or_refused_with_a_reason(text in scraps()) {
+        promises::hold(text.as_bytes());
+    }
+}

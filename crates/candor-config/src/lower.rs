@@ -1,0 +1,73 @@
+//! Routes as can-gw jobs, and back.
+
+use candor_core::frame::FrameFormat;
+use candor_core::job::{Job, RouteIndex};
+
+use crate::plan::{Formats, IdChange, Plan, Route, Selection, WhenFull};
+
+impl Route {
+    /// The route that consists of this job: [`lower`] makes an equal job of it, at the place of the route.
+    #[must_use]
+    pub fn of_job(job: Job, name: String) -> Self {
+        Self {
+            name,
+            from: job.from,
+            to: job.to,
+            selections: vec![Selection { filter: job.filter, id: None }],
+            formats: Formats::Only(job.format),
+            payload: job.payload,
+            send_as: job.send_as,
+            modifications: job.modifications,
+            checksums: job.checksums,
+            echo: job.echo,
+            hop_limit: job.hop_limit,
+            timestamp: job.timestamp,
+            incoming: job.incoming,
+            max_age: None,
+            when_full: WhenFull::DropNewest,
+            uid: job.uid,
+        }
+    }
+}
+
+/// The jobs of a plan in the order of its routes; a route has one for each of its selections and formats, classic
+/// first.
+///
+/// This is the order in which jobs of one receive list are to see a frame. The kernel puts each new job at the head of
+/// its list, so they are installed last to first.
+#[must_use]
+pub fn lower(plan: &Plan) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (index, route) in plan.routes().iter().enumerate() {
+        for selection in &route.selections {
+            let formats = route.formats.list().iter();
+            jobs.extend(formats.map(|&format| job(RouteIndex(index), route, selection, format)));
+        }
+    }
+    jobs
+}
+
+fn job(index: RouteIndex, route: &Route, selection: &Selection, format: FrameFormat) -> Job {
+    let mut modifications = route.modifications;
+    match selection.id {
+        Some(IdChange::Set(id)) => modifications.set.id = Some(id),
+        Some(IdChange::Move { and, or }) => (modifications.and.id, modifications.or.id) = (Some(and), Some(or)),
+        None => {}
+    }
+    Job {
+        route: index,
+        from: route.from,
+        to: route.to,
+        format,
+        filter: selection.filter,
+        modifications,
+        checksums: route.checksums,
+        echo: route.echo,
+        hop_limit: route.hop_limit,
+        timestamp: route.timestamp,
+        incoming: route.incoming,
+        uid: route.uid,
+        payload: route.payload.clone(),
+        send_as: route.send_as.filter(|send_as| send_as.format() != format),
+    }
+}

@@ -1,0 +1,358 @@
+//! Which side runs a route: can-gw in the kernel, or candor in user space; and why.
+//!
+//! Two gateways on one machine must not see each other's work. Each keeps its own frames from coming back to itself,
+//! but not the other's: a frame that one of them sends with echo is a received frame to the other. So a route goes to
+//! user space, too, if its frames would meet one that has to be there ([`Because::Meets`]).
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Timestamp, WhenFull};
+use candor_core::filter::ReceiveList;
+use candor_core::frame::FrameFormat;
+
+/// Above so many walked filters on one bus user space is the faster gateway.
+///
+/// can-gw compares every frame of a bus with each of its filters that have a mask, at 7 instructions each; a single
+/// identifier costs it nothing, because it is looked up. A frame's way through user space ([`UserEngine::BEST`]) is 6897
+/// instructions longer than through a can-gw with one filter, and does not depend on the number of filters. Measured from wire
+/// to wire: `docs/speed.md`.
+///
+/// [`UserEngine::BEST`]: crate::engine::UserEngine::BEST
+pub const MAX_WALKED_FILTERS: usize = 985;
+
+/// The highest `max_hops` that the module can be loaded with.
+pub const MAX_MAX_HOPS: u8 = 6;
+
+/// What the kernel's gateway is able to do; differs by version, by user and by how the module was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KernelAbilities {
+    /// Why this process cannot use can-gw at all; `None` if it can.
+    pub missing: Option<Missing>,
+    /// Whether there are jobs for FD frames (5.4). Kernels without them make jobs for classic frames of them.
+    pub fd_jobs: bool,
+    /// Whether a CRC8 with positions from the end stays inside the frame: not before a fix of March 2026.
+    pub relative_crc8: bool,
+    /// How many hops the module allows, 1 to 6.
+    pub max_hops: u8,
+}
+
+impl KernelAbilities {
+    /// What every kernel can do that has CAN FD jobs (5.4), for a user who may, with the module loaded as needed.
+    pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
+}
+
+/// What a process lacks to use can-gw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Missing {
+    /// The module can-gw is not loaded.
+    Module,
+    /// CAP_NET_ADMIN in the initial user namespace.
+    Privilege,
+}
+
+/// Who forwards the frames of a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// can-gw.
+    Kernel,
+    /// candor.
+    User,
+}
+
+/// Why a route is in user space.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Because {
+    /// An engine of user space was named, in the file or by `--engine`.
+    Chosen,
+    /// It looks at data bytes.
+    Payload,
+    /// It drops frames that are old.
+    MaxAge,
+    /// It does something else with frames for which there is no room than can-gw, which drops them.
+    WhenFull,
+    /// It changes the format of frames.
+    SendAs(SendAs),
+    /// The kernel has no can-gw for this process.
+    Missing(Missing),
+    /// It takes FD frames, and the kernel has no jobs for them.
+    FdJobs,
+    /// It allows a frame more hops than the module.
+    HopLimit {
+        /// What the module allows.
+        max_hops: u8,
+    },
+    /// It has a CRC8 with positions from the end.
+    RelativeCrc8,
+    /// On its bus can-gw would walk so many filters for every frame, some of them for this route. It could, but slower.
+    Walks(usize),
+    /// It shares a bus, with echo, with this route of user space.
+    Meets(RouteIndex),
+}
+
+/// Something that can-gw does and candor's own gateway cannot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum KernelOnly {
+    /// Keeping the time stamp of the reception.
+    Timestamp,
+    /// Counting the hops of a frame.
+    Hops(u8),
+    /// Echo on a bus where another route in user space has none: there is one socket for each bus.
+    EchoDiffers(RouteIndex),
+}
+
+/// A route that neither side can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Unplaceable {
+    /// Which one.
+    pub route: RouteIndex,
+    /// Why not in the kernel.
+    pub kernel: Because,
+    /// Why not in user space; `None` if the engine `"kernel"` was asked for.
+    pub user: Option<KernelOnly>,
+}
+
+/// The side of every route, in the order of the plan; `None` is the kernel, otherwise why not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    routes: Vec<Option<Because>>,
+}
+
+impl Placement {
+    /// Finds a side for every route.
+    ///
+    /// # Errors
+    /// The first route that no side, or not the one that the plan's engine names, can run.
+    pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
+        let needs = |RouteIndex(route): RouteIndex| not_for_kernel(&plan.routes()[route], kernel);
+        let routes = (0..plan.routes().len()).map(RouteIndex);
+        let placement = match plan.engine() {
+            Engine::User(_) => Self { routes: routes.map(|_route| Some(Because::Chosen)).collect() },
+            Engine::Kernel => {
+                let mut refused =
+                    routes.filter_map(|route| Some(Unplaceable { route, kernel: needs(route)?, user: None }));
+                match refused.next() {
+                    Some(unplaceable) => return Err(unplaceable),
+                    None => Self { routes: vec![None; plan.routes().len()] },
+                }
+            }
+            Engine::Auto => {
+                let needed = Self::needed(plan, kernel);
+                let mut fastest = needed.clone();
+                fastest.spare_long_walks(plan.routes());
+                // What is only slow in the kernel stays there if user space has no place for all that would follow.
+                return fastest.settled(plan.routes()).or_else(|_unplaceable| needed.settled(plan.routes()));
+            }
+        };
+        placement.settled(plan.routes())
+    }
+
+    /// Every route for which there is no place, where [`of`](Self::of) gives the first one.
+    #[must_use]
+    pub fn conflicts(plan: &Plan, kernel: KernelAbilities) -> Vec<Unplaceable> {
+        match plan.engine() {
+            Engine::Auto => {
+                let mut needed = Self::needed(plan, kernel);
+                needed.keep_apart(plan.routes());
+                needed.beyond_user_space(plan.routes())
+            }
+            Engine::Kernel | Engine::User(_) => Self::of(plan, kernel).err().into_iter().collect(),
+        }
+    }
+
+    /// In user space what cannot be in the kernel.
+    fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
+        Self { routes: plan.routes().iter().map(|route| not_for_kernel(route, kernel)).collect() }
+    }
+
+    /// Who runs a route.
+    #[must_use]
+    pub fn side(&self, route: RouteIndex) -> Side {
+        if self.routes[route.0].is_none() { Side::Kernel } else { Side::User }
+    }
+
+    /// Why a route is not in the kernel; `None` if it is.
+    #[must_use]
+    pub fn because(&self, route: RouteIndex) -> Option<Because> {
+        self.routes[route.0]
+    }
+
+    /// Moves routes out of the kernel where it would walk too many filters for every frame of their bus. Those that only
+    /// the kernel can run stay, and those that it looks up.
+    fn spare_long_walks(&mut self, routes: &[Route]) {
+        let in_kernel = |at: &usize| self.routes[*at].is_none();
+        let mut walked = HashMap::<BusIndex, usize>::new();
+        for route in (0..routes.len()).filter(in_kernel).map(|at| &routes[at]) {
+            *walked.entry(route.from).or_default() += walked_filters(route);
+        }
+        for (because, route) in self.routes.iter_mut().zip(routes).filter(|(because, _)| because.is_none()) {
+            let of_bus = walked[&route.from];
+            if of_bus > MAX_WALKED_FILTERS && walked_filters(route) > 0 && not_for_user_space(route).is_none() {
+                *because = Some(Because::Walks(of_bus));
+            }
+        }
+    }
+
+    /// With all routes on the side of those that they meet.
+    fn settled(mut self, routes: &[Route]) -> Result<Self, Unplaceable> {
+        self.keep_apart(routes);
+        self.beyond_user_space(routes).first().copied().map_or(Ok(self), Err)
+    }
+
+    /// Moves routes out of the kernel until none of those left there meets one of user space.
+    fn keep_apart(&mut self, routes: &[Route]) {
+        // Routes by the bus on which they would meet one of user space. Each bus is looked at once.
+        let (mut echoing_to, mut coming_from) = (HashMap::new(), HashMap::new());
+        for (at, route) in routes.iter().enumerate() {
+            if route.echo == Echo::On {
+                echoing_to.entry(route.to).or_insert_with(Vec::new).push(at);
+            }
+            coming_from.entry(route.from).or_insert_with(Vec::new).push(at);
+        }
+        let mut ahead: VecDeque<_> = (0..routes.len()).filter(|&at| self.routes[at].is_some()).collect();
+        while let Some(user) = ahead.pop_front() {
+            let mut met = echoing_to.remove(&routes[user].from).unwrap_or_default();
+            if routes[user].echo == Echo::On {
+                met.extend(coming_from.remove(&routes[user].to).unwrap_or_default());
+            }
+            for kernel in met {
+                if self.routes[kernel].is_none() {
+                    self.routes[kernel] = Some(Because::Meets(RouteIndex(user)));
+                    ahead.push_back(kernel);
+                }
+            }
+        }
+    }
+
+    /// What is in user space and should not be: each by itself, or because the first route to its bus has another echo.
+    fn beyond_user_space(&self, routes: &[Route]) -> Vec<Unplaceable> {
+        let mut first_to = HashMap::new();
+        let in_user_space = routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
+        let beyond = in_user_space.filter_map(|(at, route, kernel)| {
+            let (first, echo) = *first_to.entry(route.to).or_insert((RouteIndex(at), route.echo));
+            let echo_differs = || (route.echo != echo).then_some(KernelOnly::EchoDiffers(first));
+            let user = not_for_user_space(route).or_else(echo_differs)?;
+            Some(Unplaceable { route: RouteIndex(at), kernel, user: Some(user) })
+        });
+        beyond.collect()
+    }
+}
+
+/// How many filters can-gw would compare one by one with every frame of the bus, for this route: those with a mask, for
+/// each format. Single identifiers are looked up, filters without a mask compare nothing, and error frames are rare.
+#[must_use]
+pub fn walked_filters(route: &Route) -> usize {
+    let is_walked = |list| matches!(list, ReceiveList::Masked | ReceiveList::Inverted);
+    let walked = route.selections.iter().filter(|selection| is_walked(selection.filter.normalise().list));
+    walked.count() * route.formats.list().len()
+}
+
+/// Why can-gw cannot run a route that stands alone; `None` if it can.
+#[must_use]
+pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because> {
+    let formats = route.formats.list();
+    let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
+    let is_relative = route.checksums.crc8.is_some_and(|crc8| crc8.span.is_relative());
+    if !route.payload.is_empty() {
+        return Some(Because::Payload);
+    }
+    if route.max_age.is_some() {
+        return Some(Because::MaxAge);
+    }
+    if route.when_full != WhenFull::DropNewest {
+        return Some(Because::WhenFull);
+    }
+    if let Some(send_as) = route.send_as.filter(converts) {
+        return Some(Because::SendAs(send_as));
+    }
+    // What no kernel can do is the better reason: it stays true when the module is loaded.
+    match kernel {
+        KernelAbilities { missing: Some(missing), .. } => Some(Because::Missing(missing)),
+        KernelAbilities { fd_jobs: false, .. } if formats.contains(&FrameFormat::Fd) => Some(Because::FdJobs),
+        KernelAbilities { max_hops, .. } if route.hop_limit.is_some_and(|limit| limit > max_hops) => {
+            Some(Because::HopLimit { max_hops })
+        }
+        KernelAbilities { relative_crc8: false, .. } if is_relative => Some(Because::RelativeCrc8),
+        _ => None,
+    }
+}
+
+/// What a route that stands alone needs the kernel for; `None` if user space can run it.
+#[must_use]
+pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
+    match route.hop_limit {
+        _ if route.timestamp == Timestamp::Kept => Some(KernelOnly::Timestamp),
+        Some(limit @ 2..) => Some(KernelOnly::Hops(limit)),
+        _ => None,
+    }
+}
+
+impl Because {
+    /// The same words as by [`Display`](fmt::Display), with the name of the route that is met.
+    #[must_use]
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::Meets(route) => {
+                format!("with echo, its frames meet those of route {:?} in user space", plan.route(route).name)
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl KernelOnly {
+    /// The same words as by [`Display`](fmt::Display), with the name of the other route.
+    #[must_use]
+    pub fn in_words(self, plan: &Plan) -> String {
+        match self {
+            Self::EchoDiffers(route) => {
+                format!("{self}, as this route and route {:?} want it", plan.route(route).name)
+            }
+            _ => self.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Because {
+    /// What follows "in user space, because".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Chosen => f.write_str("an engine of user space was chosen"),
+            Self::Payload => f.write_str("can-gw cannot look at data bytes"),
+            Self::MaxAge => f.write_str("can-gw does not know how old a frame is"),
+            Self::WhenFull => f.write_str("can-gw drops frames for which there is no room"),
+            Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
+            Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),
+            Self::Missing(Missing::Privilege) => {
+                f.write_str("this process has no CAP_NET_ADMIN in the initial user namespace, which can-gw wants")
+            }
+            Self::FdJobs => f.write_str("this kernel's can-gw has no jobs for FD frames (they came with 5.4)"),
+            Self::HopLimit { max_hops } => {
+                write!(f, "can-gw was loaded with max_hops={max_hops}, and the route has a higher hop limit")
+            }
+            Self::RelativeCrc8 => {
+                f.write_str("this kernel may compute a CRC8 with positions from the end outside the frame")
+            }
+            Self::Walks(filters) => write!(
+                f,
+                "can-gw would compare each frame of its bus with {filters} filters one by one, and above \
+                 {MAX_WALKED_FILTERS} user space is faster"
+            ),
+            Self::Meets(RouteIndex(_)) => f.write_str("with echo, its frames meet those of a route in user space"),
+        }
+    }
+}
+
+impl fmt::Display for KernelOnly {
+    /// What follows "user space cannot".
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timestamp => f.write_str("keep the time stamp of the reception"),
+            Self::Hops(_) => f.write_str("count the hops of a frame"),
+            Self::EchoDiffers(_) => f.write_str("serve one bus with echo and without"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+use crate::config;
+use crate::plan::UserEngine;
+
+/// Two buses and these routes, each a line of the form `FROM TO KEYS`.
+fn plan(engine: &str, routes: &[&str]) -> Plan {
+    let mut file = format!("engine = \"{engine}\"\n");
+    for bus in ["a", "b", "c"] {
+        file += &format!("[bus.{bus}]\ninterface = \"vcan-{bus}\"\n");
+    }
+    for (index, route) in routes.iter().enumerate() {
+        let mut words = route.splitn(3, ' ');
+        let (from, to) = (words.next().unwrap(), words.next().unwrap());
+        let keys = words.next().unwrap_or_default().replace("; ", "\n");
+        file += &format!("[[route]]\nname = \"r{index}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n");
+    }
+    config::load(file.as_bytes()).unwrap_or_else(|findings| panic!("{findings:#?}\n{file}")).plan
+}
+
+/// Makes one route look at data bytes.
+fn with_payload(mut plan: Plan, route: usize) -> Plan {
+    let mut mask = [0; 64];
+    mask[0] = 0xFF;
+    plan.routes[route].payload.push(candor_core::payload::PayloadPattern { mask, value: [0; 64] });
+    plan
+}
+
+fn reasons(plan: &Plan) -> Vec<Option<Because>> {
+    Placement::of(plan, KernelAbilities::EVERY).unwrap().routes
+}
+
+#[test]
+fn what_can_gw_can_express_is_in_the_kernel() {
+    let plan = with_payload(plan("auto", &["a b", "a c"]), 1);
+    assert_eq!(reasons(&plan), [None, Some(Because::Payload)]);
+    assert_eq!(reasons(&plan.with_engine(Engine::User(UserEngine::PLAINEST))), [Some(Because::Chosen); 2]);
+}
+
+#[test]
+fn routes_that_meet_with_echo_stay_together() {
+    let alone = with_payload(plan("auto", &["a b echo = true", "b a"]), 1);
+    assert_eq!(reasons(&alone), [Some(Because::Meets(RouteIndex(1))), Some(Because::Payload)]);
+    let silent = with_payload(plan("auto", &["a b", "b a"]), 1);
+    assert_eq!(reasons(&silent), [None, Some(Because::Payload)]);
+    let chain = with_payload(plan("auto", &["a b echo = true", "b c echo = true", "c a"]), 2);
+    assert_eq!(
+        reasons(&chain),
+        [Some(Because::Meets(RouteIndex(1))), Some(Because::Meets(RouteIndex(2))), Some(Because::Payload)]
+    );
+}
+
+#[test]
+fn a_route_that_no_side_can_run_is_refused() {
+    let plan = with_payload(plan("auto", &["a b keep-timestamp = true"]), 0);
+    let refused = Placement::of(&plan, KernelAbilities::EVERY).unwrap_err();
+    assert_eq!((refused.kernel, refused.user), (Because::Payload, Some(KernelOnly::Timestamp)));
+    let refused = Placement::of(&plan.with_engine(Engine::Kernel), KernelAbilities::EVERY).unwrap_err();
+    assert_eq!((refused.kernel, refused.user), (Because::Payload, None));
+}
+
+#[test]
+fn every_conflict_is_told_at_once() {
+    let sound = plan("auto", &["a b", "c b echo = true", "a b echo = true", "c b", "b c keep-timestamp = true"]);
+    let plan = (0..5).fold(sound, with_payload);
+    let found = Placement::conflicts(&plan, KernelAbilities::EVERY);
+    let said: Vec<_> = found.iter().map(|unplaceable| (unplaceable.route.0, unplaceable.user.unwrap())).collect();
+    let differs = KernelOnly::EchoDiffers(RouteIndex(0));
+    assert_eq!(said, [(1, differs), (2, differs), (4, KernelOnly::Timestamp)]);
+    assert_eq!(Placement::of(&plan, KernelAbilities::EVERY).unwrap_err(), found[0]);
+}
+
+#[test]
+fn a_relative_crc8_depends_on_the_kernel() {
+    let keys = "set = { id = \"1\" }; checksum-crc8 = { from = 0, to = -2, result = -1, polynomial = \"1D\" }";
+    let plan = plan("auto", &[&format!("a b {keys}")]);
+    assert_eq!(reasons(&plan), [Some(Because::RelativeCrc8)]);
+    let fixed = Placement::of(&plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY }).unwrap();
+    assert_eq!(fixed.side(RouteIndex(0)), Side::Kernel);
+}
+
+#[test]
+fn what_this_kernel_lacks_is_in_user_space() {
+    let plan = with_payload(plan("auto", &["a b", "a b frames = \"classic\"", "b c"]), 2);
+    let of = |kernel| Placement::of(&plan, kernel).unwrap().routes;
+    let old = KernelAbilities { fd_jobs: false, ..KernelAbilities::EVERY };
+    assert_eq!(of(old), [Some(Because::FdJobs), None, Some(Because::Payload)]);
+    for missing in [Missing::Module, Missing::Privilege] {
+        let because = Some(Because::Missing(missing));
+        let without = KernelAbilities { missing: Some(missing), ..KernelAbilities::EVERY };
+        assert_eq!(of(without), [because, because, Some(Because::Payload)]);
+    }
+}
+
+#[test]
+fn hops_beyond_those_of_the_module_are_refused_with_both_reasons() {
+    let plan = plan("auto", &["a b hop-limit = 1", "b c hop-limit = 3"]);
+    let module = |max_hops| Placement::of(&plan, KernelAbilities { max_hops, ..KernelAbilities::EVERY });
+    assert_eq!(module(3).unwrap().routes, [None, None]);
+    let refused = module(2).unwrap_err();
+    let expected = (RouteIndex(1), Because::HopLimit { max_hops: 2 }, Some(KernelOnly::Hops(3)));
+    assert_eq!((refused.route, refused.kernel, refused.user), expected);
+}
+
+/// Routes between `a` and `b` with this filter, so many of them, and then others.
+fn crowd(count: usize, filter: impl Fn(usize) -> String, others: &[&str]) -> Plan {
+    let crowd: Vec<String> =
+        (0..count).map(|at| format!("a b frames = \"classic\"; match = \"{}\"", filter(at))).collect();
+    plan("auto", &[&crowd.iter().map(String::as_str).collect::<Vec<_>>()[..], others].concat())
+}
+
+fn masked(at: usize) -> String {
+    format!("{:08X}:9FFFFF00", at << 8)
+}
+
+#[test]
+fn walked_filters_of_a_bus_are_counted_over_all_of_its_routes() {
+    let others = [
+        "a c match = \"123\"",
+        "b c match = \"00000000:9FFFFF00\"",
+        "a c frames = \"classic\"; match = \"123~C00007FF\"",
+    ];
+    let few = reasons(&crowd(MAX_WALKED_FILTERS - 1, masked, &others));
+    assert_eq!(few.iter().flatten().count(), 0, "as many as there may be");
+    let many = reasons(&crowd(MAX_WALKED_FILTERS, masked, &others));
+    let walks = Some(Because::Walks(MAX_WALKED_FILTERS + 1));
+    let (crowd, others) = many.split_at(MAX_WALKED_FILTERS);
+    assert!(crowd.iter().all(|because| *because == walks));
+    assert_eq!(others, [None, None, walks], "what is looked up, or of another bus, stays");
+}
+
+#[test]
+fn single_identifiers_cost_the_kernel_nothing() {
+    let many = crowd(2 * MAX_WALKED_FILTERS, |at| format!("{at:08X}"), &[]);
+    assert_eq!(reasons(&many).iter().flatten().count(), 0);
+}
+
+#[test]
+fn a_route_for_both_formats_is_walked_twice() {
+    let both = plan("auto", &["a b match = \"00000000:9FFFFF00\"", "a b frames = \"fd\"; match = \"123\""]);
+    assert_eq!(both.routes().iter().map(walked_filters).collect::<Vec<_>>(), [2, 0]);
+}
+
+/// Being slow is no reason to refuse what the kernel can do.
+#[test]
+fn what_only_the_kernel_can_do_stays_there_however_many_filters_it_walks() {
+    let keeping =
+        crowd(MAX_WALKED_FILTERS, masked, &["a b keep-timestamp = true; frames = \"classic\"; match = \"1~7FF\""]);
+    let placed = reasons(&keeping);
+    assert_eq!(placed.last(), Some(&None));
+    assert_eq!(placed[0], Some(Because::Walks(MAX_WALKED_FILTERS + 1)));
+    let echo = ["c a echo = true; keep-timestamp = true"];
+    assert_eq!(reasons(&crowd(MAX_WALKED_FILTERS + 1, masked, &echo)).iter().flatten().count(), 0, "they would meet");
+}
+
+#[test]
+fn a_long_walk_is_told_with_figures() {
+    let expected =
+        "can-gw would compare each frame of its bus with 2400 filters one by one, and above 985 user space is faster";
+    assert_eq!(Because::Walks(2400).to_string(), expected);
+}

@@ -1,0 +1,82 @@
+//! What a route makes of a kind of frame, and of a whole set of them at once.
+
+use super::cube::{BITS, Cube, FD};
+use crate::plan::{IdChange, Route, Selection, SendAs};
+use candor_core::frame::FrameFormat;
+use candor_core::rule::Operation;
+
+/// Any sequence of AND, OR, XOR and SET: every bit is kept, flipped, or constant.
+///
+/// So the image of a [`Cube`] is a cube, and so is what leads to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Change {
+    keep: u64,
+    flip: u64,
+}
+
+impl Change {
+    pub(super) const NONE: Self = Self { keep: BITS, flip: 0 };
+
+    /// What a route makes of the frames of one of its selections.
+    pub(super) fn of(route: &Route, selection: &Selection) -> Self {
+        let converted = match route.send_as.map(SendAs::format) {
+            Some(FrameFormat::Classic) => Self { keep: BITS & !FD, flip: 0 },
+            Some(FrameFormat::Fd) => Self { keep: BITS & !FD, flip: FD },
+            None => Self::NONE,
+        };
+        route.modifications.operands().into_iter().fold(converted, |change, (operation, operand)| {
+            // `to-id` takes the place of what the route's own operand would be, as in `job::lower`.
+            let id = match (operation, selection.id) {
+                (Operation::Set, Some(IdChange::Set(id))) => Some(id),
+                (Operation::And, Some(IdChange::Move { and, .. })) => Some(and),
+                (Operation::Or, Some(IdChange::Move { or, .. })) => Some(or),
+                _ => operand.id,
+            };
+            id.map_or(change, |id| change.then(Self::one(operation, u64::from(id))))
+        })
+    }
+
+    const fn one(operation: Operation, operand: u64) -> Self {
+        match operation {
+            Operation::And => Self { keep: operand | FD, flip: 0 },
+            Operation::Or => Self { keep: BITS & !operand, flip: operand },
+            Operation::Xor => Self { keep: BITS, flip: operand },
+            Operation::Set => Self { keep: FD, flip: operand },
+        }
+    }
+
+    /// This change, and then another.
+    pub(super) const fn then(self, next: Self) -> Self {
+        Self { keep: self.keep & next.keep, flip: self.flip & next.keep ^ next.flip }
+    }
+
+    pub(super) const fn on(self, kind: u64) -> u64 {
+        kind & self.keep ^ self.flip
+    }
+
+    /// What becomes of these kinds of frames.
+    pub(super) const fn image(self, cube: Cube) -> Cube {
+        Cube::new(cube.mask() | BITS & !self.keep, self.on(cube.lowest()))
+    }
+
+    /// What becomes one of these kinds of frames.
+    pub(super) const fn preimage(self, cube: Cube) -> Option<Cube> {
+        let differs = (cube.lowest() ^ self.flip) & cube.mask();
+        if differs & !self.keep == 0 { Some(Cube::new(cube.mask() & self.keep, differs)) } else { None }
+    }
+
+    /// Whether all of these keep their identifier and its flags.
+    pub(super) fn keeps_identifiers(self, cube: Cube) -> bool {
+        let of_identifiers = Self { keep: self.keep | FD, flip: self.flip & !FD };
+        of_identifiers.agrees(Self::NONE).is_some_and(|kept| cube.is_within(kept))
+    }
+
+    /// The kinds of frames of which both make the same.
+    pub(super) const fn agrees(self, other: Self) -> Option<Cube> {
+        let (mask, value) = (self.keep ^ other.keep, self.flip ^ other.flip);
+        if value & !mask == 0 { Some(Cube::new(mask, value)) } else { None }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Sets of frames as far as routes tell them apart: some bits fixed, the others free.
+
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK};
+
+/// Above the 32 bits of `can_id`: the frame is a CAN FD frame.
+pub(super) const FD: u64 = 1 << 32;
+/// All bits that tell kinds of frames apart.
+pub(super) const BITS: u64 = FD | 0xFFFF_FFFF;
+
+pub(super) const EFF: u64 = CAN_EFF_FLAG as u64;
+pub(super) const RTR: u64 = CAN_RTR_FLAG as u64;
+pub(super) const ERR: u64 = CAN_ERR_FLAG as u64;
+/// Identifier bits.
+pub(super) const IDENTIFIER: u64 = CAN_EFF_MASK as u64;
+/// Identifier bits that only 29-bit identifiers have.
+pub(super) const HIGH: u64 = (CAN_EFF_MASK & !CAN_SFF_MASK) as u64;
+
+/// Frames whose bits in `mask` are those of `value`.
+///
+/// A kind of frame is 33 bits: the `can_id`, and above it whether the frame is CAN FD.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Cube {
+    mask: u64,
+    value: u64,
+}
+
+impl Cube {
+    pub(super) const ALL: Self = Self::new(0, 0);
+
+    pub(super) const fn new(mask: u64, value: u64) -> Self {
+        Self { mask, value: value & mask }
+    }
+
+    /// One kind of frame.
+    pub(super) const fn one(kind: u64) -> Self {
+        Self::new(BITS, kind)
+    }
+
+    pub(super) const fn mask(self) -> u64 {
+        self.mask
+    }
+
+    /// The lowest kind in here: its free bits are 0.
+    pub(super) const fn lowest(self) -> u64 {
+        self.value
+    }
+
+    /// How many kinds are in here.
+    pub(super) const fn count(self) -> u64 {
+        1 << (BITS & !self.mask).count_ones()
+    }
+
+    pub(super) const fn intersect(self, other: Self) -> Option<Self> {
+        if (self.value ^ other.value) & self.mask & other.mask == 0 {
+            Some(Self { mask: self.mask | other.mask, value: self.value | other.value })
+        } else {
+            None
+        }
+    }
+
+    pub(super) const fn is_within(self, other: Self) -> bool {
+        other.mask & !self.mask == 0 && (self.value ^ other.value) & other.mask == 0
+    }
+
+    /// What is in here and not in the other, as cubes that do not meet.
+    pub(super) fn without(self, other: Self) -> Vec<Self> {
+        if self.intersect(other).is_none() {
+            return vec![self];
+        }
+        let mut rest = Vec::new();
+        let mut inside = self;
+        let mut bits = other.mask & !self.mask;
+        while bits != 0 {
+            let bit = bits & bits.wrapping_neg();
+            bits ^= bit;
+            let wanted = other.value & bit;
+            rest.push(Self { mask: inside.mask | bit, value: inside.value | (wanted ^ bit) });
+            inside = Self { mask: inside.mask | bit, value: inside.value | wanted };
+        }
+        rest
+    }
+}
+
+/// Frames that can be on a bus: the controllers see to that. An error message frame comes from the driver.
+pub(super) const WELL_FORMED: [Cube; 5] = [
+    Cube::new(FD | ERR | EFF | HIGH, 0),
+    Cube::new(FD | ERR | EFF, EFF),
+    Cube::new(FD | ERR | EFF | RTR | HIGH, FD),
+    Cube::new(FD | ERR | EFF | RTR, FD | EFF),
+    Cube::new(FD | ERR | EFF | RTR, ERR),
+];
+
+#[cfg(test)]
+mod tests;

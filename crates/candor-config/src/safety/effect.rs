@@ -1,0 +1,84 @@
+//! What a route does to everything but the identifier, so that two routes can be compared.
+
+use crate::plan::{Formats, Route, SendAs};
+use candor_core::frame::CANFD_MAX_DLEN;
+use candor_core::rule::{Checksums, Operation};
+
+/// Equal for routes that change length, flags and data alike, however they are written.
+///
+/// Routes that differ here may still do the same to every frame, by lengths or checksums that come out alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Effect {
+    send_as: Option<SendAs>,
+    /// By operation.
+    len: [Option<u8>; 4],
+    flags: Byte,
+    data: [Byte; CANFD_MAX_DLEN],
+    checksums: Checksums,
+}
+
+/// The bits of a byte that are kept, and what is flipped then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Byte {
+    keep: u8,
+    flip: u8,
+}
+
+impl Effect {
+    pub(super) fn of(route: &Route) -> Self {
+        let mut effect = Self {
+            send_as: route.send_as,
+            len: [None; 4],
+            flags: Byte::SAME,
+            data: [Byte::SAME; CANFD_MAX_DLEN],
+            checksums: route.checksums,
+        };
+        let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
+        let room = outgoing.list().iter().map(|format| format.max_len()).max().unwrap_or(CANFD_MAX_DLEN);
+        for (at, (operation, operand)) in route.modifications.operands().into_iter().enumerate() {
+            effect.len[at] = operand.len;
+            effect.flags = operand.flags.map_or(effect.flags, |flags| effect.flags.then(operation, flags));
+            // What stands behind the end of these frames makes no difference.
+            for (byte, operand) in effect.data.iter_mut().take(room).zip(operand.data.iter().flatten()) {
+                *byte = byte.then(operation, *operand);
+            }
+        }
+        effect
+    }
+}
+
+impl Byte {
+    const SAME: Self = Self { keep: 0xFF, flip: 0 };
+
+    const fn then(self, operation: Operation, operand: u8) -> Self {
+        let Self { keep, flip } = self;
+        match operation {
+            Operation::And => Self { keep: keep & operand, flip: flip & operand },
+            Operation::Or => Self { keep: keep & !operand, flip: flip | operand },
+            Operation::Xor => Self { keep, flip: flip ^ operand },
+            Operation::Set => Self { keep: 0, flip: operand },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::safety::edges::tests::route;
+    use candor_core::arbitrary;
+    use candor_core::filter::Filter;
+
+    proptest! {
+        #[test]
+        fn bytes_become_what_the_rule_makes_of_them(frame in arbitrary::any_frame(), job in arbitrary::job(2)) {
+            let effect = Effect::of(&Route { modifications: job.modifications, ..route("r", 0, 1, Filter::ALL) });
+            let mut changed = frame;
+            job.modifications.apply(&mut changed);
+            for (at, byte) in changed.data.iter().enumerate().take(frame.format.max_len()) {
+                prop_assert_eq!(*byte, frame.data[at] & effect.data[at].keep ^ effect.data[at].flip);
+            }
+        }
+    }
+}

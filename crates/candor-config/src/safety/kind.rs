@@ -1,0 +1,50 @@
+//! One kind of frame, as people write it.
+
+use std::fmt;
+
+use super::cube::{Cube, FD};
+use candor_core::frame::{CAN_EFF_MASK, FrameFormat, RawId};
+
+/// What tells frames apart for routes without `payload`: the `can_id` and the format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// The `can_id`.
+    pub id: RawId,
+    /// Classic or FD.
+    pub format: FrameFormat,
+}
+
+impl Kind {
+    /// The lowest kind of a cube: a classic frame if there is one.
+    pub(super) fn of(cube: Cube) -> Self {
+        Self::from_bits(cube.lowest())
+    }
+
+    pub(super) fn from_bits(bits: u64) -> Self {
+        let [a, b, c, d, ..] = bits.to_le_bytes();
+        let format = if bits & FD != 0 { FrameFormat::Fd } else { FrameFormat::Classic };
+        Self { id: RawId(u32::from_le_bytes([a, b, c, d])), format }
+    }
+}
+
+impl fmt::Display for Kind {
+    /// `123`, `12345678`, `123 (remote)`, `123 (FD)`; the whole `can_id` if it is malformed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id = self.id;
+        if id.is_err() {
+            write!(f, "error message {:08X}", id.0)?;
+        } else if id.is_eff() {
+            write!(f, "{:08X}", id.0 & CAN_EFF_MASK)?;
+        } else if id.bits() == id.0 & CAN_EFF_MASK {
+            write!(f, "{:03X}", id.bits())?;
+        } else {
+            write!(f, "can_id {:08X}", id.0)?;
+        }
+        f.write_str(match (id.is_rtr(), self.format) {
+            (true, FrameFormat::Classic) => " (remote)",
+            (false, FrameFormat::Fd) => " (FD)",
+            (true, FrameFormat::Fd) => " (remote, FD)",
+            (false, FrameFormat::Classic) => "",
+        })
+    }
+}

@@ -1,0 +1,191 @@
+//! [`Plan`] → candor.toml, [`Plan`] → cangw script, and jobs → [`Plan`].
+//!
+//! ```text
+//!  [Job] ──of_jobs──▶ Plan ──write───▶ candor.toml ──config::load──▶ the same Plan
+//!                      └─────script──▶ cangw script ─import::cangw─▶ the same [Job]
+//! ```
+//!
+//! Values are written as people write them, and as bare words of the kernel only where that would mean something else.
+
+mod changes;
+mod identifiers;
+mod jobs;
+mod payload;
+mod script;
+mod trees;
+
+pub use identifiers::{Taken, taken};
+pub use jobs::of_jobs;
+pub use script::script;
+pub use trees::of_trees;
+
+use std::time::Duration;
+
+use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, WhenFull};
+use candor_core::frame::FrameFormat;
+use candor_core::realtime::Realtime;
+
+/// The text of a file that is this gateway: [`crate::config::load`] makes an equal plan of it.
+///
+/// That holds for every plan that comes from a file or from [`of_jobs`], unless `payload` and `mux` of a route overlap
+/// such that nothing but themselves says what is left. Keys that others can say (`both-ways`, `allow`, `[ids]`) are
+/// written as what they mean. `[egress]` is not written: plans of jobs have none.
+#[must_use]
+pub fn write(plan: &Plan) -> String {
+    let mut text = format!("engine = {}\n", string(plan.engine().name()));
+    if !plan.realtime().is_empty() {
+        text.push_str("\n[realtime]\n");
+        push(&mut text, realtime(plan.realtime()));
+    }
+    for bus in plan.buses() {
+        text.push_str(&format!("\n[bus.{}]\n", key(&bus.name)));
+        push(&mut text, self::bus(plan, bus));
+    }
+    for route in plan.routes() {
+        text.push_str("\n[[route]]\n");
+        push(&mut text, self::route(plan, route));
+    }
+    text
+}
+
+type Lines = Vec<(&'static str, String)>;
+
+fn push(text: &mut String, lines: Lines) {
+    for (key, value) in lines {
+        text.push_str(&format!("{key} = {value}\n"));
+    }
+}
+
+fn realtime(realtime: &Realtime) -> Lines {
+    let cpus: Vec<_> = realtime.cpus.iter().map(|cpu| cpu.0.to_string()).collect();
+    let mut lines = Vec::new();
+    lines.extend(realtime.sched.map(|sched| ("sched", string(&sched.to_string()))));
+    lines.extend((!cpus.is_empty()).then(|| ("cpus", format!("[{}]", cpus.join(", ")))));
+    lines.extend(realtime.lock_memory.then(|| ("lock-memory", "true".to_owned())));
+    lines.extend(realtime.cpu_dma_latency.map(|latency| ("cpu-dma-latency", string(&duration(latency)))));
+    lines
+}
+
+fn bus(plan: &Plan, bus: &Bus) -> Lines {
+    let mut lines = vec![("interface", string(&bus.interface))];
+    lines.extend(bus.bitrate.map(|rate| ("bitrate", string(&rate.to_string()))));
+    lines.extend(bus.data_bitrate.map(|rate| ("data-bitrate", string(&rate.to_string()))));
+    lines.extend(bus.restart_after.map(|wait| ("restart-after", string(&duration(wait)))));
+    lines.extend(bus.vxcan_peer.map(|peer| ("vxcan-peer", string(&plan.bus(peer).name))));
+    lines
+}
+
+/// A time that reads back as the same; the file knows no finer unit.
+fn duration(time: Duration) -> String {
+    match time.as_nanos() {
+        nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
+        nanos if nanos % 1_000 == 0 => format!("{}us", nanos / 1_000),
+        nanos => format!("{nanos}ns"),
+    }
+}
+
+fn route(plan: &Plan, route: &Route) -> Lines {
+    let mut lines = vec![
+        ("name", string(&route.name)),
+        ("from", string(&plan.bus(route.from).name)),
+        ("to", string(&plan.bus(route.to).name)),
+    ];
+    lines.extend(identifiers::lines(&route.selections, route.formats));
+    if let Formats::Only(format) = route.formats
+        && !lines.iter().any(|(key, _)| *key == identifiers::ERRORS)
+    {
+        lines.push(("frames", string(format_name(format))));
+    }
+    lines.extend(payload::lines(&route.payload));
+    lines.extend(route.send_as.map(|send_as| {
+        let word = match send_as {
+            SendAs::Classic => "classic",
+            SendAs::Fd { bit_rate_switch: false } => "fd",
+            SendAs::Fd { bit_rate_switch: true } => "fd-brs",
+        };
+        ("send-as", string(word))
+    }));
+    // Frames are modified after they have been converted.
+    let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
+    lines.extend(changes::modifications(&route.modifications, outgoing));
+    lines.extend(changes::checksums(&route.checksums));
+    let switches = [
+        ("echo", route.echo == Echo::On),
+        ("keep-timestamp", route.timestamp == Timestamp::Kept),
+        ("back-to-incoming", route.incoming == Incoming::Allowed),
+    ];
+    lines.extend(switches.into_iter().filter(|(_, is_on)| *is_on).map(|(key, _)| (key, "true".to_owned())));
+    lines.extend(route.max_age.map(|age| ("max-age", string(&duration(age)))));
+    match route.when_full {
+        WhenFull::DropNewest => {}
+        WhenFull::DropOldest => lines.push(("when-full", string("drop-oldest"))),
+        WhenFull::Block { limit } => {
+            lines.extend([("when-full", string("block")), ("block-limit", string(&duration(limit)))]);
+        }
+    }
+    lines.extend(route.hop_limit.map(|hops| ("hop-limit", hops.to_string())));
+    lines.extend(route.uid.map(|uid| ("uid", string(&format!("{uid:08X}")))));
+    lines
+}
+
+const fn format_name(format: FrameFormat) -> &'static str {
+    match format {
+        FrameFormat::Classic => "classic",
+        FrameFormat::Fd => "fd",
+    }
+}
+
+/// A string of TOML.
+fn string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => quoted.extend(['\\', character]),
+            character if character.is_control() => quoted.push_str(&format!("\\U{:08X}", u32::from(character))),
+            character => quoted.push(character),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A key of TOML: bare where it may be.
+fn key(text: &str) -> String {
+    let is_bare = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    if is_bare { text.to_owned() } else { string(text) }
+}
+
+/// One value, or a list of them in lines that people can read.
+fn one_or_list(values: &[String]) -> String {
+    const MAX_WIDTH: usize = 100;
+    if let [value] = values {
+        return value.clone();
+    }
+    let one_line = format!("[{}]", values.join(", "));
+    if one_line.len() <= MAX_WIDTH {
+        return one_line;
+    }
+    let mut text = String::from("[");
+    let mut width = MAX_WIDTH;
+    for value in values {
+        if width + value.len() + 2 > MAX_WIDTH {
+            text.push_str("\n    ");
+            width = 4;
+        } else {
+            text.push(' ');
+        }
+        text.push_str(value);
+        text.push(',');
+        width += value.len() + 2;
+    }
+    text.push_str("\n]");
+    text
+}
+
+/// Bytes as two digits each.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02X}")).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! A gateway as a shell script of cangw commands.
+
+use std::collections::BTreeMap;
+
+use candor_core::job::{Job, cangw_arguments};
+
+use crate::placement::{Because, KernelAbilities, Placement};
+use crate::plan::{Engine, Plan, RouteIndex};
+
+/// A script that installs the same can-gw jobs.
+///
+/// can-gw puts a new job at the head of its list, so the commands stand in reverse, as `candor run` installs them: then
+/// frames are delivered in the order of the file. What [`crate::import::cangw`] makes of the script are the same jobs
+/// in the same order. A route that can-gw cannot express becomes a comment that says why, in its place.
+#[must_use]
+pub fn script(plan: &Plan) -> String {
+    let mut text = String::from("#!/bin/sh\n# The last route comes first: can-gw delivers to the newest job first.\n");
+    if matches!(plan.engine(), Engine::User(_)) {
+        text.push_str("# This gateway runs in user space; these can-gw jobs would do the same in the kernel.\n");
+    }
+    if plan.engine() == Engine::Auto && plan.routes().iter().any(|route| route.hop_limit.is_none()) {
+        text.push_str("# Where can-gw is loaded with max_hops above 1, candor adds -l 1 to the commands without -l.\n");
+    }
+    let mut routes: BTreeMap<RouteIndex, Vec<Job>> = BTreeMap::new();
+    for job in crate::lower(plan) {
+        routes.entry(job.route).or_default().push(job);
+    }
+    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
+    for (index, jobs) in routes.into_iter().rev() {
+        let name = &plan.route(index).name;
+        if let Some(why) = jobs.iter().find_map(beyond_cangw) {
+            text.push_str(&format!("# route {name} is left out: {why}\n"));
+            continue;
+        }
+        match placement.as_ref().and_then(|placement| placement.because(index)) {
+            Some(Because::Chosen) | None => text.push_str(&format!("# route {name}\n")),
+            Some(why) => {
+                let why = why.in_words(plan);
+                text.push_str(&format!("# route {name}; candor runs it in user space: {why}\n"));
+            }
+        }
+        for job in jobs.iter().rev() {
+            text.push_str(&command(plan, job));
+        }
+    }
+    text
+}
+
+/// Why cangw has no words for a job.
+fn beyond_cangw(job: &Job) -> Option<Because> {
+    let payload = (!job.payload.is_empty()).then_some(Because::Payload);
+    payload.or_else(|| job.send_as.map(Because::SendAs))
+}
+
+fn command(plan: &Plan, job: &Job) -> String {
+    let (from, to) = (plan.bus(job.from), plan.bus(job.to));
+    let arguments = cangw_arguments(job, &from.interface, &to.interface);
+    let words: Vec<_> = arguments.iter().map(|argument| quoted(argument)).collect();
+    format!("cangw {}\n", words.join(" "))
+}
+
+/// A word that the shell leaves alone. Interfaces may have almost any name.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '~' | '/' | '=');
+    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}

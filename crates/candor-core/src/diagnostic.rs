@@ -1,0 +1,238 @@
+//! What is wrong with a file, where, and what to do about it. Rendering is the binary's business.
+
+pub mod code;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Byte range in the text of the file.
+pub type Span = Range<usize>;
+
+/// How bad a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// The file is not a gateway.
+    Error,
+    /// The file is a gateway, but perhaps not the one that was meant.
+    Warning,
+    /// Something that the file alone cannot tell to be wrong.
+    Note,
+}
+
+/// A place in the file and what is to be said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Label {
+    /// Where.
+    pub span: Span,
+    /// What; empty when the message says all.
+    pub text: String,
+}
+
+/// One finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// Stable code such as `E0104`; listed in `docs/config.md`.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One short sentence.
+    pub message: String,
+    /// The place that is wrong.
+    pub primary: Label,
+    /// Other places that explain it.
+    pub secondary: Vec<Label>,
+    /// What to do.
+    pub help: Option<String>,
+}
+
+impl Diagnostic {
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, span, message.into())
+    }
+
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, span, message.into())
+    }
+
+    pub fn note(code: &'static str, span: Span, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, code, span, message.into())
+    }
+
+    /// What to say at the primary place.
+    pub fn label(mut self, text: impl Into<String>) -> Self {
+        self.primary.text = text.into();
+        self
+    }
+
+    /// A further place that explains the finding.
+    pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.secondary.push(Label { span, text: text.into() });
+        self
+    }
+
+    pub fn help(mut self, text: impl Into<String>) -> Self {
+        self.help = Some(text.into());
+        self
+    }
+
+    fn new(severity: Severity, code: &'static str, span: Span, message: String) -> Self {
+        let primary = Label { span, text: String::new() };
+        Self { code, severity, message, primary, secondary: Vec::new(), help: None }
+    }
+}
+
+/// A place as editors count it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Character in the line, from 1.
+    pub column: usize,
+}
+
+impl Position {
+    /// The position of a byte offset; an offset beyond the text is its end.
+    #[must_use]
+    pub fn of(text: &str, offset: usize) -> Self {
+        let offset = (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+        let before = &text[..offset];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
+        Self { line, column: before[line_start..].chars().count() + 1 }
+    }
+}
+
+/// The findings of one file, in the order in which they are made.
+#[derive(Debug, Default)]
+pub struct Findings {
+    list: Vec<Diagnostic>,
+    /// How many there were of each code, also of those that are not in the list.
+    counts: BTreeMap<(Severity, &'static str), usize>,
+    /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
+    pub torn: bool,
+    /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
+    broken: Vec<Span>,
+}
+
+/// More findings than this are not listed: after so many the file is something else than a gateway.
+pub const MAX_FINDINGS: usize = 100;
+
+/// Findings of one code to keep before sorting. More than are listed, because the walk is not in the order of the file;
+/// each code by itself, because no number of findings may hide one of another kind.
+const MAX_KEPT: usize = 10 * MAX_FINDINGS;
+
+impl Findings {
+    pub fn report(&mut self, diagnostic: Diagnostic) {
+        let count = self.counts.entry((diagnostic.severity, diagnostic.code)).or_default();
+        *count += 1;
+        if *count <= MAX_KEPT {
+            self.list.push(diagnostic);
+        }
+    }
+
+    /// Counts one more finding of a code of which no more are kept; otherwise it has to be put into words and reported.
+    pub fn passes_over(&mut self, severity: Severity, code: &'static str) -> bool {
+        let count = self.counts.get_mut(&(severity, code)).filter(|count| **count >= MAX_KEPT);
+        count.map(|count| *count += 1).is_some()
+    }
+
+    /// Marks a place where whatever else is found was not written by the user.
+    pub fn breaks(&mut self, span: Span) {
+        self.broken.push(span);
+    }
+
+    /// Whether no more errors are kept, so that no effort should go into finding them.
+    pub fn is_full(&self) -> bool {
+        let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
+        errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
+    }
+
+    /// Whether there is a finding of this code within a place.
+    pub fn has(&self, code: &str, within: &Span) -> bool {
+        let is_within = |span: &Span| within.start <= span.start && span.end <= within.end;
+        self.list.iter().any(|finding| finding.code == code && is_within(&finding.primary.span))
+    }
+
+    /// The findings in the order of the file.
+    pub fn into_sorted(self) -> Vec<Diagnostic> {
+        self.into_listed().0
+    }
+
+    /// The findings in the order of the file, and how many of which code are not listed.
+    pub fn into_listed(mut self) -> (Vec<Diagnostic>, Vec<(&'static str, usize)>) {
+        let is_syntax = |code| [code::SYNTAX, code::DUPLICATE_KEY].contains(&code);
+        let touches = |one: &Span, other: &Span| one.start <= other.end && other.start <= one.end;
+        self.list.retain(|finding| {
+            is_syntax(finding.code) || !self.broken.iter().any(|broken| touches(broken, &finding.primary.span))
+        });
+        self.list
+            .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
+        let left_out = if self.list.len() > MAX_FINDINGS { self.shorten() } else { Vec::new() };
+        (self.list, left_out)
+    }
+
+    /// Leaves what can be looked at. Errors: the first ones in the file, because the later ones may follow from them.
+    /// Otherwise some of each code, so that nobody who asks for a code is told that there is none.
+    fn shorten(&mut self) -> Vec<(&'static str, usize)> {
+        let has_errors = self.has_errors();
+        if has_errors {
+            self.list.retain(|finding| finding.severity == Severity::Error);
+            self.list.truncate(MAX_FINDINGS);
+        } else {
+            let mut listed = self.shares();
+            self.list.retain(|finding| {
+                let left = listed.entry((finding.severity, finding.code)).or_default();
+                let is_listed = *left > 0;
+                *left = left.saturating_sub(1);
+                is_listed
+            });
+        }
+        let more = self.counts.iter().filter_map(|(&(severity, code), &count)| {
+            let listed = self.list.iter().filter(|finding| finding.code == code).count();
+            (count > listed).then_some((severity, code, count - listed))
+        });
+        let more: Vec<_> = more.collect();
+        let worst_left_out = more.iter().map(|&(severity, ..)| severity).min().unwrap_or(Severity::Note);
+        let worst = if has_errors { Severity::Error } else { worst_left_out };
+        let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
+        let counts: Vec<_> = more.iter().map(|(_, code, count)| format!("{count} of {code}")).collect();
+        let counts = format!("not listed: {}", counts.join(", "));
+        self.list.push(match worst {
+            Severity::Error => Diagnostic::error(code::TOO_MANY, span, "There are more findings, which are not listed"),
+            Severity::Warning => {
+                let message = "There are more warnings, which are not listed";
+                Diagnostic::warning(code::TOO_MANY_WARNINGS, span, message).help(counts)
+            }
+            Severity::Note => {
+                let message = "There are more notes, which are not listed";
+                Diagnostic::note(code::TOO_MANY_NOTES, span, message).help(counts)
+            }
+        });
+        more.into_iter().map(|(_, code, count)| (code, count)).collect()
+    }
+
+    /// How many of each code are listed: one of each, then of the warnings in turn, then of the notes.
+    fn shares(&self) -> BTreeMap<(Severity, &'static str), usize> {
+        let kept = |key: &(Severity, &'static str)| self.counts.get(key).map_or(0, |&count| count.min(MAX_KEPT));
+        let mut shares: BTreeMap<_, _> = self.counts.keys().map(|key| (*key, kept(key).min(1))).collect();
+        let mut left = MAX_FINDINGS.saturating_sub(shares.values().sum());
+        for severity in [Severity::Warning, Severity::Note] {
+            while left > 0 {
+                let before = left;
+                for (key, share) in shares.iter_mut().filter(|(key, _)| key.0 == severity) {
+                    let more = usize::from(left > 0 && *share < kept(key));
+                    *share += more;
+                    left -= more;
+                }
+                if left == before {
+                    break;
+                }
+            }
+        }
+        shares
+    }
+}

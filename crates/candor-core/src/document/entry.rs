@@ -1,0 +1,232 @@
+//! Keys and values of one table: their types, their order, and keys that do not belong there.
+
+use toml::Spanned as TomlSpanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::diagnostic::code;
+use crate::diagnostic::{Diagnostic, Findings, Span};
+use crate::document::Spanned;
+
+/// Text longer than this is shortened where a message quotes it.
+const MAX_QUOTED_CHARS: usize = 40;
+
+/// What other tools call the same thing.
+const ALIASES: &[(&str, &str)] = &[
+    ("affinity", "cpus"),
+    ("allowlist", "allow"),
+    ("baudrate", "bitrate"),
+    ("bidirectional", "both-ways"),
+    ("blacklist", "deny"),
+    ("block", "deny"),
+    ("buses", "bus"),
+    ("can_id", "id"),
+    ("can_id", "match"),
+    ("convert", "send-as"),
+    ("cpu", "cpus"),
+    ("crc8", "checksum-crc8"),
+    ("data", "payload"),
+    ("dbitrate", "data-bitrate"),
+    ("denylist", "deny"),
+    ("destination", "to"),
+    ("dlc", "len"),
+    ("dma-latency", "cpu-dma-latency"),
+    ("device", "interface"),
+    ("dst", "to"),
+    ("endianness", "byte-order"),
+    ("error-mask", "errors"),
+    ("filter", "match"),
+    ("hops", "hop-limit"),
+    ("id", "match"),
+    ("identifier", "id"),
+    ("identifier", "match"),
+    ("iface", "interface"),
+    ("length", "bits"),
+    ("length", "len"),
+    ("lists", "ids"),
+    ("mask", "match"),
+    ("mlock", "lock-memory"),
+    ("mlockall", "lock-memory"),
+    ("multiplexer", "mux"),
+    ("new-id", "to-id"),
+    ("peer", "vxcan-peer"),
+    ("policy", "sched"),
+    ("priority", "sched"),
+    ("reject", "deny"),
+    ("remap", "to-id"),
+    ("restart-ms", "restart-after"),
+    ("rule", "route"),
+    ("rules", "route"),
+    ("scheduler", "sched"),
+    ("sets", "ids"),
+    ("source", "from"),
+    ("src", "from"),
+    ("start", "start-bit"),
+    ("type", "frames"),
+    ("value", "values"),
+    ("whitelist", "allow"),
+];
+
+/// One `key = value`.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'t> {
+    pub key: &'t str,
+    key_span: (usize, usize),
+    pub value: &'t TomlSpanned<DeValue<'t>>,
+}
+
+/// The entries of a table in the order of the file.
+pub fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
+    let mut entries: Vec<_> = table
+        .iter()
+        .map(|(key, value)| Entry { key: key.get_ref(), key_span: (key.span().start, key.span().end), value })
+        .collect();
+    entries.sort_by_key(|entry| entry.key_span);
+    entries
+}
+
+impl<'t> Entry<'t> {
+    pub fn key_span(&self) -> Span {
+        self.key_span.0..self.key_span.1
+    }
+
+    /// The same key with another value: an item of its list.
+    pub fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
+        Self { value, ..*self }
+    }
+
+    /// A string; `wanted` says what it holds, with an example.
+    pub fn string(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<String>> {
+        match self.value.get_ref() {
+            DeValue::String(text) => Some(Spanned { value: text.clone().into_owned(), span: self.value.span() }),
+            DeValue::Integer(number) => {
+                // toml keeps the digits and the radix apart.
+                let written =
+                    if number.radix() == 16 { number.as_str().to_ascii_uppercase() } else { number.to_string() };
+                self.wrong_type(wanted, Some(format!("write \"{written}\", with quotes")), findings)
+            }
+            _ => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// A whole number.
+    pub fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
+        let parsed = match self.value.get_ref() {
+            DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+            DeValue::String(text) if text.parse::<i64>().is_ok() => {
+                return self.wrong_type(wanted, Some("write it without quotes".to_owned()), findings);
+            }
+            _ => None,
+        };
+        match parsed {
+            Some(value) => Some(Spanned { value, span: self.value.span() }),
+            None => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// `true` or `false`.
+    pub fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
+        match self.value.get_ref() {
+            DeValue::Boolean(value) => Some(Spanned { value: *value, span: self.value.span() }),
+            _ => self.wrong_type("true or false", None, findings),
+        }
+    }
+
+    /// A table.
+    pub fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
+        match self.value.get_ref() {
+            DeValue::Table(table) => Some(table),
+            _ => self.wrong_type(wanted, None, findings),
+        }
+    }
+
+    /// Reports that the value is not what it should be. Always `None`, to be returned.
+    pub fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
+        // A value that a syntax error has left empty has no place in the text.
+        if self.value.span().is_empty() {
+            return None;
+        }
+        let found = self.value.get_ref().type_str();
+        let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
+        let mut diagnostic =
+            Diagnostic::error(code::WRONG_TYPE, self.value.span(), format!("{} must be {wanted}", quote(self.key)))
+                .label(format!("this is {article} {found}"));
+        diagnostic.help = help;
+        findings.report(diagnostic);
+        None
+    }
+
+    /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
+    pub fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
+        // In a file of nothing but mistakes a suggestion is not worth the search.
+        if findings.is_full() {
+            return None;
+        }
+        let list = known.join(", ");
+        let diagnostic =
+            Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
+        let alias = known.iter().copied().find(|name| ALIASES.contains(&(self.key, name)));
+        let meant = alias.or_else(|| closest(self.key, known));
+        findings.report(match meant {
+            Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(format!("known keys are {list}")),
+            None => diagnostic.help(format!("known keys are {list}")),
+        });
+        meant
+    }
+}
+
+/// Puts a value into its place, and says whether there is one.
+pub fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
+    *place = value;
+    place.is_some()
+}
+
+/// Reports keys that a table must have and has not, nor an unknown one that suggests it.
+pub fn require(
+    table: &DeTable<'_>,
+    span: &Span,
+    place: &str,
+    keys: &[(&str, &str)],
+    suggested: &[&str],
+    findings: &mut Findings,
+) {
+    if findings.torn {
+        return;
+    }
+    for (key, example) in keys.iter().filter(|(key, _)| !table.contains_key(*key) && !suggested.contains(key)) {
+        findings.report(
+            Diagnostic::error(code::MISSING_KEY, span.clone(), format!("{place} has no `{key}`"))
+                .label(format!("`{key}` is missing"))
+                .help(format!("add {example}")),
+        );
+    }
+}
+
+/// The known word that was probably meant.
+pub fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+    const LONGEST_WORD_BYTES: usize = 64;
+    const LEAST_LIKENESS: f64 = 0.7;
+    if word.len() > LONGEST_WORD_BYTES {
+        return None;
+    }
+    let plain = word.to_lowercase().replace('_', "-");
+    known
+        .iter()
+        .map(|&name| (strsim::normalized_damerau_levenshtein(&plain, &name.to_lowercase()), name))
+        .filter(|(likeness, name)| *likeness >= LEAST_LIKENESS || (plain.len() > 2 && name.starts_with(&plain)))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b))
+        .map(|(_, name)| name)
+}
+
+/// Text of the user inside a message: shortened, and harmless to a terminal.
+pub fn quote(text: &str) -> String {
+    // Names are like this, and a large file may need many of them.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./ ".contains(&byte);
+    if text.len() <= MAX_QUOTED_CHARS && text.bytes().all(is_plain) {
+        return ["`", text, "`"].concat();
+    }
+    let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).flat_map(char::escape_debug).collect();
+    if text.chars().nth(MAX_QUOTED_CHARS).is_some() {
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}

@@ -1,0 +1,297 @@
+//! Strategies for property tests of trees: disciplines in their places, classes, filters, actions.
+
+pub mod any;
+mod filters;
+
+pub use filters::{ematch, filters};
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use std::time::Duration;
+
+use super::discipline::{ByteRate, Discipline, Etf, Ets, FqCodel, Htb, Netem, Peak, Prio, Sfq, SizeTable, Tbf};
+use super::filter::Filter;
+use super::handle::Handle;
+use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
+
+/// Trees that a `tc` script can say: every parent is there, and before its children; filters of one parent are in the order in
+/// which they are asked, the tables of `u32` before all of them. A kernel may refuse one for its numbers: tables that are not
+/// there, perturbation of centuries, clocks that `etf` does not take.
+pub fn tree() -> impl Strategy<Value = Tree> {
+    let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
+    (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
+        |(plant, clsact, stab)| {
+            let mut tree = Tree::default();
+            if let Some(plant) = plant {
+                put(&mut tree, Handle::ROOT, plant);
+                // Disciplines are numbered in the order in which they are made.
+                tree.classes.sort_by_key(|class| class.handle.major());
+                tree.qdiscs[0].stab = stab;
+            }
+            let asked: Vec<_> = tree.qdiscs.iter().filter_map(|qdisc| asks(qdisc, &tree.classes)).collect();
+            let of_qdiscs: Vec<_> = asked
+                .into_iter()
+                .map(|(parent, classes)| filters(classes).prop_map(move |found| below(parent, found)))
+                .collect();
+            (Just(tree), Just(clsact), of_qdiscs).prop_map(|(mut tree, clsact, of_qdiscs)| {
+                tree.filters.extend(of_qdiscs.into_iter().flatten());
+                if let Some((ingress, egress)) = clsact {
+                    let (handle, parent) = (Handle::CLSACT_QDISC, Handle::CLSACT);
+                    tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline: Discipline::Clsact });
+                    tree.filters.extend(below(Handle::INGRESS, ingress));
+                    tree.filters.extend(below(Handle::EGRESS, egress));
+                }
+                tree
+            })
+        },
+    )
+}
+
+fn below(parent: Handle, filters: Vec<Filter>) -> Vec<Filter> {
+    filters.into_iter().map(|filter| Filter { parent, ..filter }).collect()
+}
+
+/// Whether a discipline asks filters, and the classes that these may name.
+fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
+    let numbered = |count: u8| (1..=u16::from(count)).map(|minor| Handle::new(qdisc.handle.major(), minor)).collect();
+    let named = match &qdisc.discipline {
+        Discipline::Prio(prio) => numbered(prio.bands),
+        Discipline::Ets(ets) => numbered(ets.bands),
+        Discipline::Sfq(_) | Discipline::FqCodel(_) => numbered(100),
+        Discipline::Htb(_) | Discipline::Drr => {
+            classes.iter().map(|class| class.handle).filter(|class| class.qdisc() == qdisc.handle).collect()
+        }
+        _ => return None,
+    };
+    Some((qdisc.handle, named))
+}
+
+/// A discipline with what hangs below its classes.
+#[derive(Clone, Debug)]
+enum Plant {
+    Alone(Discipline),
+    Below(Discipline, Vec<Option<Self>>),
+    Classes(Discipline, Vec<(Share, Option<Self>)>),
+}
+
+fn plant() -> impl Strategy<Value = Plant> {
+    childless().boxed().prop_map(Plant::Alone).prop_recursive(3, 12, 3, |inner| {
+        let children = vec(option::of(inner.clone()), 0..3);
+        let bands = prop_oneof![prio().boxed(), ets().boxed()];
+        let of_htb = vec((htb_class(), option::of(inner.clone())), 0..4);
+        let of_drr = vec((option::of(quantity()), option::of(inner.clone())), 0..3);
+        prop_oneof![
+            (bands, children).prop_map(|(discipline, children)| Plant::Below(discipline, children)),
+            (prop_oneof![tbf().boxed(), netem().boxed()], option::of(inner))
+                .prop_map(|(discipline, child)| Plant::Below(discipline, vec![child])),
+            (htb(), of_htb).prop_map(|(htb, classes)| {
+                let classes = classes.into_iter().map(|(class, child)| (Share::Htb(class), child));
+                Plant::Classes(Discipline::Htb(htb), classes.collect())
+            }),
+            of_drr.prop_map(|classes| {
+                let classes = classes.into_iter().map(|(quantum_bytes, child)| (Share::Drr { quantum_bytes }, child));
+                Plant::Classes(Discipline::Drr, classes.collect())
+            }),
+        ]
+    })
+}
+
+fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
+    let major = u16::try_from(tree.qdiscs.len() + 1).expect("a tree of a test has few disciplines");
+    let handle = Handle::new(major, 0);
+    let discipline = match &plant {
+        Plant::Alone(discipline) | Plant::Below(discipline, _) | Plant::Classes(discipline, _) => discipline.clone(),
+    };
+    let bands = match &discipline {
+        Discipline::Prio(prio) => usize::from(prio.bands),
+        Discipline::Ets(ets) => usize::from(ets.bands),
+        _ => 1,
+    };
+    tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
+    match plant {
+        Plant::Alone(_) => {}
+        Plant::Below(_, children) => {
+            for (minor, child) in (1..).zip(children.into_iter().take(bands)) {
+                child.into_iter().for_each(|child| put(tree, Handle::new(major, minor), child));
+            }
+        }
+        Plant::Classes(_, classes) => {
+            for (minor, (share, child)) in (1..).zip(classes) {
+                let class = Handle::new(major, minor);
+                // The second class of htb is below the first one, which can have no discipline then.
+                let is_inner = matches!(share, Share::Htb(_)) && minor == 1;
+                let is_below = matches!(share, Share::Htb(_)) && minor == 2;
+                let parent = if is_below { Handle::new(major, 1) } else { handle };
+                tree.classes.push(Class { handle: class, parent, share });
+                child.into_iter().filter(|_| !is_inner).for_each(|child| put(tree, class, child));
+            }
+        }
+    }
+}
+
+/// Disciplines without classes.
+pub fn childless() -> impl Strategy<Value = Discipline> {
+    let limit = || option::of(quantity());
+    prop_oneof![
+        limit().prop_map(|limit_frames| Discipline::Pfifo { limit_frames }),
+        limit().prop_map(|limit_frames| Discipline::PfifoHeadDrop { limit_frames }),
+        limit().prop_map(|limit_bytes| Discipline::Bfifo { limit_bytes }),
+        limit().prop_map(|limit_frames| Discipline::Skbprio { limit_frames }),
+        Just(Discipline::PfifoFast),
+        sfq().boxed(),
+        fq_codel().boxed(),
+        etf().boxed(),
+    ]
+}
+
+/// A number that is small, round or any.
+fn quantity() -> impl Strategy<Value = u32> {
+    prop_oneof![1..=100_u32, select([16, 72, 256, 1000, 1024, 1600, 2048, 65_536].as_slice()), 1..=u32::MAX]
+}
+
+/// Rates from 1 byte/s, among them round ones and those of whole frames.
+pub fn rate() -> impl Strategy<Value = ByteRate> {
+    prop_oneof![
+        (1..=5000_u64).prop_map(|frames| ByteRate(frames * 16)),
+        (1..=1000_u64).prop_map(|kbit| ByteRate(kbit * 125)),
+        (1..=u64::from(u32::MAX)).prop_map(ByteRate),
+    ]
+}
+
+fn prio() -> impl Strategy<Value = Discipline> {
+    (2..=16_u8)
+        .prop_flat_map(|bands| (Just(bands), proptest::array::uniform16(0..bands)))
+        .prop_map(|(bands, priomap)| Discipline::Prio(Prio { bands, priomap }))
+}
+
+fn ets() -> impl Strategy<Value = Discipline> {
+    (1..=16_u8)
+        .prop_flat_map(|bands| (Just(bands), 0..=bands))
+        .prop_flat_map(|(bands, strict)| {
+            let quanta = vec(quantity(), 0..=usize::from(bands - strict));
+            (Just((bands, strict)), quanta, vec(0..bands, 0..=16))
+        })
+        .prop_map(|((bands, strict), quanta_bytes, priomap)| {
+            Discipline::Ets(Ets { bands, strict, quanta_bytes, priomap })
+        })
+}
+
+fn tbf() -> impl Strategy<Value = Discipline> {
+    let peak = option::weighted(0.3, (rate(), quantity()).prop_map(|(rate, burst_bytes)| Peak { rate, burst_bytes }));
+    (rate(), quantity(), quantity(), peak).prop_map(|(rate, burst_bytes, limit_bytes, peak)| {
+        Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak })
+    })
+}
+
+fn htb() -> impl Strategy<Value = Htb> {
+    (0..=20_u16, quantity(), option::of(quantity())).prop_map(|(default, rate_to_quantum, direct_frames)| Htb {
+        default,
+        rate_to_quantum,
+        direct_frames,
+    })
+}
+
+fn htb_class() -> impl Strategy<Value = HtbClass> {
+    (rate(), rate(), quantity(), quantity(), option::of(quantity()), 0..=7_u32).prop_map(
+        |(rate, ceil, burst_bytes, ceil_burst_bytes, quantum_bytes, prio)| HtbClass {
+            rate,
+            ceil,
+            burst_bytes,
+            ceil_burst_bytes,
+            quantum_bytes,
+            prio,
+        },
+    )
+}
+
+fn netem() -> impl Strategy<Value = Discipline> {
+    // What tc can say: whole microseconds.
+    let time = || {
+        prop_oneof![
+            Just(0_u64),
+            (0..20_u64).prop_map(|ms| ms * 1_000_000),
+            (0..10_000_000_u64).prop_map(|us| us * 1000)
+        ]
+    };
+    let share = || prop_oneof![2 => Just(0_u32), 1 => any::<u32>(), 1 => Just(u32::MAX)];
+    (option::of(quantity()), time(), time(), share(), share()).prop_map(
+        |(limit_frames, delay, jitter, loss, duplicate)| {
+            let (delay, jitter) = (Duration::from_nanos(delay), Duration::from_nanos(jitter));
+            Discipline::Netem(Netem { limit_frames, delay, jitter, loss, duplicate })
+        },
+    )
+}
+
+fn sfq() -> impl Strategy<Value = Discipline> {
+    let perturb = option::of(0..=i32::MAX.unsigned_abs());
+    let divisor = option::of((0..=16_u32).prop_map(|power| 1 << power));
+    let flows = (option::of(1..=65_408_u32), option::of(1..=127_u32));
+    (option::of(quantity()), option::of(quantity()), perturb, divisor, flows, any::<bool>()).prop_map(
+        |(limit_frames, quantum_bytes, perturb_s, divisor, (flows, depth_frames), head_drop)| {
+            Discipline::Sfq(Sfq { limit_frames, quantum_bytes, perturb_s, divisor, flows, depth_frames, head_drop })
+        },
+    )
+}
+
+fn fq_codel() -> impl Strategy<Value = Discipline> {
+    let option = || option::of(quantity());
+    (option(), option(), option(), option(), option(), option()).prop_map(
+        |(limit_frames, flows, quantum_bytes, target_us, interval_us, memory_limit_bytes)| {
+            Discipline::FqCodel(FqCodel {
+                limit_frames,
+                flows,
+                quantum_bytes,
+                target_us,
+                interval_us,
+                memory_limit_bytes,
+            })
+        },
+    )
+}
+
+fn etf() -> impl Strategy<Value = Discipline> {
+    let switches = (any::<bool>(), any::<bool>(), any::<bool>());
+    (any::<i32>(), select([0, 1, 7, 11].as_slice()), switches).prop_map(
+        |(delta_ns, clock_id, (deadline_mode, offload, skip_sock_check))| {
+            Discipline::Etf(Etf { delta_ns, clock_id, deadline_mode, offload, skip_sock_check })
+        },
+    )
+}
+
+/// Size tables that `tc` makes: an overhead alone, or an even table.
+pub fn size_table() -> impl Strategy<Value = SizeTable> {
+    let even = (-300..300_i32, 1..200_u32, 1..5000_u32, 1..600_usize)
+        .prop_map(|(overhead, mpu, mtu, slots)| SizeTable::even(overhead, mpu, mtu, slots));
+    let overhead = (-300..300_i32).prop_map(|overhead_bytes| SizeTable { overhead_bytes, ..SizeTable::default() });
+    prop_oneof![2 => overhead, 1 => even]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::filter::{Classifier, U32};
+
+    proptest! {
+        #[test]
+        fn trees_are_in_the_order_in_which_they_are_made(tree in tree()) {
+            let qdisc = |handle: Handle| tree.qdiscs.iter().position(|qdisc| qdisc.handle == handle);
+            let class = |handle: Handle| tree.classes.iter().position(|class| class.handle == handle);
+            for (at, found) in tree.qdiscs.iter().enumerate() {
+                let above = [Handle::ROOT, Handle::CLSACT].contains(&found.parent);
+                prop_assert!(above || qdisc(found.parent.qdisc()).is_some_and(|parent| parent < at));
+            }
+            for (at, found) in tree.classes.iter().enumerate() {
+                prop_assert!(qdisc(found.parent).is_some() || class(found.parent).is_some_and(|parent| parent < at));
+            }
+            let is_table = |filter: &Filter| {
+                matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
+            };
+            for pair in tree.filters.windows(2).filter(|pair| pair[0].parent == pair[1].parent) {
+                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!is_table(filter), filter.preference));
+                prop_assert!(one < other);
+            }
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! All or none.
+
+use std::fmt;
+
+use crate::canonical::{Difference, differences};
+use crate::netlink::TcError;
+use crate::steps::{self, Step, Steps};
+use crate::tree::Tree;
+use candor_netlink::client::Errno;
+
+use crate::kernel::Kernel;
+
+/// An interface and what it shall have.
+#[derive(Debug)]
+pub struct Target<K> {
+    /// Its name, for messages.
+    pub name: String,
+    /// The interface.
+    pub kernel: K,
+    /// What it shall have.
+    pub wanted: Tree,
+}
+
+/// What was done on one interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// Which.
+    pub interface: String,
+    /// What it had before.
+    pub before: Tree,
+    /// What was requested; nothing if it had what it shall have.
+    pub steps: Steps,
+}
+
+/// Why nothing has changed, or, where [`not_restored`](Self::not_restored) says so, what is left of it.
+#[derive(Debug)]
+pub struct ApplyError {
+    /// On which interface.
+    pub interface: String,
+    /// Why.
+    pub cause: Cause,
+    /// What became of the interfaces that had been changed by then, this one included: those that could not be brought back.
+    pub not_restored: Vec<(String, Restored)>,
+}
+
+/// What went wrong.
+#[derive(Debug)]
+pub enum Cause {
+    /// The kernel took everything, and it is not what was wanted.
+    CameOutOtherwise(Vec<Difference>),
+    /// The kernel could not be asked what there is.
+    Unreadable(TcError),
+    /// The kernel refused a request.
+    Refused(Box<Step>, TcError),
+}
+
+/// Why an interface is not as it was before.
+#[derive(Debug)]
+pub enum Restored {
+    /// The kernel refused that, too.
+    Refused(TcError),
+    /// These parts are different.
+    Otherwise(Vec<Difference>),
+}
+
+/// Gives every interface what it shall have, or leaves all as they were.
+///
+/// An interface that has it already is not touched. The kernel knows no transactions: what is left as it was has been
+/// brought back, without the frames that were waiting.
+///
+/// # Errors
+/// [`ApplyError`]; unless it says otherwise, every interface has what it had before.
+pub fn apply<K: Kernel>(targets: &mut [Target<K>]) -> Result<Vec<Applied>, ApplyError> {
+    let mut before = Vec::new();
+    for target in &mut *targets {
+        match target.kernel.found() {
+            Ok(found) => before.push(found),
+            Err(error) => return Err(target.failed(Cause::Unreadable(error))),
+        }
+    }
+    let mut applied = Vec::new();
+    for at in 0..targets.len() {
+        let outcome = targets[at].change(&before[at]);
+        match outcome {
+            Ok(steps) => {
+                let (interface, before) = (targets[at].name.clone(), before[at].clone());
+                applied.push(Applied { interface, before, steps });
+            }
+            Err(cause) => {
+                let mut error = targets[at].failed(cause);
+                // The last first: what marks frames on one interface is of use only with what knows the mark on another.
+                for (target, before) in targets[..=at].iter_mut().zip(&before).rev() {
+                    error.not_restored.extend(target.restore(before).err().map(|why| (target.name.clone(), why)));
+                }
+                return Err(error);
+            }
+        }
+    }
+    Ok(applied)
+}
+
+impl<K: Kernel> Target<K> {
+    fn change(&mut self, found: &Tree) -> Result<Steps, Cause> {
+        let steps = steps::steps(&self.wanted, found);
+        for step in &steps.requests {
+            self.kernel.carry_out(step).map_err(|error| Cause::Refused(Box::new(step.clone()), error))?;
+        }
+        let found = self.kernel.found().map_err(Cause::Unreadable)?;
+        let left = differences(&self.wanted, &found);
+        if left.is_empty() { Ok(steps) } else { Err(Cause::CameOutOtherwise(left)) }
+    }
+
+    /// Brings back what was there, with as little change as there can be; if that is refused, by making it anew.
+    fn restore(&mut self, before: &Tree) -> Result<(), Restored> {
+        let found = self.kernel.found().map_err(Restored::Refused)?;
+        let mut change = |requests: &[Step]| requests.iter().try_for_each(|step| self.kernel.carry_out(step));
+        if change(&steps::steps(before, &found).requests).is_err() {
+            let found = self.kernel.found().map_err(Restored::Refused)?;
+            let remove = steps::steps(&Tree::default(), &found).requests;
+            let anew = [remove, steps::anew(before)].concat();
+            anew.iter().try_for_each(|step| self.kernel.carry_out(step)).map_err(Restored::Refused)?;
+        }
+        let left = differences(before, &self.kernel.found().map_err(Restored::Refused)?);
+        if left.is_empty() { Ok(()) } else { Err(Restored::Otherwise(left)) }
+    }
+
+    fn failed(&self, cause: Cause) -> ApplyError {
+        ApplyError { interface: self.name.clone(), cause, not_restored: Vec::new() }
+    }
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { interface, .. } = self;
+        match &self.cause {
+            Cause::CameOutOtherwise(left) => {
+                write!(f, "The kernel made something else of the tree of {interface}:")?;
+                left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))
+            }
+            Cause::Unreadable(_) => write!(f, "Cannot read what {interface} has"),
+            Cause::Refused(step, error) => {
+                write!(
+                    f,
+                    "The kernel refuses {} on {interface}{}",
+                    Named(step),
+                    advice(step, error).unwrap_or_default()
+                )
+            }
+        }?;
+        for (name, why) in &self.not_restored {
+            match why {
+                Restored::Refused(error) => write!(f, "; {name} could not be brought back: {error}")?,
+                Restored::Otherwise(left) => {
+                    write!(f, "; {name} is not as it was:")?;
+                    left.iter().try_for_each(|difference| write!(f, " {}", difference.place()))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ApplyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &self.cause {
+            Cause::CameOutOtherwise(_) => None,
+            Cause::Unreadable(error) | Cause::Refused(_, error) => Some(error),
+        }
+    }
+}
+
+/// What to do about a refusal, where more than one reason can be ruled out.
+fn advice(step: &Step, error: &TcError) -> Option<String> {
+    let module = match step {
+        Step::MakeQdisc(qdisc) => format!("sch_{}", qdisc.discipline.kind()),
+        Step::MakeFilter(filter) => format!("cls_{}", filter.classifier.kind()),
+        _ => String::new(),
+    };
+    match error.errno()? {
+        Errno::EPERM => Some("; run it as root, or with CAP_NET_ADMIN".to_owned()),
+        Errno::ENOENT if !module.is_empty() => {
+            Some(format!("; it may have been built without {module} or what is used in it: sudo modprobe {module}"))
+        }
+        _ => None,
+    }
+}
+
+/// A step as `tc` names it.
+struct Named<'a>(&'a Step);
+
+impl fmt::Display for Named<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Step::ChangeClass(class) => write!(f, "to change class {}", class.handle),
+            Step::ChangeQdisc(qdisc) => write!(f, "to change qdisc {} {}", qdisc.discipline.kind(), qdisc.handle),
+            Step::MakeClass(class) => write!(f, "class {} parent {}", class.handle, class.parent),
+            Step::MakeFilter(filter) => {
+                let kind = filter.classifier.kind();
+                write!(f, "filter {kind} parent {} pref {}", filter.parent, filter.preference)
+            }
+            Step::MakeQdisc(qdisc) => {
+                write!(f, "qdisc {} {} parent {}", qdisc.discipline.kind(), qdisc.handle, qdisc.parent)
+            }
+            Step::RemoveFilters { parent, preference } => {
+                write!(f, "to take away the filters of parent {parent} pref {preference}")
+            }
+            Step::RemoveSide { parent } => write!(f, "to take away what is below {parent}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Which control group a name means on this machine.
+//!
+//! Systemd is not asked: the directory of a unit is called as the unit, wherever its slice is.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+
+use crate::control_group::{self, GroupName, Place};
+use crate::tree::Tree;
+use candor_io::control_group as kernel;
+
+use crate::kernel::Machine;
+
+const MOUNTS: &str = "/proc/self/mountinfo";
+/// There is one in every group but the root of all.
+const NOT_IN_ROOT: &str = "cgroup.type";
+
+/// Why nobody can say which group it is.
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    /// More than one directory is called as the unit.
+    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
+    Ambiguous {
+        /// Its name.
+        unit: String,
+        /// The groups.
+        paths: Vec<String>,
+    },
+    /// Only version 1, or nothing.
+    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
+    NotMounted,
+    /// A container or another namespace of control groups, from which the way to the root of all cannot be seen.
+    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
+    NotRoot {
+        /// Where they are mounted.
+        mount: PathBuf,
+    },
+    /// The kernel cannot be asked.
+    #[error("Cannot look for control groups in {}", path.display())]
+    Unreadable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+fn quoted(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
+}
+
+/// The control groups of this machine.
+#[derive(Clone, Debug, Default)]
+pub struct ControlGroups {
+    /// Where units were found last: a restart gives a unit a new group of the same path, and looking everywhere takes time.
+    units: BTreeMap<String, PathBuf>,
+}
+
+impl ControlGroups {
+    /// Which group this is; `None` if there is none now.
+    ///
+    /// # Errors
+    /// [`FindError`].
+    pub fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+        let mounts = fs::read_to_string(MOUNTS).map_err(|source| unreadable(Path::new(MOUNTS), source))?;
+        let mount = mounted(&mounts).ok_or(FindError::NotMounted)?;
+        if mount.join(NOT_IN_ROOT).exists() {
+            return Err(FindError::NotRoot { mount });
+        }
+        let found = match name {
+            GroupName::Path(path) => Some(below(&mount, path)),
+            GroupName::Unit(unit) => self.unit(&mount, unit)?,
+        };
+        let Some(directory) = found.filter(|directory| directory.is_dir()) else { return Ok(None) };
+        let level = directory.strip_prefix(&mount).map_or(0, |path| path.components().count());
+        let id = match kernel::id(&directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            id => id.map_err(|source| unreadable(&directory, source))?,
+        };
+        // Deeper than a path can be long.
+        Ok(u16::try_from(level).ok().map(|level| Place { level, id }))
+    }
+
+    fn unit(&mut self, mount: &Path, unit: &str) -> Result<Option<PathBuf>, FindError> {
+        if let Some(known) = self.units.get(unit).filter(|path| path.is_dir()) {
+            return Ok(Some(known.clone()));
+        }
+        let mut found = called(mount, unit)?;
+        if found.len() > 1 {
+            let path = |path: &PathBuf| format!("/{}", path.strip_prefix(mount).unwrap_or(path).display());
+            return Err(FindError::Ambiguous { unit: unit.to_owned(), paths: found.iter().map(path).collect() });
+        }
+        let found = found.pop();
+        if let Some(path) = &found {
+            self.units.insert(unit.to_owned(), path.clone());
+        }
+        Ok(found)
+    }
+}
+
+fn unreadable(path: &Path, source: io::Error) -> FindError {
+    FindError::Unreadable { path: path.to_owned(), source }
+}
+
+/// Where control groups of version 2 are mounted, from their root on.
+fn mounted(mounts: &str) -> Option<PathBuf> {
+    let mount = |line: &str| {
+        let (place, kind) = line.split_once(" - ")?;
+        let mut fields = place.split(' ').skip(3);
+        let (root, mount) = (fields.next()?, fields.next()?);
+        (kind.starts_with("cgroup2 ") && root == "/").then(|| PathBuf::from(unescaped(mount)))
+    };
+    mounts.lines().find_map(mount)
+}
+
+/// `\040` and its like, as `/proc` writes spaces.
+fn unescaped(text: &str) -> String {
+    let mut plain = text.to_owned();
+    for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
+        plain = plain.replace(escape, character);
+    }
+    plain
+}
+
+/// A path from the root of all groups, or from that of the file system.
+fn below(mount: &Path, path: &str) -> PathBuf {
+    let path = Path::new(path);
+    if path.starts_with(mount) { path.to_owned() } else { mount.join(path.strip_prefix("/").unwrap_or(path)) }
+}
+
+/// The directories that are called as a unit. Systemd puts `_` before names that look like files of a controller.
+fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
+    let escaped = format!("_{unit}");
+    let (mut found, mut next) = (Vec::new(), vec![mount.to_owned()]);
+    while let Some(directory) = next.pop() {
+        let entries = match fs::read_dir(&directory) {
+            // Gone meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound && directory != mount => continue,
+            entries => entries.map_err(|source| unreadable(&directory, source))?,
+        };
+        for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            let (name, path) = (entry.file_name(), entry.path());
+            if name == *unit || name == *escaped {
+                found.push(path.clone());
+            }
+            next.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Puts into a tree which groups those are that it names; gives the names of those that are not there now.
+///
+/// # Errors
+/// [`FindError`]; then the tree knows only part of them.
+pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
+    let mut failed = None;
+    let missing = control_group::locate(tree, |name| {
+        machine.place(name).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            None
+        })
+    });
+    failed.map_or(Ok(missing), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_are_where_they_are_mounted_from_their_root_on() {
+        let hybrid = "30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
+                      31 30 0:27 /a /other rw - cgroup2 cgroup2 rw\n\
+                      32 30 0:27 / /sys/fs/cgroup/my\\040own rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n\
+                      33 30 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n";
+        assert_eq!(mounted(hybrid), Some("/sys/fs/cgroup/my own".into()));
+        assert_eq!(mounted("33 30 0:28 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"), None);
+    }
+
+    #[test]
+    fn a_path_may_begin_at_either_root() {
+        let mount = Path::new("/sys/fs/cgroup");
+        assert_eq!(below(mount, "/a/b"), Path::new("/sys/fs/cgroup/a/b"));
+        assert_eq!(below(mount, "/sys/fs/cgroup/a/b"), Path::new("/sys/fs/cgroup/a/b"));
+        assert_eq!(below(mount, "/sys/fs/cgroups"), Path::new("/sys/fs/cgroup/sys/fs/cgroups"));
+    }
+
+    #[test]
+    fn a_unit_is_where_its_name_is() {
+        let root = tempfile::tempdir().unwrap();
+        for path in ["system.slice/a.service/inner", "user.slice/user-7.slice/a.service", "system.slice/_io.service"] {
+            fs::create_dir_all(root.path().join(path)).unwrap();
+        }
+        fs::write(root.path().join("b.service"), "").unwrap();
+        let called = |unit| {
+            let found = called(root.path(), unit).unwrap();
+            found.iter().map(|path| path.strip_prefix(root.path()).unwrap().display().to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(called("a.service"), ["system.slice/a.service", "user.slice/user-7.slice/a.service"]);
+        assert_eq!(called("io.service"), ["system.slice/_io.service"]);
+        assert_eq!(called("b.service"), [""; 0]);
+        let error = ControlGroups::default().unit(root.path(), "a.service").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "There are several units a.service: write which one is meant as one of cgroup = \"/system.slice/a.service\", \
+             \"/user.slice/user-7.slice/a.service\""
+        );
+    }
+
+    #[test]
+    fn a_unit_that_was_found_is_looked_for_there_first() {
+        let root = tempfile::tempdir().unwrap();
+        let first = root.path().join("system.slice/a.service");
+        fs::create_dir_all(&first).unwrap();
+        let mut groups = ControlGroups::default();
+        assert_eq!(groups.unit(root.path(), "a.service").unwrap(), Some(first.clone()));
+        // Another one that comes later is somebody else's.
+        let second = root.path().join("user.slice/a.service");
+        fs::create_dir_all(&second).unwrap();
+        assert_eq!(groups.unit(root.path(), "a.service").unwrap(), Some(first.clone()));
+        fs::remove_dir(&first).unwrap();
+        assert_eq!(groups.unit(root.path(), "a.service").unwrap(), Some(second.clone()));
+        fs::remove_dir(&second).unwrap();
+        assert_eq!(groups.unit(root.path(), "a.service").unwrap(), None);
+    }
+}

@@ -1,0 +1,264 @@
+//! Interfaces that come and go, and somebody else who changes them.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use crate::control_group::{ControlGroup, GroupName, Place};
+use crate::filter::Classifier;
+use crate::steps::Step;
+use proptest::prelude::*;
+
+use super::*;
+use crate::kernel::played::{Played, TREES, tree};
+
+type Interfaces = Rc<RefCell<BTreeMap<String, (u32, Played)>>>;
+
+/// The numbers of groups by their names; one without a number cannot be looked for.
+type Groups = Rc<RefCell<BTreeMap<String, Option<u64>>>>;
+
+/// A machine that a test has hold of, too.
+#[derive(Clone, Debug, Default)]
+struct Bench(Interfaces, Groups);
+
+struct One(Interfaces, String);
+
+impl One {
+    fn with<T>(&self, work: impl FnOnce(&mut Played) -> T) -> T {
+        work(&mut self.0.borrow_mut().get_mut(&self.1).unwrap().1)
+    }
+}
+
+impl Kernel for One {
+    fn found(&mut self) -> Result<Tree, TcError> {
+        self.with(Kernel::found)
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
+        self.with(|played| played.carry_out(step))
+    }
+}
+
+impl Machine for Bench {
+    type Kernel = One;
+
+    fn open(&mut self, name: &str) -> Result<Option<(u32, One)>, TcError> {
+        let number = self.0.borrow().get(name).map(|(number, _)| *number);
+        Ok(number.map(|number| (number, One(Rc::clone(&self.0), name.to_owned()))))
+    }
+
+    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
+        let groups = self.1.borrow();
+        match groups.get(name.as_str()) {
+            Some(Some(id)) => Ok(Some(Place { level: 1, id: *id })),
+            Some(None) => Err(FindError::NotMounted),
+            None => Ok(None),
+        }
+    }
+}
+
+impl Bench {
+    fn plug(&self, name: &str, number: u32, of: usize) {
+        let played = Played { tree: tree(of), ..Played::default() };
+        self.0.borrow_mut().insert(name.to_owned(), (number, played));
+    }
+
+    fn group(&self, name: &str, id: Option<u64>) {
+        self.1.borrow_mut().insert(name.to_owned(), id);
+    }
+
+    fn no_group(&self, name: &str) {
+        self.1.borrow_mut().remove(name);
+    }
+
+    /// The numbers that the filters of an interface look for.
+    fn groups_of(&self, name: &str) -> Vec<Option<u64>> {
+        let interfaces = self.0.borrow();
+        let groups = interfaces[name].1.tree.filters.iter().filter_map(|filter| match &filter.classifier {
+            Classifier::ControlGroups(groups) => Some(groups.clone()),
+            _ => None,
+        });
+        groups.flatten().map(|group| group.place.map(|place| place.id)).collect()
+    }
+
+    fn unplug(&self, name: &str) {
+        self.0.borrow_mut().remove(name);
+    }
+
+    fn has(&self, name: &str, of: usize) -> bool {
+        let interfaces = self.0.borrow();
+        differences(&tree(of), &interfaces[name].1.tree).is_empty()
+    }
+}
+
+fn wanted(of: &[(&str, usize)]) -> Vec<(String, Tree)> {
+    of.iter().map(|(name, number)| ((*name).to_owned(), tree(*number))).collect()
+}
+
+fn named(groups: &[GroupName]) -> String {
+    groups.iter().map(|group| format!(" {group}")).collect()
+}
+
+/// A tree that tells frames by two groups.
+fn by_groups() -> Tree {
+    let mut tree = tree(1);
+    let groups = [GroupName::unit("a.service"), GroupName::path("/b")].map(|name| ControlGroup::named(name.unwrap()));
+    tree.filters[0].classifier = Classifier::ControlGroups(groups.to_vec());
+    tree
+}
+
+fn words(news: &[News]) -> Vec<String> {
+    let word = |news: &News| match news {
+        News::AsWanted { interface } => format!("{interface} as wanted"),
+        News::Drifted { interface, differences } => format!("{interface} drifted in {}", differences.len()),
+        News::Failed { interface, why } => format!("{interface} failed: {why}"),
+        News::Followed { interface, groups } => format!("{interface} followed{}", named(groups)),
+        News::NoGroups { interface, groups } => format!("{interface} without{}", named(groups)),
+        News::Fought { interface } => format!("{interface} fought"),
+        News::Gone { interface } => format!("{interface} gone"),
+        News::PutBack { interface, is_new, .. } => {
+            format!("{interface} put back{}", if *is_new { ", another one" } else { "" })
+        }
+    };
+    news.iter().map(word).collect()
+}
+
+#[test]
+fn an_interface_that_comes_back_gets_its_tree() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 1);
+    let (mut keeper, applied) = Keeper::apply(bench.clone(), wanted(&[("can0", 2)])).unwrap();
+    assert_eq!((applied.len(), bench.has("can0", 2)), (1, true));
+    let now = Instant::now();
+    assert_eq!(words(&keeper.look(Mend::Yes, now)), [""; 0]);
+    bench.unplug("can0");
+    assert_eq!(words(&keeper.look(Mend::Yes, now)), ["can0 gone"]);
+    assert_eq!(words(&keeper.look(Mend::Yes, now)), [""; 0], "it is told once");
+    bench.plug("can0", 4, 0);
+    assert_eq!(words(&keeper.look(Mend::Yes, now)), ["can0 put back, another one"]);
+    assert!(bench.has("can0", 2));
+    keeper.stop().unwrap();
+    assert!(bench.has("can0", 0), "the new one had nothing");
+}
+
+#[test]
+fn nobody_is_fought_for_ever() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    let (mut keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
+    let start = Instant::now();
+    for second in 0..5 {
+        bench.plug("can0", 3, 0);
+        assert_eq!(words(&keeper.look(Mend::Yes, start + Duration::from_secs(second))), ["can0 put back"]);
+    }
+    bench.plug("can0", 3, 0);
+    assert_eq!(words(&keeper.look(Mend::Yes, start + Duration::from_secs(6))), ["can0 fought"]);
+    assert!(bench.has("can0", 0));
+    assert_eq!(words(&keeper.look(Mend::Yes, start + Duration::from_secs(61))), ["can0 put back"]);
+}
+
+#[test]
+fn a_service_that_is_started_again_is_followed() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    bench.group("/b", Some(2));
+    let (mut keeper, _) = Keeper::apply(bench.clone(), vec![("can0".to_owned(), by_groups())]).unwrap();
+    assert_eq!(bench.groups_of("can0"), [None, Some(2)]);
+    let look = |keeper: &mut Keeper<Bench>, second| {
+        words(&keeper.look(Mend::Yes, Instant::now() + Duration::from_secs(second)))
+    };
+    assert_eq!(look(&mut keeper, 0), ["can0 without unit a.service"]);
+    assert_eq!(look(&mut keeper, 0), [""; 0], "it is told once");
+    assert!(keeper.has_groups() && !keeper.have_groups_moved());
+    // However often: nobody is fought.
+    for number in 1..=20 {
+        bench.group("a.service", Some(number));
+        assert!(keeper.have_groups_moved());
+        assert_eq!(look(&mut keeper, 1), ["can0 followed unit a.service"]);
+        assert_eq!(bench.groups_of("can0"), [Some(number), Some(2)]);
+    }
+    bench.no_group("a.service");
+    assert_eq!(look(&mut keeper, 2), ["can0 without unit a.service"]);
+    assert_eq!(bench.groups_of("can0"), [Some(20), Some(2)], "nobody is in it, and no frame of others is lost");
+    bench.plug("can0", 4, 0);
+    assert_eq!(look(&mut keeper, 3), ["can0 put back, another one"]);
+    assert_eq!(bench.groups_of("can0"), [None, Some(2)]);
+    keeper.stop().unwrap();
+    assert!(bench.has("can0", 0));
+}
+
+#[test]
+fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    bench.group("a.service", Some(1));
+    bench.group("/b", Some(2));
+    let by_groups = vec![("can0".to_owned(), by_groups())];
+    let (mut keeper, _) = Keeper::apply(bench.clone(), by_groups.clone()).unwrap();
+    bench.group("a.service", None);
+    let why = "There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup";
+    assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), [format!("can0 failed: {why}")]);
+    assert_eq!(bench.groups_of("can0"), [Some(1), Some(2)]);
+    assert_eq!(keeper.change(by_groups.clone()).unwrap_err().to_string(), why);
+    bench.group("a.service", Some(1));
+    assert_eq!(words(&keeper.look(Mend::Yes, Instant::now())), ["can0 as wanted"]);
+    // Who only looks on tells of it.
+    let mut watcher = Keeper::watch(bench.clone(), by_groups);
+    assert_eq!(words(&watcher.look(Mend::No, Instant::now())), [""; 0]);
+    bench.group("a.service", Some(9));
+    assert_eq!(words(&watcher.look(Mend::No, Instant::now())), ["can0 drifted in 1"]);
+}
+
+#[test]
+fn who_watches_changes_nothing() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 1);
+    let mut keeper = Keeper::watch(bench.clone(), wanted(&[("can0", 2), ("can1", 2)]));
+    let now = Instant::now();
+    assert_eq!(words(&keeper.look(Mend::No, now)), ["can0 drifted in 4", "can1 gone"]);
+    assert!(bench.has("can0", 1));
+    bench.plug("can0", 3, 2);
+    assert_eq!(words(&keeper.look(Mend::No, now)), ["can0 as wanted"]);
+}
+
+#[test]
+fn what_somebody_else_made_is_left_at_the_end() {
+    let bench = Bench::default();
+    bench.plug("can0", 3, 0);
+    let (keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
+    bench.plug("can0", 3, 4);
+    assert!(keeper.stop().unwrap().is_empty());
+    assert!(bench.has("can0", 4));
+}
+
+#[test]
+fn an_interface_that_is_not_there_is_named() {
+    let error = Keeper::apply(Bench::default(), wanted(&[("can7", 1)])).unwrap_err();
+    insta::assert_snapshot!(error, @"There is no interface can7, so nothing was changed; ip -br link shows those that there are");
+}
+
+proptest! {
+    /// Whatever is wanted one after another: at the end all is as it was at first.
+    #[test]
+    fn at_the_end_all_is_as_it_was(
+        before in prop::array::uniform2(0..TREES.len()),
+        plans in prop::collection::vec(prop::array::uniform2(prop::option::of(0..TREES.len())), 1..5),
+    ) {
+        let bench = Bench::default();
+        bench.plug("can0", 3, before[0]);
+        bench.plug("can1", 4, before[1]);
+        let plan = |plan: &[Option<usize>; 2]| -> Vec<_> {
+            let each = ["can0", "can1"].into_iter().zip(plan);
+            wanted(&each.filter_map(|(name, number)| Some((name, (*number)?))).collect::<Vec<_>>())
+        };
+        let (mut keeper, _) = Keeper::apply(bench.clone(), plan(&plans[0])).unwrap();
+        for next in &plans[1..] {
+            keeper.change(plan(next)).unwrap();
+            for ((name, number), first) in ["can0", "can1"].iter().zip(next).zip(before) {
+                prop_assert!(bench.has(name, number.unwrap_or(first)));
+            }
+        }
+        keeper.stop().unwrap();
+        prop_assert!(bench.has("can0", before[0]) && bench.has("can1", before[1]));
+    }
+}

@@ -1,0 +1,37 @@
+//! What stands between the programs that send on an interface and its driver: queueing disciplines, classes, filters.
+//!
+//! ```text
+//!  [egress.BUS]  bands   ──compile──▶ Tree ──candor-netlink──▶ kernel
+//!                tree    ──text─────▶   ▲                        │
+//!  tc script            ◀──text────────┘    ◀──── observed ─────┘
+//! ```
+//!
+//! A [`tree::Tree`] is the common meaning: what a file wants, what a `tc` script makes and what the kernel says it has
+//! are all of this type, so they can be compared, linted and drawn by the same code.
+//!
+//! # Source
+//! `net/sched/` of Linux 6.1; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).
+#![forbid(unsafe_code)]
+
+pub mod action;
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
+pub mod canonical;
+pub mod classify;
+pub mod compile;
+pub mod control_group;
+pub mod discipline;
+pub mod ematch;
+pub mod filter;
+pub mod handle;
+#[cfg(feature = "kernel")]
+pub mod kernel;
+pub mod lint;
+#[cfg(feature = "kernel")]
+pub mod netlink;
+pub mod outline;
+pub mod policy;
+pub mod steps;
+pub mod text;
+pub mod ticks;
+pub mod tree;

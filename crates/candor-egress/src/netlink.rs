@@ -1,0 +1,71 @@
+//! Traffic control: the disciplines, classes and filters of this crate as messages of rtnetlink.
+//!
+//! ```text
+//!  Qdisc, Class, Filter ──request──▶ bytes ──▶ kernel ──▶ bytes ──dump──▶ Qdisc, Class, Filter, counters
+//!                                                                            └──observe──▶ Tree of an interface
+//! ```
+//!
+//! What the kernel has and the values cannot say is kept as the bytes that were read, under the kernel's name (`Other`).
+//! What a value says and a message cannot carry is an [`EncodeError`] before anything is sent.
+//!
+//! Attributes are nested without `NLA_F_NESTED`, as old kernels want it, except those of `ets`, which insists on it.
+//!
+//! # Kernel
+//! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace. `ets` is there since Linux 5.6,
+//! `etf` since 4.19, `police` in frames since 5.13, `bpf` by control group since 4.19; modules are loaded on demand.
+//!
+//! # Source
+//! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
+
+mod action;
+mod bands;
+mod class;
+mod discipline;
+mod ematch;
+mod error;
+mod filter;
+mod header;
+mod list;
+mod names;
+mod observe;
+mod police;
+mod program;
+pub mod promises;
+mod queues;
+mod rate;
+mod read;
+mod request;
+mod shaper;
+mod stab;
+mod stats;
+mod u32_key;
+mod write;
+
+pub use error::{EncodeError, TcError};
+pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
+pub use names::InterfaceNames;
+pub use observe::{Observed, observe};
+pub use program::ProgramError;
+pub use request::{
+    change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
+    replace_filter, replace_qdisc,
+};
+pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
+
+const RTM_NEWQDISC: u16 = 36;
+const RTM_DELQDISC: u16 = 37;
+const RTM_GETQDISC: u16 = 38;
+const RTM_NEWTCLASS: u16 = 40;
+const RTM_DELTCLASS: u16 = 41;
+const RTM_GETTCLASS: u16 = 42;
+const RTM_NEWTFILTER: u16 = 44;
+const RTM_DELTFILTER: u16 = 45;
+const RTM_GETTFILTER: u16 = 46;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_STATS2: u16 = 7;
+const TCA_STAB: u16 = 8;
+const TCA_CHAIN: u16 = 11;
+
+#[cfg(test)]
+mod tests;

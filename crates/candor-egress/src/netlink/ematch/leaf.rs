@@ -1,0 +1,228 @@
+//! The matches themselves.
+//!
+//! # Source
+//! `net/sched/em_{canid,cmp,meta,nbyte,u32}.c`; `include/uapi/linux/tc_ematch/`.
+
+use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
+
+use super::super::error::EncodeError;
+use super::super::read::{self, Fields, Unread, speakable};
+use super::super::write::{AttributeList, Record};
+use super::TCF_EM_CONTAINER;
+use candor_netlink::codec::Attribute;
+
+const TCF_EM_CMP: u16 = 1;
+const TCF_EM_NBYTE: u16 = 2;
+const TCF_EM_U32: u16 = 3;
+const TCF_EM_META: u16 = 4;
+const TCF_EM_CANID: u16 = 7;
+/// `EM_CAN_RULES_MAX`.
+const MAX_RULES: usize = 500;
+const MAX_NBYTE_BYTES: u16 = 0x0FFF;
+/// `TCF_LAYER_LINK` and `TCF_LAYER_NETWORK`: of a CAN frame both begin where it does.
+const LAYER_LINK: u8 = 0;
+const LAYER_NETWORK: u8 = 1;
+const TCF_EM_CMP_TRANS: u8 = 1;
+const TCA_EM_META_HDR: u16 = 1;
+const TCA_EM_META_LVALUE: u16 = 2;
+const TCA_EM_META_RVALUE: u16 = 3;
+const TCF_META_TYPE_INT: u16 = 1;
+const TCF_META_ID_VALUE: u16 = 0;
+
+/// Kind and data of a match; `None` for a group.
+pub(super) fn encode(leaf: &Ematch) -> Result<Option<(u16, Vec<u8>)>, EncodeError> {
+    Ok(Some(match leaf {
+        Ematch::And(_) | Ematch::Not(_) | Ematch::Or(_) => return Ok(None),
+        Ematch::Canid(rules) if rules.is_empty() || rules.len() > MAX_RULES => {
+            return Err(EncodeError::CanidRules { count: rules.len() });
+        }
+        Ematch::Canid(rules) => {
+            (TCF_EM_CANID, rules.iter().flat_map(|rule| [rule.id, rule.mask]).flat_map(u32::to_ne_bytes).collect())
+        }
+        Ematch::Cmp(cmp) => (TCF_EM_CMP, encode_cmp(cmp)),
+        Ematch::Meta(meta) => (TCF_EM_META, encode_meta(meta)?),
+        Ematch::Nbyte { offset, bytes } => {
+            let too_long = |_| EncodeError::NbyteLength { len: bytes.len() };
+            let len = u16::try_from(bytes.len()).map_err(too_long)?;
+            if len > MAX_NBYTE_BYTES {
+                return Err(EncodeError::NbyteLength { len: bytes.len() });
+            }
+            (TCF_EM_NBYTE, Record::default().u16(*offset).u16(len_field(len)).bytes(bytes).done())
+        }
+        Ematch::Other { kind: TCF_EM_CONTAINER, .. } => return Err(EncodeError::Kind { kind: "container".to_owned() }),
+        Ematch::Other { kind, data } => (*kind, data.clone()),
+        Ematch::U32 { mask, value, offset } => {
+            let record = Record::default().bytes(&mask.to_be_bytes()).bytes(&value.to_be_bytes());
+            (TCF_EM_U32, record.i32(*offset).i32(0).done())
+        }
+    }))
+}
+
+pub(super) fn decode(kind: u16, data: &[u8]) -> Result<Ematch, Unread> {
+    let attribute = Attribute { kind, value: data };
+    let read = match kind {
+        TCF_EM_CANID => decode_canid(data),
+        TCF_EM_CMP => decode_cmp(attribute).map(Ematch::Cmp),
+        TCF_EM_META => decode_meta(data).map(Ematch::Meta),
+        TCF_EM_NBYTE => decode_nbyte(attribute),
+        TCF_EM_U32 => decode_u32(attribute),
+        _ => Err(Unread::Unspoken),
+    };
+    Ok(read::or_kept(read, || Ematch::Other { kind, data: data.to_vec() })?)
+}
+
+fn decode_canid(data: &[u8]) -> Result<Ematch, Unread> {
+    let (numbers, rest) = data.as_chunks::<4>();
+    let (rules, odd) = numbers.as_chunks::<2>();
+    speakable(!rules.is_empty() && rules.len() <= MAX_RULES && rest.is_empty() && odd.is_empty())?;
+    let rule = |[id, mask]: &[[u8; 4]; 2]| CanRule { id: u32::from_ne_bytes(*id), mask: u32::from_ne_bytes(*mask) };
+    Ok(Ematch::Canid(rules.iter().map(rule).collect()))
+}
+
+/// `struct tcf_em_cmp`, whose last two bytes are two fields each.
+fn encode_cmp(cmp: &Cmp) -> Vec<u8> {
+    let align = match cmp.width {
+        CmpWidth::U8 => 1,
+        CmpWidth::U16 => 2,
+        CmpWidth::U32 => 4,
+    };
+    let flags = if cmp.host_order { TCF_EM_CMP_TRANS } else { 0 };
+    let record = Record::default().u32(cmp.value).u32(cmp.mask).u16(cmp.offset);
+    record.u8(nibbles(align, flags)).u8(nibbles(LAYER_LINK, relation_number(cmp.relation))).done()
+}
+
+fn decode_cmp(data: Attribute<'_>) -> Result<Cmp, Unread> {
+    let mut fields = Fields::of(data);
+    let (value, mask, offset) = (fields.u32()?, fields.u32()?, fields.u16()?);
+    let (align, flags) = of_nibbles(fields.u8()?);
+    let (layer, opnd) = of_nibbles(fields.u8()?);
+    speakable(layer <= LAYER_NETWORK && flags & !TCF_EM_CMP_TRANS == 0)?;
+    let width = match align {
+        1 => CmpWidth::U8,
+        2 => CmpWidth::U16,
+        4 => CmpWidth::U32,
+        _ => return Err(Unread::Unspoken),
+    };
+    Ok(Cmp { width, offset, mask, host_order: flags & TCF_EM_CMP_TRANS != 0, relation: relation(opnd)?, value })
+}
+
+fn decode_nbyte(data: Attribute<'_>) -> Result<Ematch, Unread> {
+    let mut fields = Fields::of(data);
+    let (offset, (len, layer)) = (fields.u16()?, of_len_field(fields.u16()?));
+    speakable(layer <= LAYER_NETWORK)?;
+    let bytes = fields.rest().get(..usize::from(len)).ok_or(Unread::Unspoken)?;
+    Ok(Ematch::Nbyte { offset, bytes: bytes.to_vec() })
+}
+
+/// `struct tc_u32_key`. Places behind a header of IP have no word here.
+fn decode_u32(data: Attribute<'_>) -> Result<Ematch, Unread> {
+    let mut fields = Fields::of(data);
+    let [mask, value] = [fields.take()?, fields.take()?].map(u32::from_be_bytes);
+    let (offset, moving) = (fields.i32()?, fields.i32()?);
+    speakable(moving == 0)?;
+    Ok(Ematch::U32 { mask, value, offset })
+}
+
+/// `struct tcf_meta_hdr` and the mask and the value behind it.
+fn encode_meta(meta: &Meta) -> Result<Vec<u8>, EncodeError> {
+    if meta.what == MetaId::Protocol && meta.relation != Relation::Equal {
+        return Err(EncodeError::ProtocolOrder);
+    }
+    let kind = |id: u16| TCF_META_TYPE_INT << 12 | id;
+    let left = Record::default().u16(kind(meta_number(meta.what))).u8(0).u8(relation_number(meta.relation));
+    let mut list = AttributeList::default();
+    list.put(TCA_EM_META_HDR, &left.u16(kind(TCF_META_ID_VALUE)).u16(0).done())?;
+    if meta.mask != 0 {
+        list.put_u32(TCA_EM_META_LVALUE, as_kept(meta.what, meta.mask))?;
+    }
+    list.put_u32(TCA_EM_META_RVALUE, as_kept(meta.what, meta.value))?;
+    Ok(list.into_bytes())
+}
+
+fn decode_meta(data: &[u8]) -> Result<Meta, Unread> {
+    let [_, header, mask, value] = read::by_number(data)?;
+    let mut fields = Fields::of(read::needed(header, TCA_EM_META_HDR)?);
+    let (left, shift, opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
+    let (right, right_shift, _opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
+    speakable(shift == 0 && right_shift == 0 && right == TCF_META_TYPE_INT << 12 | TCF_META_ID_VALUE)?;
+    speakable(left >> 12 == TCF_META_TYPE_INT)?;
+    let (what, relation) = (meta_id(left & 0x07FF)?, relation(opnd)?);
+    speakable(what != MetaId::Protocol || relation == Relation::Equal)?;
+    let number = |of: Option<Attribute<'_>>| of.map_or(Ok(0), long).map(|number| as_kept(what, number));
+    Ok(Meta { what, mask: number(mask)?, relation, value: number(value)? })
+}
+
+/// tc writes a `long` of its own machine.
+fn long(number: Attribute<'_>) -> Result<u32, Unread> {
+    match number.value.first_chunk() {
+        Some(long) => u32::try_from(u64::from_ne_bytes(*long)).map_err(|_too_long| Unread::Unspoken),
+        None => Ok(number.u32()?),
+    }
+}
+
+/// The protocol is big-endian in the kernel; the same way there and back.
+fn as_kept(what: MetaId, number: u32) -> u32 {
+    let [high, low] = [number & 0xFFFF_0000, number & 0xFFFF];
+    match (what, u16::try_from(low)) {
+        (MetaId::Protocol, Ok(low)) => high | u32::from(low.to_be()),
+        _ => number,
+    }
+}
+
+/// `TCF_META_ID_…`.
+const fn meta_number(what: MetaId) -> u16 {
+    match what {
+        MetaId::Mark => 12,
+        MetaId::PacketLength => 9,
+        MetaId::Priority => 6,
+        MetaId::Protocol => 7,
+    }
+}
+
+const fn meta_id(number: u16) -> Result<MetaId, Unread> {
+    Ok(match number {
+        6 => MetaId::Priority,
+        7 => MetaId::Protocol,
+        9 => MetaId::PacketLength,
+        12 => MetaId::Mark,
+        _ => return Err(Unread::Unspoken),
+    })
+}
+
+/// `TCF_EM_OPND_…`.
+const fn relation_number(relation: Relation) -> u8 {
+    match relation {
+        Relation::Equal => 0,
+        Relation::Greater => 1,
+        Relation::Less => 2,
+    }
+}
+
+const fn relation(number: u8) -> Result<Relation, Unread> {
+    Ok(match number {
+        0 => Relation::Equal,
+        1 => Relation::Greater,
+        2 => Relation::Less,
+        _ => return Err(Unread::Unspoken),
+    })
+}
+
+/// Two bit fields of C, which begin at the lower end on little-endian machines and at the upper on others.
+const fn nibbles(first: u8, second: u8) -> u8 {
+    if cfg!(target_endian = "little") { first | second << 4 } else { first << 4 | second }
+}
+
+const fn of_nibbles(byte: u8) -> (u8, u8) {
+    if cfg!(target_endian = "little") { (byte & 0x0F, byte >> 4) } else { (byte >> 4, byte & 0x0F) }
+}
+
+/// The length of 12 bits and the layer of 4 in `struct tcf_em_nbyte`; the layer is the link.
+const fn len_field(len: u16) -> u16 {
+    if cfg!(target_endian = "little") { len } else { len << 4 }
+}
+
+fn of_len_field(field: u16) -> (u16, u8) {
+    let (len, layer) =
+        if cfg!(target_endian = "little") { (field & 0x0FFF, field >> 12) } else { (field >> 4, field & 15) };
+    (len, layer.to_le_bytes()[0])
+}

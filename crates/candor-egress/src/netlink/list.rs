@@ -1,0 +1,206 @@
+//! What the kernel says that it has: disciplines and classes.
+
+use crate::filter::{Classifier, Filter};
+use crate::handle::Handle;
+use crate::tree::{Class, Qdisc};
+use candor_io::can::InterfaceIndex;
+
+use super::filter::Body;
+use super::header::Header;
+use super::names::InterfaceNames;
+use super::stats::{self, ClassStats, FilterStats, QdiscStats};
+use super::{
+    RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND,
+    TCA_OPTIONS, TCA_STAB, TCA_STATS2, class, discipline, filter, stab,
+};
+use candor_netlink::client::{Client, Errno, NetlinkError};
+use candor_netlink::codec::{DecodeError, Message, NLM_F_DUMP, NLM_F_REQUEST};
+
+/// Attributes of a message, by their number.
+const ATTRIBUTES: usize = TCA_STAB as usize + 1;
+const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
+
+/// A discipline as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedQdisc {
+    /// Where it is.
+    pub interface: InterfaceIndex,
+    /// What it is. A [`handle`](Qdisc::handle) of [`Handle::NONE`] is the kernel's own default.
+    pub qdisc: Qdisc,
+    /// What it has counted.
+    pub stats: QdiscStats,
+}
+
+impl ListedQdisc {
+    /// Whether frames come to it first.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
+        self.qdisc.parent == Handle::ROOT
+    }
+}
+
+/// A class as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedClass {
+    /// Where it is.
+    pub interface: InterfaceIndex,
+    /// What it is. That of a discipline that makes its classes itself, such as a band of `prio`, says nothing
+    /// ([`Share::Other`](crate::tree::Share::Other)).
+    pub class: Class,
+    /// What it has counted.
+    pub stats: ClassStats,
+}
+
+impl ListedClass {
+    /// Whether somebody made it, rather than its discipline.
+    #[must_use]
+    pub fn is_made(&self) -> bool {
+        class::is_made(self.class.share.kind())
+    }
+}
+
+/// A filter as it was listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedFilter {
+    /// What it is.
+    pub filter: Filter,
+    /// What it has counted.
+    pub stats: FilterStats,
+}
+
+/// The filters of one parent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListedFilters {
+    /// Those that every frame comes to (chain 0).
+    pub filters: Vec<ListedFilter>,
+    /// Numbers of further chains, to which only an action leads (`goto chain`). Their filters are not told.
+    pub other_chains: Vec<u32>,
+}
+
+/// The disciplines of all interfaces, a root before what hangs below it. That of interfaces without a queue, such as
+/// vcan, is `noqueue`.
+///
+/// # Errors
+/// Whatever the kernel refuses with, except that it has no queueing disciplines at all.
+pub fn qdiscs(client: &mut Client) -> Result<Vec<ListedQdisc>, NetlinkError> {
+    let message = Header::default().message(RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP);
+    or_none(client.dump(&message, |answer| if answer.kind == RTM_NEWQDISC { Ok(qdisc(answer)?) } else { Ok(None) }))
+}
+
+/// The classes of an interface, those that a discipline makes itself among them, in the kernel's order.
+///
+/// # Errors
+/// As [`qdiscs`].
+pub fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
+    let header = Header { interface: interface.number(), ..Header::default() };
+    let message = header.message(RTM_GETTCLASS, NLM_F_REQUEST | NLM_F_DUMP);
+    or_none(
+        client.dump(&message, |answer| if answer.kind == RTM_NEWTCLASS { Ok(listed_class(answer)?) } else { Ok(None) }),
+    )
+}
+
+/// The filters of a discipline, of a class, of [`Handle::INGRESS`] or of [`Handle::EGRESS`], in the kernel's order.
+///
+/// # Errors
+/// As [`qdiscs`].
+pub fn filters(
+    client: &mut Client,
+    interface: InterfaceIndex,
+    parent: Handle,
+    names: &InterfaceNames,
+) -> Result<ListedFilters, NetlinkError> {
+    let header = Header { interface: interface.number(), parent, ..Header::default() };
+    let message = header.message(RTM_GETTFILTER, NLM_F_REQUEST | NLM_F_DUMP);
+    let listed = or_none(client.dump(&message, |answer| {
+        if answer.kind == RTM_NEWTFILTER { Ok(Some(filter(answer, parent, names)?)) } else { Ok(None) }
+    }))?;
+    Ok(gathered(listed))
+}
+
+/// What the kernel says with one message about filters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum FilterNote {
+    /// A filter.
+    Filter(ListedFilter),
+    /// That there are filters of this preference. Of the old way of `fw` it says nothing more.
+    Head(Filter),
+    /// A filter in another chain.
+    OtherChain(u32),
+}
+
+fn gathered(notes: Vec<FilterNote>) -> ListedFilters {
+    let mut listed = ListedFilters::default();
+    let mut heads = Vec::new();
+    for note in notes {
+        match note {
+            FilterNote::Filter(filter) => listed.filters.push(filter),
+            FilterNote::Head(head) if head.classifier.kind() == "fw" => heads.push(head),
+            FilterNote::Head(_) => {}
+            FilterNote::OtherChain(chain) if listed.other_chains.contains(&chain) => {}
+            FilterNote::OtherChain(chain) => listed.other_chains.push(chain),
+        }
+    }
+    for head in heads {
+        if listed.filters.iter().all(|listed| listed.filter.preference != head.preference) {
+            listed.filters.push(ListedFilter { filter: head, stats: FilterStats::default() });
+        }
+    }
+    listed
+}
+
+/// The kernel names a parent by the name under which it was named last, which is not always the one that was asked for.
+pub(super) fn filter(message: &Message<'_>, parent: Handle, names: &InterfaceNames) -> Result<FilterNote, DecodeError> {
+    let (header, attributes) = Header::split::<FILTER_ATTRIBUTES>(message)?;
+    let of = |kind: u16| attributes[usize::from(kind)];
+    let kind = of(TCA_KIND).map(|kind| kind.text()).unwrap_or_default();
+    let [high, low] = [header.info >> 16, header.info & 0xFFFF].map(|half| u16::try_from(half).unwrap_or(u16::MAX));
+    let chain = of(TCA_CHAIN).map(|chain| chain.u32()).transpose()?.unwrap_or(0);
+    let options = of(TCA_OPTIONS);
+    let is_head = header.handle == Handle::NONE && options.is_none();
+    let body = if is_head && kind != "fw" {
+        Body::new(Classifier::Other { kind, options: Vec::new() })
+    } else {
+        filter::decode(&kind, options, names)?
+    };
+    let Body { classifier, class, actions, stats } = body;
+    let (preference, protocol) = (high, u16::from_be(low));
+    let filter = Filter { parent, preference, protocol, handle: header.handle.0, classifier, class, actions };
+    Ok(match (chain, is_head) {
+        (0, false) => FilterNote::Filter(ListedFilter { filter, stats }),
+        (0, true) => FilterNote::Head(filter),
+        (chain, _) => FilterNote::OtherChain(chain),
+    })
+}
+
+/// A kernel without traffic control has nothing.
+pub(super) fn or_none<T>(listed: Result<Vec<T>, NetlinkError>) -> Result<Vec<T>, NetlinkError> {
+    match listed {
+        Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// `None` for a discipline of no interface, which the kernel does not send.
+pub(super) fn qdisc(message: &Message<'_>) -> Result<Option<ListedQdisc>, DecodeError> {
+    let (header, attributes) = Header::split::<ATTRIBUTES>(message)?;
+    let of = |kind: u16| attributes[usize::from(kind)];
+    let Some(interface) = InterfaceIndex::new(header.interface) else { return Ok(None) };
+    let kind = of(TCA_KIND).map(|kind| kind.text()).unwrap_or_default();
+    let stab = of(TCA_STAB).map(|table| stab::decode(table.value)).transpose()?;
+    let discipline = discipline::decode(&kind, of(TCA_OPTIONS))?;
+    let stats = of(TCA_STATS2).map(|stats| stats::queue(stats.value)).transpose()?.unwrap_or_default();
+    let qdisc = Qdisc { handle: header.handle, parent: header.parent, stab, discipline };
+    Ok(Some(ListedQdisc { interface, qdisc, stats }))
+}
+
+/// The kernel says of a class right below its discipline that it is below the root.
+pub(super) fn listed_class(message: &Message<'_>) -> Result<Option<ListedClass>, DecodeError> {
+    let (header, attributes) = Header::split::<ATTRIBUTES>(message)?;
+    let of = |kind: u16| attributes[usize::from(kind)];
+    let Some(interface) = InterfaceIndex::new(header.interface) else { return Ok(None) };
+    let kind = of(TCA_KIND).map(|kind| kind.text()).unwrap_or_default();
+    let share = class::decode(&kind, of(TCA_OPTIONS))?;
+    let stats = of(TCA_STATS2).map(|stats| stats::class(&kind, stats.value)).transpose()?.unwrap_or_default();
+    let parent = if header.parent == Handle::ROOT { header.handle.qdisc() } else { header.parent };
+    Ok(Some(ListedClass { interface, class: Class { handle: header.handle, parent, share }, stats }))
+}

@@ -1,0 +1,69 @@
+//! What the decoder promises for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
+
+use crate::filter::{Classifier, Filter};
+use crate::handle::Handle;
+use candor_io::can::InterfaceIndex;
+
+use super::header::Header;
+use super::list::{self, FilterNote};
+use super::names::InterfaceNames;
+use super::request::{Mode, class_message, filter_message, qdisc_message};
+use super::{RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
+use candor_netlink::codec::{Message, MessageWriter, Messages};
+
+/// Reads a datagram as if the kernel had sent it and checks what must hold whatever it is.
+///
+/// # Panics
+/// If a promise is broken: what was read and can be asked for is written and read again as the same.
+pub fn hold(datagram: &[u8]) {
+    let names = InterfaceNames::default();
+    for message in Messages::new(datagram).flatten() {
+        match message.kind {
+            RTM_NEWQDISC => qdisc(&message),
+            RTM_NEWTCLASS => class(&message),
+            RTM_NEWTFILTER => filter(&message, &names),
+            _ => {}
+        }
+    }
+}
+
+fn qdisc(message: &Message<'_>) {
+    let Ok(Some(read)) = list::qdisc(message) else { return };
+    let Ok(written) = qdisc_message(read.interface, &read.qdisc, Mode::Replace) else { return };
+    let again = again(written, |message| list::qdisc(message).ok().flatten());
+    assert_eq!(again.map(|again| again.qdisc), Some(read.qdisc));
+}
+
+fn class(message: &Message<'_>) {
+    let Ok(Some(read)) = list::listed_class(message) else { return };
+    let Ok(written) = class_message(read.interface, &read.class, Mode::Replace) else { return };
+    let again = again(written, |message| list::listed_class(message).ok().flatten());
+    assert_eq!(again.map(|again| again.class), Some(read.class));
+}
+
+fn filter(message: &Message<'_>, names: &InterfaceNames) {
+    let read = |message: &Message<'_>| list::filter(message, Handle::EGRESS, names).ok();
+    let (Some(FilterNote::Filter(first)), Some(interface)) = (read(message), interface(message)) else { return };
+    let first = first.filter;
+    let Ok(written) = filter_message(interface, &first, names, None, Mode::Replace) else { return };
+    match again(written, read) {
+        Some(FilterNote::Filter(again)) => assert_eq!(again.filter, first),
+        // Without options and handle it says only that there are filters.
+        Some(FilterNote::Head(_)) => assert!(says_nothing(&first), "{first:?}"),
+        other => panic!("{first:?} became {other:?}"),
+    }
+}
+
+fn says_nothing(filter: &Filter) -> bool {
+    filter.handle == 0 && matches!(&filter.classifier, Classifier::Other { options, .. } if options.is_empty())
+}
+
+fn interface(message: &Message<'_>) -> Option<InterfaceIndex> {
+    let (header, _) = Header::split::<1>(message).ok()?;
+    InterfaceIndex::new(header.interface)
+}
+
+fn again<T>(written: MessageWriter, read: impl Fn(&Message<'_>) -> Option<T>) -> Option<T> {
+    let bytes = written.finish(1);
+    read(&Messages::new(&bytes).next()?.ok()?)
+}

@@ -1,0 +1,175 @@
+//! What hangs below what in a [`Tree`], for those who draw it.
+
+use std::collections::BTreeSet;
+
+use super::discipline::Discipline;
+use super::filter::Filter;
+use super::handle::Handle;
+use super::tree::{Qdisc, Tree};
+
+/// One thing, and what is below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// What it is.
+    pub item: Item,
+    /// What is below it: filters in the order in which they are asked, then classes.
+    pub below: Vec<Self>,
+}
+
+/// What a [`Node`] stands for; numbers are positions in the lists of the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A class that a discipline has by itself, such as a band of `prio`.
+    Band(Handle),
+    /// A class that somebody made.
+    Class(usize),
+    /// A filter.
+    Filter(usize),
+    /// A discipline.
+    Qdisc(usize),
+}
+
+/// All of a tree, each part once: what frames come to first, then `clsact`, then what hangs nowhere, which no kernel has.
+#[must_use]
+pub fn outline(tree: &Tree) -> Vec<Node> {
+    let mut walk = Walk { tree, seen: BTreeSet::new() };
+    let mut nodes = walk.below(Handle::ROOT);
+    nodes.extend(walk.below(Handle::CLSACT));
+    for at in 0..tree.qdiscs.len() {
+        nodes.extend(walk.qdisc(at));
+    }
+    for at in 0..tree.classes.len() {
+        nodes.extend(walk.class(at));
+    }
+    for at in 0..tree.filters.len() {
+        nodes.extend(walk.filter(at));
+    }
+    nodes
+}
+
+struct Walk<'a> {
+    tree: &'a Tree,
+    /// Where it has been: a class that is below itself would lead in circles.
+    seen: BTreeSet<(u8, usize)>,
+}
+
+impl Walk<'_> {
+    /// The discipline below this place, if there is one.
+    fn below(&mut self, parent: Handle) -> Vec<Node> {
+        let here = positions(&self.tree.qdiscs, |qdisc| qdisc.parent == parent);
+        here.into_iter().filter_map(|at| self.qdisc(at)).collect()
+    }
+
+    fn qdisc(&mut self, at: usize) -> Option<Node> {
+        let tree = self.tree;
+        let Qdisc { handle, parent, discipline, .. } = &tree.qdiscs[at];
+        self.seen.insert((0, at)).then_some(())?;
+        if *parent == Handle::CLSACT {
+            let below = [self.filters(Handle::INGRESS), self.filters(Handle::EGRESS)].concat();
+            return Some(Node { item: Item::Qdisc(at), below });
+        }
+        let mut below = self.filters(*handle);
+        if *handle != Handle::NONE {
+            below.extend(self.classes(*handle));
+            for band in bands(tree, *handle, discipline) {
+                let inner = self.below(band);
+                below.push(Node { item: Item::Band(band), below: inner });
+            }
+        }
+        Some(Node { item: Item::Qdisc(at), below })
+    }
+
+    /// The classes that were made directly below a discipline or a class.
+    fn classes(&mut self, parent: Handle) -> Vec<Node> {
+        let here = positions(&self.tree.classes, |class| class.parent == parent);
+        here.into_iter().filter_map(|at| self.class(at)).collect()
+    }
+
+    fn class(&mut self, at: usize) -> Option<Node> {
+        let handle = self.tree.classes[at].handle;
+        self.seen.insert((1, at)).then_some(())?;
+        let below = [self.filters(handle), self.classes(handle), self.below(handle)].concat();
+        Some(Node { item: Item::Class(at), below })
+    }
+
+    fn filters(&mut self, parent: Handle) -> Vec<Node> {
+        let here = positions(&self.tree.filters, |filter: &Filter| filter.parent == parent);
+        here.into_iter().filter_map(|at| self.filter(at)).collect()
+    }
+
+    fn filter(&mut self, at: usize) -> Option<Node> {
+        self.seen.insert((2, at)).then(|| Node { item: Item::Filter(at), below: Vec::new() })
+    }
+}
+
+fn positions<T>(items: &[T], is_here: impl Fn(&T) -> bool) -> Vec<usize> {
+    items.iter().enumerate().filter(|(_, item)| is_here(item)).map(|(at, _)| at).collect()
+}
+
+/// The classes that a discipline has by itself: those that it always has, and those that something hangs below.
+fn bands(tree: &Tree, handle: Handle, discipline: &Discipline) -> BTreeSet<Handle> {
+    let own = match discipline {
+        Discipline::Prio(prio) => prio.bands,
+        Discipline::Ets(ets) => ets.bands,
+        _ => 0,
+    };
+    let is_made = |parent: Handle| tree.classes.iter().any(|class| class.handle == parent);
+    let taken = tree.qdiscs.iter().map(|qdisc| qdisc.parent);
+    let taken = taken.filter(|parent| parent.minor() != 0 && parent.qdisc() == handle && !is_made(*parent));
+    (1..=own).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{arbitrary, text};
+
+    fn drawn(nodes: &[Node], depth: usize) -> String {
+        let line = |node: &Node| format!("{}{:?}\n{}", "  ".repeat(depth), node.item, drawn(&node.below, depth + 1));
+        nodes.iter().map(line).collect()
+    }
+
+    #[test]
+    fn everything_is_below_its_place() {
+        let tree = text::parse(
+            "qdisc root handle 1: prio bands 3\n\
+             qdisc parent 1:2 handle 20: tbf rate 100frames/s burst 16 limit 1600\n\
+             qdisc parent 20:1 handle 21: htb default 10\n\
+             class parent 21: classid 21:1 htb rate 1mbit\n\
+             class parent 21:1 classid 21:10 htb rate 1mbit\n\
+             filter parent 1: prio 1 matchall flowid 1:2\n\
+             filter parent 21: prio 1 matchall flowid 21:10\n\
+             qdisc clsact\n\
+             filter ingress prio 1 matchall action skbedit mark 5",
+        );
+        insta::assert_snapshot!(drawn(&outline(&tree.unwrap().tree), 0), @r"
+        Qdisc(0)
+          Filter(0)
+          Band(Handle(65537))
+          Band(Handle(65538))
+            Qdisc(1)
+              Band(Handle(2097153))
+                Qdisc(2)
+                  Filter(1)
+                  Class(0)
+                    Class(1)
+          Band(Handle(65539))
+        Qdisc(3)
+          Filter(2)
+        ");
+    }
+
+    fn count(nodes: &[Node]) -> usize {
+        nodes.iter().map(|node| usize::from(!matches!(node.item, Item::Band(_))) + count(&node.below)).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn everything_is_there_once(tree in arbitrary::tree()) {
+            let all = tree.qdiscs.len() + tree.classes.len() + tree.filters.len();
+            prop_assert_eq!(count(&outline(&tree)), all);
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Actions: `action skbedit priority 1:1 action mirred egress redirect dev can1`.
+
+use super::args::{Args, Wrong, missing};
+use super::code;
+use super::names::handle;
+use super::units::{bucket, hex, long, number, rate};
+use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::handle::Handle;
+use candor_core::diagnostic::{Diagnostic, Findings};
+use candor_core::document::quote;
+
+/// What the kernel takes for the longest frame if nobody says it: 255 cells of 8 bytes of the table that `tc` sends.
+const USUAL_MTU_BYTES: u32 = 2040;
+
+/// Verdicts by the words that `tc` has for them; the first of two is what is written.
+pub(super) const VERDICTS: &[(&str, Verdict)] = &[
+    ("continue", Verdict::Continue),
+    ("drop", Verdict::Drop),
+    ("shot", Verdict::Drop),
+    ("pass", Verdict::Pass),
+    ("ok", Verdict::Pass),
+    ("pipe", Verdict::Pipe),
+    ("reclassify", Verdict::Reclassify),
+];
+
+const KINDS: &[&str] =
+    &["skbedit", "mirred", "police", "gact", "continue", "drop", "shot", "pass", "ok", "pipe", "reclassify"];
+
+fn verdict(word: &str) -> Option<Verdict> {
+    VERDICTS.iter().find(|(name, _)| *name == word).map(|(_, verdict)| *verdict)
+}
+
+/// The verdict that follows an action, if there is one.
+fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
+    let found = verdict(args.next_text());
+    if found.is_some() {
+        args.take();
+    }
+    found.unwrap_or(otherwise)
+}
+
+/// Whether a word begins an action. `police` can do so alone, and so can a verdict behind another action.
+pub(super) fn starts_action(word: &str) -> bool {
+    word == "action" || word == "police" || verdict(word).is_some()
+}
+
+/// Reads actions as long as they follow each other.
+pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Vec<Action>> {
+    let mut actions = Vec::new();
+    while starts_action(args.next_text()) {
+        args.takes("action");
+        let Some(kind) = args.take() else {
+            missing(args, "action", "add one, such as drop", findings);
+            return None;
+        };
+        actions.push(match kind.text() {
+            "skbedit" => skbedit(args, findings)?,
+            "mirred" => mirred(args, findings)?,
+            "police" => police(args, findings)?,
+            "gact" => {
+                let word = args.value(findings, |text| verdict(text).ok_or_else(|| no_verdict(text)))?;
+                Action::Gact { verdict: word }
+            }
+            word => match verdict(word) {
+                Some(verdict) => Action::Gact { verdict },
+                None => {
+                    super::command::unknown_kind(kind, "action", KINDS, OTHERS, findings);
+                    args.skip_all();
+                    return None;
+                }
+            },
+        });
+        if let Some(arg) = args.peek()
+            && ["index", "cookie", "random", "hw_stats", "no_percpu"].contains(&arg.text())
+        {
+            let message = format!("candor does not know `{}` of an action", arg.text());
+            findings.report(Diagnostic::error(code::KIND, arg.span(), message).help("leave it and its values out"));
+            args.skip_all();
+            return None;
+        }
+    }
+    Some(actions)
+}
+
+const OTHERS: &[(&str, &str)] = &[
+    ("bpf", "what a program decides cannot be said as a value"),
+    ("csum", "it is for IP; checksums of CAN frames are can-gw's"),
+    ("pedit", "can-gw changes frames, and repairs their checksums"),
+    ("stolen", "tc has no word for it; mirred redirect takes a frame away"),
+    ("trap", "no CAN controller does what it asks for"),
+];
+
+fn no_verdict(text: &str) -> Wrong {
+    let words: Vec<_> = VERDICTS.iter().map(|(word, _)| *word).collect();
+    Wrong::new(format!("{} is no verdict", quote(text)), format!("write one of {}", words.join(", ")))
+}
+
+fn skbedit(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+    let (mut priority, mut mark) = (None, None);
+    loop {
+        if args.takes("priority") {
+            priority = Some(args.value(findings, skb_priority)?);
+            note_hexadecimal(args, findings);
+        } else if args.takes("mark") {
+            mark = Some(args.value(findings, number)?);
+        } else {
+            break;
+        }
+    }
+    if priority.is_none() && mark.is_none() {
+        let diagnostic = Diagnostic::error(code::MISSING, args.last_span(), "skbedit changes nothing");
+        findings.report(diagnostic.help("add priority or mark, such as skbedit priority 1:1"));
+        return None;
+    }
+    Some(Action::Skbedit { priority, mark, verdict: verdict_after(args, Verdict::Pipe) })
+}
+
+/// A class, or a number in hexadecimal.
+fn skb_priority(text: &str) -> Result<Handle, Wrong> {
+    match text {
+        "none" => Ok(Handle::NONE),
+        _ if text.contains(':') => handle(text),
+        _ => hex(text).map(Handle),
+    }
+}
+
+/// Who writes 10 means ten.
+fn note_hexadecimal(args: &Args<'_, '_>, findings: &mut Findings) {
+    let Some(word) = args.last() else { return };
+    if word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_digit()) {
+        let value = u32::from_str_radix(word, 16).unwrap_or(0);
+        let message = format!("This is priority {value}: tc reads it in hexadecimal");
+        let note = Diagnostic::note(code::MEANING, args.last_span(), message);
+        findings.report(note.help(format!("write 0x{word} to say so")));
+    }
+}
+
+fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+    let wanted = |words: &'static str| {
+        move |text: &str| {
+            let found = words.split(' ').position(|word| word == text);
+            found.ok_or_else(|| {
+                Wrong::new(
+                    format!("{} is not {}", quote(text), words.replace(' ', " or ")),
+                    "write mirred egress redirect dev can1",
+                )
+            })
+        }
+    };
+    let direction = args.value(findings, wanted("egress ingress"))?;
+    let what = args.value(findings, wanted("redirect mirror"))?;
+    args.value(findings, wanted("dev"))?;
+    let interface = args.value(findings, super::names::interface)?;
+    if interface.starts_with('$') {
+        let message = "candor cannot expand a variable here";
+        findings.report(Diagnostic::error(code::EXPANSION, args.last_span(), message).help("write its value"));
+        return None;
+    }
+    let how = match (direction, what) {
+        (0, 0) => Mirred::EgressRedirect,
+        (0, _) => Mirred::EgressMirror,
+        (_, 0) => Mirred::IngressRedirect,
+        _ => Mirred::IngressMirror,
+    };
+    // tc sends no other verdict for what leaves elsewhere, and takes a word behind it for the next action.
+    let verdict = if what == 0 { Verdict::Stolen } else { verdict_after(args, Verdict::Pipe) };
+    Some(Action::Mirred { interface, how, verdict })
+}
+
+fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+    let (mut rate_given, mut burst, mut mtu) = (None, None, USUAL_MTU_BYTES);
+    let (mut per_second, mut burst_frames) = (None, None);
+    let (mut exceed, mut conform) = (Verdict::Reclassify, Verdict::Pass);
+    let some = |text: &str| match long(text)? {
+        0 => Err(Wrong::new("With 0 no frame comes through", "write 1 or more")),
+        number => Ok(number),
+    };
+    loop {
+        let word = args.next_text();
+        match word {
+            "rate" | "burst" | "buffer" | "maxburst" | "mtu" | "minburst" | "pkts_rate" | "pkts_burst"
+            | "conform-exceed" => args.take(),
+            _ => break,
+        };
+        match word {
+            "rate" => rate_given = Some(args.value(findings, rate)?),
+            "mtu" | "minburst" => mtu = args.value(findings, bucket)?,
+            "pkts_rate" => per_second = Some(args.value(findings, some)?),
+            "pkts_burst" => burst_frames = Some(args.value(findings, some)?),
+            "conform-exceed" => (exceed, conform) = args.value(findings, verdicts)?,
+            _ => burst = Some(args.value(findings, bucket)?),
+        }
+    }
+    exceed = verdict_after(args, exceed);
+    let bytes = rate_given.zip(burst).map(|(rate, burst_bytes)| PoliceBytes { rate, burst_bytes, mtu_bytes: mtu });
+    let frames =
+        per_second.zip(burst_frames).map(|(per_second, burst_frames)| PoliceFrames { per_second, burst_frames });
+    let is_half = rate_given.is_some() != burst.is_some() || per_second.is_some() != burst_frames.is_some();
+    if is_half || bytes.is_some() == frames.is_some() {
+        let message = "police limits either bytes or frames";
+        let diagnostic = Diagnostic::error(code::MISSING, args.last_span(), message);
+        findings.report(diagnostic.help("write police pkts_rate 20 pkts_burst 3, or police rate 1kbit burst 16"));
+        return None;
+    }
+    Some(Action::Police(Police { bytes, frames, exceed, conform }))
+}
+
+/// What becomes of frames above the limit, and of the others: `drop/pipe`.
+fn verdicts(text: &str) -> Result<(Verdict, Verdict), Wrong> {
+    let read = |word: &str| verdict(word).ok_or_else(|| no_verdict(word));
+    match text.split_once('/') {
+        Some((exceed, conform)) => Ok((read(exceed)?, read(conform)?)),
+        None => Ok((read(text)?, Verdict::Pass)),
+    }
+}

@@ -1,0 +1,379 @@
+//! A command of `tc`: what it does, where, and with what.
+
+use super::args::{Arg, Args, missing, unknown};
+
+use super::names::{class_handle, handle, interface, preference, protocol, qdisc_handle};
+use super::{classes, code, disciplines, filters, stab};
+use crate::action::Action;
+use crate::discipline::{Discipline, SizeTable};
+use crate::filter::{Classifier, ETH_P_ALL};
+use crate::handle::Handle;
+use crate::tree::Share;
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::{closest, quote};
+
+/// What a command is to do.
+#[derive(Debug)]
+pub(super) struct Command {
+    /// Empty if it names none.
+    pub(super) interface: String,
+    pub(super) interface_span: Span,
+    pub(super) span: Span,
+    pub(super) verb: Verb,
+    pub(super) object: Object,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verb {
+    Add,
+    Change,
+    Delete,
+    Replace,
+}
+
+#[derive(Debug)]
+pub(super) enum Object {
+    Qdisc {
+        parent: Place,
+        handle: Handle,
+        stab: Option<SizeTable>,
+        discipline: Discipline,
+        is_ingress: bool,
+    },
+    Class {
+        parent: Place,
+        handle: Handle,
+        share: Share,
+    },
+    Filter(NewFilter),
+    /// What is deleted is the root, or what is at `clsact`.
+    Nothing {
+        parent: Handle,
+    },
+}
+
+/// A filter whose preference may still be chosen.
+#[derive(Debug)]
+pub(super) struct NewFilter {
+    /// That of the root if there is none.
+    pub(super) parent: Option<Place>,
+    pub(super) preference: Option<u16>,
+    pub(super) protocol: u16,
+    pub(super) handle: u32,
+    pub(super) classifier: Classifier,
+    pub(super) class: Option<Handle>,
+    pub(super) actions: Vec<Action>,
+}
+
+/// A handle and where it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) handle: Handle,
+    pub(super) span: Span,
+}
+
+const VERBS: &[&str] = &["add", "replace", "change", "delete", "del", "show", "list", "ls", "get", "link"];
+
+/// Commands that only print.
+pub(super) fn changes_nothing(verb: &str) -> bool {
+    ["show", "list", "ls", "get", "help"].contains(&verb)
+}
+
+/// Reads a command that begins with `qdisc`, `class` or `filter`.
+pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Command> {
+    let object = args.take()?;
+    let verb = verb(args, findings)?;
+    let mut head = Head { span: args.span(), ..Head::default() };
+    if verb == Verb::Delete {
+        return deletion(object, args, head, findings);
+    }
+    let read = match object.text() {
+        "qdisc" => qdisc(args, &mut head, findings),
+        "class" => class(args, &mut head, findings),
+        _ => filter(args, &mut head, findings),
+    };
+    Some(head.command(verb, read?))
+}
+
+fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
+    let word = args.next_text();
+    let verb = match word {
+        "add" => Verb::Add,
+        "replace" => Verb::Replace,
+        "change" | "link" => Verb::Change,
+        "del" | "delete" => Verb::Delete,
+        // What it is near to might be a misspelt parent or kind as well; those come later and are told apart there.
+        _ => match (args.peek(), closest(word, &VERBS[..4])) {
+            (Some(arg), Some(meant)) if !HEAD.contains(&word) => {
+                let message = format!("{} is nothing that tc does", quote(word));
+                findings.report(
+                    Diagnostic::error(code::COMMAND, arg.span(), message).help(format!("did you mean `{meant}`?")),
+                );
+                return None;
+            }
+            _ => return Some(Verb::Add),
+        },
+    };
+    args.take();
+    Some(verb)
+}
+
+/// Words that stand before the kind.
+const HEAD: &[&str] = &[
+    "dev",
+    "root",
+    "parent",
+    "handle",
+    "classid",
+    "stab",
+    "clsact",
+    "ingress",
+    "egress",
+    "protocol",
+    "prio",
+    "pref",
+    "preference",
+    "priority",
+];
+
+/// What stands before the kind.
+#[derive(Debug, Default)]
+struct Head {
+    span: Span,
+    interface: String,
+    interface_span: Span,
+    parent: Option<Place>,
+    handle: Option<Handle>,
+    stab: Option<SizeTable>,
+    protocol: Option<u16>,
+    preference: Option<u16>,
+    /// Of a filter: read when its kind is known.
+    number: Option<(String, Span)>,
+}
+
+impl Head {
+    fn command(self, verb: Verb, object: Object) -> Command {
+        let Self { span, interface, interface_span, .. } = self;
+        Command { interface, interface_span, span, verb, object }
+    }
+
+    /// Takes a word that all objects have. `None`, after saying why, if its value is wrong; otherwise whether it was one.
+    fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
+        let span = args.peek().map_or(0..0, Arg::span);
+        match args.next_text() {
+            "dev" => {
+                args.take();
+                self.interface = args.value(findings, interface)?;
+                self.interface_span = args.last_span();
+            }
+            "root" => {
+                args.take();
+                self.parent = Some(Place { handle: Handle::ROOT, span });
+            }
+            "parent" => {
+                args.take();
+                let handle = args.value(findings, handle)?;
+                self.parent = Some(Place { handle, span: args.last_span() });
+            }
+            word @ ("estimator" | "chain" | "block" | "ingress_block" | "egress_block") => {
+                let message = format!("candor does not know `{word}`");
+                findings.report(Diagnostic::error(code::KIND, span, message).help("leave it and its values out"));
+                args.skip_all();
+                return None;
+            }
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+}
+
+fn qdisc(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
+    let known = ["root", "parent", "clsact", "handle", "stab", "dev"];
+    let mut is_right = true;
+    loop {
+        match args.next_text() {
+            "handle" => {
+                args.take();
+                head.handle = args.value(findings, qdisc_handle);
+                is_right &= head.handle.is_some();
+            }
+            "stab" => {
+                args.take();
+                head.stab = stab::read(args, findings);
+                is_right &= head.stab.is_some();
+            }
+            word @ ("clsact" | "ingress") => {
+                args.take();
+                return is_right.then(|| clsact(word, args, findings)).flatten();
+            }
+            "" => {
+                missing(args, "kind of discipline", "add one, such as prio", findings);
+                return None;
+            }
+            _ => match head.takes(args, findings) {
+                Some(true) => {}
+                None => is_right = false,
+                Some(false) => break,
+            },
+        }
+    }
+    let kind = args.take()?;
+    let discipline = disciplines::read(kind, &known, args, findings);
+    let Some(parent) = head.parent.clone() else {
+        if is_right && discipline.is_some() {
+            missing(args, "place for it", "add root, or parent and the class below which it is", findings);
+        }
+        return None;
+    };
+    let (handle, stab) = (head.handle.unwrap_or_default(), head.stab.clone());
+    discipline.filter(|_| is_right).map(|discipline| Object::Qdisc {
+        parent,
+        handle,
+        stab,
+        discipline,
+        is_ingress: false,
+    })
+}
+
+fn clsact(word: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Object> {
+    let place = args.last_span();
+    args.options(word, &[], findings, |_, _, _| None)?;
+    let is_ingress = word == "ingress";
+    if is_ingress {
+        let message = "`ingress` is read as `clsact`, which does the same for frames that come in";
+        findings.report(Diagnostic::note(code::MEANING, place.clone(), message).help("write clsact"));
+    }
+    let parent = Place { handle: Handle::CLSACT, span: place };
+    let (handle, discipline) = (Handle::CLSACT_QDISC, Discipline::Clsact);
+    Some(Object::Qdisc { parent, handle, stab: None, discipline, is_ingress })
+}
+
+fn class(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
+    let mut is_right = true;
+    loop {
+        match args.next_text() {
+            "classid" | "handle" => {
+                args.take();
+                head.handle = args.value(findings, class_handle);
+                is_right &= head.handle.is_some();
+            }
+            "" => {
+                missing(args, "kind of class", "add htb or drr, and what it may send", findings);
+                return None;
+            }
+            _ => match head.takes(args, findings) {
+                Some(true) => {}
+                None => is_right = false,
+                Some(false) => break,
+            },
+        }
+    }
+    let kind = args.take()?;
+    let share = classes::read(kind, args, findings)?;
+    if !is_right {
+        return None;
+    }
+    let Some(handle) = head.handle else {
+        missing(args, "name for the class", "add classid and its name, such as classid 1:10", findings);
+        return None;
+    };
+    let Some(parent) = head.parent.clone() else {
+        missing(args, "parent", "add parent and the discipline or class it belongs to, such as parent 1:", findings);
+        return None;
+    };
+    Some(Object::Class { parent, handle, share })
+}
+
+fn filter(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
+    let mut is_right = true;
+    loop {
+        let span = args.peek().map_or(0..0, Arg::span);
+        match args.next_text() {
+            "handle" => {
+                args.take();
+                let text = args.value(findings, |text| Ok(text.to_owned()));
+                is_right &= text.is_some();
+                head.number = text.map(|text| (text, args.last_span()));
+            }
+            "protocol" => {
+                args.take();
+                head.protocol = args.value(findings, protocol);
+                is_right &= head.protocol.is_some();
+            }
+            "prio" | "pref" | "preference" | "priority" => {
+                args.take();
+                head.preference = args.value(findings, preference);
+                is_right &= head.preference.is_some();
+            }
+            word @ ("ingress" | "egress") => {
+                args.take();
+                let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
+                head.parent = Some(Place { handle, span });
+            }
+            "" => {
+                missing(args, "kind of filter", "add one, such as basic match 'canid(sff 0x123)'", findings);
+                return None;
+            }
+            _ => match head.takes(args, findings) {
+                Some(true) => {}
+                None => is_right = false,
+                Some(false) => break,
+            },
+        }
+    }
+    let kind = args.take()?;
+    let found = filters::read(kind, head.number.take(), args, findings)?;
+    is_right.then(|| {
+        let filters::Found { handle, classifier, class, actions } = found;
+        let protocol = head.protocol.unwrap_or(ETH_P_ALL);
+        let (parent, preference) = (head.parent.clone(), head.preference);
+        Object::Filter(NewFilter { parent, preference, protocol, handle, classifier, class, actions })
+    })
+}
+
+/// `del`: at the head of a script it makes room.
+fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings: &mut Findings) -> Option<Command> {
+    let mut parent = None;
+    while let Some(arg) = args.peek() {
+        match arg.text() {
+            "clsact" | "ingress" => parent = Some(Handle::CLSACT),
+            "handle" | "protocol" | "prio" | "pref" => {
+                args.take();
+            }
+            _ => {
+                if head.takes(args, findings)? {
+                    parent = head.parent.as_ref().map(|place| place.handle).or(parent);
+                    continue;
+                }
+            }
+        }
+        args.take();
+    }
+    match parent.filter(|parent| [Handle::ROOT, Handle::CLSACT].contains(parent)) {
+        Some(parent) if object.text() == "qdisc" => Some(head.command(Verb::Delete, Object::Nothing { parent })),
+        _ => {
+            let help = "leave out what it deletes, and this line; only `qdisc del root` at the head is read";
+            let message = "A tree is what is there at the end, and this takes something away";
+            findings.report(Diagnostic::error(code::COMMAND, args.span(), message).help(help));
+            None
+        }
+    }
+}
+
+/// Says that candor has no such kind.
+pub(super) fn unknown_kind(
+    kind: &Arg<'_>,
+    what: &str,
+    known: &[&str],
+    reasons: &[(&str, &str)],
+    findings: &mut Findings,
+) {
+    match reasons.iter().find(|(name, _)| *name == kind.text()) {
+        Some((name, reason)) => {
+            let message = format!("candor has no {what} `{name}`: {reason}");
+            let help = format!("take another one: {}", known.join(", "));
+            findings.report(Diagnostic::error(code::KIND, kind.span(), message).help(help));
+        }
+        None => unknown(kind, &format!("a {what}"), known, findings),
+    }
+}

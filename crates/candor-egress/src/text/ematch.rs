@@ -1,0 +1,160 @@
+//! Expressions: `canid(sff 0x123) and not cmp(u8 at 4 layer link eq 0)`.
+
+mod matches;
+mod tokens;
+
+pub(super) use matches::{MOST_RULES_OF_TC, can_rule};
+
+use super::args::Args;
+use super::code;
+use crate::ematch::Ematch;
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use tokens::{Token, Tokens};
+
+/// Groups in groups; the kernel has room for 32 on its way back up.
+pub(super) const MOST_LEVELS: usize = 32;
+
+/// Reads the expression behind `match`, which ends where neither `and` nor `or` follows.
+pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Ematch> {
+    let mut tokens = Tokens::of(args.rest());
+    let expression = Parser { tokens: &mut tokens, findings, end: args.span().end }.expression(0);
+    let Some(expression) = expression else {
+        args.skip_all();
+        return None;
+    };
+    match tokens.peek() {
+        None => args.skip_all(),
+        Some((token, place)) if place.is_first => {
+            let _ = token;
+            args.at += place.arg;
+        }
+        Some((_, place)) => {
+            let diagnostic =
+                Diagnostic::error(code::SYNTAX, place.span.clone(), "The expression is complete before this");
+            findings.report(diagnostic.help("join it with and, or or; or remove it"));
+            args.skip_all();
+            return None;
+        }
+    }
+    Some(expression)
+}
+
+struct Parser<'p, 'a> {
+    tokens: &'p mut Tokens<'a>,
+    findings: &'p mut Findings,
+    /// Where the command ends.
+    end: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Joint {
+    And,
+    Or,
+}
+
+impl Parser<'_, '_> {
+    fn refuse<T>(&mut self, span: Span, message: &str, help: &str) -> Option<T> {
+        self.findings.report(Diagnostic::error(code::SYNTAX, span, message).help(help));
+        None
+    }
+
+    /// Terms and what joins each to all that follow.
+    fn expression(&mut self, level: usize) -> Option<Ematch> {
+        let start = self.tokens.peek().map_or(self.end, |(_, place)| place.span.start);
+        let (mut terms, mut joints) = (vec![self.term(level)?], Vec::new());
+        while let Some(joint) = self.joint() {
+            joints.push(joint);
+            terms.push(self.term(level)?);
+        }
+        let first_and = joints.iter().position(|joint| *joint == Joint::And);
+        if first_and.is_some_and(|at| joints[at..].contains(&Joint::Or)) {
+            let message = "The kernel reads `a and b or c` as `a and (b or c)`";
+            let span = start..self.tokens.last_end();
+            let note = Diagnostic::note(code::MEANING, span, message);
+            self.findings.report(note.help("say with brackets what is meant"));
+        }
+        Some(joined(terms, &joints))
+    }
+
+    fn joint(&mut self) -> Option<Joint> {
+        let joint = match self.tokens.peek()? {
+            (Token::Word(word), _) if word.eq_ignore_ascii_case("and") => Joint::And,
+            (Token::Word(word), _) if word.eq_ignore_ascii_case("or") => Joint::Or,
+            _ => return None,
+        };
+        self.tokens.take();
+        Some(joint)
+    }
+
+    fn term(&mut self, level: usize) -> Option<Ematch> {
+        const EXAMPLE: &str = "write a match such as canid(sff 0x123); there are canid, cmp, meta, nbyte and u32";
+        let Some((token, place)) = self.tokens.take() else {
+            return self.refuse(self.end..self.end, "The expression ends too early", EXAMPLE);
+        };
+        if level > MOST_LEVELS {
+            return self.refuse(
+                place.span,
+                "So many groups in groups are more than the kernel takes",
+                "write it flatter",
+            );
+        }
+        match token {
+            Token::Word(word) if word.eq_ignore_ascii_case("not") => {
+                Some(Ematch::Not(Box::new(self.negated(level + 1)?)))
+            }
+            Token::Open => {
+                let inner = self.expression(level + 1)?;
+                match self.tokens.take() {
+                    Some((Token::Close, _)) => Some(inner),
+                    found => {
+                        let span = found.map_or(self.end..self.end, |(_, place)| place.span);
+                        self.refuse(span, "A closing bracket is missing here", "add )")
+                    }
+                }
+            }
+            Token::Word(name) => {
+                let name = name.to_owned();
+                if !matches!(self.tokens.take(), Some((Token::Open, _))) {
+                    return self.refuse(place.span, "Behind the name of a match stands a bracket", EXAMPLE);
+                }
+                matches::read(&name, place.span, self.tokens, self.end, self.findings)
+            }
+            _ => self.refuse(place.span, "A match should stand here", EXAMPLE),
+        }
+    }
+
+    /// What follows `not`; `tc` does not know a second one there without brackets.
+    fn negated(&mut self, level: usize) -> Option<Ematch> {
+        match self.tokens.peek() {
+            Some((Token::Word(word), place)) if word.eq_ignore_ascii_case("not") => {
+                let span = place.span.clone();
+                self.refuse(span, "tc takes one `not`", "remove both, or write not (not …)")
+            }
+            _ => self.term(level),
+        }
+    }
+}
+
+/// What the kernel makes of a list: each joint is for all that follows. Neighbours with the same joint are one group.
+fn joined(mut terms: Vec<Ematch>, joints: &[Joint]) -> Ematch {
+    // From the end, so that a group has its terms in reverse.
+    let mut group = vec![terms.pop().expect("an expression has a term")];
+    let mut last = None;
+    for joint in joints.iter().rev().copied() {
+        if last.is_some_and(|last| last != joint) {
+            group = vec![closed(group, last)];
+        }
+        group.push(terms.pop().expect("there is one term more than joints"));
+        last = Some(joint);
+    }
+    closed(group, last)
+}
+
+fn closed(mut group: Vec<Ematch>, joint: Option<Joint>) -> Ematch {
+    group.reverse();
+    match joint {
+        Some(Joint::And) => Ematch::And(group),
+        Some(Joint::Or) => Ematch::Or(group),
+        None => group.pop().expect("a group has a term"),
+    }
+}

@@ -1,0 +1,216 @@
+//! The options of filters.
+
+use super::actions::{self, starts_action};
+use super::args::{Arg, Args, Wrong, missing, unknown};
+use super::command::unknown_kind;
+use super::names::{class_handle, node};
+use super::units::number;
+use super::{can, code, ematch, selector};
+use crate::action::Action;
+use crate::filter::{Classifier, Flow, FlowKey};
+use crate::handle::Handle;
+use candor_core::diagnostic::{Diagnostic, Findings, Span};
+
+const KINDS: &[&str] = &["basic", "u32", "fw", "flow", "matchall"];
+
+const REASONS: &[(&str, &str)] = &[
+    ("bpf", "what a program decides cannot be said as a value; for control groups write bands with cgroup or unit"),
+    ("cgroup", "it knows control groups of version 1 only; write bands with cgroup or unit in place of the tree"),
+    ("flower", "it knows no fields of CAN frames; take basic with canid"),
+    ("route", "CAN has no routes"),
+    ("rsvp", "CAN has no reservations"),
+    ("tcindex", "it looks at a field of IP"),
+];
+
+/// A filter of a known kind.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) handle: u32,
+    pub(super) classifier: Classifier,
+    pub(super) class: Option<Handle>,
+    pub(super) actions: Vec<Action>,
+}
+
+/// What follows the kind of every filter.
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    pub(super) class: Option<Handle>,
+    pub(super) actions: Vec<Action>,
+}
+
+impl Tail {
+    /// Takes a class or actions. `None`, after saying why, if they are wrong; otherwise whether they were there.
+    pub(super) fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
+        match args.next_text() {
+            "flowid" | "classid" => {
+                args.take();
+                self.class = Some(args.value(findings, class)?).filter(|class| *class != Handle::NONE);
+            }
+            word if starts_action(word) => self.actions.extend(actions::read(args, findings)?),
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Takes all that is left. Words that a filter of this kind has beside them are said to be unknown.
+    pub(super) fn takes_rest(
+        &mut self,
+        of: &str,
+        own: &[&str],
+        args: &mut Args<'_, '_>,
+        findings: &mut Findings,
+    ) -> Option<()> {
+        while let Some(arg) = args.peek() {
+            if !self.takes(args, findings)? {
+                let known: Vec<_> = own.iter().copied().chain(["flowid", "classid", "action"]).collect();
+                unknown(arg, of, &known, findings);
+                args.skip_all();
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A class, or the discipline itself, which of htb means to send at once; `none` is as if nothing were written.
+fn class(text: &str) -> Result<Handle, Wrong> {
+    let handle = super::names::handle(text).ok().filter(|_| text.contains(':') || text == "none");
+    handle.map_or_else(|| class_handle(text), Ok)
+}
+
+/// Reads the rest of a filter; `number` is its handle.
+pub(super) fn read(
+    kind: &Arg<'_>,
+    handle: Option<(String, Span)>,
+    args: &mut Args<'_, '_>,
+    findings: &mut Findings,
+) -> Option<Found> {
+    let mut tail = Tail::default();
+    let mut mask = None;
+    let read_handle = |text: &str, mask: &mut Option<u32>| match (kind.text(), text.split_once('/')) {
+        ("u32", _) => node(text),
+        ("fw", Some((mark, bits))) => {
+            *mask = Some(number(bits)?);
+            number(mark)
+        }
+        _ => number(text),
+    };
+    let is_known = KINDS.contains(&kind.text()) || kind.text() == "can";
+    let own_handle = match handle.filter(|_| is_known).map(|(text, span)| (read_handle(&text, &mut mask), span)) {
+        None => Some(0),
+        Some((Ok(handle), _)) => Some(handle),
+        Some((Err(wrong), span)) => {
+            findings.report(Diagnostic::error(code::VALUE, span, wrong.message).help(wrong.help));
+            None
+        }
+    };
+    let classifier = match kind.text() {
+        "basic" => Classifier::Basic(basic(&mut tail, args, findings)?),
+        "can" => Classifier::Basic(Some(can::read(kind, &mut tail, args, findings)?)),
+        "flow" => Classifier::Flow(flow(&mut tail, args, findings)?),
+        "fw" => {
+            tail.takes_rest("fw", &[], args, findings)?;
+            Classifier::Fw { mask }
+        }
+        "matchall" => {
+            tail.takes_rest("matchall", &[], args, findings)?;
+            Classifier::Matchall
+        }
+        "u32" => Classifier::U32(selector::read(&mut tail, args, findings)?),
+        _ => {
+            let before = ["protocol", "prio", "handle", "parent", "dev"];
+            let known: Vec<_> = KINDS.iter().chain(&before).copied().collect();
+            let known = if REASONS.iter().any(|(name, _)| *name == kind.text()) { KINDS } else { &known };
+            unknown_kind(kind, "filter", known, REASONS, findings);
+            args.skip_all();
+            return None;
+        }
+    };
+    let handle = own_handle?;
+    if matches!(classifier, Classifier::Flow(_)) && handle == 0 {
+        missing(args, "handle", "the kernel wants one for flow: add handle 1 before it", findings);
+        return None;
+    }
+    let Tail { class, actions } = tail;
+    Some(Found { handle, classifier, class, actions })
+}
+
+fn basic(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Option<crate::ematch::Ematch>> {
+    let mut expression = None;
+    while args.peek().is_some() {
+        if args.takes("match") {
+            expression = Some(ematch::read(args, findings)?);
+        } else if !tail.takes(args, findings)? {
+            tail.takes_rest("basic", &["match"], args, findings)?;
+        }
+    }
+    Some(expression)
+}
+
+/// Keys by the names that `tc` has for them.
+pub(super) const FLOW_KEYS: &[(&str, FlowKey)] = &[
+    ("src", FlowKey::Source),
+    ("dst", FlowKey::Destination),
+    ("iif", FlowKey::IncomingInterface),
+    ("priority", FlowKey::Priority),
+    ("mark", FlowKey::Mark),
+    ("sk-uid", FlowKey::SocketUser),
+    ("sk-gid", FlowKey::SocketGroup),
+];
+
+fn flow(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Flow> {
+    const OWN: &[&str] = &["hash", "map", "keys", "key", "divisor", "perturb", "baseclass"];
+    let mut flow = Flow::default();
+    while let Some(arg) = args.peek() {
+        if OWN.contains(&arg.text()) {
+            args.take();
+        } else if starts_action(arg.text()) {
+            tail.takes(args, findings)?;
+            continue;
+        } else {
+            unknown(arg, "flow", &[OWN, &["action"]].concat(), findings);
+            args.skip_all();
+            return None;
+        }
+        match arg.text() {
+            "hash" => flow.hashed = true,
+            "map" => flow.hashed = false,
+            "keys" | "key" => flow.keys = args.value(findings, flow_keys)?,
+            "divisor" => {
+                flow.divisor = Some(args.value(findings, |text| match number(text)? {
+                    0 => Err(Wrong::new("Nothing can be divided by 0", "write 1 or more")),
+                    divisor => Ok(divisor),
+                })?)
+            }
+            "perturb" => flow.perturb_s = args.value(findings, number)?,
+            _ => flow.base = Some(args.value(findings, class_handle)?),
+        }
+    }
+    let wrong = match (flow.hashed, flow.keys.len()) {
+        (_, 0) => Some("flow reckons with nothing: add keys, such as hash keys src"),
+        (false, 2..) => Some("map takes one key: write hash for several"),
+        (false, _) if flow.perturb_s > 0 => Some("perturb is for hash: remove it"),
+        _ => None,
+    };
+    if let Some((message, help)) = wrong.and_then(|wrong| wrong.split_once(": ")) {
+        findings.report(Diagnostic::error(code::VALUE, args.span(), message).help(help));
+        return None;
+    }
+    Some(flow)
+}
+
+fn flow_keys(text: &str) -> Result<Vec<FlowKey>, Wrong> {
+    let key = |name: &str| FLOW_KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key);
+    let mut keys = Vec::new();
+    for name in text.split(',') {
+        keys.push(key(name).ok_or_else(|| {
+            let known: Vec<_> = FLOW_KEYS.iter().map(|(name, _)| *name).collect();
+            let message = format!("CAN frames have no {}", candor_core::document::quote(name));
+            Wrong::new(message, format!("write one or more of {}", known.join(",")))
+        })?);
+    }
+    // The kernel keeps a set of bits.
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(keys)
+}

@@ -1,0 +1,134 @@
+//! Lines of filters.
+
+use super::{ADD, NotSayable, actions, ematch, major_minor, option};
+use crate::control_group;
+use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
+use crate::handle::Handle;
+use crate::text::filters::FLOW_KEYS;
+use crate::text::selector::MOST_KEYS;
+
+pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
+    let Filter { parent, preference, protocol, handle, classifier, class, actions } = filter;
+    if *preference == 0 {
+        return Err(NotSayable::Number);
+    }
+    let parent = match *parent {
+        Handle::INGRESS => "ingress".to_owned(),
+        Handle::EGRESS => "egress".to_owned(),
+        parent => format!("parent {}", major_minor(parent)),
+    };
+    let protocol = match *protocol {
+        ETH_P_ALL => "all".to_owned(),
+        ETH_P_CAN => "can".to_owned(),
+        other => format!("0x{other:04x}"),
+    };
+    let (number, options) = classified(classifier, *handle)?;
+    let class = match (class, classifier) {
+        (Some(_), Classifier::Flow(_)) => return Err(NotSayable::FilterClass),
+        (Some(_), Classifier::U32(u32)) if u32.divisor.is_some() => return Err(NotSayable::FilterClass),
+        (Some(class), _) if class.major() == 0 && class.minor() == 0 => return Err(NotSayable::Number),
+        (Some(class), _) => format!(" flowid {:x}:{:x}", class.major(), class.minor()),
+        // Tc takes no expression as the last word of a line.
+        (None, Classifier::Basic(Some(_))) if actions.is_empty() => " flowid none".to_owned(),
+        (None, _) => String::new(),
+    };
+    let number = number.map_or_else(String::new, |number| format!(" handle {number}"));
+    let actions = actions::all(actions)?;
+    let kind = classifier.kind();
+    Ok(format!("filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"))
+}
+
+/// Kind, options and actions. What candor's own program looks for is said in words of a file.
+pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
+    if let Classifier::ControlGroups(groups) = &filter.classifier {
+        return Ok(control_group::words(groups) + &actions::all(&filter.actions)?);
+    }
+    let (number, options) = classified(&filter.classifier, filter.handle)?;
+    let mark = number.filter(|_| matches!(filter.classifier, Classifier::Fw { .. }));
+    let mark = mark.map_or_else(String::new, |mark| format!(" {mark}"));
+    Ok(format!("{}{mark}{options}{}", filter.classifier.kind(), actions::all(&filter.actions)?))
+}
+
+/// The handle as `tc` writes it, and the options.
+fn classified(classifier: &Classifier, handle: u32) -> Result<(Option<String>, String), NotSayable> {
+    let number = (handle != 0).then(|| format!("0x{handle:x}"));
+    Ok(match classifier {
+        Classifier::Basic(None) | Classifier::Matchall => (number, String::new()),
+        Classifier::Basic(Some(expression)) => (number, format!(" match '{}'", ematch::text(expression)?)),
+        Classifier::ControlGroups(_) => return Err(NotSayable::Program),
+        Classifier::Flow(_) if handle == 0 => return Err(NotSayable::Number),
+        Classifier::Flow(flow) => (number, self::flow(flow)?),
+        Classifier::Fw { mask: None } => (number, String::new()),
+        Classifier::Fw { mask: Some(mask) } => (Some(format!("0x{handle:x}/0x{mask:x}")), String::new()),
+        Classifier::Other { .. } => return Err(NotSayable::Other),
+        Classifier::U32(node) => ((handle != 0).then(|| self::node(handle)), u32(node)?),
+    })
+}
+
+/// Table, slot and node.
+fn node(handle: u32) -> String {
+    let (table, slot, node) = (handle >> 20, handle >> 12 & 0xFF, handle & 0xFFF);
+    match (slot, node) {
+        (0, 0) => format!("{table:x}:"),
+        (_, 0) => format!("{table:x}:{slot:x}:"),
+        _ => format!("{table:x}:{slot:x}:{node:x}"),
+    }
+}
+
+fn flow(flow: &Flow) -> Result<String, NotSayable> {
+    let Flow { keys, hashed, base, divisor, perturb_s } = flow;
+    let is_sorted = keys.windows(2).all(|pair| pair[0] < pair[1]);
+    let is_wrong = keys.is_empty() || !is_sorted || (!hashed && (keys.len() > 1 || *perturb_s > 0));
+    if is_wrong || *divisor == Some(0) || base.is_some_and(|base| base.minor() == 0) {
+        return Err(NotSayable::Number);
+    }
+    let name = |key| FLOW_KEYS.iter().find(|(_, known)| *known == key).map_or("", |(name, _)| name);
+    let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
+    let (mode, keys) = if *hashed { ("hash keys", names.join(",")) } else { ("map key", names.join(",")) };
+    let perturb = (*perturb_s > 0).then_some(*perturb_s);
+    let base = base.map(major_minor);
+    Ok(format!(
+        " {mode} {keys}{}{}{}",
+        option("divisor", *divisor),
+        option("perturb", perturb),
+        option("baseclass", base)
+    ))
+}
+
+fn u32(u32: &U32) -> Result<String, NotSayable> {
+    let U32 { table, keys, divisor, link } = u32;
+    if let Some(divisor) = divisor {
+        let is_alone = *table == 0 && keys.is_empty() && link.is_none();
+        let is_right = divisor.is_power_of_two() && *divisor <= 256;
+        return if is_alone && is_right { Ok(format!(" divisor {divisor}")) } else { Err(NotSayable::Number) };
+    }
+    let has_twins = keys.iter().enumerate().any(|(at, key)| keys[..at].iter().any(|other| other.offset == key.offset));
+    let is_odd = |offset: i32| offset % 4 != 0;
+    if keys.is_empty()
+        || keys.len() > MOST_KEYS
+        || has_twins
+        || keys.iter().any(|key| is_odd(key.offset))
+        || table & 0xFFF != 0
+    {
+        return Err(NotSayable::Number);
+    }
+    let mut text = if *table == 0 { String::new() } else { format!(" ht {}", node(*table)) };
+    for key in keys {
+        if key.value & !key.mask != 0 {
+            return Err(NotSayable::Number);
+        }
+        text.push_str(&format!(" match u32 0x{:08x} 0x{:08x} at {}", key.value, key.mask, key.offset));
+    }
+    if let Some(link) = link {
+        let is_wrong = link.table & 0xF_FFFF != 0 || link.table == 0 || link.offset % 4 != 0 || link.offset > 32_767;
+        if is_wrong {
+            return Err(NotSayable::Number);
+        }
+        text.push_str(&format!(" link {}", node(link.table)));
+        match (link.mask, link.offset) {
+            (0, 0) => {}
+            (mask, offset) => text.push_str(&format!(" hashkey mask 0x{mask:08x} at {offset}")),
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,266 @@
+//! Quantities as `tc` reads them, and frames per second.
+//!
+//! # Source
+//! `tc(8)`, section PARAMETERS; what `tc` of iproute2 6.1 sends for each.
+
+use std::time::Duration;
+
+use super::args::Wrong;
+use crate::discipline::ByteRate;
+use candor_core::document::quote;
+use candor_core::frame::CAN_MTU;
+
+/// Units of rates in small letters, and how many bits per second they are.
+const RATES: &[(&str, u64)] = &[
+    ("bit", 1),
+    ("kbit", 1_000),
+    ("mbit", 1_000_000),
+    ("gbit", 1_000_000_000),
+    ("kibit", 1 << 10),
+    ("mibit", 1 << 20),
+    ("gibit", 1 << 30),
+    ("bps", 8),
+    ("kbps", 8_000),
+    ("mbps", 8_000_000),
+    ("gbps", 8_000_000_000),
+    ("kibps", 8 << 10),
+    ("mibps", 8 << 20),
+    ("gibps", 8 << 30),
+    ("bit/s", 1),
+    ("kbit/s", 1_000),
+    ("frames/s", CAN_MTU as u64 * 8),
+    ("frame/s", CAN_MTU as u64 * 8),
+];
+
+const RATE_HELP: &str = "write a number with frames/s, bit, kbit, mbit, bps, kbps or mbps (bytes per second), such as 100frames/s or 12800bit";
+
+/// `10kbit`, `100frames/s`; a number alone is bits per second.
+pub(super) fn rate(text: &str) -> Result<ByteRate, Wrong> {
+    let (number, unit) = split(text, RATE_HELP)?;
+    if unit == "%" {
+        let message = "A share of the speed of the interface is not known beforehand";
+        return Err(Wrong::new(message, RATE_HELP));
+    }
+    let small = unit.to_lowercase();
+    let bits = RATES.iter().find(|(name, _)| *name == small).map(|(_, bits)| *bits);
+    let Some(bits) = bits.or_else(|| unit.is_empty().then_some(1)) else {
+        return Err(Wrong::new(format!("{} is no unit of a rate", quote(unit)), RATE_HELP));
+    };
+    let bytes = number.times(bits).map(|bits| bits / 8).and_then(|bytes| u64::try_from(bytes).ok());
+    match bytes {
+        None => Err(Wrong::new("The rate is too large", RATE_HELP)),
+        Some(0) => Err(Wrong::new("The kernel counts whole bytes per second, and this is none", RATE_HELP)),
+        Some(bytes) => Ok(ByteRate(bytes)),
+    }
+}
+
+/// Bytes: `1600`, `5kb` (of 1024 bytes), `8kbit`.
+pub(super) fn size(text: &str) -> Result<u32, Wrong> {
+    const HELP: &str = "write a number of bytes, with k or m for 1024 and 1024 x 1024 of them";
+    let (number, unit) = split(text, HELP)?;
+    let bits = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 8,
+        "k" | "kb" => 8 << 10,
+        "m" | "mb" => 8 << 20,
+        "g" | "gb" => 8 << 30,
+        "kbit" => 1 << 10,
+        "mbit" => 1 << 20,
+        "gbit" => 1 << 30,
+        _ => return Err(Wrong::new(format!("{} is no unit of a length", quote(unit)), HELP)),
+    };
+    let bytes = number.times(bits).and_then(|bits| u32::try_from(bits / 8).ok());
+    bytes.ok_or_else(|| Wrong::new("The kernel counts bytes with 32 bits, and this is more", HELP))
+}
+
+/// A length that may not be 0.
+pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
+    match size(text)? {
+        0 => Err(Wrong::new("0 bytes let no frame through", "write 16 or more: a classic frame counts as 16 bytes")),
+        bytes => Ok(bytes),
+    }
+}
+
+/// A length as `tc` takes it for buckets: the size of its cells, of which the kernel knows nothing any more, may follow.
+pub(super) fn bucket(text: &str) -> Result<u32, Wrong> {
+    some_size(text.split_once('/').map_or(text, |(bytes, _cell)| bytes))
+}
+
+/// A time; without a unit in microseconds.
+pub(super) fn time(text: &str) -> Result<Duration, Wrong> {
+    const HELP: &str = "write a number with us, ms or s";
+    let (number, unit) = split(text, HELP)?;
+    let nanoseconds = match unit.to_ascii_lowercase().as_str() {
+        "s" | "sec" | "secs" => 1_000_000_000,
+        "ms" | "msec" | "msecs" => 1_000_000,
+        "" | "us" | "usec" | "usecs" => 1_000,
+        "ns" | "nsec" | "nsecs" => 1,
+        _ => return Err(Wrong::new(format!("{} is no unit of a time", quote(unit)), HELP)),
+    };
+    let time = number.times(nanoseconds).and_then(|time| u64::try_from(time).ok());
+    let time = time.filter(|time| i64::try_from(*time).is_ok()).map(Duration::from_nanos);
+    time.ok_or_else(|| Wrong::new("The time is too long", HELP))
+}
+
+/// A time in whole microseconds.
+pub(super) fn microseconds(text: &str) -> Result<u32, Wrong> {
+    let time = time(text)?;
+    u32::try_from(time.as_micros())
+        .map_err(|_more_than_71_minutes| Wrong::new("The kernel takes at most 4294967295us", "write a shorter time"))
+}
+
+/// A share of all frames, `30%` or `30`, in 2⁻³².
+pub(super) fn percent(text: &str) -> Result<u32, Wrong> {
+    let wrong =
+        || Wrong::new(format!("{} is no percentage", quote(text)), "write a number from 0 to 100, such as 0.5%");
+    let digits = text.strip_suffix('%').unwrap_or(text);
+    let is_plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit() || b".eE+-".contains(&byte));
+    let share: f64 = digits.parse().ok().filter(|_| is_plain).ok_or_else(wrong)?;
+    if !(0.0..=100.0).contains(&share) {
+        return Err(wrong());
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is from 0 to u32::MAX")]
+    let share = (share / 100.0 * f64::from(u32::MAX)).round() as u32;
+    Ok(share)
+}
+
+/// As `strtoul()` reads it: `10`, `0x10`, and octal with a 0 in front.
+pub(super) fn number(text: &str) -> Result<u32, Wrong> {
+    let (digits, radix) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    };
+    in_base(digits, radix).ok_or_else(|| {
+        let message = format!("{} is no number from 0 to 4294967295", quote(text));
+        Wrong::new(message, "write it in decimal, or with 0x in hexadecimal (a 0 in front makes it octal)")
+    })
+}
+
+/// A signed number.
+pub(super) fn signed(text: &str) -> Result<i32, Wrong> {
+    let (is_below, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let value = i64::from(number(digits)?);
+    i32::try_from(if is_below { -value } else { value })
+        .map_err(|_too_large| Wrong::new(format!("{} has more than 32 bits", quote(text)), "write a smaller number"))
+}
+
+/// A number in hexadecimal, with or without 0x.
+pub(super) fn hex(text: &str) -> Result<u32, Wrong> {
+    let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")).unwrap_or(text);
+    in_base(digits, 16).ok_or_else(|| {
+        Wrong::new(format!("{} is no hexadecimal number of up to 8 digits", quote(text)), "write it as in 7ff or 0x7ff")
+    })
+}
+
+/// A number that `tc` reads in decimal only.
+pub(super) fn decimal(text: &str) -> Result<u32, Wrong> {
+    in_base(text, 10).ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
+}
+
+/// A decimal number of 64 bits.
+pub(super) fn long(text: &str) -> Result<u64, Wrong> {
+    let digits = Some(text).filter(|text| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()));
+    digits
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
+}
+
+fn in_base(digits: &str, radix: u32) -> Option<u32> {
+    // from_str_radix() takes a sign.
+    digits.bytes().next().filter(u8::is_ascii_alphanumeric)?;
+    u32::from_str_radix(digits, radix).ok()
+}
+
+/// A decimal number with a fraction, exactly as it is written.
+struct Number {
+    digits: u128,
+    scale: u128,
+}
+
+impl Number {
+    /// So many units, the fraction of one left out as `tc` does.
+    fn times(&self, units: u64) -> Option<u128> {
+        self.digits.checked_mul(u128::from(units)).map(|all| all / self.scale)
+    }
+}
+
+fn split<'t>(text: &'t str, help: &str) -> Result<(Number, &'t str), Wrong> {
+    const MOST_DIGITS: usize = 20;
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    let digits = [whole, fraction].concat();
+    if digits.is_empty() || fraction.contains('.') {
+        return Err(Wrong::new(format!("{} does not begin with a number", quote(text)), help));
+    }
+    if digits.len() > MOST_DIGITS {
+        return Err(Wrong::new(format!("A number of {} digits is not meant", digits.len()), help));
+    }
+    let scale = (0..fraction.len()).fold(1_u128, |scale, _| scale * 10);
+    let digits = digits.bytes().fold(0_u128, |number, digit| number * 10 + u128::from(digit - b'0'));
+    Ok((Number { digits, scale }, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_bytes_per_second_in_the_end() {
+        let cases = [
+            ("100frames/s", 1600),
+            ("0.5frames/s", 8),
+            ("12800bit", 1600),
+            ("12800", 1600),
+            ("0.1mbit", 12_500),
+            ("100kbps", 100_000),
+            ("100kBps", 100_000),
+            ("1Kibit", 128),
+            ("9bit", 1),
+            ("1.6e", 0),
+            ("7bit", 0),
+            ("5%", 0),
+            ("kbit", 0),
+            ("1.2.3kbit", 0),
+            ("99999999999999999999gbit", 0),
+        ];
+        for (text, bytes) in cases {
+            assert_eq!(rate(text).ok(), Some(ByteRate(bytes)).filter(|_| bytes > 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn lengths_times_and_shares_are_as_tc_reads_them() {
+        let sizes =
+            [("5kb", 5120), ("160b", 160), ("1k", 1024), ("8kbit", 1024), ("0.5k", 512), ("4294967295", u32::MAX)];
+        for (text, bytes) in sizes {
+            assert_eq!(size(text).ok(), Some(bytes), "{text}");
+        }
+        for text in ["4294967296", "5frames", "-1", ""] {
+            assert!(size(text).is_err(), "{text}");
+        }
+        assert_eq!(bucket("6000/16").ok(), Some(6000));
+        assert_eq!(time("70ms").ok(), Some(Duration::from_millis(70)));
+        assert_eq!(time("10").ok(), Some(Duration::from_micros(10)));
+        assert_eq!(microseconds("1.5us").ok(), Some(1));
+        assert_eq!(percent("30.5%").ok(), Some(1_309_965_025));
+        assert_eq!(percent("100").ok(), Some(u32::MAX));
+        for text in ["101%", "-1", "inf", "nan", "%"] {
+            assert!(percent(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_the_bases_of_strtoul() {
+        let cases =
+            [("10", Some(10)), ("0x10", Some(16)), ("010", Some(8)), ("0", Some(0)), ("08", None), ("+1", None)];
+        for (text, value) in cases {
+            assert_eq!(number(text).ok(), value, "{text}");
+        }
+        assert_eq!((hex("10").ok(), hex("0x7FF").ok(), hex("0x").ok()), (Some(16), Some(0x7FF), None));
+        assert_eq!(
+            (signed("-5").ok(), signed("-2147483648").ok(), signed("2147483648").ok()),
+            (Some(-5), Some(i32::MIN), None)
+        );
+    }
+}

@@ -1,0 +1,91 @@
+//! What `/proc` and `/sys` say of the machine and of processes. The root is an argument, so that tests make up machines.
+
+mod process;
+
+pub use process::{Capability, Limit, Policy, Process, Thread};
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use candor_core::realtime::{self, Cpu};
+
+use crate::version::version;
+
+/// Where the files of the kernel are found.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    root: PathBuf,
+}
+
+impl Machine {
+    /// This one.
+    #[must_use]
+    pub fn here() -> Self {
+        Self::at(Path::new("/"))
+    }
+
+    /// One whose `/proc` and `/sys` are in a folder.
+    #[must_use]
+    pub fn at(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Where a file such as `/proc/version` is.
+    #[must_use]
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path.trim_start_matches('/'))
+    }
+
+    /// The text of a file without space around it; `None` if it cannot be read.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<String> {
+        fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
+    }
+
+    /// The number that a file holds.
+    #[must_use]
+    pub fn number(&self, path: &str) -> Option<i64> {
+        self.text(path)?.parse().ok()
+    }
+
+    /// Major and minor number of the kernel; `None` if its release is not told, or begins with no version.
+    #[must_use]
+    pub fn kernel_version(&self) -> Option<(u32, u32)> {
+        let (major, minor, _patch) = version(&self.text("/proc/sys/kernel/osrelease")?)?;
+        Some((major, minor))
+    }
+
+    /// Whether a file or folder is there.
+    #[must_use]
+    pub fn has(&self, path: &str) -> bool {
+        self.path(path).exists()
+    }
+
+    /// The names in a folder, in their order; none if it cannot be read.
+    #[must_use]
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
+        let mut names: Vec<_> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// The last part of what a link points to, such as the driver of a device.
+    #[must_use]
+    pub fn link(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.path(path)).ok()?;
+        Some(target.file_name()?.to_str()?.to_owned())
+    }
+
+    /// The processors that run.
+    #[must_use]
+    pub fn online_cpus(&self) -> Vec<Cpu> {
+        self.cpus("/sys/devices/system/cpu/online")
+    }
+
+    /// A file with a list of processors; empty if it cannot be read.
+    #[must_use]
+    pub fn cpus(&self, path: &str) -> Vec<Cpu> {
+        self.text(path).and_then(|text| realtime::cpu_list(&text)).unwrap_or_default()
+    }
+}

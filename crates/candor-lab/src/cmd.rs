@@ -1,0 +1,31 @@
+//! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
+
+pub(crate) mod bench;
+pub(crate) mod bursts;
+pub(crate) mod can_send;
+pub(crate) mod cells;
+pub(crate) mod compare;
+pub(crate) mod conformance;
+pub(crate) mod demo;
+mod distribution;
+pub(crate) mod floor;
+pub(crate) mod guest;
+pub(crate) mod guests;
+pub(crate) mod hops;
+pub(crate) mod keep;
+pub(crate) mod kernels;
+pub(crate) mod load;
+pub(crate) mod look;
+pub(crate) mod measure;
+pub(crate) mod papers;
+pub(crate) mod precision;
+pub(crate) mod progress;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod shell;
+pub(crate) mod soak;
+pub(crate) mod stream;
+pub(crate) mod system_calls;
+pub(crate) mod tester;
+mod under_test;
+pub(crate) mod wire;

@@ -1,0 +1,81 @@
+//! What a person sees while gateways are measured: first what every laboratory shows, then how far each gateway is.
+
+use candor_lab::observer::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde_json::Value;
+
+use crate::cmd::progress;
+use candor_cli::render;
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    /// Until the tester starts.
+    boot: progress::Progress,
+    /// From then on.
+    bar: ProgressBar,
+    /// Gateways in all, and those that have begun.
+    gateways: usize,
+    begun: usize,
+    /// What the tester prints.
+    lines: progress::JsonLines,
+}
+
+impl Progress {
+    pub(super) fn new(gateways: usize) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+        let template = "{spinner} {msg} [{bar:30}] {pos}/{len} frames, {elapsed}, {eta} to go";
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { boot: progress::Progress::new(), bar, gateways, begun: 0, lines: progress::JsonLines::default() }
+    }
+
+    pub(super) fn clear(&self) {
+        self.boot.clear();
+        self.bar.finish_and_clear();
+    }
+
+    /// An event of `candor-lab tester --json`.
+    fn event(&mut self, event: &Value) {
+        let number = |name: &str| event[name].as_u64().unwrap_or(0);
+        match event["event"].as_str() {
+            Some("start") => {
+                self.begun += 1;
+                let device = event["device"].as_str().unwrap_or_default();
+                let message = format!("Measuring {device} ({} of {})", self.begun, self.gateways);
+                self.bar.reset();
+                self.bar.set_length(number("frames"));
+                self.bar.set_message(message.clone());
+                if self.bar.is_hidden() {
+                    // A log wants to know why it takes so long.
+                    render::err(&format!("candor-lab: {message}\n"));
+                }
+            }
+            Some("progress") => self.bar.set_position(number("done")),
+            _ => {}
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn stage(&mut self, stage: &str) {
+        self.boot.stage(stage);
+    }
+
+    fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
+        self.boot.fetched(what, bytes, total);
+    }
+
+    fn started(&mut self) {
+        self.boot.started();
+        self.bar.set_draw_target(ProgressDrawTarget::stderr_with_hz(10));
+    }
+
+    fn stdout(&mut self, bytes: &[u8]) {
+        for event in self.lines.take(bytes) {
+            self.event(&event);
+        }
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.bar.suspend(|| render::err(&String::from_utf8_lossy(bytes)));
+    }
+}

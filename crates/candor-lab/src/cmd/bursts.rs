@@ -1,0 +1,165 @@
+//! `candor-lab bursts`: what a frame costs when several come at once.
+
+use std::fmt::Write as _;
+
+use candor_core::realtime::RtPriority;
+use candor_io::schedule::{self, Policy};
+use candor_lab::bursts::{self, Bench, Figures, Law, Overhead, Taps, median};
+use candor_lab::stats::{LatencyNs, Quantile, Series};
+use serde_json::{Value, json};
+
+use super::load::{self, Failed};
+use crate::cli::LabBurstsArgs;
+use crate::cmd::tester::{self, UnderTest};
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::Form;
+use candor_cli::render;
+
+/// Of a gateway that waits for frames: it runs as soon as the tester sleeps.
+const GATEWAY: Policy = Policy::Fifo(RtPriority::new(90).expect("90 is between 1 and 99"));
+
+pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
+    let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
+    let devices = tester::under_test(&files, args.floors)?;
+    if args.create {
+        load::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
+    }
+    let (overhead, all) = load::as_tester(|| measure_all(args, &devices))?;
+    let text = if args.json { format!("{}\n", to_json(args, &overhead, &all)) } else { table(args, &overhead, &all) };
+    render::out(&text)?;
+    Ok(if all.iter().all(Measured::is_whole) { Exit::Fine } else { Exit::No })
+}
+
+/// One gateway.
+struct Measured {
+    device: String,
+    engine: String,
+    /// Latencies of frames that came alone, and how many of them were lost.
+    single: Option<(Option<Series>, usize)>,
+    /// For each size.
+    bursts: Vec<Option<Figures>>,
+}
+
+impl Measured {
+    fn is_whole(&self) -> bool {
+        let whole = |figures: &Option<Figures>| figures.is_some_and(|one| one.lost == 0 && one.reordered == 0);
+        self.bursts.iter().all(whole) && self.single.as_ref().is_none_or(|(_, lost)| *lost == 0)
+    }
+}
+
+fn measure_all(args: &LabBurstsArgs, devices: &[UnderTest]) -> Result<(Vec<Overhead>, Vec<Measured>), Failed> {
+    let overhead = overhead(args)?;
+    let measured = devices.iter().map(|device| load::beside(device, |id| measure(args, device, id, &overhead)));
+    Ok((overhead.clone(), measured.collect::<Result<_, _>>()?))
+}
+
+fn measure(args: &LabBurstsArgs, device: &UnderTest, id: u32, overhead: &[Overhead]) -> Result<Measured, Failed> {
+    if !device.spins {
+        schedule::set_policy_of_process(id, GATEWAY)?;
+    }
+    let single = args.single.then(|| single(args)).transpose()?;
+    let mut bench = Bench::open(&args.ways, Taps::Leaving)?;
+    let sizes = args.sizes.iter().zip(overhead);
+    let bursts =
+        sizes.map(|(size, overhead)| Ok(Figures::of(&bursts::measure(&mut bench, &law(args, *size))?, *overhead)));
+    let bursts = bursts.collect::<Result<_, Failed>>()?;
+    Ok(Measured { device: device.name.clone(), engine: device.engine.clone(), single, bursts })
+}
+
+fn law(args: &LabBurstsArgs, size: u16) -> Law {
+    Law::new(size, args.ways.len(), args.bursts, args.warm_up)
+}
+
+/// What the tester takes of a burst of each size, before there is a gateway.
+fn overhead(args: &LabBurstsArgs) -> Result<Vec<Overhead>, Failed> {
+    let sending = |bench: &mut Bench, size: u16| -> Result<i64, Failed> {
+        Ok(median(bursts::measure(bench, &law(args, size))?.iter().map(|burst| burst.sending_ns)))
+    };
+    let largest = args.sizes.iter().copied().max().unwrap_or(1);
+    let silent = sending(&mut Bench::open_at_the_end(&args.ways, Taps::None)?, largest)?;
+    let tapped = sending(&mut Bench::open_at_the_end(&args.ways, Taps::Leaving)?, largest)?;
+    let frames = i64::from(largest) * i64::try_from(args.ways.len())?;
+    let tap_ns = (tapped - silent) / frames;
+    let mut bench = Bench::open(&args.ways, Taps::Leaving)?;
+    args.sizes.iter().map(|size| Ok(Overhead { sending_ns: sending(&mut bench, *size)?, tap_ns })).collect()
+}
+
+fn single(args: &LabBurstsArgs) -> Result<(Option<Series>, usize), Failed> {
+    let latencies = bursts::measure_single(&mut Bench::open(&args.ways[..1], Taps::Both)?, &law(args, 1))?;
+    let lost = latencies.iter().filter(|latency| latency.is_none()).count();
+    Ok((Series::new(latencies.into_iter().flatten().collect()), lost))
+}
+
+fn quantiles(series: &Series) -> (LatencyNs, LatencyNs) {
+    (series.quantile(Quantile::P50), series.quantile(Quantile::P99))
+}
+
+fn to_json(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> Value {
+    let tester: Vec<_> = args
+        .sizes
+        .iter()
+        .zip(overhead)
+        .map(|(size, one)| json!({ "frames": size, "sending_ns": one.sending_ns, "tap_ns": one.tap_ns }))
+        .collect();
+    let gateways: Vec<_> = all
+        .iter()
+        .map(|one| {
+            let single = one.single.as_ref().map(|(series, lost)| {
+                let (p50, p99) = series.as_ref().map(quantiles).unzip();
+                json!({ "p50_ns": p50.map(|p50| p50.0), "p99_ns": p99.map(|p99| p99.0), "lost": lost })
+            });
+            let bursts: Vec<_> = args
+                .sizes
+                .iter()
+                .zip(&one.bursts)
+                .map(|(size, figures)| {
+                    json!({
+                        "frames": size,
+                        "p50_ns": figures.map(|one| one.p50.0),
+                        "p99_ns": figures.map(|one| one.p99.0),
+                        "lost": figures.map(|one| one.lost),
+                        "reordered": figures.map(|one| one.reordered),
+                    })
+                })
+                .collect();
+            json!({ "device": one.device, "engine": one.engine, "single": single, "bursts": bursts })
+        })
+        .collect();
+    json!({
+        "kernel_release": tester::kernel_release(), "ways": args.ways.len(), "bursts": args.bursts, "tester": tester,
+        "gateways": gateways,
+    })
+}
+
+fn table(args: &LabBurstsArgs, overhead: &[Overhead], all: &[Measured]) -> String {
+    let mut text =
+        String::from("For each frame, in ns of this machine (instructions in the counting laboratory): p50/p99\n\n");
+    let cell = |text: &mut String, of: String| write!(text, "{of:>16}").expect("a String takes everything");
+    write!(text, "{:<28}", "frames at once").expect("a String takes everything");
+    args.single.then(|| cell(&mut text, "from a timer".to_owned()));
+    args.sizes.iter().for_each(|size| cell(&mut text, size.to_string()));
+    for one in all {
+        write!(text, "\n{:<28}", one.device).expect("a String takes everything");
+        if let Some((series, lost)) = &one.single {
+            cell(&mut text, figure(series.as_ref().map(quantiles), *lost));
+        }
+        for figures in &one.bursts {
+            let lost = figures.map_or(0, |one| one.lost as usize);
+            cell(&mut text, figure(figures.map(|one| (one.p50, one.p99)), lost));
+        }
+    }
+    let sending: Vec<_> = overhead.iter().map(|one| one.sending_ns.to_string()).collect();
+    let tap = overhead.first().map_or(0, |one| one.tap_ns);
+    write!(text, "\n\nTaken off: {} for sending a burst, {tap} for the tap and frame\n", sending.join(", "))
+        .expect("a String takes everything");
+    text
+}
+
+fn figure(quantiles: Option<(LatencyNs, LatencyNs)>, lost: usize) -> String {
+    match quantiles {
+        None => "lost".to_owned(),
+        Some((p50, p99)) if lost == 0 => format!("{}/{}", p50.0, p99.0),
+        Some((p50, p99)) => format!("{}/{} ({lost} lost)", p50.0, p99.0),
+    }
+}

@@ -1,0 +1,177 @@
+//! How long an urgent frame takes at most once bands have put it first: what is reckoned from bits alone.
+//!
+//! ```text
+//!  sent ─▶│ another frame │ what the controller holds, and what other nodes win from it │ itself │
+//!         │ on the wire   │                                                             │        │
+//! ```
+//!
+//! # Source
+//! Response times on CAN: R. I. Davis, A. Burns, R. J. Bril, J. J. Lukkien, "Controller Area Network (CAN) schedulability
+//! analysis", 2007: blocking, interference within the window up to the start of the frame, and the frame itself.
+
+use candor_config::plan::Wish;
+use candor_core::bits::FrameBits;
+use candor_core::frame::Frame;
+use candor_core::units::BitRate;
+use serde::{Deserialize, Serialize};
+
+use super::act::{Act, Burst, Run};
+use crate::cmd::wire::spec::BusSpec;
+
+/// What makes a bound, in the order in which it passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Bound {
+    /// The frame itself, on the buses before the one where it has to wait.
+    pub(super) earlier_buses_ns: u64,
+    /// The longest frame on the wire, which nobody interrupts.
+    pub(super) blocking_ns: u64,
+    /// As many of the longest frames as the controller holds.
+    pub(super) controller_ns: u64,
+    /// Frames of other nodes that win against those.
+    pub(super) other_nodes_ns: u64,
+    /// The frame itself.
+    pub(super) own_ns: u64,
+    /// All of it.
+    pub(super) total_ns: u64,
+}
+
+/// How another node sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    Bursts {
+        frames: u64,
+        every_ns: u64,
+    },
+    /// One frame at a time.
+    Throttled {
+        every_ns: u64,
+    },
+}
+
+/// Windows that grow beyond so many steps have no end.
+const STEPS: u32 = 10_000;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// The bound of a run, if there is one: other nodes may send more than the bus takes.
+pub(super) fn of(act: &Act, run: &Run, depth: u8, urgent_frames: u16) -> Result<Option<Bound>, Failure> {
+    let rates = act.buses.iter().map(|bus| Ok(bus.parse::<BusSpec>()?.rate));
+    let rates = rates.collect::<Result<Vec<BitRate>, Failure>>()?;
+    let (earlier, rate) = match rates.split_at_checked(act.waits_on) {
+        // Urgent frames go over the first bus only, and over that where they wait.
+        Some((earlier, [rate, ..])) => (earlier.first(), *rate),
+        _ => return Err("an act without its bus".into()),
+    };
+    let urgent = (0..urgent_frames).map(|number| act.urgent_frame(number)).collect::<Result<Vec<_>, _>>()?;
+    let mut all = urgent.clone();
+    for burst in act.bursts {
+        all.extend(burst.frames()?);
+    }
+    let (slot_ns, own_ns) = (longest_ns(&all, rate, FrameBits::of), longest_ns(&urgent, rate, alone));
+    let earlier_buses_ns = earlier.map_or(0, |rate| longest_ns(&urgent, *rate, alone));
+    let (blocking_ns, controller_ns) = (slot_ns, u64::from(depth) * slot_ns);
+    let rival = act.rival.and_then(|rival| act.bursts.get(rival));
+    let other_nodes_ns = match rival.map(|rival| pace(rival, run)).transpose()? {
+        None => Some(0),
+        Some(pace) => interference_ns(pace, blocking_ns + controller_ns, slot_ns),
+    };
+    Ok(other_nodes_ns.map(|other_nodes_ns| Bound {
+        earlier_buses_ns,
+        blocking_ns,
+        controller_ns,
+        other_nodes_ns,
+        own_ns,
+        total_ns: earlier_buses_ns + blocking_ns + controller_ns + other_nodes_ns + own_ns,
+    }))
+}
+
+fn alone(frame: &Frame) -> FrameBits {
+    FrameBits::of(frame).without_intermission()
+}
+
+fn longest_ns(frames: &[Frame], rate: BitRate, bits: fn(&Frame) -> FrameBits) -> u64 {
+    frames.iter().map(|frame| bits(frame).wire_time_ns(rate, None)).max().unwrap_or(0)
+}
+
+/// How a burst comes to the bus: as it is sent, or as `[egress]` of its interface lets it.
+fn pace(rival: &Burst, run: &Run) -> Result<Pace, Failure> {
+    for file in run.files {
+        let plan = file.plan()?;
+        for egress in plan.egress().iter().filter(|one| plan.bus(one.bus).interface == rival.source.interface) {
+            let Wish::Bands(policy) = &egress.wish else { continue };
+            if let Some(rate) = policy.bands().last().and_then(|band| band.rate) {
+                return Ok(Pace::Throttled { every_ns: 1_000_000_000 / u64::from(rate.frames_per_second()) });
+            }
+        }
+    }
+    Ok(Pace::Bursts { frames: rival.frames.into(), every_ns: u64::try_from(rival.every.as_nanos())? })
+}
+
+/// How long frames of the other node take that come within a window which they make longer themselves.
+fn interference_ns(pace: Pace, without_ns: u64, slot_ns: u64) -> Option<u64> {
+    let mut others_ns = 0;
+    for _ in 0..STEPS {
+        let frames = pace.frames_within(without_ns + others_ns, slot_ns);
+        match frames.checked_mul(slot_ns)? {
+            same if same == others_ns => return Some(others_ns),
+            longer => others_ns = longer,
+        }
+    }
+    None
+}
+
+impl Pace {
+    /// Frames that come to the bus within a window at most. What came before it may still have to wait there: of a burst as
+    /// long as a frame on the wire and an urgent one take, of throttled frames one.
+    const fn frames_within(self, window_ns: u64, slot_ns: u64) -> u64 {
+        match self {
+            Self::Bursts { frames, every_ns } => frames * (window_ns + 2 * slot_ns).div_ceil(every_ns),
+            Self::Throttled { every_ns } => (window_ns + every_ns).div_ceil(every_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::act::ACTS;
+    use super::*;
+
+    fn bound(act: usize, run: usize, depth: u8) -> Bound {
+        of(&ACTS[act], &ACTS[act].runs[run], depth, 200).unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_queue_alone_adds_a_frame_and_what_the_controller_holds() {
+        let (two, three) = (bound(0, 1, 2), bound(0, 1, 3));
+        assert_eq!((two.earlier_buses_ns, two.other_nodes_ns), (0, 0));
+        assert_eq!(two.controller_ns, 2 * two.blocking_ns);
+        assert_eq!(three.total_ns - two.total_ns, two.blocking_ns);
+        // 111 to 135 bits of 4 us are a classic frame of 8 bytes with its intermission.
+        assert!((444_000..=540_000).contains(&two.blocking_ns), "{two:?}");
+        assert!(two.own_ns < two.blocking_ns);
+    }
+
+    #[test]
+    fn the_first_bus_of_a_gateway_counts() {
+        let bound = bound(2, 1, 2);
+        assert_eq!(bound.earlier_buses_ns, bound.own_ns);
+    }
+
+    #[test]
+    fn another_node_that_leaves_room_takes_less() {
+        let (burst, throttled) = (bound(1, 1, 2), bound(1, 2, 2));
+        assert_eq!(burst.other_nodes_ns, 16 * burst.blocking_ns);
+        assert!(throttled.other_nodes_ns < burst.other_nodes_ns / 2, "{throttled:?}");
+    }
+
+    #[test]
+    fn windows_grow_by_what_comes_within_them() {
+        let pace = Pace::Bursts { frames: 2, every_ns: 10_000 };
+        // 1000 of their own and 4 of 1000 make 5000, within which, and 2000 before, there is one burst of two.
+        assert_eq!(interference_ns(pace, 1000, 1000), Some(2000));
+        // 7000, 2000 before, 2000 of the first: then the second comes within.
+        assert_eq!(interference_ns(pace, 7000, 1000), Some(4000));
+        let flood = Pace::Throttled { every_ns: 900 };
+        assert_eq!(interference_ns(flood, 1000, 1000), None);
+    }
+}

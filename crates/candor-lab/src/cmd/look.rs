@@ -1,0 +1,151 @@
+//! What a machine lacks to be a testbed, in words: all of it at once, before anything is measured.
+
+use std::collections::BTreeSet;
+
+use candor_core::causes;
+use candor_io::machine::{Capability, Machine};
+use candor_lab::cells::{CellOrder, Device};
+use candor_lab::image;
+use candor_lab::tester;
+use candor_netlink::client::Client;
+
+use crate::cli::LabLookArgs;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
+
+/// What is to be there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    /// CAN interfaces that are up.
+    pub(crate) interfaces: BTreeSet<String>,
+    /// Pairs of them that are channels of one adapter, which stamps. Of the tester alone, and so no argument of `candor-lab look`.
+    pub(crate) of_one_clock: BTreeSet<(String, String)>,
+    /// Programs.
+    pub(crate) programs: BTreeSet<String>,
+    /// Whether packet sockets are opened.
+    pub(crate) packets: bool,
+    /// Whether can-gw is changed.
+    pub(crate) kernel: bool,
+}
+
+impl Wanted {
+    /// What the gateway of a cell wants of its machine.
+    pub(crate) fn by_gateway(&mut self, cell: &CellOrder, interfaces: Option<&(String, String)>) {
+        let ends = |wanted: &mut Self| {
+            wanted.interfaces.extend(interfaces.into_iter().flat_map(|(from, to)| [from.clone(), to.clone()]));
+        };
+        match &cell.device {
+            Device::None | Device::External => {}
+            Device::Candor { engine, .. } => {
+                ends(self);
+                self.kernel |= ["kernel", "auto"].contains(&engine.as_str());
+                self.packets |= engine.contains("mmap");
+            }
+            Device::Bare { engine, .. } => {
+                ends(self);
+                self.packets |= engine.contains("mmap");
+            }
+            Device::Command { start, stop } => {
+                ends(self);
+                self.programs.extend([start, stop].into_iter().filter_map(|words| words.first()).cloned());
+            }
+        }
+    }
+
+    /// What the tester wants of this machine for a cell.
+    pub(crate) fn by_tester(&mut self, cell: &CellOrder) {
+        let ends = &cell.ends;
+        self.interfaces.extend([&ends.send, &ends.monitor, &ends.receive].map(Clone::clone));
+        if cell.hardware_stamps {
+            self.of_one_clock.insert((ends.monitor.clone(), ends.receive.clone()));
+        }
+        // All traffic but this one is heard by taps, which are rings unless an adapter stamps.
+        self.packets |= cell.traffic != "one at a time" && !cell.hardware_stamps;
+    }
+
+    /// The arguments of `candor-lab look` that ask for it.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let named = |option: &'static str, names: &BTreeSet<String>| {
+            names.iter().flat_map(move |name| [option.to_owned(), name.clone()]).collect::<Vec<_>>()
+        };
+        let mut arguments = named("--interface", &self.interfaces);
+        arguments.extend(named("--program", &self.programs));
+        arguments.extend(self.packets.then(|| "--packets".to_owned()));
+        arguments.extend(self.kernel.then(|| "--kernel".to_owned()));
+        arguments
+    }
+
+    /// What this machine lacks of it, a sentence each, with what to do.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        let mut lacking = Vec::new();
+        match Client::open() {
+            Ok(mut client) => {
+                let mut is_found = |name: &String| match tester::find(&mut client, name) {
+                    Ok(_link) => true,
+                    Err(error) => {
+                        lacking.push(causes::in_full(&error));
+                        false
+                    }
+                };
+                let found: BTreeSet<_> = self.interfaces.iter().filter(|name| is_found(name)).collect();
+                let pairs = self.of_one_clock.iter().filter(|(a, b)| found.contains(a) && found.contains(b));
+                let wrong = pairs.filter_map(|(monitor, receive)| tester::share_a_clock(monitor, receive).err());
+                lacking.extend(wrong.map(|error| causes::in_full(&error)));
+            }
+            Err(error) => lacking.push(causes::in_full(&error)),
+        }
+        // Programs of candor come with it.
+        let programs = self.programs.iter().filter(|program| !["candor", "candor-lab"].contains(&program.as_str()));
+        lacking
+            .extend(programs.filter_map(|program| image::locate(program).err()).map(|error| causes::in_full(&error)));
+        let machine = Machine::here();
+        let has = |capability| machine.process(std::process::id()).has(capability).unwrap_or(true);
+        if self.packets && !has(Capability::NetRaw) {
+            lacking.push("Rings and taps want the capability CAP_NET_RAW; run candor as root (sudo)".to_owned());
+        }
+        if self.kernel && !has(Capability::NetAdmin) {
+            lacking
+                .push("The kernel's can-gw wants the capability CAP_NET_ADMIN; run candor as root (sudo)".to_owned());
+        }
+        lacking
+    }
+}
+
+/// `candor-lab look`: the same on another machine, a line each.
+pub(crate) fn run(args: &LabLookArgs) -> Outcome {
+    let wanted = Wanted {
+        interfaces: args.interface.iter().cloned().collect(),
+        of_one_clock: BTreeSet::new(),
+        programs: args.program.iter().cloned().collect(),
+        packets: args.packets,
+        kernel: args.kernel,
+    };
+    let lacking = wanted.lacking();
+    render::out(&lacking.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+    Ok(if lacking.is_empty() { Exit::Fine } else { Exit::No })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_lacking_is_told_at_once() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let wanted = Wanted {
+            interfaces: names(&["nocan0", "nocan1", "lo"]),
+            // Of an interface that is not there nothing more is said.
+            of_one_clock: [("nocan0".to_owned(), "nocan1".to_owned())].into(),
+            programs: names(&["no-program", "candor", "true"]),
+            packets: false,
+            kernel: false,
+        };
+        let lacking = wanted.lacking().join("\n");
+        assert_eq!(lacking.lines().count(), 4, "{lacking}");
+        for part in ["no interface nocan0", "no interface nocan1", "lo is no CAN interface", "no-program"] {
+            assert!(lacking.contains(part), "{lacking}");
+        }
+        assert_eq!(wanted.arguments().len(), 2 * 6);
+    }
+}

@@ -1,0 +1,136 @@
+//! `candor-lab measure --dry-run`: the cells, and how long they may take.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use candor_lab::experiment::load::Load;
+use candor_lab::experiment::schedule;
+use candor_lab::experiment::traffic::Traffic;
+use candor_lab::experiment::{Block, Cell, Plan, Testbed, Topology, Wire};
+use candor_lab::open_loop;
+use serde_json::json;
+
+use super::progress::in_words;
+use crate::cli::MeasureArgs;
+use crate::cmd::tester::processors;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
+
+/// Cells that are listed one by one for people; programs get all.
+const MOST_LISTED: usize = 40;
+
+pub(super) fn show(args: &MeasureArgs, plan: &Plan, blocks: &[&Block<'_>]) -> Outcome {
+    let cells: Vec<&Cell> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
+    let jobs = args.limits.jobs.map_or_else(processors, usize::from);
+    let time = estimate(plan, blocks, jobs);
+    let guests = blocks.iter().filter(|block| block.place.testbed.is_guest()).count();
+    if args.json {
+        let one = |cell: &&Cell| {
+            let levels: serde_json::Map<_, _> =
+                cell.levels().into_iter().map(|(factor, level)| (factor.to_owned(), level.into())).collect();
+            json!({ "name": cell.name(plan), "levels": levels, "repeat": cell.repeat })
+        };
+        let value = json!({
+            "cells": cells.iter().map(one).collect::<Vec<_>>(),
+            "guests": guests,
+            "frames": plan.frames,
+            "estimated_s": time.as_secs(),
+        });
+        return render::answer(&format!("{value:#}\n"), Exit::Fine);
+    }
+    let mut text = String::new();
+    for cell in cells.iter().take(MOST_LISTED) {
+        let levels = cell.levels().map(|(factor, level)| (factor.to_owned(), level));
+        let repeat = if cell.repeat > 1 { format!(" (repeat {})", cell.repeat) } else { String::new() };
+        writeln!(text, "{}  {}{repeat}", cell.name(plan), in_words(&levels)).expect("a String takes everything");
+    }
+    if cells.len() > MOST_LISTED {
+        writeln!(text, "… and {} more (--json lists all)", cells.len() - MOST_LISTED)
+            .expect("a String takes everything");
+    }
+    writeln!(
+        text,
+        "\n{} cells of {} frames{}: about {}",
+        cells.len(),
+        plan.frames,
+        match (guests, blocks.len() - guests) {
+            (0, _) => ", one after the other".to_owned(),
+            (guests, 0) => format!(" in {guests} guests, {jobs} at once"),
+            (guests, alone) => format!(" in {guests} guests, {jobs} at once, and then {alone} alone"),
+        },
+        in_minutes(time)
+    )
+    .expect("a String takes everything");
+    render::answer(&text, Exit::Fine)
+}
+
+pub(super) fn in_minutes(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds.div_ceil(60)),
+    }
+}
+
+/// From what cells took on two processors of a cloud machine in 2026. Others are other; the progress knows better.
+fn estimate(plan: &Plan, blocks: &[&Block<'_>], jobs: usize) -> Duration {
+    let cell = |cell: &&Cell| {
+        // A search has about twenty trials.
+        let series = if matches!(cell.traffic, Traffic::Throughput { .. }) { 20 } else { 1 };
+        let frames = (u64::from(plan.frames) + u64::from(plan.warm_up)) * series;
+        let us_of_frame = match (cell.place.testbed, cell.place.topology) {
+            (Testbed::Uml, _) => 150,
+            (Testbed::Host | Testbed::Ssh, _) => return frames * us_of_frame_in_true_time(plan, cell),
+            (Testbed::Icount, Topology::Vcan | Topology::Bench) => 250,
+            (Testbed::Icount, Topology::Kvaser) => 600,
+            (Testbed::Icount, Topology::Wire) => 1500,
+        };
+        frames * us_of_frame.max(us_of_loaded_frame(plan, cell))
+    };
+    const BOOT: Duration = Duration::from_secs(8);
+    const START: Duration = Duration::from_secs(2);
+    let block = |block: &&Block<'_>| {
+        let begin = if block.place.testbed.is_guest() { BOOT } else { START };
+        begin + Duration::from_micros(block.cells.iter().map(cell).sum())
+    };
+    let (guests, alone): (Vec<_>, Vec<_>) = blocks.iter().partition(|block| block.place.testbed.is_guest());
+    let all: Duration = guests.iter().copied().map(block).sum();
+    let longest = guests.iter().copied().map(block).max().unwrap_or_default();
+    let alone: Duration = alone.iter().copied().map(block).sum();
+    (all / u32::try_from(jobs.max(1)).unwrap_or(1)).max(longest) + alone
+}
+
+/// With a load the processor of a guest is never idle, and all that it does until the next frame is emulated.
+fn us_of_loaded_frame(plan: &Plan, cell: &Cell) -> u64 {
+    /// That QEMU emulates each microsecond, two guests on two processors.
+    const INSTRUCTIONS: u64 = 90;
+    if cell.load == Load::None || cell.place.testbed != Testbed::Icount {
+        return 0;
+    }
+    let us = us_of_frame_in_true_time(plan, cell);
+    // A frame that comes from a timer has another one before it.
+    let us = if cell.traffic == Traffic::OneAtATime { 2 * us } else { us };
+    us * (1000 >> cell.place.shift) / INSTRUCTIONS
+}
+
+/// On machines whose time is everybody's: the mean from one frame to the next.
+fn us_of_frame_in_true_time(plan: &Plan, cell: &Cell) -> u64 {
+    const FRAMES: u32 = 1000;
+    /// What a frame takes from one bus to the other.
+    const PASSAGE_US: u64 = 100;
+    if let Traffic::Replay { file, interface } = &cell.traffic {
+        let frames = plan.logs.get(file).and_then(|log| log.frames(interface.as_deref()).ok()).unwrap_or_default();
+        let most = plan.warm_up as usize + plan.frames as usize;
+        let last = frames[..frames.len().min(most)].last().map_or(0, |last| last.at_ns);
+        return last / 1000 / (u64::from(plan.frames) + u64::from(plan.warm_up));
+    }
+    let frame = |number| open_loop::numbered(cell.frame, number);
+    let bus = Wire { nominal: plan.bitrate, data: None };
+    if let Traffic::Throughput { up_to } = cell.traffic {
+        return 1_000_000 / u64::from(schedule::frame_rate(up_to, &cell.frame, bus).frames_per_second());
+    }
+    match schedule::moments(&cell.traffic, FRAMES, frame, bus, plan.seed) {
+        Some(moments) => moments.last().copied().unwrap_or_default() / 1000 / u64::from(FRAMES),
+        None => u64::try_from((plan.gap.0 + plan.gap.1).as_micros() / 2).unwrap_or(u64::MAX) + PASSAGE_US,
+    }
+}

@@ -1,0 +1,176 @@
+//! Runs blocks on machines that are no guests: on this one, or on a board.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::{Path, absolute};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use candor_io::process;
+use candor_lab::board::Board;
+use candor_lab::cells::{KeeperOrder, Order, Said};
+use candor_lab::experiment::{Block, Plan, Testbed};
+use candor_lab::guest;
+
+use super::guests::{News, finish};
+use super::results::Results;
+use crate::cli::GuestLimits;
+use crate::cmd::look::Wanted;
+
+/// How long the gateway of a tester that was ended may take to end, too.
+const LAST_PATIENCE: Duration = Duration::from_secs(60);
+
+/// The machines of the blocks that are to be run.
+#[derive(Debug)]
+pub(super) struct Machines {
+    /// It has candor as long as this lives.
+    _board: Option<Board>,
+    pub(super) keepers: Keepers,
+}
+
+/// How to get whoever starts gateways there.
+#[derive(Clone, Debug)]
+pub(super) struct Keepers {
+    on_board: Option<KeeperOrder>,
+}
+
+impl Machines {
+    /// Looks whether all is there that these blocks need, and reaches the board if one is needed.
+    ///
+    /// # Errors
+    /// Everything that is missing, in words.
+    pub(super) fn ready(
+        plan: &Plan,
+        plan_folder: &Path,
+        todo: &[(&Block<'_>, Order)],
+    ) -> Result<Self, Box<dyn std::error::Error>> {
+        let of = |testbed: Testbed| todo.iter().filter(move |(block, _)| block.place.testbed == testbed);
+        let ends = plan.bench.as_ref().and_then(|bench| bench.gateway.as_ref());
+        let (mut here, mut there) = (Wanted::default(), Wanted::default());
+        for (block, order) in todo.iter().filter(|(block, _)| !block.place.testbed.is_guest()) {
+            let gateways = if block.place.testbed == Testbed::Host { &mut here } else { &mut there };
+            order.cells.iter().for_each(|cell| gateways.by_gateway(cell, ends));
+            order.cells.iter().for_each(|cell| here.by_tester(cell));
+        }
+        lacks("This machine", &here.lacking())?;
+        let (board, on_board) = match &plan.ssh {
+            Some(ssh) if of(Testbed::Ssh).next().is_some() => {
+                let candor = match &ssh.candor {
+                    Some(path) => plan_folder.join(path),
+                    None => guest::static_lab().map_err(|error| {
+                        format!("{error}; or name one for the board with candor = \"FILE\" below [ssh]")
+                    })?,
+                };
+                let board = Board::reach(ssh, &candor)?;
+                lacks(&ssh.host, &board.look(&there.arguments())?)?;
+                let keeper = KeeperOrder { command: board.keeper(), machine: Some(ssh.host.clone()) };
+                (Some(board), Some(keeper))
+            }
+            _ => (None, None),
+        };
+        Ok(Self { _board: board, keepers: Keepers { on_board } })
+    }
+}
+
+impl Keepers {
+    fn of(&self, testbed: Testbed, candor: &Path) -> KeeperOrder {
+        match &self.on_board {
+            Some(keeper) if testbed == Testbed::Ssh => keeper.clone(),
+            _ => {
+                let command = [&candor.display().to_string(), "keep"].map(str::to_owned).into();
+                KeeperOrder { command, machine: None }
+            }
+        }
+    }
+
+    /// Runs one block.
+    pub(super) fn one(
+        &self,
+        limits: GuestLimits,
+        results: &Results,
+        (block, order): &(&Block<'_>, Order),
+        tell: &Sender<News>,
+    ) -> Result<(), String> {
+        let part = results.begin(&block.name).map_err(|error| error.to_string())?;
+        let candor = std::env::current_exe().map_err(|error| format!("Cannot find the running program: {error}"))?;
+        let testbed = block.place.testbed;
+        let order = Order { keeper: Some(self.of(testbed, &candor)), ..order.clone() };
+        let written = written(&order).map_err(|error| format!("Cannot write the order: {error}"))?;
+        let records = absolute(&part).map_err(|error| format!("Cannot use {}: {error}", part.display()))?;
+        let mut command = Command::new(&candor);
+        command.args(["cells"]).arg(written.path()).arg("--records").arg(records);
+        command.env("CANDOR_TESTBED", testbed.name()).env("CANDOR_TOPOLOGY", block.place.topology.name());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = process::end_with_parent(&mut command).spawn();
+        let mut child = child.map_err(|error| format!("Cannot start {}: {error}", candor.display()))?;
+        let (states, complaint) = hear(&mut child, limits.timeout, tell)?;
+        let status = child.wait().map_err(|error| error.to_string())?;
+        if !status.success() {
+            let last = complaint.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
+            return Err(if last.is_empty() { format!("the tester ended with {status}") } else { last.to_owned() });
+        }
+        finish(results, block, &order, &states)
+    }
+}
+
+fn lacks(machine: &str, lacking: &[String]) -> Result<(), String> {
+    match lacking {
+        [] => Ok(()),
+        [one] => Err(format!("{machine} is not ready to measure: {one}")),
+        all => Err(format!("{machine} is not ready to measure:\n  {}", all.join("\n  "))),
+    }
+}
+
+fn written(order: &Order) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::Builder::new().prefix("candor-cells-").suffix(".json").tempfile()?;
+    file.write_all(&serde_json::to_vec(order)?)?;
+    Ok(file)
+}
+
+/// What a tester says until it ends, and what it and its gateways complain of. Returns when all of them have ended: no gateway
+/// runs beside the next.
+fn hear(child: &mut Child, timeout: Duration, tell: &Sender<News>) -> Result<(Vec<Said>, String), String> {
+    let begin = Instant::now();
+    let said = lines_of(child.stdout.take());
+    let complaints = lines_of(child.stderr.take());
+    let (mut states, mut complaint) = (Vec::new(), String::new());
+    let mut is_late = false;
+    loop {
+        match said.recv_timeout(timeout.saturating_sub(begin.elapsed())) {
+            Ok(line) => {
+                if let Ok(said) = serde_json::from_str::<Said>(&line) {
+                    states.push(said.clone());
+                    // Nobody listens any more only when all is over.
+                    let _ = tell.send(News::Said(said));
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                is_late = true;
+                child.kill().map_err(|error| error.to_string())?;
+                break;
+            }
+        }
+    }
+    let end = Instant::now();
+    while let Ok(line) = complaints.recv_timeout(LAST_PATIENCE.saturating_sub(end.elapsed())) {
+        complaint.push_str(&line);
+        complaint.push('\n');
+        let _ = tell.send(News::Complaint(line + "\n"));
+    }
+    if is_late {
+        let _ended = child.wait();
+        return Err(format!("it was ended after {} s; --timeout gives it more", timeout.as_secs()));
+    }
+    Ok((states, complaint))
+}
+
+fn lines_of(output: Option<impl Read + Send + 'static>) -> Receiver<String> {
+    let (sender, lines) = mpsc::channel();
+    thread::spawn(move || {
+        let lines = output.into_iter().flat_map(|output| BufReader::new(output).lines());
+        lines.map_while(Result::ok).try_for_each(|line| sender.send(line))
+    });
+    lines
+}

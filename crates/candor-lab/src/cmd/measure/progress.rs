@@ -1,0 +1,80 @@
+//! How far a plan is: cells, time to go, and the last verdict.
+
+use candor_lab::cells::{Order, Said, State};
+use candor_lab::experiment::Block;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::guests::News;
+use candor_cli::render;
+
+#[derive(Debug)]
+pub(super) struct Progress {
+    bar: ProgressBar,
+    total: usize,
+}
+
+impl Progress {
+    /// Of so many cells, of which some have been measured before.
+    pub(super) fn new(total: usize, done: usize) -> Self {
+        let bar = ProgressBar::with_draw_target(u64::try_from(total).ok(), ProgressDrawTarget::stderr_with_hz(10));
+        let template = "[{bar:24}] {pos}/{len} cells, {elapsed}, {eta} to go; {msg}";
+        bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+        bar.set_position(u64::try_from(done).unwrap_or_default());
+        bar.reset_eta();
+        if done > 0 {
+            render::err(&format!("candor-lab: {done} of {total} cells have been measured already\n"));
+        }
+        Self { bar, total }
+    }
+
+    pub(super) fn tell(&self, todo: &[(&Block<'_>, Order)], news: News) {
+        match news {
+            News::Stage(stage) => self.bar.set_message(stage),
+            News::Complaint(text) => self.bar.suspend(|| render::err(&text)),
+            News::Said(Said { cell, state }) => {
+                let levels = || {
+                    let order = todo.iter().flat_map(|(_, order)| &order.cells).find(|order| order.name == cell);
+                    order.map_or_else(|| cell.clone(), |order| in_words(&order.levels))
+                };
+                match state {
+                    State::Begun => self.bar.set_message(levels()),
+                    State::Done(_) => self.bar.tick(),
+                    State::Ok => self.ended(&levels(), "ok"),
+                    State::Invalid(why) => self.ended(&levels(), &format!("invalid: {why}")),
+                    State::Failed(why) => self.ended(&levels(), &format!("failed: {why}")),
+                }
+            }
+        }
+    }
+
+    fn ended(&self, cell: &str, verdict: &str) {
+        self.bar.inc(1);
+        self.bar.set_message(format!("{cell}: {verdict}"));
+        if self.bar.is_hidden() {
+            render::err(&format!("candor-lab: {}/{} {cell}: {verdict}\n", self.bar.position(), self.total));
+        }
+    }
+
+    pub(super) fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// The levels that tell cells apart, without those that nobody wrote.
+pub(in crate::cmd) fn in_words(levels: &[(String, String)]) -> String {
+    const USUAL: [(&str, &str); 7] = [
+        ("testbed", "icount"),
+        ("kernel", "default"),
+        ("shift", "0"),
+        ("rules", "all"),
+        ("traffic", "one at a time"),
+        ("load", "none"),
+        ("frame", "123#0000112233445566"),
+    ];
+    let told = levels.iter().filter(|(factor, level)| !USUAL.contains(&(factor.as_str(), level.as_str())));
+    let word = |(factor, level): &(String, String)| match factor.as_str() {
+        "repeat" => format!("repeat {level}"),
+        _ => level.clone(),
+    };
+    told.map(word).collect::<Vec<_>>().join(", ")
+}

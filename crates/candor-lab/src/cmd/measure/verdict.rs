@@ -1,0 +1,79 @@
+//! What came of a plan: figures of each cell, what did not work, and what cost more than it may.
+
+use candor_lab::cells::State;
+use candor_lab::experiment::budget::{Budgets, Cost};
+use candor_lab::experiment::{Block, Plan};
+use candor_lab::report::{Cell, Measured};
+use serde_json::json;
+
+use super::budgets::Verdict;
+use super::dry_run::in_minutes;
+use super::guests::Run;
+use super::progress::in_words;
+use super::results::Results;
+use super::told;
+use crate::cli::MeasureArgs;
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::render;
+
+pub(super) fn tell(
+    args: &MeasureArgs,
+    plan: &Plan,
+    blocks: &[&Block<'_>],
+    results: &Results,
+    run: &Run,
+    budgets: Option<&Budgets>,
+) -> Outcome {
+    let wanted: Vec<_> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
+    let names: Vec<String> = blocks.iter().map(|block| block.name.clone()).collect();
+    let cells = told::read(&told::find(plan, &wanted, &names, results)?)?;
+    let there: Vec<&Cell> = cells.iter().filter(|cell| cell.state.is_some()).collect();
+    let verdict = budgets.map(|budgets| Verdict::of(budgets, &there.iter().map(|cell| cost(cell)).collect::<Vec<_>>()));
+    let keeps_budgets = verdict.as_ref().is_none_or(Verdict::is_kept);
+    let is_fine = cells.iter().all(|cell| cell.state == Some(State::Ok)) && keeps_budgets;
+    let exit = if is_fine { Exit::Fine } else { Exit::No };
+    if args.json {
+        let names: Vec<&str> = there.iter().map(|cell| cell.name.as_str()).collect();
+        let value = json!({
+            "budgets": verdict.as_ref().map(|verdict| verdict.to_json(&names)),
+            "results": results.folder().display().to_string(),
+            "cells": told::as_json(&cells),
+            "missing": told::missing(&cells),
+            "broken_guests": run.broken.iter().map(|(block, why)| json!({ "block": block, "why": why })).collect::<Vec<_>>(),
+        });
+        return render::answer(&format!("{value:#}\n"), exit);
+    }
+    let mut text = told::text(&cells, results);
+    if let Some(verdict) = &verdict {
+        let names: Vec<String> = there.iter().map(|cell| in_words(&cell.levels)).collect();
+        text.push_str(&verdict.to_text(&names));
+    }
+    if run.cells > 0 {
+        let boots = 100.0 * run.boots.as_secs_f64() / run.guests.as_secs_f64().max(f64::MIN_POSITIVE);
+        // Times of the host are news, not a result.
+        render::err(&format!(
+            "candor-lab: {} cells in {}{}\n",
+            run.cells,
+            in_minutes(run.wall),
+            if run.boots.is_zero() { String::new() } else { format!(", of which boots took {boots:.0} %") }
+        ));
+    }
+    for (block, why) in &run.broken {
+        render::err(&format!("candor-lab: block {block} was not measured: {why}\n"));
+    }
+    if !run.broken.is_empty() {
+        render::err("candor-lab: the same command tries what is missing again\n");
+    }
+    render::answer(&text, exit)
+}
+
+fn cost(cell: &Cell) -> Cost {
+    let measured = cell.measured.as_ref();
+    Cost {
+        levels: cell.levels.clone(),
+        instruction_ns: measured.and_then(|measured| measured.header.instruction_ns),
+        lost: u64::try_from(measured.map_or(0, Measured::lost)).unwrap_or(u64::MAX),
+        figures: told::figures(cell),
+    }
+}

@@ -1,0 +1,191 @@
+//! What is measured by the papers' own methods: commands in a guest that answer in JSON.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use candor_config::engine::Engine;
+use candor_core::causes;
+use candor_core::frame::{Frame, RawId};
+use candor_lab::experiment::Rules;
+use candor_lab::guest::{self, ClockShift, GuestSpec};
+use candor_lab::job::{HOME, Topology};
+use candor_lab::kernel::{ModuleParameter, Testbed};
+use candor_lab::observer::Observer;
+use serde_json::Value;
+
+use super::sheet::Extent;
+use crate::cli::GuestLimits;
+use crate::cmd::tester::processors;
+use candor_cli::render;
+
+/// A command for a guest of each kernel.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Method {
+    pub(super) topology: Topology,
+    /// `candor` itself is added, and `--json`.
+    pub(super) words: &'static [&'static str],
+    /// How many frames the paper had, if the command asks for that.
+    pub(super) frames: Option<u32>,
+    /// What else it is given, in full and quick.
+    pub(super) further: (&'static [&'static str], &'static [&'static str]),
+    /// Engines whose gateway files, with one route for everything, the command is given in the end.
+    pub(super) gateways: &'static [&'static str],
+    /// Adapters of the topology wire that have these interfaces.
+    pub(super) wire_adapters: &'static [&'static str],
+    /// What the guest's kernel modules are loaded with.
+    pub(super) module_parameters: &'static [&'static str],
+    /// An instruction lasts 2 to the power of this, in ns.
+    pub(super) shift: u8,
+}
+
+impl Method {
+    /// Runs it on every kernel of which there is no answer yet. Says whether all answered.
+    pub(super) fn run(
+        &self,
+        extent: Extent,
+        folder: &Path,
+        limits: GuestLimits,
+    ) -> Result<bool, Box<dyn std::error::Error>> {
+        fs::create_dir_all(folder).map_err(|error| format!("Cannot make {}: {error}", folder.display()))?;
+        let candor = guest::static_lab()?;
+        let todo: Vec<_> =
+            extent.kernels.iter().filter(|kernel| !answer_file(folder, extent, kernel).is_file()).collect();
+        let jobs = limits.jobs.map_or_else(processors, usize::from).min(todo.len());
+        let (next, failed) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        thread::scope(|scope| {
+            for _ in 0..jobs {
+                scope.spawn(|| {
+                    while let Some(kernel) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let outcome = self.ask(kernel, extent, &candor, limits).and_then(|answer| {
+                            let path = answer_file(folder, extent, kernel);
+                            fs::write(&path, answer)
+                                .map_err(|error| format!("Cannot write {}: {error}", path.display()))
+                        });
+                        match outcome {
+                            Ok(()) => render::err(&format!("candor-lab: {kernel}: ok\n")),
+                            Err(why) => {
+                                let mut failed = failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                                failed.push(format!("{kernel}: {why}"));
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+        failed.iter().for_each(|why| render::err(&format!("candor-lab: {why}\n")));
+        Ok(failed.is_empty())
+    }
+
+    fn ask(&self, kernel: &str, extent: Extent, candor: &Path, limits: GuestLimits) -> Result<Vec<u8>, String> {
+        let further = if extent.is_quick() { self.further.1 } else { self.further.0 };
+        let frames = self.frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
+        let files: Vec<_> = self.gateways.iter().filter_map(|engine| gateway(engine)).collect();
+        let words =
+            ["candor-lab"].iter().chain(self.words).chain(further).chain(&["--json"]).map(|word| (*word).to_owned());
+        let words = words.chain(frames.into_iter().flatten()).chain(files.iter().map(|(name, _)| name.clone()));
+        let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words.collect());
+        spec.clock = ClockShift::new(self.shift).unwrap_or_default();
+        spec.kernel = Some(kernel.to_owned());
+        spec.timeout = limits.timeout;
+        spec.wire_adapters = self.wire_adapters.iter().map(|adapter| (*adapter).to_owned()).collect();
+        let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
+        spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+        spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
+        let mut heard = Heard::default();
+        let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
+        if exit.status != 0 {
+            return Err(format!(
+                "{} ended with status {}: {}",
+                self.words.join(" "),
+                exit.status,
+                String::from_utf8_lossy(&heard.complaints).trim_end()
+            ));
+        }
+        serde_json::from_slice::<Value>(&heard.answer).map_err(|error| format!("no answer in JSON: {error}"))?;
+        Ok(heard.answer)
+    }
+}
+
+/// A gateway between the cards of a guest that lets everything through: name and text of its file.
+pub(super) fn gateway(engine: &str) -> Option<(String, String)> {
+    let engine = Engine::named(engine)?;
+    // Any will do: the rules do not look at it.
+    let frame = Frame::classic(RawId(0), &[]).ok()?;
+    // Controllers echo what a ring sends, whatever one asks for.
+    let echo = matches!(engine, Engine::User(engine) if engine.sender().has_ring());
+    let text = Rules::all().gateway_file(engine, ("can2", "can3"), echo, &frame);
+    Some((format!("{}.toml", engine.name()), text))
+}
+
+/// What the command has said on this kernel, if it was asked.
+pub(super) fn answer(folder: &Path, extent: Extent, kernel: &str) -> Option<Value> {
+    serde_json::from_slice(&fs::read(answer_file(folder, extent, kernel)).ok()?).ok()
+}
+
+/// An answer of fewer frames is none to who wants more.
+fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBuf {
+    let quick = if extent.is_quick() { "-quick" } else { "" };
+    let frames = extent.frames.map_or_else(String::new, |frames| format!("-{frames}"));
+    folder.join(format!("{kernel}{quick}{frames}.json"))
+}
+
+#[derive(Default)]
+struct Heard {
+    answer: Vec<u8>,
+    complaints: Vec<u8>,
+}
+
+impl Observer for Heard {
+    fn stage(&mut self, _stage: &str) {}
+
+    fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
+        if bytes == total {
+            render::err(&format!("candor-lab: {what} is here\n"));
+        }
+    }
+
+    fn stdout(&mut self, bytes: &[u8]) {
+        self.answer.extend_from_slice(bytes);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        self.complaints.extend_from_slice(bytes);
+    }
+}
+
+/// What stands at the end of a path: `key` of an object, or `key=value` for the first element of a list that has it, and
+/// `key=value#2` for the second.
+pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, step| {
+        let Some((key, wanted)) = step.split_once('=') else { return value.get(step) };
+        let (wanted, number) = wanted.split_once('#').unwrap_or((wanted, "1"));
+        let has = |one: &&Value| match &one[key] {
+            Value::String(text) => text == wanted,
+            Value::Number(number) => number.to_string() == wanted,
+            _ => false,
+        };
+        value.as_array()?.iter().filter(has).nth(number.parse::<usize>().ok()?.checked_sub(1)?)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_finds_elements_by_what_they_are() {
+        let value = json!({ "measured": [{ "before": "prio1", "gap_ns": 0, "p50_ns": 1 }, { "before": "htb", "gap_ns": 5, "p50_ns": 2 }] });
+        assert_eq!(at(&value, &["measured", "before=htb", "p50_ns"]), Some(&json!(2)));
+        assert_eq!(at(&value, &["measured", "gap_ns=0", "p50_ns"]), Some(&json!(1)));
+        assert_eq!(at(&value, &["measured", "before=sfq", "p50_ns"]), None);
+        assert_eq!(at(&value, &["measured", "before=htb#1", "p50_ns"]), Some(&json!(2)));
+        assert_eq!(at(&value, &["measured", "before=htb#2", "p50_ns"]), None);
+        assert_eq!(at(&value, &["before=htb"]), None);
+    }
+}

@@ -1,0 +1,125 @@
+//! How far a laboratory is, on standard error, where a person looks.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use candor_lab::observer::Observer;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::de::DeserializeOwned;
+
+/// Values that a command in a guest prints, one in a line, however its output is cut into pieces. What is none is passed over.
+#[derive(Debug, Default)]
+pub(crate) struct JsonLines {
+    /// The part of a line that has come so far.
+    line: Vec<u8>,
+}
+
+impl JsonLines {
+    /// The values whose lines end in this piece.
+    pub(crate) fn take<T: DeserializeOwned>(&mut self, bytes: &[u8]) -> Vec<T> {
+        let mut values = Vec::new();
+        for &byte in bytes {
+            if byte != b'\n' {
+                self.line.push(byte);
+            } else if let Ok(value) = serde_json::from_slice(&std::mem::take(&mut self.line)) {
+                values.push(value);
+            }
+        }
+        values
+    }
+}
+
+/// Shows stages and downloads until the command starts, then passes on what it prints.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    downloading: bool,
+    /// What the command printed could not be passed on.
+    pub(crate) failed: Option<io::Error>,
+}
+
+impl Progress {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        bar.set_style(spinner());
+        Self { bar, downloading: false, failed: None }
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn keep(&mut self, result: io::Result<()>) {
+        if let Err(error) = result {
+            self.failed.get_or_insert(error);
+        }
+    }
+}
+
+impl Observer for Progress {
+    fn stage(&mut self, stage: &str) {
+        if self.downloading {
+            self.downloading = false;
+            self.bar.set_style(spinner());
+            self.bar.unset_length();
+        }
+        self.bar.set_message(stage.to_owned());
+        self.bar.enable_steady_tick(Duration::from_millis(120));
+    }
+
+    fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
+        if !self.downloading {
+            self.downloading = true;
+            self.bar.disable_steady_tick();
+            self.bar.set_style(download());
+            self.bar.set_length(total);
+            self.bar.reset_eta();
+            self.bar.set_message(format!("Fetching {what}"));
+            if self.bar.is_hidden() {
+                // A log wants to know why it takes so long.
+                candor_cli::render::err(&format!("candor-lab: fetching {what} ({} MB)\n", total / 1_000_000));
+            }
+        }
+        self.bar.set_position(bytes);
+    }
+
+    fn started(&mut self) {
+        self.clear();
+    }
+
+    fn stdout(&mut self, bytes: &[u8]) {
+        let mut stdout = io::stdout().lock();
+        let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
+        self.keep(written);
+    }
+
+    fn stderr(&mut self, bytes: &[u8]) {
+        let written = io::stderr().lock().write_all(bytes);
+        self.keep(written);
+    }
+}
+
+fn spinner() -> ProgressStyle {
+    style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})"))
+}
+
+fn download() -> ProgressStyle {
+    style(ProgressStyle::with_template("{msg} [{bar:30}] {bytes}/{total_bytes} {bytes_per_sec} {eta}"))
+}
+
+fn style(template: Result<ProgressStyle, indicatif::style::TemplateError>) -> ProgressStyle {
+    template.unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_whole_however_the_output_is_cut() {
+        let mut lines = JsonLines::default();
+        assert!(lines.take::<u32>(b"1").is_empty());
+        assert_eq!(lines.take::<u32>(b"2\nnothing\n3\n4"), [12, 3]);
+        assert_eq!(lines.take::<u32>(b"\n"), [4]);
+    }
+}

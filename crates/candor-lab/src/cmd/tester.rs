@@ -1,0 +1,293 @@
+//! `candor-lab tester`: starts each gateway, measures it, stops it, keeps the record.
+
+mod conditions;
+mod devices;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use candor_config::engine::Engine;
+use candor_config::plan::Plan;
+use candor_io::can::Stamps;
+use candor_io::schedule::{self, Policy};
+use candor_lab::device::Device;
+use candor_lab::experiment::load::Load;
+use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
+use candor_lab::tester::{self, BadLaw, Interfaces, Law, Names, Origin, StampSource, Wire};
+use serde_json::json;
+
+use crate::cli::{TesterArgs, TrafficArgs};
+use candor_cli::Exit;
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::render;
+pub(super) use conditions::Conditions;
+pub(super) use devices::{UnderTest, under_test};
+
+/// How often progress is reported within a series.
+const REPORTS: u32 = 10;
+
+pub(crate) fn run(args: &TesterArgs) -> Outcome {
+    let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
+    let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
+    let mut devices = under_test(&files, args.conditions.floors)?;
+    if devices.is_empty() {
+        let external = || "external".to_owned();
+        devices.push(UnderTest { name: external(), engine: external(), spins: false, gateway: None });
+    }
+    let processors = processors();
+    let Conditions { policy, origin, because } = Conditions::of(args.conditions, processors, &engines(&files))?;
+    if let Some(because) = because {
+        render::err(&format!("candor-lab: {because}\n"));
+    }
+    let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
+    let law = Law { stamps: args.stamps.source(), ..law(&args.traffic, wire, origin)? };
+    // Whatever is wrong with the interfaces should be said before the first gateway starts.
+    drop(Interfaces::open(names, &law)?);
+    let folder = args.records.display();
+    fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
+    let candor = std::env::current_exe()?;
+    let mut exit = Exit::Fine;
+    for UnderTest { name: device, engine, gateway, .. } in devices {
+        let say = Say { device: &device, json: args.json };
+        say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
+        let running = gateway.map(|gateway| Device::start(&candor, &gateway)).transpose()?;
+        let record = measure(names, &law, policy, header(&device, &engine, names, &law), &say)
+            .map_err(|error| -> Box<dyn std::error::Error> { error })?;
+        let path = write(&args.records, &record)?;
+        if let Some(running) = running {
+            running.stop()?;
+        }
+        let lost = record.samples.iter().filter(|sample| sample.far_ns.is_none()).count();
+        if lost > 0 && lost == record.samples.len() {
+            exit = Exit::No;
+            render::err(&format!(
+                "candor-lab: {device}: no frame arrived on {}. Does a gateway forward from the bus of {} to it? Between \
+                 virtual interfaces it needs echo = true (cangw -e).\n",
+                args.receive, args.send
+            ));
+        }
+        let shown = path.display();
+        say.event("done", json!({ "lost": lost, "record": shown.to_string() }), &format!("{lost} lost, {shown}"))?;
+    }
+    Ok(exit)
+}
+
+/// Processors that this process may run on.
+pub(super) fn processors() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+/// The traffic that the arguments ask for, with the kernel's stamps.
+pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Law, BadLaw> {
+    let law = Law {
+        template: args.frame,
+        frames: args.frames,
+        warm_up: args.warm_up,
+        gap: (args.gap_min, args.gap_max),
+        seed: args.seed,
+        timeout: args.lost_after,
+        wire,
+        origin,
+        inside: Stamps::Off,
+        stamps: StampSource::Kernel,
+    };
+    law.check()?;
+    Ok(law)
+}
+
+/// Measures on a thread of its own, whose scheduling policy ends with it: gateways inherit the policy of the thread
+/// that starts them.
+fn measure(
+    names: Names<'_>,
+    law: &Law,
+    policy: Policy,
+    mut header: Header,
+    say: &Say<'_>,
+) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
+    thread::scope(|scope| {
+        let measuring = scope.spawn(|| {
+            prepare(policy, &mut header);
+            let every = (law.frames / REPORTS).max(1);
+            series(names, law, header, |done| match done % every {
+                0 => say.event(
+                    "progress",
+                    json!({ "done": done, "of": law.frames }),
+                    &format!("{done} of {}", law.frames),
+                ),
+                _ => Ok(()),
+            })
+        });
+        measuring.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// One series; `progress` is told each frame.
+pub(super) fn series(
+    names: Names<'_>,
+    law: &Law,
+    mut header: Header,
+    mut progress: impl FnMut(u32) -> io::Result<()>,
+) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
+    // Opened anew for each series: no frame of the last one waits in a queue.
+    let mut interfaces = Interfaces::open(names, law)?;
+    header.start_realtime_ns = candor_io::clock::realtime()?.0;
+    let mut told = Ok(());
+    let series = tester::measure(&mut interfaces, law, |done| {
+        if told.is_ok() {
+            told = progress(done);
+        }
+    })?;
+    told?;
+    header.late_or_duplicate_frames = series.late_or_duplicate;
+    header.foreign_frames = series.foreign;
+    header.overlapped_frames = series.overlapped;
+    Ok(Record { header, samples: series.samples })
+}
+
+/// Takes the policy and the memory that a tester needs; what is refused becomes a warning in the record.
+pub(super) fn prepare(policy: Policy, header: &mut Header) {
+    match schedule::set_policy(policy) {
+        Ok(()) => header.tester_policy = name_of_policy(policy),
+        Err(error) => {
+            header
+                .warnings
+                .push(format!("The tester has not got {} (needs CAP_SYS_NICE): {error}", name_of_policy(policy)));
+        }
+    }
+    if let Err(error) = schedule::lock_memory() {
+        header.warnings.push(format!("The tester's memory is not locked (needs CAP_IPC_LOCK): {error}"));
+    }
+}
+
+fn name_of_policy(policy: Policy) -> String {
+    match policy {
+        Policy::Fifo(priority) => format!("SCHED_FIFO {priority}"),
+        Policy::Idle => "SCHED_IDLE".to_owned(),
+        Policy::Normal => "SCHED_OTHER".to_owned(),
+        Policy::RoundRobin(priority) => format!("SCHED_RR {priority}"),
+    }
+}
+
+/// `uname -r`.
+pub(super) fn kernel_release() -> String {
+    fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// What the testbed says that it is made of, and the command line of its kernel.
+///
+/// Words of it that name files are left out: they are places on the machine that runs a guest, and change from run to run.
+pub(super) fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<String, String> {
+    let mut platform: BTreeMap<String, String> =
+        told.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let words: Vec<&str> = command_line.split_whitespace().filter(|word| !word.contains('/')).collect();
+    if !words.is_empty() {
+        platform.insert("kernel_command_line".to_owned(), words.join(" "));
+    }
+    platform
+}
+
+/// A header without what only the measurement will tell.
+pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
+    let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let variable = |name: &str| std::env::var(name).ok();
+    Header {
+        device: device.to_owned(),
+        engine: engine.to_owned(),
+        testbed: variable("CANDOR_TESTBED").unwrap_or_else(|| "host".to_owned()),
+        instruction_ns: variable("CANDOR_INSTRUCTION_NS").and_then(|text| text.parse().ok()),
+        topology: variable("CANDOR_TOPOLOGY"),
+        kernel_release: kernel_release(),
+        platform: platform(
+            variable("CANDOR_PLATFORM").as_deref(),
+            &fs::read_to_string("/proc/cmdline").unwrap_or_default(),
+        ),
+        candor_version: env!("CARGO_PKG_VERSION").to_owned(),
+        frame: law.template.to_string(),
+        send: names.send.to_owned(),
+        monitor: names.monitor.to_owned(),
+        receive: names.receive.to_owned(),
+        traffic: law.origin.traffic().to_owned(),
+        tester_policy: name_of_policy(Policy::Normal),
+        stamps: match law.stamps {
+            StampSource::Hardware => ADAPTER_STAMPS.to_owned(),
+            StampSource::Kernel => KERNEL_STAMPS.to_owned(),
+        },
+        gap_min_ns: nanoseconds(law.gap.0),
+        gap_max_ns: nanoseconds(law.gap.1),
+        seed: law.seed,
+        timeout_ns: nanoseconds(law.timeout),
+        warm_up_frames: law.warm_up,
+        start_realtime_ns: 0,
+        wire_bits_per_second: law.wire.map(|wire| wire.nominal.bits_per_second()),
+        wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
+        late_or_duplicate_frames: 0,
+        foreign_frames: 0,
+        overlapped_frames: 0,
+        warnings: Vec::new(),
+        load: Load::None.to_string(),
+        activity_per_second: BTreeMap::new(),
+        throughput: None,
+        levels: Vec::new(),
+    }
+}
+
+/// Gateway files and what they mean.
+pub(super) type Plans = Vec<(PathBuf, Plan)>;
+
+/// The plans of gateway files; `None` after saying what is wrong with one.
+pub(super) fn read(files: &[PathBuf], form: Form) -> Result<Option<Plans>, Box<dyn std::error::Error>> {
+    let mut plans = Vec::new();
+    for file in files {
+        let gateway = GatewayFile::read(file)?;
+        let Some(loaded) = gateway.gateway_or_say(form)? else { return Ok(None) };
+        plans.push((file.clone(), loaded.plan.clone()));
+    }
+    Ok(Some(plans))
+}
+
+pub(super) fn engines(files: &[(PathBuf, Plan)]) -> Vec<Engine> {
+    files.iter().map(|(_, plan)| plan.engine()).collect()
+}
+
+fn write(folder: &Path, record: &Record) -> io::Result<PathBuf> {
+    let path = folder.join(format!("{}.{RECORD_EXTENSION}", record.header.device));
+    fs::write(&path, record.to_text())
+        .map_err(|error| io::Error::new(error.kind(), format!("Cannot write {}: {error}", path.display())))?;
+    Ok(path)
+}
+
+/// What the tester says while it works: text for people, JSON lines for `candor-lab bench`.
+struct Say<'a> {
+    device: &'a str,
+    json: bool,
+}
+
+impl Say<'_> {
+    fn event(&self, event: &str, mut details: serde_json::Value, text: &str) -> io::Result<()> {
+        if self.json {
+            details["event"] = event.into();
+            details["device"] = self.device.into();
+            render::out(&format!("{details}\n"))
+        } else {
+            render::out(&format!("{}: {event}: {text}\n", self.device))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_command_line_is_told_without_files() {
+        let told = platform(Some(r#"{"qemu":"7.2"}"#), "quiet initrd=/tmp/x panic=-1 isolcpus=1\n");
+        let told: Vec<_> = told.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+        assert_eq!(told, [("kernel_command_line", "quiet panic=-1 isolcpus=1"), ("qemu", "7.2")]);
+        assert!(platform(None, "\n").is_empty());
+    }
+}

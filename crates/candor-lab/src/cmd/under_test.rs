@@ -1,0 +1,98 @@
+//! Gateway and load of a cell, wherever they are.
+
+use std::path::Path;
+
+use candor_lab::cells::{CellOrder, KeeperOrder};
+use candor_lab::device::Device;
+use candor_lab::experiment::load::Load;
+use candor_lab::keeper::{Charge, Ended, KeeperError, Kept};
+use candor_lab::load::Running;
+use candor_lab::record::Header;
+
+use super::cells::Gone;
+use super::load::Failed;
+use crate::cmd::tester;
+use candor_cli::Exit;
+use candor_cli::render;
+
+/// A tester on another machine that says nothing for so long is gone.
+const SILENCE_S: u64 = 20;
+
+/// Both, while they run.
+pub(super) enum UnderTest {
+    /// They are processes of whoever measures.
+    Here { gateway: Option<Device>, loaded: Option<Running> },
+    /// A keeper has them.
+    Kept(Kept),
+}
+
+impl UnderTest {
+    pub(super) fn start(
+        candor: &Path,
+        cell: &CellOrder,
+        load: Load,
+        keeper: Option<&KeeperOrder>,
+    ) -> Result<Self, Failed> {
+        let Some(keeper) = keeper else {
+            let gateway = cell.device.gateway(Path::new(""), &cell.name)?;
+            let gateway = gateway.map(|gateway| Device::start(candor, &gateway)).transpose()?;
+            // Thousands of rules take long to be set up on a machine that has something else to do.
+            let loaded = Running::start(candor, load)?;
+            return Ok(Self::Here { gateway, loaded });
+        };
+        let charge = Charge {
+            name: cell.name.clone(),
+            device: cell.device.clone(),
+            load: cell.load.clone(),
+            silence_s: keeper.machine.as_ref().map(|_| SILENCE_S),
+        };
+        let gone = gone(keeper);
+        let gone = move || {
+            // Nothing more is to be learnt of this cell, and its series may take for ever.
+            render::error_chain("candor-lab", &gone);
+            Exit::CouldNotRun.at_once();
+        };
+        Ok(Self::Kept(Kept::start(&keeper.command, &charge, gone).map_err(|error| told(error, keeper))?))
+    }
+
+    /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
+    pub(super) fn end(self, header: &mut Header, keeper: Option<&KeeperOrder>) -> Result<Vec<String>, Failed> {
+        let (kept, keeper) = match (self, keeper) {
+            (Self::Kept(kept), Some(keeper)) => (kept, keeper),
+            (Self::Here { gateway, loaded }, _) => {
+                drop(loaded);
+                if let Some(gateway) = gateway {
+                    gateway.stop()?;
+                }
+                return Ok(Vec::new());
+            }
+            (Self::Kept(kept), None) => return Ok(kept.end()?.said),
+        };
+        let machine = kept.machine.clone();
+        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, keeper))?;
+        if let Some(board) = &keeper.machine {
+            let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
+            // The versions and the command line of here are not those of the gateway's machine.
+            header.platform = tester::platform(None, &machine.kernel_command_line);
+            let platform = [("board", board.clone()), ("architecture", machine.architecture), ("tester_kernel", here)];
+            header.platform.extend(platform.map(|(key, value)| (key.to_owned(), value)));
+            header.activity_per_second = activity_per_second;
+        }
+        Ok(said)
+    }
+}
+
+/// A keeper that is gone says nothing of the cell.
+fn told(error: KeeperError, keeper: &KeeperOrder) -> Failed {
+    match error {
+        KeeperError::Gone => Box::new(gone(keeper)),
+        error => Box::new(error),
+    }
+}
+
+fn gone(keeper: &KeeperOrder) -> Gone {
+    match &keeper.machine {
+        Some(board) => Gone(format!("The connection to {board} is gone")),
+        None => Gone(KeeperError::Gone.to_string()),
+    }
+}

@@ -1,0 +1,196 @@
+//! Text → [`Budgets`].
+
+use toml::de::{DeTable, DeValue};
+
+use super::{Budget, Budgets, Figure, Limit, Ratio};
+use crate::experiment::check::Factor;
+use crate::experiment::code;
+use crate::experiment::load::Load;
+use crate::experiment::traffic::Traffic;
+use candor_config::config;
+use candor_core::diagnostic::{Diagnostic, Findings, Position};
+use candor_core::document::Spanned;
+use candor_core::document::entry::{Entry, entries, put};
+use candor_core::document::{self, limits};
+use candor_core::units::{WrittenFrameRate, parse_duration, parse_frame_rate};
+
+/// Reads budgets from the bytes of a file.
+///
+/// # Errors
+/// Every mistake in the file, in the order of the file.
+pub fn load(bytes: &[u8]) -> Result<Budgets, Vec<Diagnostic>> {
+    let mut findings = Findings::default();
+    let text = limits::text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
+    let document = document::document(text, &mut findings);
+    let budgets = document.map(|document| budgets(text, document.get_ref(), &mut findings));
+    match budgets {
+        Some(budgets) if !findings.has_errors() => Ok(Budgets(budgets)),
+        _ => Err(findings.into_sorted()),
+    }
+}
+
+fn budgets(text: &str, document: &DeTable<'_>, findings: &mut Findings) -> Vec<Budget> {
+    let mut budgets = Vec::new();
+    for entry in entries(document) {
+        if entry.key != "budget" {
+            entry.unknown("A file of budgets", &["budget"], findings);
+            continue;
+        }
+        let DeValue::Array(array) = entry.value.get_ref() else {
+            entry.wrong_type::<()>("a list of tables", Some("write [[budget]], with two brackets".into()), findings);
+            continue;
+        };
+        for item in array {
+            let entry = entry.with_value(item);
+            if let Some(table) = entry.table("a table of levels and limits", findings) {
+                let start = item.span().start;
+                let line = Position::of(text, start).line;
+                budgets.extend(budget(line, start..item.span().end, table, findings));
+            }
+        }
+    }
+    if budgets.is_empty() && !findings.has_errors() {
+        findings.report(
+            Diagnostic::error(code::BUDGET, 0..0, "The file has no budget")
+                .help("write [[budget]], and below it levels and p50 = \"3000 instructions\""),
+        );
+    }
+    budgets
+}
+
+fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findings: &mut Findings) -> Option<Budget> {
+    let mut budget = Budget { line, levels: Vec::new(), limits: Vec::new(), lost: None, tolerance: 0, ratio: None };
+    let (mut to, mut ratio) = (None, None);
+    let mut is_sound = true;
+    for entry in entries(table) {
+        is_sound &= match entry.key {
+            "to" => put(&mut to, entry.string("the name of a gateway of the plan", findings)),
+            "ratio" => put(&mut ratio, self::ratio(&entry, findings)),
+            "tolerance" => tolerance(&entry, findings).map(|share| budget.tolerance = share).is_some(),
+            "lost" => lost(&entry, findings).map(|lost| budget.lost = Some(lost)).is_some(),
+            key => match (Figure::ALL.iter().find(|figure| figure.name() == key), factor(key)) {
+                (Some(figure), _) => {
+                    limit(&entry, findings).map(|limit| budget.limits.push((*figure, limit))).is_some()
+                }
+                (None, Some(factor)) => {
+                    level(factor, &entry, findings).map(|level| budget.levels.push(level)).is_some()
+                }
+                (None, None) => {
+                    let mut known: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
+                    known.extend(Figure::ALL.iter().map(|figure| figure.name()));
+                    known.extend(["lost", "ratio", "to", "tolerance"]);
+                    entry.unknown("A budget", &known, findings);
+                    false
+                }
+            },
+        };
+    }
+    let incomplete = match (&to, &ratio) {
+        (Some(_), None) => Some(("`to` goes with `ratio`", "add ratio = \"1.020\"")),
+        (None, Some(_)) => Some(("`ratio` goes with `to`", "add to = \"kernel\", the gateway to compare with")),
+        (None, None) if budget.limits.is_empty() && budget.lost.is_none() => {
+            Some(("This budget limits nothing", "add p50 = \"3000 instructions\", lost = 0, or `ratio` and `to`"))
+        }
+        _ => None,
+    };
+    if let Some((message, help)) = incomplete.filter(|_| is_sound) {
+        findings.report(Diagnostic::error(code::BUDGET, span, message).help(help));
+        return None;
+    }
+    budget.ratio = to.zip(ratio).map(|(to, thousandths)| Ratio { to: to.value, thousandths });
+    is_sound.then_some(budget)
+}
+
+fn factor(key: &str) -> Option<Factor> {
+    Factor::ALL.into_iter().find(|factor| factor.name() == key)
+}
+
+/// A level as cells tell it.
+fn level(factor: Factor, entry: &Entry<'_>, findings: &mut Findings) -> Option<(String, String)> {
+    let written = match entry.value.get_ref() {
+        DeValue::Integer(_) => {
+            let number = entry.integer("a number", findings)?;
+            Spanned { value: number.value.to_string(), span: number.span }
+        }
+        _ => entry.string("a level of the factor", findings)?,
+    };
+    let wrong = |error: String, findings: &mut Findings| {
+        findings.report(Diagnostic::error(code::LEVEL, written.span.clone(), error));
+        None
+    };
+    let level = match factor {
+        Factor::Traffic => match written.value.parse::<Traffic>() {
+            Ok(traffic) => traffic.to_string(),
+            Err(error) => return wrong(error.to_string(), findings),
+        },
+        Factor::Load => match written.value.parse::<Load>() {
+            Ok(load) => load.to_string(),
+            Err(error) => return wrong(error.to_string(), findings),
+        },
+        _ => written.value.clone(),
+    };
+    Some((factor.name().to_owned(), level))
+}
+
+fn limit(entry: &Entry<'_>, findings: &mut Findings) -> Option<Limit> {
+    const WANTED: &str = "a number of instructions or a time, such as \"3000 instructions\" or \"15us\"";
+    let written = entry.string(WANTED, findings)?;
+    let text = written.value.trim();
+    if let Some(number) = text.strip_suffix("instructions") {
+        let digits: String = number.chars().filter(|digit| !digit.is_whitespace() && *digit != '_').collect();
+        if let Ok(count) = digits.parse() {
+            return Some(Limit::Instructions(count));
+        }
+    }
+    match parse_duration(text) {
+        Ok(time) => Some(Limit::Time(time)),
+        Err(error) => {
+            findings.report(
+                Diagnostic::error(config::code::DURATION, written.span, error.to_string())
+                    .help(format!("write {WANTED}")),
+            );
+            None
+        }
+    }
+}
+
+/// In thousandths.
+fn tolerance(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
+    const WANTED: &str = "a share, such as \"0.5 %\"";
+    let written = entry.string(WANTED, findings)?;
+    match parse_frame_rate(&written.value) {
+        Ok(WrittenFrameRate::PerMille(share)) => Some(share.into()),
+        _ => {
+            let message = "A tolerance is a share of the limit, of a tenth of a per cent or more";
+            findings.report(Diagnostic::error(code::BUDGET, written.span, message).help(format!("write {WANTED}")));
+            None
+        }
+    }
+}
+
+fn lost(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
+    let written = entry.integer("a number of frames, such as 0", findings)?;
+    let lost = u64::try_from(written.value).ok();
+    if lost.is_none() {
+        findings.report(
+            Diagnostic::error(code::RANGE, written.span, "Fewer than no frames cannot be lost").help("write 0 or more"),
+        );
+    }
+    lost
+}
+
+/// In thousandths.
+fn ratio(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
+    const WANTED: &str = "a ratio with up to three decimals, such as \"1.020\"";
+    let written = entry.string(WANTED, findings)?;
+    let (whole, fraction) = written.value.trim().split_once('.').unwrap_or_else(|| (written.value.trim(), "0"));
+    let thousandths = match (whole.parse::<u32>(), format!("{fraction:0<3}").parse::<u32>()) {
+        (Ok(whole), Ok(fraction)) if fraction < 1000 => Some(u64::from(whole) * 1000 + u64::from(fraction)),
+        _ => None,
+    };
+    if thousandths.is_none() {
+        findings
+            .report(Diagnostic::error(code::BUDGET, written.span, "This is no ratio").help(format!("write {WANTED}")));
+    }
+    thousandths
+}

@@ -1,0 +1,202 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use candor_core::diagnostic::Severity;
+
+mod bench;
+mod replay;
+mod stamps;
+
+const PLAN: &str = r#"
+seed = 7
+frames = 1000
+cells-per-guest = 5
+[factor]
+topology = ["vcan", "kvaser"]
+gateway = ["none", "kernel", "read-write", "cangw"]
+rules = ["all", "many"]
+traffic = ["one at a time", "50 %"]
+shift = [0, 2]
+[gateway.cangw]
+command = ["cangw", "-A", "-s", "{from}", "-d", "{to}", "-e"]
+stop = ["cangw", "-F"]
+[rules.many]
+decoys = 2000
+decoys-masked = true
+[[exclude]]
+gateway = ["none", "cangw"]
+rules = "many"
+[[exclude]]
+shift = 2
+traffic = "one at a time"
+[[include]]
+gateway = "kernel"
+load = ["cpu", "ethernet 1400"]
+"#;
+
+fn plan(text: &str) -> Plan {
+    match load(text.as_bytes(), Available::default()) {
+        Ok(loaded) => {
+            assert_eq!(loaded.warnings, []);
+            loaded.plan
+        }
+        Err(findings) => panic!("{findings:#?}"),
+    }
+}
+
+/// Codes and the text at their places.
+fn findings(text: &str) -> Vec<(&'static str, String)> {
+    let kernels = ["debian-6.1".to_owned(), "backports-6.12".to_owned()];
+    let findings = match load(text.as_bytes(), Available { kernels: Some(&kernels), logs: None }) {
+        Ok(loaded) => loaded.warnings,
+        Err(findings) => findings,
+    };
+    findings.into_iter().map(|finding| (finding.code, text[finding.primary.span].to_owned())).collect()
+}
+
+#[test]
+fn levels_are_crossed_excluded_and_included() {
+    let plan = plan(PLAN);
+    // 2 topologies x 3 of the 4 pairs of shift and traffic x (4 gateways with all, 2 with many), and 2 more.
+    assert_eq!(plan.cells().len(), 2 * 3 * (4 + 2) + 2);
+    let included: Vec<_> = plan.cells().iter().filter(|cell| cell.load != load::Load::None).collect();
+    assert_eq!(included.len(), 2);
+    assert!(included.iter().all(|cell| cell.place.topology == Topology::Vcan && cell.place.shift == 0));
+    assert_eq!(
+        included[1].to_string(),
+        "testbed=icount kernel=default topology=vcan shift=0 gateway=kernel rules=all traffic=\"one at a time\" \
+         load=\"ethernet 1400\" frame=123#0000112233445566"
+    );
+}
+
+#[test]
+fn what_is_not_written_has_its_default() {
+    let plan = plan("[factor]\ngateway = \"kernel\"\n");
+    assert_eq!((plan.cells().len(), plan.frames, plan.warm_up, plan.seed), (1, 10_000, 500, 1));
+    assert_eq!(plan.gateway(&plan.cells()[0]), &Gateway::Candor(Engine::Kernel));
+}
+
+#[test]
+fn every_cell_is_in_one_block_of_its_place() {
+    let plan = plan(PLAN);
+    let blocks = plan.blocks();
+    let names: Vec<_> = blocks.iter().flat_map(|block| &block.cells).map(|cell| cell.name(&plan)).collect();
+    assert_eq!(names.len(), plan.cells().len());
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "two cells have one name");
+    for block in &blocks {
+        assert!((1..=5).contains(&block.cells.len()));
+        assert!(block.cells.iter().all(|cell| cell.place == *block.place));
+    }
+    assert_eq!(blocks, plan.blocks());
+    let other = Plan { seed: 8, ..plan.clone() };
+    assert_ne!(other.blocks()[0].name, blocks[0].name);
+}
+
+#[test]
+fn shards_are_disjoint_and_together_all() {
+    for of in 1..=5 {
+        let shards: Vec<Shard> = (1..=of).map(|number| format!("{number}/{of}").parse().unwrap()).collect();
+        for position in 0..20 {
+            assert_eq!(shards.iter().filter(|shard| shard.has(position)).count(), 1);
+        }
+    }
+    for text in ["0/2", "3/2", "1", "a/2", "1/0", ""] {
+        assert_eq!(text.parse::<Shard>(), Err(ShardError), "{text}");
+    }
+    assert_eq!("2/8".parse::<Shard>().unwrap().to_string(), "2/8");
+}
+
+#[test]
+fn repeats_are_cells_of_their_own() {
+    let plan = plan("repeats = 3\n[factor]\ngateway = [\"kernel\", \"read-write\"]\n");
+    assert_eq!(plan.cells().iter().map(|cell| cell.repeat).collect::<Vec<_>>(), [1, 2, 3, 1, 2, 3]);
+    assert!(plan.cells()[1].to_string().ends_with(" repeat=2"));
+    assert_ne!(plan.cells()[0].name(&plan), plan.cells()[1].name(&plan));
+}
+
+#[test]
+fn a_name_stands_for_what_the_gateway_is() {
+    let text = |command: &str| format!("[factor]\ngateway = [\"x\"]\n[gateway.x]\ncommand = [\"{command}\"]\n");
+    let (one, other) = (plan(&text("a")), plan(&text("b")));
+    assert_ne!(one.cells()[0].name(&one), other.cells()[0].name(&other));
+    assert_eq!(one.cells()[0].name(&one), plan(&text("a")).cells()[0].name(&one));
+}
+
+#[test]
+fn mistakes_are_found_where_they_are() {
+    let gateway = "[factor]\ngateway = [\"kernel\"]\n";
+    for (text, expected) in [
+        ("frames = 5\n".to_owned(), vec![(code::NO_LEVEL, "")]),
+        ("frames = 0\n".to_owned() + gateway, vec![(code::RANGE, "0")]),
+        ("frame = 5\n".to_owned() + gateway, vec![("E0201", "frame")]),
+        ("seed = \"x\"\n".to_owned() + gateway, vec![("E0202", "\"x\"")]),
+        ("lost-after = \"5\"\n".to_owned() + gateway, vec![(candor_config::config::code::DURATION, "\"5\"")]),
+        (gateway.to_owned() + "load = [\"disk\"]\n", vec![(code::LEVEL, "\"disk\"")]),
+        (gateway.to_owned() + "traffic = [\"flod\"]\n", vec![(code::LEVEL, "\"flod\"")]),
+        (gateway.to_owned() + "kernel = [\"debian-6.2\"]\n", vec![(code::UNDEFINED, "\"debian-6.2\"")]),
+        (gateway.to_owned() + "rules = [\"few\"]\n", vec![(code::UNDEFINED, "\"few\"")]),
+        (gateway.to_owned() + "shift = [0, 11]\n", vec![(code::LEVEL, "11")]),
+        (gateway.to_owned() + "shift = [1, 1]\n", vec![(code::LEVEL_TWICE, "1")]),
+        (gateway.to_owned() + "shift = []\n", vec![(code::NO_LEVEL, "shift")]),
+        (gateway.to_owned() + "speed = 1\n", vec![("E0201", "speed")]),
+        ("[factor]\ngateway = [\"kernal\"]\n".to_owned(), vec![(code::UNDEFINED, "\"kernal\"")]),
+        (gateway.to_owned() + "[gateway.x]\nengine = \"y\"\n", vec![(candor_config::config::code::ENGINE, "\"y\"")]),
+        (gateway.to_owned() + "[gateway.x]\n", vec![(code::GATEWAY, "x")]),
+        (gateway.to_owned() + "[gateway.x]\nbare = \"kernel\"\n", vec![(code::GATEWAY, "\"kernel\"")]),
+        (gateway.to_owned() + "[gateway.x]\nexternal = true\n", vec![(code::UNUSED, "x")]),
+        (gateway.to_owned() + "[rules.x]\nroutes = \"[[route]]\"\n", vec![(code::RULES, "\"[[route]]\"")]),
+        (gateway.to_owned() + "[[exclude]]\nshift = 1\n", vec![(code::EXCLUDES_NOTHING, "{}")]),
+        (gateway.to_owned() + "[[include]]\nshift = 0\n", vec![(code::INCLUDED_ALREADY, "{}")]),
+        (gateway.to_owned() + "[[exclude]]\ngateway = \"kernel\"\n", vec![(code::NO_CELL, "")]),
+        (gateway.to_owned() + "frame = \"123#00\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
+        (gateway.to_owned() + "testbed = \"uml\"\ntopology = \"wire\"\n", vec![(code::IMPOSSIBLE, "gateway")]),
+        (gateway.to_owned() + "rules = \"x\"\n[rules.x]\ndecoys = 2048\n", vec![(code::RULES, "2048")]),
+    ] {
+        let found = findings(&text);
+        let found: Vec<_> = found.iter().map(|(code, at)| (*code, at.as_str())).collect();
+        assert_eq!(
+            found.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
+            expected.iter().map(|(code, _)| *code).collect::<Vec<_>>(),
+            "{text}\n{found:?}"
+        );
+        for ((_, at), (_, wanted)) in found.iter().zip(&expected).filter(|(_, (_, wanted))| *wanted != "{}") {
+            assert!(wanted.is_empty() || at == wanted, "{text}: {at}");
+        }
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told_at_once() {
+    let found = findings("frames = 0\nseed = -1\n[factor]\ngateway = [\"x\"]\nload = \"y\"\n");
+    let codes: Vec<_> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, [code::RANGE, code::RANGE, code::UNDEFINED, code::LEVEL]);
+}
+
+#[test]
+fn findings_say_what_to_do() {
+    let text = "[factor]\ngateway = [\"kernal\"]\ntraffic = \"often\"\n";
+    let Err(findings) = load(text.as_bytes(), Available::default()) else { panic!("it is no plan") };
+    for finding in findings {
+        assert_eq!(finding.severity, Severity::Error);
+        assert!(finding.help.is_some(), "{finding:?}");
+    }
+}
+
+proptest::proptest! {
+    /// Whatever is read, nothing panics, and mistakes lie in the text.
+    #[test]
+    fn strange_plans_are_refused_with_their_place(cut in 0..PLAN.len(), end in 0..PLAN.len(), more in "[a-z0-9=\\[\\]\"'\\n .%-]{0,12}") {
+        let mut text = PLAN.as_bytes()[..cut].to_vec();
+        text.extend(more.bytes());
+        text.extend(&PLAN.as_bytes()[end..]);
+        match load(&text, Available::default()) {
+            Ok(loaded) => proptest::prop_assert!(!loaded.plan.cells().is_empty()),
+            Err(findings) => {
+                proptest::prop_assert!(!findings.is_empty());
+                for finding in findings {
+                    proptest::prop_assert!(finding.primary.span.end <= text.len());
+                }
+            }
+        }
+    }
+}

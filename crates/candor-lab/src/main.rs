@@ -1,0 +1,49 @@
+//! The `candor-lab` command: see `candor-lab --help`.
+#![forbid(unsafe_code)]
+
+mod cli;
+mod cmd;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser as _};
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    if let Some(code) = cmd::guest::called_by_kernel() {
+        return code;
+    }
+    let result = match Cli::parse().command {
+        Command::Run(args) => cmd::run::run(&args),
+        Command::Shell(args) => cmd::shell::run(&args),
+        Command::Kernels(args) => cmd::kernels::run(&args),
+        Command::Bench(args) => cmd::bench::run(&args),
+        Command::Measure(args) => cmd::measure::run(&args),
+        Command::Merge(args) => cmd::measure::merge(&args),
+        Command::Compare(args) => cmd::compare::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
+        Command::Tester(args) => cmd::tester::run(&args),
+        Command::Conformance(args) => cmd::conformance::run(&args),
+        Command::Papers(args) => cmd::papers::run(&args),
+        Command::Wire(args) => cmd::wire::run(&args),
+        Command::Demo(command) => cmd::demo::run(&command),
+        Command::Baseline(args) => cmd::floor::run(&args),
+        Command::Bursts(args) => cmd::bursts::run(&args),
+        Command::CanSend(args) => cmd::can_send::run(&args),
+        Command::SystemCalls(args) => cmd::system_calls::run(&args),
+        Command::Precision(args) => cmd::precision::run(&args),
+        Command::Hops(args) => cmd::hops::run(&args),
+        Command::Stream(args) => cmd::stream::run(&args),
+        Command::Soak(args) => cmd::soak::run(&args),
+        Command::Generate(command) => candor_cli::generate::run(&command, "candor-lab", &Cli::command()),
+        Command::Cells(args) => cmd::cells::run(&args),
+        Command::Load(args) => cmd::cells::be_load(&args.load),
+        Command::Keep => cmd::keep::keep(),
+        Command::Hold(args) => cmd::keep::hold(&args),
+        Command::Look(args) => cmd::look::run(&args),
+        Command::Relay => cmd::load::relay(),
+        Command::Guard(args) => cmd::guest::guard(&args),
+    };
+    candor_cli::finish("candor-lab", result)
+}

@@ -1,0 +1,61 @@
+//! The command line of the laboratory, as the transcripts in `tests/cmd` show it.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+fn lab(arguments: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_candor-lab"));
+    command.args(arguments.split(' ')).stdin(Stdio::null());
+    command
+}
+
+#[test]
+fn transcripts() {
+    trycmd::TestCases::new().case("tests/cmd/*.md");
+}
+
+#[test]
+fn help_states_the_exit_status() {
+    for command in ["tester", "compare", "conformance", "demo inversion", "report", "wire", "run", "bench", "baseline"]
+    {
+        let output = lab(command).arg("--help").output().unwrap();
+        assert!(String::from_utf8(output.stdout).unwrap().contains("\nExit status: "), "{command}");
+    }
+}
+
+#[test]
+fn invalid_gateway_files_are_reported_as_json() {
+    const WRONG: &str = "../candor/tests/findings/five-mistakes.toml";
+    for arguments in ["tester --json --send a --monitor b --receive c --records /nowhere", "bench --json"] {
+        let output = lab(arguments).arg(WRONG).output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.len()), (Some(1), 0), "{arguments}");
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&answer["valid"], &answer["file"]), (&false.into(), &WRONG.into()), "{arguments}");
+        assert_eq!(answer["findings"].as_array().unwrap().len(), 5, "{arguments}");
+        if arguments.starts_with("tester") {
+            let lines = output.stdout.iter().filter(|&&byte| byte == b'\n').count();
+            assert_eq!((&answer["event"], lines), (&"invalid".into(), 1));
+        }
+    }
+}
+
+/// Commands that candor-lab calls itself.
+const HIDDEN: [&str; 7] = ["cells", "guard", "hold", "keep", "load", "look", "relay"];
+
+#[test]
+fn hidden_commands_have_no_man_page_and_no_completion() {
+    let folder = tempfile::tempdir().unwrap();
+    let man = folder.path().join("man");
+    assert!(lab("generate man").arg(&man).status().unwrap().success());
+    let completions = lab("generate completions bash").output().unwrap();
+    let completions = String::from_utf8(completions.stdout).unwrap();
+    for command in ["run", "bench", "kernels"] {
+        assert!(man.join(format!("candor-lab-{command}.1")).is_file(), "{command}");
+        assert!(completions.contains(command), "{command}");
+    }
+    for hidden in HIDDEN {
+        assert!(!man.join(format!("candor-lab-{hidden}.1")).exists(), "{hidden}");
+        assert!(!completions.contains(&format!("candor__lab,{hidden})")), "{hidden}");
+    }
+}

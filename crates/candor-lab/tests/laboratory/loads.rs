@@ -1,0 +1,68 @@
+//! What sends without waiting: bursts, and a load that lasts.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::{lab_run, static_lab, text};
+
+fn gateway(folder: &Path, engine: &str, [from, to]: [&str; 2], id: &str) -> String {
+    let file = folder.join(format!("{engine}-{id}.toml"));
+    let text = format!(
+        "engine = \"{engine}\"\n[bus.a]\ninterface = \"{from}\"\n[bus.b]\ninterface = \"{to}\"\n\
+         [[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"{id}\"\n"
+    );
+    fs::write(&file, text).unwrap();
+    file.to_str().unwrap().to_owned()
+}
+
+/// Two engines that lose nothing, and one that passes the frames over.
+#[test]
+fn frames_of_a_burst_cost_less_than_one_alone() {
+    let Some(lab) = static_lab() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let vcan = ["vcan0", "vcan1"];
+    let files = [("kernel", "123"), ("mmap-mmap", "123"), ("read-write", "7FF")]
+        .map(|(engine, id)| gateway(folder.path(), engine, vcan, id));
+    let mut options = vec!["--testbed", "icount"];
+    options.extend(files.iter().flat_map(|file| ["--copy", file.as_str()]));
+    let mut command = vec!["candor-lab", "bursts", "--json", "--single", "--floors", "--way", "vcan0:vcan1"];
+    command.extend(["--sizes", "1,16", "--bursts", "5", "--warm-up", "2"]);
+    command.extend(["kernel-123.toml", "mmap-mmap-123.toml", "read-write-7FF.toml"]);
+    let output = lab_run(&lab, &options, &command);
+    // The last one loses all.
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let gateways = measured["gateways"].as_array().unwrap();
+    let engines: Vec<_> = gateways.iter().map(|one| one["engine"].as_str().unwrap()).collect();
+    assert_eq!(engines, ["kernel", "mmap-mmap", "floor of mmap-mmap", "read-write", "floor of read-write"]);
+    for (position, one) in gateways.iter().enumerate() {
+        let figures = [&one["single"], &one["bursts"][0], &one["bursts"][1]];
+        if position == 3 {
+            assert!(figures.iter().all(|of| of["p50_ns"].is_null()), "{one:#}");
+            assert_eq!(one["single"]["lost"], 5);
+            continue;
+        }
+        let [single, alone, together] = figures.map(|of| of["p50_ns"].as_i64().unwrap());
+        assert!(figures.iter().all(|of| of["lost"] == 0), "{one:#}");
+        // Counted in instructions, so these are no times. A frame that wakes a gateway up pays for it alone.
+        assert!(single > 1000 && together > 500 && (position == 0 || together < alone), "{one:#}");
+    }
+}
+
+/// 2 virtual seconds of what `cargo xtask soak` does for ten minutes.
+#[test]
+fn a_gateway_bears_half_a_bus() {
+    let Some(lab) = static_lab() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = gateway(folder.path(), "mmap-adaptive", ["can2", "can3"], "123");
+    let options = ["--testbed", "icount", "--topology", "kvaser", "--copy", &file];
+    let mut command = vec!["candor-lab", "soak", "--json", "--way", "can0:can2:can3", "--time", "2s"];
+    command.push("mmap-adaptive-123.toml");
+    let output = lab_run(&lab, &options, &command);
+    assert_eq!(output.status.code(), Some(0), "{}{}", text(&output.stdout), text(&output.stderr));
+    let soak: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&soak["fine"], &soak["growth_bytes"]), (&true.into(), &0.into()), "{soak:#}");
+    assert!(soak["frames"].as_u64().unwrap() > 8000 && soak["left"] == soak["frames"], "{soak:#}");
+}

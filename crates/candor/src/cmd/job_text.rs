@@ -1,0 +1,138 @@
+//! A can-gw job in words and as JSON.
+
+use std::fmt::Write as _;
+
+use candor_core::filter::Filter;
+use candor_core::frame::{FrameFormat, RawId};
+use candor_core::rule::{ChecksumSpan, Operand};
+use candor_netlink::cangw::{CangwJob, JobFlags};
+use serde_json::{Value, json};
+
+const FLAGS: [(JobFlags, &str); 3] = [
+    (JobFlags::ECHO, "echo"),
+    (JobFlags::SOURCE_TIMESTAMP, "keeps the time stamp"),
+    (JobFlags::INCOMING_INTERFACE, "back to incoming"),
+];
+
+/// What a job takes and does, on one line: `classic 123, set id=00000456, echo`.
+pub(crate) fn words(job: &CangwJob) -> String {
+    let format = format_name(job.flags.format());
+    let mut text = match job.filter {
+        Filter::ALL => format!("{format}, all"),
+        filter => format!("{format} {}", filter_text(filter)),
+    };
+    for (operation, operand) in job.modifications.operands() {
+        if !operand.is_empty() {
+            let _ = write!(text, ", {}{}", operation.name(), fields(operand, job.flags.format()));
+        }
+    }
+    if let Some(crc8) = &job.checksums.crc8 {
+        let _ = write!(text, ", crc8 {}", span(crc8.span));
+    }
+    if let Some(xor) = &job.checksums.xor {
+        let _ = write!(text, ", xor-sum {}", span(xor.span));
+    }
+    for (flag, word) in FLAGS {
+        if job.flags.contains(flag) {
+            let _ = write!(text, ", {word}");
+        }
+    }
+    if job.hop_limit != 0 {
+        let _ = write!(text, ", hop limit {}", job.hop_limit);
+    }
+    if job.uid != 0 {
+        let _ = write!(text, ", uid {:08X}", job.uid);
+    }
+    text
+}
+
+/// The same for programs. `job_hex` is the request to the kernel; interface numbers in it are those of this machine.
+pub(crate) fn json(job: &CangwJob) -> Value {
+    json!({
+        "format": format_name(job.flags.format()),
+        "filter": job.filter.to_string(),
+        "flags_hex": format!("{:04X}", job.flags.0),
+        "modifies": !job.modifications.is_empty(),
+        "hop_limit_hops": (job.hop_limit != 0).then_some(job.hop_limit),
+        "uid_hex": (job.uid != 0).then(|| format!("{:08X}", job.uid)),
+        "job_hex": hex(&job.to_bytes()),
+        "handled": job.counters.handled,
+        "dropped": job.counters.dropped,
+        "deleted": job.counters.deleted,
+    })
+}
+
+/// A single identifier as it is written in the file, with three digits or eight.
+fn filter_text(filter: Filter) -> String {
+    let id = RawId(filter.id);
+    match filter == Filter::exact(id) {
+        true if id.is_eff() => format!("{:08X}", id.bits()),
+        true => format!("{:03X}", id.bits()),
+        false => filter.to_string(),
+    }
+}
+
+fn fields(operand: &Operand, format: FrameFormat) -> String {
+    let mut text = String::new();
+    if let Some(id) = operand.id {
+        let _ = write!(text, " id={id:08X}");
+    }
+    if let Some(len) = operand.len {
+        let _ = write!(text, " len={len}");
+    }
+    if let Some(flags) = operand.flags {
+        let _ = write!(text, " flags={flags:02X}");
+    }
+    if let Some(data) = &operand.data {
+        let _ = write!(text, " data={}", hex(&data[..format.max_len()]));
+    }
+    text
+}
+
+fn span(span: ChecksumSpan) -> String {
+    format!("of {} to {} into {}", span.from, span.to, span.result)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02X}");
+        text
+    })
+}
+
+const fn format_name(format: FrameFormat) -> &'static str {
+    match format {
+        FrameFormat::Classic => "classic",
+        FrameFormat::Fd => "fd",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use candor_config::plan::{BusIndex, Echo};
+    use candor_core::job::Job;
+    use candor_core::rule::XorChecksum;
+    use candor_io::can::InterfaceIndex;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_one_line() {
+        let mut job =
+            Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter { id: 0x123, mask: 0xC000_07FF });
+        let index = |number| InterfaceIndex::new(number).unwrap();
+        let words_of = |job: &Job| words(&CangwJob::new(job, index(1), index(2)));
+        assert_eq!(words_of(&job), "classic 123");
+        job.modifications.set.id = Some(0x456);
+        job.modifications.or.data = Some([1; 64]);
+        let span = ChecksumSpan { from: 0, to: -2, result: -1 };
+        job.checksums.xor = Some(XorChecksum { span, init: 0 });
+        (job.echo, job.hop_limit) = (Echo::On, Some(1));
+        assert_eq!(
+            words_of(&job),
+            "classic 123, or data=0101010101010101, set id=00000456, xor-sum of 0 to -2 into -1, echo, hop limit 1"
+        );
+        job.filter = Filter::ALL;
+        assert!(words_of(&job).starts_with("classic, all, or data="));
+    }
+}
