@@ -169,7 +169,7 @@ pub enum GatewayError {
     /// The kernel was built without CAN, or its module is not loaded.
     #[error(
         "The kernel has no CAN sockets; type: sudo modprobe can-raw (where that fails, the kernel was built without: \
-         candor lab shell boots one that has CAN)"
+         candor-lab shell boots one that has CAN)"
     )]
     NoCan,
     /// The interface is something else.

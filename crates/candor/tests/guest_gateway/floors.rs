@@ -1,4 +1,4 @@
-//! `candor lab floor`: what engines are held against is a gateway, too.
+//! `candor-lab baseline`: what engines are held against is a gateway, too.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};

@@ -2,7 +2,7 @@
 //! missing.
 //!
 //! Tests T1 to T3. They run as root in a guest:
-//! `candor lab run --program cangw --copy TEST -- ./TEST --test-threads=1`. Where there is no CAN they print `SKIP` and
+//! `candor-lab run --program cangw --copy TEST -- ./TEST --test-threads=1`. Where there is no CAN they print `SKIP` and
 //! the reason; with `CANDOR_REQUIRE=vcan,cangw,modules,root,user-namespaces,can-utils,vhci` a skip is a failure.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]

@@ -136,7 +136,7 @@ fn under_way(place: &Place, folder: &Path) -> Child {
     let plan = written(folder, &format!("{factors}{BENCH}"));
     let child = measure(&plan).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_until("no job", || !jobs_between(&[&place.left, &place.right]).is_empty());
-    wait_until("no load", || leftovers().iter().any(|line| line.contains("lab relay")));
+    wait_until("no load", || leftovers().iter().any(|line| line.contains(" relay")));
     child
 }
 

@@ -1,4 +1,4 @@
-//! `candor lab can-send`: measures what a file says, and gives the interface back what it had.
+//! `candor-lab can-send`: measures what a file says, and gives the interface back what it had.
 
 use std::process::Command;
 

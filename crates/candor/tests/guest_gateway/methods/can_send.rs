@@ -1,4 +1,4 @@
-//! `candor lab can-send --trace`: the kernel's own figures beside those of `write()`, and a machine that is left as it was.
+//! `candor-lab can-send --trace`: the kernel's own figures beside those of `write()`, and a machine that is left as it was.
 
 use std::fs;
 use std::process::Command;

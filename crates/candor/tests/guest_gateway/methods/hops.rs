@@ -1,4 +1,4 @@
-//! `candor lab hops`: chains of routes through virtual interfaces.
+//! `candor-lab hops`: chains of routes through virtual interfaces.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! `candor lab precision`, where two taps have one stamp.
+//! `candor-lab precision`, where two taps have one stamp.
 
 use super::figures;
 use crate::require::{Bus, Feature, require};

@@ -1,4 +1,4 @@
-//! `candor lab system-calls`: read() against recvmmsg(), write() against sendmmsg().
+//! `candor-lab system-calls`: read() against recvmmsg(), write() against sendmmsg().
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! `candor lab precision` with the log of the buses as its witness.
+//! `candor-lab precision` with the log of the buses as its witness.
 
 use std::process::Command;
 
