@@ -65,7 +65,7 @@ pub fn load_for(bytes: &[u8], engine: Option<Engine>) -> Result<Loaded, Vec<Diag
     }
 }
 
-/// Reads the buses that a file declares for `candor wire`, and their faults as `fault` understands them; `None` if it has
+/// Reads the buses that a file declares for `candor-lab wire`, and their faults as `fault` understands them; `None` if it has
 /// none. Whether the rest is a gateway does not matter, as long as it is written as the file format wants it.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Buses in software that a file declares for `candor wire`: `[wire]`, proven.
+//! Buses in software that a file declares for `candor-lab wire`: `[wire]`, proven.
 
 use std::num::NonZeroU8;
 use std::time::Duration;

@@ -71,7 +71,7 @@ pub(super) fn plan(spec: &Spec, instead: Option<Engine>, findings: &mut Findings
         .realtime
         .as_ref()
         .map_or_else(|| Some(Realtime::default()), |written| realtime::realtime(written, findings));
-    // It is for candor wire; but who writes it into a gateway file wants to know that it is right.
+    // It is for candor-lab wire; but who writes it into a gateway file wants to know that it is right.
     if let Some(written) = &spec.wire {
         wire::wire(written, findings);
     }
@@ -145,8 +145,8 @@ fn something_to_do(spec: &Spec, findings: &mut Findings) {
         spec.wire.as_ref().filter(|_| !spec.sections.bus && !spec.sections.route && !spec.sections.egress)
     {
         findings.report(
-            Diagnostic::error(code::NO_ROUTE, wire.span.clone(), "The file has buses of candor wire, but no route")
-                .help("candor wire takes it as it is; a gateway needs [bus.NAME] and [[route]], too"),
+            Diagnostic::error(code::NO_ROUTE, wire.span.clone(), "The file has buses of candor-lab wire, but no route")
+                .help("candor-lab wire takes it as it is; a gateway needs [bus.NAME] and [[route]], too"),
         );
         return;
     }

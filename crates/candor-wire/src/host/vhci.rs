@@ -59,7 +59,7 @@ pub enum VhciError {
     #[error("All {0} high-speed ports of the virtual USB host controller are taken; `usbip port` lists by what")]
     NoPort(usize),
     /// Not root.
-    #[error("Only root can plug devices into the virtual USB host controller: type: sudo candor wire …")]
+    #[error("Only root can plug devices into the virtual USB host controller: type: sudo candor-lab wire …")]
     NotPermitted,
 }
 

@@ -1,4 +1,4 @@
-//! `candor measure` with the gateway on a board: testbed `ssh`, with this guest as the board of itself.
+//! `candor-lab measure` with the gateway on a board: testbed `ssh`, with this guest as the board of itself.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! `candor conformance` on gateways that are right, and on one that is not.
+//! `candor-lab conformance` on gateways that are right, and on one that is not.
 
 mod broken;
 
@@ -21,7 +21,7 @@ const BOTH_WAYS: &str = "\
 [bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
 [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\necho = true\nboth-ways = true\n";
 
-/// What `candor conformance` found, and how it exited.
+/// What `candor-lab conformance` found, and how it exited.
 struct Found {
     status: i32,
     report: Value,
@@ -41,7 +41,7 @@ impl Found {
     }
 }
 
-/// Runs `candor conformance --json` between two buses of its own.
+/// Runs `candor-lab conformance --json` between two buses of its own.
 fn conformance(run_dir: &Path, arguments: &[&str]) -> Found {
     conformance_of("t-left:t-right", run_dir, arguments)
 }

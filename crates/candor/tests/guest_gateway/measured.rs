@@ -1,4 +1,4 @@
-//! `candor measure` on this machine: testbed `host`.
+//! `candor-lab measure` on this machine: testbed `host`.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Buses of candor itself: `candor wire` with the kernel's own drivers, with the gateway between two of them, and what it
+//! Buses of candor itself: `candor-lab wire` with the kernel's own drivers, with the gateway between two of them, and what it
 //! leaves behind.
 
 mod injected;
@@ -175,7 +175,7 @@ fn a_name_that_is_taken_is_told() {
 
 const BIT_NS: u64 = 2000;
 
-/// A `candor wire` that is ready.
+/// A `candor-lab wire` that is ready.
 struct Wire {
     child: Child,
     stdout: BufReader<ChildStdout>,
@@ -223,7 +223,7 @@ impl Wire {
         let Ok(ready) = serde_json::from_str::<Value>(&line) else {
             let mut said = String::new();
             child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-            panic!("candor wire did not become ready: {said}")
+            panic!("candor-lab wire did not become ready: {said}")
         };
         assert_eq!(ready["event"], "ready");
         let buses = ready["buses"].as_array().unwrap().iter();

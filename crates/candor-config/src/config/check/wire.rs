@@ -44,7 +44,7 @@ pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Optio
     (!spec.is_torn && !wire.buses.is_empty()).then_some(wire)
 }
 
-/// What goes wrong: in words that are not the file format's, but those of `candor wire inject`.
+/// What goes wrong: in words that are not the file format's, but those of `candor-lab wire inject`.
 pub(in crate::config) fn faults<F>(
     spec: &WireSpec,
     parse: impl Fn(&str) -> Result<F, String>,
@@ -56,7 +56,7 @@ pub(in crate::config) fn faults<F>(
             Ok(fault) => faults.push(fault),
             Err(error) => findings.report(
                 Diagnostic::error(code::FAULT, written.span.clone(), format!("This is no fault: {error}"))
-                    .help("write it as behind `candor wire inject`, such as \"bus-off can1 --at 5s\""),
+                    .help("write it as behind `candor-lab wire inject`, such as \"bus-off can1 --at 5s\""),
             ),
         }
     }

@@ -16,7 +16,7 @@ const RESTARTED: u32 = 0x100;
 const TX_PASSIVE: u8 = 0x20;
 const RESTART_MS: u32 = 300;
 
-/// Asks a candor wire as people do.
+/// Asks a candor-lab wire as people do.
 fn inject(wire: &Wire, words: &str) -> Output {
     let mut command = Command::new(lab());
     command.args(["wire", "inject", "--json"]).args(words.split(' ')).env("CANDOR_RUN_DIR", wire.folder.path());
@@ -233,7 +233,7 @@ fn a_fault_has_its_moment_and_mistakes_have_answers() {
     assert_eq!((&planned["done"], &planned["at_ns"]), (&false.into(), &100_000_000_000_u64.into()));
     for (words, status, says) in [
         ("bus-off t-near --at 1ns", 1, "name a later moment"),
-        ("bus-off t-none", 2, "No candor wire has a bus or an interface t-none; there is b0, t-near, t-far"),
+        ("bus-off t-none", 2, "No candor-lab wire has a bus or an interface t-none; there is b0, t-near, t-far"),
         ("thaw", 2, "required arguments were not provided"),
     ] {
         let output = inject(&wire, words);
