@@ -2,6 +2,7 @@
 
 use std::io;
 
+use candor_io::errno::ENOBUFS;
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::{Errno, NetlinkError};
 
@@ -30,7 +31,6 @@ fn cangw_will_pass(error: &CangwError) -> bool {
 }
 
 fn will_pass(error: &NetlinkError) -> bool {
-    const ENOBUFS: i32 = 105;
     match error {
         NetlinkError::Refused { errno, .. } => matches!(*errno, Errno::ENOBUFS | Errno::ENOMEM),
         NetlinkError::Restless => true,

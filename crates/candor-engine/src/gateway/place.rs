@@ -112,7 +112,6 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
 #[cfg(test)]
 mod tests {
     use candor_config::config;
-    use candor_core::job;
 
     use super::*;
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use candor_config::placement::Missing;
+use candor_io::errno::{EINVAL, EMSGSIZE, ENETDOWN};
 
 use super::{Notice, Restart};
 
@@ -196,7 +197,3 @@ fn advice(errno: i32, interface: &str) -> String {
         _ => String::new(),
     }
 }
-
-const EINVAL: i32 = 22;
-const EMSGSIZE: i32 = 90;
-const ENETDOWN: i32 = 100;

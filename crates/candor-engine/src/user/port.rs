@@ -8,6 +8,7 @@ use candor_config::engine::{Sender, UserEngine};
 use candor_config::plan::{BusIndex, Echo, Plan};
 use candor_core::job::Job;
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
+use candor_io::errno::{EAGAIN, ENOBUFS};
 use candor_netlink::link::Link;
 
 use super::Manner;
@@ -340,9 +341,7 @@ impl ErrnoSet {
     }
 }
 
-const EAGAIN: i32 = 11;
-const ENOBUFS: i32 = 105;
-/// The largest errno of Linux is 133.
+/// The largest errno that a socket reports is 133, on MIPS 168.
 const MAX_ERRNO: i32 = 191;
 
 fn place(errno: i32) -> Option<(usize, u64)> {
@@ -363,17 +362,19 @@ pub(super) fn is_gone(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use candor_io::errno::{EINVAL, ENETDOWN};
+
     use super::*;
 
     #[test]
     fn an_errno_is_told_once() {
         let set = ErrnoSet::default();
-        for errno in [105, 22, 11, -3, 9999] {
+        for errno in [ENOBUFS, EINVAL, EAGAIN, -3, 9999] {
             set.note(errno);
         }
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [22, 105]);
-        set.note(105);
-        set.note(100);
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [100]);
+        assert_eq!(set.take_untold().collect::<Vec<_>>(), [EINVAL, ENOBUFS]);
+        set.note(ENOBUFS);
+        set.note(ENETDOWN);
+        assert_eq!(set.take_untold().collect::<Vec<_>>(), [ENETDOWN]);
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use candor_config::plan::{BusIndex, Plan, WhenFull};
 use candor_core::job::Job;
 use candor_core::ruleset::RuleSet;
+use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXIO};
 
 use super::age::Ages;
 use super::port::Port;
@@ -94,13 +95,6 @@ impl Fate {
 
     /// What an errno of sending means.
     pub(super) const fn of_errno(errno: i32) -> Self {
-        const ENXIO: i32 = 6;
-        const EAGAIN: i32 = 11;
-        const ENODEV: i32 = 19;
-        const EINVAL: i32 = 22;
-        const EMSGSIZE: i32 = 90;
-        const ENETDOWN: i32 = 100;
-        const ENOBUFS: i32 = 105;
         match errno {
             EAGAIN | ENOBUFS => Self::Full,
             ENETDOWN => Self::Down,
