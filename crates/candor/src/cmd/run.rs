@@ -19,7 +19,6 @@ use candor_config::plan::{Engine, Plan};
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::{Gateway, MeasureLatency};
-use candor_io::process;
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
@@ -61,9 +60,6 @@ pub(crate) fn run(args: &RunArgs) -> Outcome {
         None => candor_engine::take_run_dir_back()?,
     }
     privileges::give_up(&plan, &args.file, args.user)?;
-    // The code that reads files and checks them is as large as all other code. While the seccomp filter still allows it;
-    // all that is lost by a failure is some memory.
-    let _kept = process::forget_code();
     if args.seccomp {
         let internet = matches!(args.metrics, Some(Address::Tcp(_)));
         seccomp::confine(seccomp::Needs {
