@@ -4,90 +4,46 @@ mod egress;
 pub(crate) mod log;
 pub(crate) mod metrics;
 mod output;
-mod privileges;
 mod reload;
 mod report;
-mod seccomp;
 mod service;
+mod startup;
 pub(crate) mod user;
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use candor_config::config::Loaded;
-use candor_config::plan::{Engine, Plan};
+use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::{Gateway, MeasureLatency};
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
-use crate::netns;
 use candor_cli::Exit;
 use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use egress::Egress;
-use log::Log;
 use metrics::{Address, Metrics, Observer};
-use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
 use service::Service;
+use startup::Started;
 
 /// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
 /// that somebody deleted, and is rare because a look takes time from the frames.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    netns::enter(&args.netns)?;
-    // What the engine of the file cannot do says nothing about the one that is asked for: whether that one can is seen at
-    // the start.
-    let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
-    let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
-    render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
-    // The text and the findings of a large file are not kept for as long as it runs.
-    let GatewayFile { source, checked } = file;
-    let name = source.name().to_owned();
-    drop(source);
-    let Ok(loaded) = checked else { return Ok(Exit::No) };
-    let plan = match args.engine {
-        Some(engine) => loaded.plan.with_engine(engine),
-        None => loaded.plan,
+    let Some(Started { plan, file, signals, hangup, report, metrics }) = startup::start(args)? else {
+        return Ok(Exit::No);
     };
-    match args.user {
-        Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
-        None => candor_engine::take_run_dir_back()?,
-    }
-    privileges::give_up(&plan, &args.file, args.user)?;
-    if args.seccomp {
-        let internet = matches!(args.metrics, Some(Address::Tcp(_)));
-        seccomp::confine(seccomp::Needs {
-            internet,
-            namespaces: privileges::tries_crc8(&plan),
-            programs: privileges::loads_programs(&plan),
-        })?;
-    }
-
-    // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
-    // installed waits until they can be removed.
-    let mut signals = EndingSignals::block()?;
-    let hangup = Hangup::new(signals.take_hangups()?);
-    let log = args.log.map(Log::open).transpose()?;
-    let form = match (args.json, &log) {
-        (true, _) => report::Form::Json,
-        (false, Some(_)) => report::Form::Log,
-        (false, None) => report::Form::Text,
-    };
-    let report = Report::new(form, Output::start(log)?);
-    let mut metrics = Metrics::new();
-    args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-    let outcome = forward(plan, &name, args, &signals, hangup, &report, metrics);
+    let outcome = forward(plan, &file, args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
 
-/// What there is to say of a file before its gateway runs. What notes warn of is known then, and said by the gateway itself.
+/// The findings of a file above notes: a note concerns what the gateway itself finds out and reports at its start.
 fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
     loaded.warnings.iter().filter(|finding| finding.severity < Severity::Note).cloned().collect()
 }
