@@ -15,8 +15,7 @@ use candor_io::signal::{self, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::GatewayError;
-use crate::run_dir::RunDir;
+use crate::run_dir::{RunDir, RunDirError, process_exists};
 
 const PRIVATE_FILE: u32 = 0o600;
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
@@ -127,12 +126,12 @@ impl Running {
     /// All candors of this network namespace that run, as far as this user may know.
     ///
     /// # Errors
-    /// [`GatewayError`] if the run directory cannot be read.
-    pub fn list() -> Result<Vec<Self>, GatewayError> {
+    /// [`RunDirError`] if the run directory cannot be read.
+    pub fn list() -> Result<Vec<Self>, RunDirError> {
         let look = RunDir::look(&mut |_told_by_status| {})?;
         let running: Vec<_> = look.open.iter().flat_map(of_dir).collect();
         match look.denied.into_iter().next() {
-            Some(error) if running.is_empty() => Err(GatewayError::OwnersUnknown(error)),
+            Some(error) if running.is_empty() => Err(RunDirError::OwnersUnknown(error)),
             _ => Ok(running),
         }
     }
@@ -172,11 +171,6 @@ fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
         let file = read(&desk).and_then(|sheet| sheet.file);
         Some(Running { pid, file, metrics: metrics_beside(&desk), desk })
     })
-}
-
-/// Whether there is such a process, whatever it is.
-pub(crate) fn process_exists(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 /// `None` if there is none, or none that this version understands.

@@ -1,7 +1,6 @@
 //! One front for both engines, which run side by side if a plan leaves that to candor.
 
 mod bus_off;
-pub(crate) mod place;
 mod reload;
 
 pub use reload::{GoneRoute, Reload, Reloaded};
@@ -20,12 +19,15 @@ use candor_netlink::client::Client;
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
-use crate::kernel::{self, KernelGateway};
+use crate::kernel::{self, KernelError, KernelGateway};
 use crate::latency::MeasureLatency;
 use crate::notice::Notice;
+use crate::owner::Owner;
+use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
-use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
+use crate::run_dir::{Entry, OwnedJob, RunDir, RunDirError};
+use crate::system_error::SystemError;
 use crate::user::{Manner, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
@@ -94,15 +96,14 @@ impl Gateway {
         latency: MeasureLatency,
         tell: &mut dyn FnMut(Notice),
     ) -> Result<Self, GatewayError> {
-        let mut client = Client::open().map_err(GatewayError::Links)?;
-        let watch = LinkWatch::start()
-            .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
+        let mut client = Client::open().map_err(KernelError::Netlink)?;
+        let watch = LinkWatch::start().map_err(SystemError::while_doing("Watching the network interfaces"))?;
         preflight::can_is_there()?;
         preflight::may_restart(&plan)?;
         let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
         notices.into_iter().for_each(&mut *tell);
         let mut jobs = candor_config::lower(&plan);
-        let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
+        let placement = placement::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
         let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let for_user = of_side(&jobs, &placement, Side::User);
@@ -110,7 +111,7 @@ impl Gateway {
             None
         } else {
             preflight::can_raw_is_there()?;
-            Some(place::user_engine(&plan)?)
+            Some(placement::user_engine(&plan)?)
         };
 
         if latency == MeasureLatency::Yes && !user_engine.is_some_and(|engine| engine.receiver().has_stamps()) {
@@ -210,7 +211,7 @@ impl Gateway {
         match self.look(&mut notices) {
             Ok(()) => self.is_blind = false,
             // Forwarding does not depend on looking.
-            Err(error) if error.may_pass() => {
+            Err(error) if error.is_temporary() => {
                 let told_already = std::mem::replace(&mut self.is_blind, true);
                 notices.extend((!told_already).then(|| Notice::CannotLook { why: in_full(&error) }));
             }
@@ -255,8 +256,8 @@ impl Gateway {
             if self.kernel.is_some() { RunDir::open(tell).map(Some) } else { RunDir::open_where_possible(tell) };
         let run_dir = match run_dir {
             Ok(Some(run_dir)) => run_dir,
-            Ok(None) | Err(GatewayError::EndedAtStart | GatewayError::StartsBlocked { .. }) => return Ok(()),
-            Err(error) => return Err(error),
+            Ok(None) | Err(RunDirError::Interrupted | RunDirError::Locked { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
         let owned = owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
         // Somebody may have started when the interface came back, before this process could say that it waits for it. Of

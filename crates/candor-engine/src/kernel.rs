@@ -6,17 +6,14 @@
 //! Jobs go away without a word: with an interface, with the module, by anybody's `cangw -F`. They are missed at the next
 //! look and put back ([`mend`]).
 
-pub(crate) mod abilities;
+mod error;
 mod fights;
 mod installed;
 mod mend;
-mod probe;
 mod reload;
 mod takeover;
-pub(crate) mod version;
 
-pub use abilities::kernel_abilities;
-pub use probe::{TrialError, relative_crc8_by_trial};
+pub use error::KernelError;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +24,6 @@ use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
 use crate::ended::Ended;
-use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, RunDir};
@@ -65,20 +61,20 @@ impl KernelGateway {
         run_dir: &mut RunDir,
         entry: Entry,
         tell: &mut dyn FnMut(Notice),
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Self, KernelError> {
         let wanted = interfaces.kernel_jobs(jobs);
         let name = |position: usize| plan.route(jobs[position].route).name.clone();
         // From here on dropping the value takes out the jobs that have been added, and forgets the entry.
-        let mut installed = Installed::new(entry).map_err(GatewayError::Links)?;
-        let present = installed.present().map_err(GatewayError::ListJobs)?;
+        let mut installed = Installed::new(entry).map_err(KernelError::Netlink)?;
+        let present = installed.present().map_err(KernelError::List)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
 
         installed.take_over(&wanted[wanted.len() - takeover.adopted..]);
         for (job, _pid) in &takeover.leftovers {
-            installed.remove_leftover(job).map_err(GatewayError::ListJobs)?;
+            installed.remove_leftover(job).map_err(KernelError::List)?;
         }
         for position in (0..wanted.len() - takeover.adopted).rev() {
-            let refused = |source| GatewayError::Install { route: name(position), source };
+            let refused = |source| KernelError::Install { route: name(position), source };
             installed.add(&wanted[position]).map_err(refused)?;
         }
         run_dir.forget_dead()?;
@@ -107,13 +103,11 @@ impl KernelGateway {
     }
 
     /// The last counters by job, and how it ended.
-    pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), KernelError> {
         // Jobs are removed also where they cannot be counted any more.
         let _ = self.refresh();
-        let (removed_jobs, missing_jobs) = self
-            .installed
-            .remove_all()
-            .map_err(|source| GatewayError::Remove { route: self.route(plan, 0), source })?;
+        let (removed_jobs, missing_jobs) =
+            self.installed.remove_all().map_err(|source| KernelError::Remove { route: self.route(plan, 0), source })?;
         Ok((self.counters(), Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
@@ -140,22 +134,22 @@ impl KernelGateway {
 
 /// Removes what dead candors left, for a gateway that has nothing in the kernel itself: those jobs may be for routes that
 /// it runs in user space. Left alone where this user may not, or where there is no can-gw any more.
-pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
+pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice)) -> Result<(), KernelError> {
     if run_dir.dead().is_empty() {
         return Ok(());
     }
-    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let mut client = Client::open().map_err(KernelError::Netlink)?;
     let present = match cangw::dump(&mut client) {
         Ok(present) => present,
         // A module takes its jobs along.
         Err(CangwError::ModuleMissing) => Vec::new(),
-        Err(error) => return Err(GatewayError::ListJobs(error)),
+        Err(error) => return Err(KernelError::List(error)),
     };
     let takeover = Takeover::of(&[], run_dir.dead(), &present);
     for (job, _pid) in &takeover.leftovers {
         match installed::remove_leftover(&mut client, job) {
             Err(CangwError::NotPermitted) => return Ok(()),
-            result => result.map_err(GatewayError::ListJobs)?,
+            result => result.map_err(KernelError::List)?,
         }
     }
     run_dir.forget_dead()?;

@@ -10,7 +10,7 @@ use candor_config::placement::Missing;
 use candor_core::realtime::Sched;
 use candor_core::units::BitRate;
 
-use crate::run_dir::Owner;
+use crate::owner::Owner;
 
 /// Something worth a line, each with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

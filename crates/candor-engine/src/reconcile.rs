@@ -16,8 +16,8 @@
 mod apply;
 mod difference;
 mod down;
+mod error;
 mod exchange;
-mod identity;
 mod owners;
 mod parts;
 mod status;
@@ -29,23 +29,21 @@ use std::path::Path;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
-use crate::error::GatewayError;
-
 pub use apply::{Applied, apply, plan};
 pub use difference::{Difference, Line, LineKind};
 pub use down::{Down, DownCount, down};
+pub use error::{InUserSpace, ReconcileError};
 pub(crate) use exchange::{Exchange, Mine};
-pub(crate) use identity::{Counts, Identity};
 pub use status::{End, JobState, OwnerState, Status, status};
 use undo::Undo;
 
 /// The kernel's jobs; an error if it has no can-gw, where the list is empty or one of something else.
-fn list(client: &mut Client) -> Result<Vec<ExactJob>, GatewayError> {
+fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match cangw::dump_exact(client) {
-        Ok(present) if present.is_empty() && !has_cangw() => Err(GatewayError::CangwMissing),
+        Ok(present) if present.is_empty() && !has_cangw() => Err(ReconcileError::CangwMissing),
         Ok(present) => Ok(present),
-        Err(CangwError::ModuleMissing) => Err(GatewayError::CangwMissing),
-        Err(error) => Err(GatewayError::ListJobs(error)),
+        Err(CangwError::ModuleMissing) => Err(ReconcileError::CangwMissing),
+        Err(error) => Err(ReconcileError::List(error)),
     }
 }
 

@@ -17,6 +17,10 @@
 //! threads open anew what is their own; so nothing is looked up or locked for a frame.
 
 mod age;
+mod config;
+mod count;
+mod disposition;
+mod error;
 mod exchange;
 mod filters;
 mod ledger;
@@ -24,6 +28,7 @@ mod outlets;
 mod port;
 mod program;
 mod queue;
+mod queued;
 mod receive;
 mod reload;
 mod send;
@@ -32,43 +37,29 @@ mod thread;
 mod wanted;
 mod worker;
 
+pub(crate) use config::Manner;
+pub use error::UserError;
 pub(crate) use reload::Prepared;
 
 use std::sync::Arc;
 
-use candor_config::engine::UserEngine;
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
 use candor_io::signal;
 
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
-use crate::error::GatewayError;
-use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
+use crate::system_error::SystemError;
 use ledger::OfJobs;
 use port::Port;
 use program::Program;
 use start::Crew;
 use thread::{Gated, Thread};
 use worker::Orders;
-
-/// How frames come in and leave, and what is measured of them; chosen at the start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    engine: UserEngine,
-    latency: MeasureLatency,
-}
-
-impl Manner {
-    pub(crate) fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
-        // Without stamps there is nothing to measure.
-        Self { engine, latency: if engine.receiver().has_stamps() { latency } else { MeasureLatency::No } }
-    }
-}
 
 /// Threads that forward frames until this value is gone.
 #[derive(Debug)]
@@ -108,7 +99,7 @@ impl UserGateway {
         jobs: Arc<[Job]>,
         interfaces: &Interfaces,
         entry: Option<Entry>,
-    ) -> Result<Ready, GatewayError> {
+    ) -> Result<Ready, UserError> {
         let program = Self::first_program(plan, manner, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
@@ -120,21 +111,15 @@ impl UserGateway {
         Ok(Ready { gated, gateway })
     }
 
-    fn first_program(
-        plan: &Plan,
-        manner: Manner,
-        jobs: &[Job],
-        interfaces: &Interfaces,
-    ) -> Result<Program, GatewayError> {
-        signal::allow_wake_ups()
-            .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
+    fn first_program(plan: &Plan, manner: Manner, jobs: &[Job], interfaces: &Interfaces) -> Result<Program, UserError> {
+        signal::allow_wake_ups().map_err(SystemError::while_doing("Setting the handler of SIGUSR2"))?;
         let open = |bus| Port::open(plan, manner, bus, jobs, interfaces).map(Arc::new);
         let ports = used_buses(plan, jobs).map(|bus| bus.map(open).transpose());
         Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, manner.latency))
     }
 
     /// Starts threads for these buses of a program, which wait for their beginning.
-    fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, GatewayError> {
+    fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, UserError> {
         start::start(
             self.manner.engine,
             &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources },
@@ -152,7 +137,7 @@ impl UserGateway {
     }
 
     /// Looks for threads that ended, and gives interfaces that came back their sockets.
-    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
+    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, UserError> {
         for thread in &mut self.threads {
             if thread.state.has_ended() {
                 thread.join()?;
@@ -211,7 +196,7 @@ impl UserGateway {
         mut self,
         plan: &Plan,
         interfaces: &Interfaces,
-    ) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    ) -> Result<(Vec<RouteCounters>, Ended), UserError> {
         self.end()?;
         let mut notices = self.notices(interfaces);
         let buses = self.buses(plan, interfaces);
@@ -220,7 +205,7 @@ impl UserGateway {
     }
 
     /// Ends all threads; gives the first failure among them.
-    fn end(&mut self) -> Result<(), GatewayError> {
+    fn end(&mut self) -> Result<(), UserError> {
         self.orders.end();
         let mut outcome = Ok(());
         for thread in &mut self.threads {
@@ -233,7 +218,7 @@ impl UserGateway {
     }
 
     /// Has all threads look, and waits until each has or has ended.
-    fn have_look(&self) -> Result<(), GatewayError> {
+    fn have_look(&self) -> Result<(), UserError> {
         let order = self.orders.look_again();
         self.threads.iter().try_for_each(Thread::wake)?;
         self.threads.iter().try_for_each(|thread| thread.has_seen(order))

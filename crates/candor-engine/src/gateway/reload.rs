@@ -8,14 +8,16 @@ use candor_config::placement::{Placement, Side};
 use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
-use super::{Announced, Gateway, of_side, owned, place, shared};
+use super::{Announced, Gateway, of_side, owned, shared};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
 use crate::notice::Notice;
+use crate::owner::Owner;
+use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::Held;
-use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
+use crate::run_dir::{Entry, OwnedJob, RunDir};
 use crate::user::{Manner, Prepared, Ready, UserGateway};
 
 /// What has become of another plan.
@@ -102,14 +104,14 @@ impl Gateway {
         })?;
         let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
         let mut jobs = candor_config::lower(&plan);
-        let placement = place::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;
+        let placement = placement::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;
         let user_engine = match self.user_engine {
             _ if of_side(&jobs, &placement, Side::User).is_empty() => None,
             Some(engine) => Some(engine),
             None => {
                 preflight::can_raw_is_there()?;
                 self.held = Held::take(plan.realtime(), true)?;
-                Some(place::user_engine(&plan)?)
+                Some(placement::user_engine(&plan)?)
             }
         };
         // Odd files were told of at the start, and so was it if there is no place for the list.
@@ -143,7 +145,7 @@ impl Gateway {
         let both = owned.iter().chain(in_kernel).cloned().collect();
         let entry = match announce(&run_dir, both) {
             Ok(entry) => entry,
-            Err(error) => return Ok(Reload::Refused(error)),
+            Err(error) => return Ok(Reload::Refused(error.into())),
         };
 
         let for_user = of_side(&jobs, &placement, Side::User);
@@ -159,7 +161,7 @@ impl Gateway {
             Ok(next) => next,
             Err(error) => {
                 entry.iter().for_each(Entry::forget);
-                return Ok(Reload::Refused(error));
+                return Ok(Reload::Refused(error.into()));
             }
         };
         // The jobs in the kernel come first, because they may be refused; what was prepared in user space cannot be.
@@ -187,7 +189,7 @@ impl Gateway {
             entry.iter().for_each(Entry::forget);
             // What others know now is more than there is, until this succeeds.
             self.announced = if run_dir.is_some() { Announced::Once } else { self.announced };
-            return Ok(Reload::Refused(error));
+            return Ok(Reload::Refused(error.into()));
         }
 
         let mut reloaded = Reloaded::default();

@@ -11,7 +11,7 @@ use candor_netlink::cangw::{CangwJob, JobCounters};
 
 use super::{KernelGateway, Place};
 use crate::counters::{Followed, RouteCounters};
-use crate::error::GatewayError;
+use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::reconcile::{self, Fate, Mine};
@@ -29,7 +29,7 @@ impl KernelGateway {
         interfaces: &Interfaces,
         run_dir: &mut RunDir,
         tell: &mut dyn FnMut(Notice),
-    ) -> Result<Vec<RouteCounters>, GatewayError> {
+    ) -> Result<Vec<RouteCounters>, KernelError> {
         // What waits for an interface is added when that is back.
         let can_be = |job: &Job| interfaces.present(job.from).is_some() && interfaces.present(job.to).is_some();
         let possible: Vec<bool> = jobs.iter().map(|job| can_be(job)).collect();

@@ -7,11 +7,12 @@ use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
+use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
 use super::{Fate, Reconciliation, Situation, Standing};
-use crate::error::GatewayError;
-use crate::run_dir::Owner;
+use crate::owner::Owner;
+use crate::preflight::InterfaceError;
 
 /// A gateway file against the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,8 +132,8 @@ fn kind_of_wanted(fate: Fate, standings: &[Standing]) -> LineKind {
 pub(super) struct Names(BTreeMap<InterfaceIndex, String>);
 
 impl Names {
-    pub(super) fn read(client: &mut Client) -> Result<Self, GatewayError> {
-        let links = link::list(client).map_err(GatewayError::Links)?;
+    pub(super) fn read(client: &mut Client) -> Result<Self, ReconcileError> {
+        let links = link::list(client).map_err(InterfaceError::List)?;
         Ok(Self(links.into_iter().map(|link| (link.index, link.name)).collect()))
     }
 

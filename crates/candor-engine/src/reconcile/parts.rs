@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use candor_netlink::cangw::ExactJob;
 
-use super::identity::{Counts, Group, Identity};
 use super::{Fate, Reconciliation, Situation, Standing};
+use crate::job_identity::{Counts, Group, Identity};
 
 /// The jobs of one group, as positions in the lists of the situation.
 pub(super) struct Part<'a> {

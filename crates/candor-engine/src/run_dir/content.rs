@@ -9,7 +9,8 @@ use candor_netlink::cangw::ExactJob;
 use serde::{Deserialize, Serialize};
 
 use super::Place;
-use super::owner::{Change, Instance, OwnedJob, Owner, Since};
+use super::instance::{Change, Instance, OwnedJob, Since};
+use crate::owner::Owner;
 
 const VERSION: u32 = 3;
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use candor_io::lock::FileLock;
 
 use super::content::Content;
-use super::failure::{RunDirError, failed};
+use super::error::{FileError, failed};
 use super::{Instance, Place, remove};
 
 const PRIVATE_FILE: u32 = 0o600;
@@ -34,7 +34,7 @@ impl Entry {
     ///
     /// The process number alone is no name: processes of two pid namespaces can have the same one, and so can a dead
     /// process and the one after it. Whoever writes holds the directory, so a free name stays free.
-    pub(super) fn write(dir: &Path, place: &Place, instance: &Instance) -> Result<Self, RunDirError> {
+    pub(super) fn write(dir: &Path, place: &Place, instance: &Instance) -> Result<Self, FileError> {
         let pid = instance.pid().unwrap_or_default();
         let (path, aside) = free_name(dir, &format!("{}-{pid}", place.netns));
         let lock = write_aside(&aside, &Content::new(place, instance))?;
@@ -55,7 +55,7 @@ pub(super) fn write_applied(
     before: Option<&Path>,
     place: &Place,
     instance: &Instance,
-) -> Result<PathBuf, RunDirError> {
+) -> Result<PathBuf, FileError> {
     let (free, aside) = free_name(dir, &format!("{}-applied", place.netns));
     let path = before.map_or(free, Path::to_owned);
     drop(write_aside(&aside, &Content::new(place, instance))?);
@@ -72,7 +72,7 @@ fn free_name(dir: &Path, stem: &str) -> (PathBuf, PathBuf) {
         .expect("a folder does not hold 2³² files")
 }
 
-fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, RunDirError> {
+fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, FileError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(aside);
     let file = file.map_err(failed(aside, "Making it"))?;
     let taken = || failed(aside, "Locking it")(ErrorKind::WouldBlock.into());

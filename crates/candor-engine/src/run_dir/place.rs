@@ -6,7 +6,7 @@ use std::path::Path;
 use candor_io::{lock, netns};
 use serde::{Deserialize, Serialize};
 
-use crate::error::GatewayError;
+use crate::system_error::SystemError;
 
 /// Where jobs are: they end with the boot and live in one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -20,13 +20,13 @@ pub(crate) struct Place {
 
 impl Place {
     /// The network namespace of the calling thread.
-    pub(super) fn of_this_process() -> Result<Self, GatewayError> {
+    pub(super) fn of_this_process() -> Result<Self, SystemError> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map_err(|source| GatewayError::System { what: "Reading the boot id from /proc", source })?;
+            .map_err(SystemError::while_doing("Reading the boot id from /proc"))?;
         let netns = lock::inode(Path::new("/proc/thread-self/ns/net"))
-            .map_err(|source| GatewayError::System { what: "Reading the network namespace from /proc", source })?;
-        let netns_cookie = netns::cookie()
-            .map_err(|source| GatewayError::System { what: "Asking for the network namespace's cookie", source })?;
+            .map_err(SystemError::while_doing("Reading the network namespace from /proc"))?;
+        let netns_cookie =
+            netns::cookie().map_err(SystemError::while_doing("Asking for the network namespace's cookie"))?;
         Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie })
     }
 

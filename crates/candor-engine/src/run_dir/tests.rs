@@ -130,7 +130,7 @@ fn twins_are_refused_whatever_their_engines() {
     let dir = run_dir(path.path());
     dir.refuse_twins(&owned(Side::Kernel, &[job(3)]), None).unwrap();
     let error = dir.refuse_twins(&owned(Side::Kernel, &[job(3), job(2)]), None).unwrap_err();
-    assert!(matches!(&error, GatewayError::AlreadyRunning { route, pid: 6 } if route == "r1"), "{error}");
+    assert!(matches!(&error, RunDirError::AlreadyRunning { route, pid: 6 } if route == "r1"), "{error}");
     drop(dir);
     // It left nothing in the kernel, so there is nothing to adopt.
     drop(entry);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candor_io::can::CanSocket;
 
-use super::program::Count;
+use super::count::Count;
 use crate::counters::BusCounters;
 
 /// The numbers of one bus, which go on whatever its routes become.

@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use candor_config::plan::{BusIndex, WhenFull};
 
 use super::age::Ages;
+use super::disposition::Fate;
 use super::port::Port;
-use super::program::{Fate, Program};
+use super::program::Program;
 use super::queue::Queue;
+use super::queued::{Queued, Sent};
 use super::receive::{Arrived, MAX_AT_ONCE};
-use super::send::{Handed, Queued, Sent, Transmit};
+use super::send::{Handed, Transmit};
 
 /// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
 /// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.

@@ -11,11 +11,11 @@ use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_io::errno::{EAGAIN, ENOBUFS};
 use candor_netlink::link::Link;
 
-use super::Manner;
+use super::config::Manner;
+use super::disposition::Fate;
+use super::error::UserError;
 use super::ledger::Ledger;
-use super::program::Fate;
 use super::wanted::{self, Wanted};
-use crate::error::GatewayError;
 use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
@@ -99,7 +99,7 @@ impl Port {
         bus: BusIndex,
         jobs: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Self, UserError> {
         let link = interfaces.link(bus);
         let interface = link.name.clone();
         let demand = Demand::of(plan, manner, bus, jobs, None);
@@ -117,8 +117,8 @@ impl Port {
                 ledger: Ledger::default(),
                 refused: AtomicI32::new(0),
             }),
-            Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface)),
-            Err(source) => Err(GatewayError::Socket { interface, source }),
+            Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface).into()),
+            Err(source) => Err(UserError::Socket { interface, source }),
         }
     }
 
@@ -132,7 +132,7 @@ impl Port {
         jobs: &[Job],
         earlier: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Transition, GatewayError> {
+    ) -> Result<Transition, UserError> {
         let before = self.demand().clone();
         let after = Demand::of(plan, manner, bus, jobs, before.mark);
         let echoes_right_before = self.ring_echoes_right();
@@ -148,7 +148,7 @@ impl Port {
     }
 
     /// The jobs of before are no more.
-    pub(super) fn settle(&self, transition: &Transition) -> Result<(), GatewayError> {
+    pub(super) fn settle(&self, transition: &Transition) -> Result<(), UserError> {
         self.demand_now(&transition.after)
     }
 
@@ -160,7 +160,7 @@ impl Port {
         let _ = self.demand_now(&Demand { mark, ..transition.before.clone() });
     }
 
-    fn demand_now(&self, demand: &Demand) -> Result<(), GatewayError> {
+    fn demand_now(&self, demand: &Demand) -> Result<(), UserError> {
         let mut now = self.demand();
         let change = || {
             if self.receives && demand.wanted.filters != now.wanted.filters {
@@ -196,7 +196,7 @@ impl Port {
     }
 
     /// Whether the receivers hear what is demanded, after they have seen the order to do so.
-    pub(super) fn has_followed(&self) -> Result<(), GatewayError> {
+    pub(super) fn has_followed(&self) -> Result<(), UserError> {
         match self.refused.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
             errno => Err(self.failed(io::Error::from_raw_os_error(errno))),
@@ -221,7 +221,7 @@ impl Port {
     /// Sees to it that the socket is bound to this interface, if there is one, and says whether it was not before.
     ///
     /// The kernel unbinds a socket for ever when its interface goes away. Only the supervisor may call this.
-    pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, GatewayError> {
+    pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, UserError> {
         let Some(index) = interface else { return Ok(false) };
         if self.socket.interface().map_err(|error| self.failed(error))? == Some(index) {
             return Ok(false);
@@ -251,8 +251,8 @@ impl Port {
         self.socket.stamps()
     }
 
-    pub(super) fn failed(&self, source: io::Error) -> GatewayError {
-        GatewayError::Socket { interface: self.interface.clone(), source }
+    pub(super) fn failed(&self, source: io::Error) -> UserError {
+        UserError::Socket { interface: self.interface.clone(), source }
     }
 
     /// What has happened since the last call, told of the interface under the name that it has now.
@@ -305,11 +305,11 @@ fn ring_echoes_right(
     jobs: &[Job],
     demand: &Demand,
     link: &Link,
-) -> Result<bool, GatewayError> {
+) -> Result<bool, UserError> {
     let echo = demand.loopback == Loopback::On;
     let is_right = echo == link.echoes;
     if engine.sender() == Sender::Mmap && !is_right && jobs.iter().any(|job| job.to == bus) {
-        return Err(GatewayError::RingEcho { engine: engine.name(), interface: link.name.clone(), echo });
+        return Err(UserError::RingEcho { engine: engine.name(), interface: link.name.clone(), echo });
     }
     Ok(is_right)
 }

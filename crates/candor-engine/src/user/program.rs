@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use candor_config::plan::{BusIndex, Plan, WhenFull};
 use candor_core::job::Job;
 use candor_core::ruleset::RuleSet;
-use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXIO};
 
 use super::age::Ages;
+use super::count::Count;
+use super::disposition::Fate;
 use super::port::Port;
-use super::send::Queued;
+use super::queued::Queued;
 use crate::counters::{Drops, RouteCounters};
 use crate::latency::{self, Latencies, MeasureLatency};
 
@@ -57,57 +57,6 @@ struct JobLatencies {
     classes: [Count; latency::CLASSES],
     sum_ns: Count,
 }
-
-/// Where a frame ends that the rules let through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Fate {
-    /// The outgoing interface's queue has it.
-    Sent,
-    /// There was no room for it (`ENOBUFS`, `EAGAIN`).
-    Full,
-    /// It was older than its route allows.
-    Expired,
-    /// The interface is down (`ENETDOWN`).
-    Down,
-    /// The interface is no more (`ENXIO`, `ENODEV`).
-    Gone,
-    /// It is larger than the interface's MTU, or the driver does not take its kind (`EINVAL`, `EMSGSIZE`).
-    TooLarge,
-    /// The kernel gave another reason.
-    Other,
-}
-
-impl Fate {
-    /// How many of them are counted apart.
-    const PLACES: usize = 6;
-
-    /// Where it is counted. Gone is as good as down.
-    const fn place(self) -> usize {
-        match self {
-            Self::Sent => 0,
-            Self::Full => 1,
-            Self::Expired => 2,
-            Self::Down | Self::Gone => 3,
-            Self::TooLarge => 4,
-            Self::Other => 5,
-        }
-    }
-
-    /// What an errno of sending means.
-    pub(super) const fn of_errno(errno: i32) -> Self {
-        match errno {
-            EAGAIN | ENOBUFS => Self::Full,
-            ENETDOWN => Self::Down,
-            ENXIO | ENODEV => Self::Gone,
-            EINVAL | EMSGSIZE => Self::TooLarge,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// A number that one thread raises and others read.
-#[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
 
 impl Program {
     pub(super) fn new(plan: &Plan, jobs: &[Job], ports: Box<[Option<Arc<Port>>]>, latency: MeasureLatency) -> Self {
@@ -260,21 +209,5 @@ impl JobLatencies {
     fn read(&self) -> Latencies {
         let classes = self.classes.each_ref().map(Count::value);
         Latencies { classes, sum: Duration::from_nanos(self.sum_ns.value()) }
-    }
-}
-
-impl Count {
-    pub(super) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// As [`bump`](Self::bump), for many.
-    pub(super) fn add(&self, more: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-    }
-
-    /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.
-    pub(super) fn bump(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }

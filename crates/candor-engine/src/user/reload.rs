@@ -10,6 +10,7 @@ use std::sync::Arc;
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
 
+use super::error::UserError;
 use super::exchange::Successor;
 use super::ledger::OfJobs;
 use super::port::{Port, Transition};
@@ -17,7 +18,6 @@ use super::program::Program;
 use super::thread::Gated;
 use super::{UserGateway, used_buses};
 use crate::counters::{BusCounters, RouteCounters};
-use crate::error::GatewayError;
 use crate::preflight::Interfaces;
 
 /// Everything that a new program needs.
@@ -47,7 +47,7 @@ impl UserGateway {
         plan: &Plan,
         jobs: Arc<[Job]>,
         interfaces: &Interfaces,
-    ) -> Result<Prepared, GatewayError> {
+    ) -> Result<Prepared, UserError> {
         let mut staying = Vec::new();
         let outcome = self.prepare_with(plan, &jobs, interfaces, &mut staying);
         match outcome {
@@ -65,7 +65,7 @@ impl UserGateway {
         jobs: &[Job],
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<(Arc<Program>, Gated), GatewayError> {
+    ) -> Result<(Arc<Program>, Gated), UserError> {
         let mut ports: Vec<Option<Arc<Port>>> = Vec::new();
         for bus in used_buses(plan, jobs) {
             let port = match bus {
@@ -108,7 +108,7 @@ impl UserGateway {
         jobs: &[Job],
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<Arc<Port>, GatewayError> {
+    ) -> Result<Arc<Port>, UserError> {
         let same = self.program.used_ports().find(|(_, port)| port.index() == interfaces.index(bus));
         let Some((old, port)) = same else {
             return Port::open(plan, self.manner, bus, jobs, interfaces).map(Arc::new);
@@ -122,13 +122,13 @@ impl UserGateway {
     }
 
     /// Leaves everything as it was.
-    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), GatewayError> {
+    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
         let Prepared { staying, new_threads, .. } = prepared;
         drop(new_threads);
         self.take_back(&staying)
     }
 
-    fn take_back(&self, staying: &[(Arc<Port>, Transition)]) -> Result<(), GatewayError> {
+    fn take_back(&self, staying: &[(Arc<Port>, Transition)]) -> Result<(), UserError> {
         self.threads.iter().for_each(|thread| thread.slot.clear());
         staying.iter().for_each(|(port, transition)| port.take_back(transition));
         if staying.iter().any(|(_, transition)| transition.widens()) {
@@ -142,13 +142,13 @@ impl UserGateway {
     /// Has all threads go over to what was prepared. `plan` and `interfaces` are those of before.
     ///
     /// # Errors
-    /// [`GatewayError`] if a thread fails: the gateway cannot go on.
+    /// [`UserError`] if a thread fails: the gateway cannot go on.
     pub(crate) fn exchange(
         &mut self,
         prepared: Prepared,
         plan: &Plan,
         interfaces: &Interfaces,
-    ) -> Result<Replaced, GatewayError> {
+    ) -> Result<Replaced, UserError> {
         let Prepared { program, jobs, staying, new_threads } = prepared;
         self.have_look()?;
         for thread in &mut self.threads {

@@ -6,13 +6,14 @@ use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_config::plan::BusIndex;
 use candor_io::signal::WakeUp;
 
+use super::error::UserError;
 use super::program::Program;
 use super::receive::{self, Receive};
 use super::send::{self, Transmit};
 use super::thread::{Gated, Thread};
 use super::worker::{Orders, State, Stopped, Worker};
-use crate::error::GatewayError;
 use crate::realtime::{ForThreads, THREAD_PREFIX};
+use crate::system_error::SystemError;
 
 /// The threads that are to be started.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +27,7 @@ pub(super) struct Crew<'a> {
 
 /// Starts a thread for each bus, which begins when the gate is opened: all sockets are open and all threads are there and have
 /// what they were to have before the first frame is forwarded, or nothing is.
-pub(super) fn start(engine: UserEngine, crew: &Crew<'_>) -> Result<Gated, GatewayError> {
+pub(super) fn start(engine: UserEngine, crew: &Crew<'_>) -> Result<Gated, UserError> {
     match engine.receiver() {
         Receiver::Read => with_receiver::<receive::Read>(engine, crew),
         Receiver::ReadNb => with_receiver::<receive::Spinning>(engine, crew),
@@ -38,7 +39,7 @@ pub(super) fn start(engine: UserEngine, crew: &Crew<'_>) -> Result<Gated, Gatewa
     }
 }
 
-fn with_receiver<R: Receive>(engine: UserEngine, crew: &Crew<'_>) -> Result<Gated, GatewayError> {
+fn with_receiver<R: Receive>(engine: UserEngine, crew: &Crew<'_>) -> Result<Gated, UserError> {
     match engine.sender() {
         Sender::Write => threads::<R, send::Write>(crew),
         Sender::Mmsg => threads::<R, send::Mmsg>(crew),
@@ -48,7 +49,7 @@ fn with_receiver<R: Receive>(engine: UserEngine, crew: &Crew<'_>) -> Result<Gate
     }
 }
 
-fn threads<R: Receive, S: Transmit>(crew: &Crew<'_>) -> Result<Gated, GatewayError> {
+fn threads<R: Receive, S: Transmit>(crew: &Crew<'_>) -> Result<Gated, UserError> {
     let Crew { orders, for_threads, program, sources } = *crew;
     let open = |&bus: &BusIndex| {
         let worker = Worker::<R, S>::open(orders, program, bus);
@@ -68,7 +69,7 @@ fn threads<R: Receive, S: Transmit>(crew: &Crew<'_>) -> Result<Gated, GatewayErr
         let handle = std::thread::Builder::new()
             .name(format!("{THREAD_PREFIX}{}", port.interface))
             .spawn(run)
-            .map_err(|source| GatewayError::System { what: "Starting a thread", source })?;
+            .map_err(SystemError::while_doing("Starting a thread"))?;
         gated.gates.push(opens);
         gated.threads.push(Thread { port, wake_up, state, slot, handle: Some(handle) });
     }

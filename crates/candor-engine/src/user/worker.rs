@@ -10,14 +10,16 @@ use candor_core::frame::Frame;
 use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 
+use super::error::UserError;
 use super::exchange::{Change, Slot};
 use super::ledger::Tally;
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
+use super::queued::Sent;
 use super::receive::{Arrived, Receive};
-use super::send::{Sent, Transmit};
-use crate::error::GatewayError;
+use super::send::Transmit;
+use crate::system_error::SystemError;
 
 /// The thread ended because it was asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,14 +105,12 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     /// is waited for.
     ///
     /// Nothing is allocated, formatted or locked for a frame.
-    pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, GatewayError> {
+    pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, UserError> {
         let _supervisor_looks_when_this_ends = Nudge { state };
         if gate.recv().is_err() {
             return Ok(Stopped);
         }
-        let _woken_here = wake_up
-            .target_this_thread()
-            .map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
+        let _woken_here = wake_up.target_this_thread().map_err(SystemError::while_doing("Unblocking SIGUSR2"))?;
         let mut order = 0;
         loop {
             let number = self.orders.number();
@@ -170,7 +170,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     }
 
     /// Interfaces have changed.
-    fn follow(&mut self) -> Result<(), GatewayError> {
+    fn follow(&mut self) -> Result<(), UserError> {
         let followed = self.receiver.follow().and_then(|()| self.outlets.follow());
         match followed {
             Err(error) if !is_passing(&error) => Err(self.port.failed(error)),

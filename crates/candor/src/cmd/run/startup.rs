@@ -17,7 +17,7 @@ use std::io;
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::render;
 use candor_config::plan::{Engine, Plan};
-use candor_engine::GatewayError;
+use candor_engine::RunDirError;
 use candor_io::signal::EndingSignals;
 
 use super::log::Log;
@@ -132,7 +132,7 @@ impl InNamespace {
 }
 
 impl Configured {
-    fn own_run_dir(self, args: &RunArgs) -> Result<RunDirOwned, GatewayError> {
+    fn own_run_dir(self, args: &RunArgs) -> Result<RunDirOwned, RunDirError> {
         match args.user {
             Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
             None => candor_engine::take_run_dir_back()?,

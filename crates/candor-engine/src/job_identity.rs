@@ -33,7 +33,7 @@ impl<'a> Identity<'a> {
 pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
 
 impl Counts {
-    pub(super) fn of(identities: &[Identity<'_>]) -> Self {
+    pub(crate) fn of(identities: &[Identity<'_>]) -> Self {
         let mut counts = BTreeMap::new();
         for identity in identities {
             *counts.entry(identity.0.to_vec()).or_default() += 1;
@@ -53,7 +53,7 @@ impl Counts {
         true
     }
 
-    pub(super) fn contains(&self, identity: &Identity<'_>) -> bool {
+    pub(crate) fn contains(&self, identity: &Identity<'_>) -> bool {
         self.0.contains_key(&*identity.0)
     }
 
@@ -64,12 +64,12 @@ impl Counts {
     }
 
     /// Of each not more than there.
-    pub(super) fn at_most(&self, other: &Self) -> Self {
+    pub(crate) fn at_most(&self, other: &Self) -> Self {
         self.with(other, usize::min)
     }
 
     /// What is left of each when the others are gone.
-    pub(super) fn without(&self, other: &Self) -> Self {
+    pub(crate) fn without(&self, other: &Self) -> Self {
         self.with(other, usize::saturating_sub)
     }
 
@@ -87,7 +87,7 @@ impl Counts {
 /// # Source
 /// `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group {
+pub(crate) struct Group {
     source: InterfaceIndex,
     list: ReceiveList,
     /// In the list of single identifiers, which one.
@@ -96,7 +96,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn of(exact: &ExactJob) -> Self {
+    pub(crate) fn of(exact: &ExactJob) -> Self {
         let job = exact.job();
         let normalised = job.filter.normalise();
         let identifier = if normalised.list == ReceiveList::Exact { normalised.id } else { 0 };
