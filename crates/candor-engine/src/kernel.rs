@@ -36,7 +36,7 @@ use takeover::Takeover;
 pub(crate) struct KernelGateway {
     installed: Installed,
     /// By job: what it is part of, and between which buses.
-    places: Vec<Place>,
+    job_routes: Vec<JobRoute>,
     followed: Vec<Followed>,
     fights: Fights,
     /// Jobs that are gone by candor's own doing: taken out for the order, and not put back yet.
@@ -46,7 +46,7 @@ pub(crate) struct KernelGateway {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct JobRoute {
     route: RouteIndex,
     from: BusIndex,
     to: BusIndex,
@@ -60,7 +60,7 @@ impl KernelGateway {
         interfaces: &Interfaces,
         run_dir: &mut RunDir,
         entry: Entry,
-        tell: &mut dyn FnMut(Notice),
+        notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, KernelError> {
         let wanted = interfaces.kernel_jobs(jobs);
         let name = |position: usize| plan.route(jobs[position].route).name.clone();
@@ -81,10 +81,10 @@ impl KernelGateway {
 
         let new = std::iter::repeat_n(JobCounters::default(), wanted.len() - takeover.adopted);
         let followed = new.chain(takeover.adopted_counters()).map(Followed::since).collect();
-        notices(&takeover, name).into_iter().for_each(tell);
-        let places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
+        notices(&takeover, name).into_iter().for_each(notify);
+        let job_routes = jobs.iter().map(|job| JobRoute { route: job.route, from: job.from, to: job.to }).collect();
         let (fights, owed) = (Fights::default(), BTreeSet::new());
-        Ok(Self { installed, places, followed, fights, owed, misses_module: false })
+        Ok(Self { installed, job_routes, followed, fights, owed, misses_module: false })
     }
 
     /// Whether something is waited for that does not announce itself.
@@ -128,13 +128,13 @@ impl KernelGateway {
     }
 
     fn route(&self, plan: &Plan, position: usize) -> String {
-        self.places.get(position).map_or_else(String::new, |place| plan.route(place.route).name.clone())
+        self.job_routes.get(position).map_or_else(String::new, |job_route| plan.route(job_route.route).name.clone())
     }
 }
 
 /// Removes what dead candors left, for a gateway that has nothing in the kernel itself: those jobs may be for routes that
 /// it runs in user space. Left alone where this user may not, or where there is no can-gw any more.
-pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice)) -> Result<(), KernelError> {
+pub(crate) fn remove_leftovers(run_dir: &mut RunDir, notify: &mut dyn FnMut(Notice)) -> Result<(), KernelError> {
     if run_dir.dead().is_empty() {
         return Ok(());
     }
@@ -153,7 +153,7 @@ pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice
         }
     }
     run_dir.forget_dead()?;
-    notices(&takeover, |_none_wanted| String::new()).into_iter().for_each(tell);
+    notices(&takeover, |_none_wanted| String::new()).into_iter().for_each(notify);
     Ok(())
 }
 

@@ -15,8 +15,8 @@
 #![forbid(unsafe_code)]
 
 mod abilities;
+mod control_file;
 mod counters;
-mod desk;
 mod ended;
 mod engines;
 mod error;
@@ -37,8 +37,8 @@ mod temporary;
 mod user;
 
 pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
+pub use control_file::{ControlFile, ReloadError, Running};
 pub use counters::{BusCounters, Drops, RouteCounters};
-pub use desk::{Desk, NoAnswer, Running};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
 pub use error::GatewayError;

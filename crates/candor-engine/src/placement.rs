@@ -101,7 +101,7 @@ pub(crate) fn place(
     jobs: &mut [Job],
     client: &mut Client,
     interfaces: &Interfaces,
-    tell: &mut dyn FnMut(Notice),
+    notify: &mut dyn FnMut(Notice),
 ) -> Result<Placement, PlacementError> {
     let kernel = match plan.engine() {
         Engine::User(_) => KernelAbilities::EVERY,
@@ -110,7 +110,7 @@ pub(crate) fn place(
     let placement = Placement::of(plan, kernel).or_else(|refused| Err(refusal(plan, refused, kernel)?))?;
     if plan.engine() == Engine::Auto {
         if let Some(missing) = kernel.missing {
-            tell(Notice::WithoutKernel { missing });
+            notify(Notice::WithoutKernel { missing });
         }
         if kernel.max_hops > 1 {
             one_hop(jobs, &placement);

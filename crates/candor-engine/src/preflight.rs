@@ -48,7 +48,7 @@ impl Interfaces {
         for (index, bus) in plan.buses().iter().enumerate() {
             let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
             let link = if is_used { Some(find(client, bus)?) } else { None };
-            notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
+            notices.extend(link.iter().flat_map(|link| first_notices(bus, link)));
             let waits_for = bus.interface.clone();
             seen.push(link.map(|link| Seen { link, is_there: true, waits_for }));
         }
@@ -86,7 +86,7 @@ impl Interfaces {
                 }
             };
             if !known.iter().any(|seen| seen.link.index == found.link.index) {
-                notices.extend(look_at(bus, &found.link));
+                notices.extend(first_notices(bus, &found.link));
             }
             seen.push(Some(found));
         }
@@ -107,7 +107,7 @@ impl Interfaces {
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
-        Ok(too_small.chain(qdiscs::look(client, plan, self)?).collect())
+        Ok(too_small.chain(qdiscs::hazards(client, plan, self)?).collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {
@@ -145,7 +145,7 @@ impl Interfaces {
     ///
     /// An interface is known by its number, which renaming leaves alone. After it has gone, one of the name in the file
     /// takes its place, unless it is in use for another bus.
-    pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
+    pub(crate) fn refresh(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
         let mut notices = Vec::new();
         let mut moved = false;
@@ -172,7 +172,7 @@ impl Interfaces {
                 notices.extend(changes(bus, &seen.link, link));
             } else {
                 notices.push(Notice::InterfaceBack { interface: link.name.clone() });
-                notices.extend(look_at(bus, link));
+                notices.extend(first_notices(bus, link));
             }
             moved |= link.index != seen.link.index;
             (seen.link, seen.is_there) = (link.clone(), true);
@@ -249,7 +249,7 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, InterfaceError> {
 }
 
 /// What is odd about an interface that is seen for the first time.
-fn look_at(bus: &Bus, link: &Link) -> Vec<Notice> {
+fn first_notices(bus: &Bus, link: &Link) -> Vec<Notice> {
     let down = (!link.up).then(|| Notice::InterfaceDown { interface: link.name.clone() });
     down.into_iter().chain(differing_rates(bus, link)).collect()
 }

@@ -68,7 +68,7 @@ impl ForThreads {
 
     /// Gives it to the calling thread, and tells somebody how that went; whether it did.
     #[expect(clippy::needless_pass_by_value, reason = "whoever waits is to see that nobody else will tell")]
-    pub(crate) fn enter_and_tell(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
+    pub(crate) fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
         let entered = self.enter();
         let went_well = entered.is_ok();
         // Nobody listens if another thread has failed already; then this one is ended by its orders.

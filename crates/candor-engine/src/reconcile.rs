@@ -89,7 +89,7 @@ pub(crate) enum Step {
 
 /// How a wanted job comes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Action {
     /// It is added.
     Added,
     /// It is there, with other modifications; the position in the kernel's list.
@@ -122,7 +122,7 @@ pub(crate) enum Standing {
 pub(crate) struct Reconciliation {
     pub(crate) steps: Vec<Step>,
     /// By wanted job.
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) actions: Vec<Action>,
     /// By present job.
     pub(crate) standings: Vec<Standing>,
     /// Wanted jobs whose uid a job has that is not ours: adding them would change that one. With its position.
@@ -134,7 +134,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
     let Situation { wanted, present, .. } = *situation;
     let mut found = Reconciliation {
         steps: Vec::new(),
-        fates: vec![Fate::Added; wanted.len()],
+        actions: vec![Action::Added; wanted.len()],
         standings: vec![Standing::Foreign(None); present.len()],
         uid_taken: Vec::new(),
     };
@@ -161,7 +161,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
 
 /// Wanted jobs that are to be added although a job that stays has their uid.
 fn uid_taken(situation: &Situation<'_>, found: &Reconciliation) -> Vec<(usize, usize)> {
-    let is_added = |at: &usize| matches!(found.fates[*at], Fate::Added | Fate::Moved(_));
+    let is_added = |at: &usize| matches!(found.actions[*at], Action::Added | Action::Moved(_));
     let stays = |at: &usize| matches!(found.standings[*at], Standing::Foreign(_) | Standing::Other);
     let with_uid = (0..situation.wanted.len()).filter(is_added).filter(|&at| situation.wanted[at].job().uid != 0);
     let holder = |uid| {

@@ -13,7 +13,7 @@ mod folder;
 mod give;
 mod hold;
 mod instance;
-mod place;
+mod scope;
 
 pub(crate) use entry::Entry;
 pub use error::{FileError, RunDirError};
@@ -37,13 +37,13 @@ use crate::owner::Owner;
 use entry::Found;
 use error::failed;
 use folder::{is_denied, make_private};
-use place::Place;
+use scope::Scope;
 
 /// The run directory, held against other starting candors as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     path: PathBuf,
-    here: Place,
+    here: Scope,
     alive: Vec<Instance>,
     applied: Vec<(PathBuf, Instance)>,
     dead: Vec<Instance>,
@@ -56,7 +56,7 @@ pub(crate) struct RunDir {
 
 /// The run directories as far as this user may look into them.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct Opened {
     pub(crate) open: Vec<RunDir>,
     /// Those that are closed to this user.
     pub(crate) denied: Vec<FileError>,
@@ -64,15 +64,15 @@ pub(crate) struct Look {
 
 impl RunDir {
     /// Opens the directory and reads what is in it. Waits a little while another candor starts.
-    pub(crate) fn open(tell: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
-        Self::open_at(folder::of_the_system(), tell)
+    pub(crate) fn open(notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+        Self::open_at(folder::of_the_system(), notify)
     }
 
     /// Opens the first directory that this user may use; `None`, after telling, if there is none.
-    pub(crate) fn open_where_possible(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
+    pub(crate) fn open_where_possible(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut first = None;
         for path in folder::possible() {
-            match Self::open_at(path, tell) {
+            match Self::open_at(path, notify) {
                 Err(RunDirError::File(error)) if is_denied(&error) => {
                     first.get_or_insert(error.path);
                 }
@@ -80,57 +80,57 @@ impl RunDir {
             }
         }
         if let Some(path) = first {
-            tell(Notice::NotAnnounced { path });
+            notify(Notice::NotAnnounced { path });
         }
         Ok(None)
     }
 
     /// Looks into all directories that are there, and makes none.
-    pub(crate) fn look(tell: &mut dyn FnMut(Notice)) -> Result<Look, RunDirError> {
-        Self::look_into(folder::possible(), tell)
+    pub(crate) fn open_existing(notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
+        Self::open_existing_at(folder::possible(), notify)
     }
 
     /// Looks where `candor apply` keeps its lists; `None` if nothing was ever there.
-    pub(crate) fn look_where_applied(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
-        let mut look = Self::look_into(vec![folder::of_the_system()], tell)?;
-        match look.denied.pop() {
+    pub(crate) fn open_applied(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
+        let mut opened = Self::open_existing_at(vec![folder::of_the_system()], notify)?;
+        match opened.denied.pop() {
             Some(error) => Err(RunDirError::OwnersUnknown(error)),
-            None => Ok(look.open.pop()),
+            None => Ok(opened.open.pop()),
         }
     }
 
-    fn look_into(paths: Vec<PathBuf>, tell: &mut dyn FnMut(Notice)) -> Result<Look, RunDirError> {
-        let mut look = Look::default();
+    fn open_existing_at(paths: Vec<PathBuf>, notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
+        let mut opened = Opened::default();
         for path in paths {
             if fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
                 continue;
             }
-            match Self::open_at(path, tell) {
-                Ok(open) => look.open.push(open),
-                Err(RunDirError::File(error)) if is_denied(&error) => look.denied.push(error),
+            match Self::open_at(path, notify) {
+                Ok(open) => opened.open.push(open),
+                Err(RunDirError::File(error)) if is_denied(&error) => opened.denied.push(error),
                 Err(error) => return Err(error),
             }
         }
-        Ok(look)
+        Ok(opened)
     }
 
     /// Opens this directory, wherever the others are.
-    pub(crate) fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
-        let here = Place::of_this_process()?;
+    pub(crate) fn open_at(path: PathBuf, notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+        let here = Scope::of_this_process()?;
         make_private(&path)?;
-        let exclusive = hold::hold(&path.join(folder::LOCK), tell)?;
+        let exclusive = hold::hold(&path.join(folder::LOCK), notify)?;
         let mut run_dir = Self::unread(path, here, exclusive);
-        run_dir.read(tell)?;
+        run_dir.read(notify)?;
         Ok(run_dir)
     }
 
-    fn unread(path: PathBuf, here: Place, exclusive: File) -> Self {
+    fn unread(path: PathBuf, here: Scope, exclusive: File) -> Self {
         let (alive, applied, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { path, here, alive, applied, dead, dead_files, odd: None, _exclusive: exclusive }
     }
 
     /// Where a process of this network namespace answers those who ask it to read its file again.
-    pub(crate) fn desk(&self, pid: u32) -> PathBuf {
+    pub(crate) fn control_file(&self, pid: u32) -> PathBuf {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
@@ -235,24 +235,24 @@ impl RunDir {
         Ok(())
     }
 
-    fn read(&mut self, tell: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
+    fn read(&mut self, notify: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
         let path = self.path.clone();
         for file in fs::read_dir(&path).map_err(failed(&path, "Reading it"))? {
             let path = file.map_err(failed(&path, "Reading it"))?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => self.read_entry(&path, tell)?,
+                Some("json") => self.read_entry(&path, notify)?,
                 Some("new") => remove_if_abandoned(&path)?,
                 _ => {}
             }
         }
-        self.clear_desks();
+        self.clear_control_files();
         self.disown()
     }
 
     /// Removes what processes left that were killed.
-    fn clear_desks(&self) {
+    fn clear_control_files(&self) {
         let Ok(files) = fs::read_dir(&self.path) else { return };
-        let is_desk = |path: &PathBuf| {
+        let is_control_file = |path: &PathBuf| {
             let extension = path.extension().and_then(|extension| extension.to_str());
             extension.is_some_and(|extension| ["reload", "metrics"].contains(&extension))
         };
@@ -261,7 +261,7 @@ impl RunDir {
             let lives = |pid: u32| process_exists(pid) || self.alive.iter().any(|other| other.pid() == Some(pid));
             pid.is_some_and(|pid| !lives(pid))
         };
-        for path in files.flatten().map(|file| file.path()).filter(is_desk).filter(of_dead) {
+        for path in files.flatten().map(|file| file.path()).filter(is_control_file).filter(of_dead) {
             // One that stays says nothing of a process that runs.
             let _ = fs::remove_file(path);
         }
@@ -287,7 +287,7 @@ impl RunDir {
         Ok(())
     }
 
-    fn read_entry(&mut self, path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
+    fn read_entry(&mut self, path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
         let file = match lock::open_regular(OpenOptions::new().read(true), path) {
             // Its process ended just now and took it along.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -312,7 +312,7 @@ impl RunDir {
             // The jobs of another namespace cannot be reached from here.
             (Ok(Found::Past | Found::OtherNamespace), _) => {}
             (Err(error), _) => {
-                tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
+                notify(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
                 self.odd.get_or_insert_with(|| path.to_owned());
             }
         }

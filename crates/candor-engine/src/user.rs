@@ -10,12 +10,13 @@
 //! The pair is chosen once ([`start`]); from then on a frame costs no dynamic call.
 //!
 //! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
-//! (told as [`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
+//! (reported as [`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
 //!
 //! When an interface goes away, its sockets stay, deaf and dumb: frames to it are dropped, and all other routes go on.
 //! When an interface of that name is there again, the supervisor puts a new socket into the place of the old one, and the
 //! threads open anew what is their own; so nothing is looked up or locked for a frame.
 
+mod accounting;
 mod age;
 mod config;
 mod count;
@@ -23,7 +24,6 @@ mod disposition;
 mod error;
 mod exchange;
 mod filters;
-mod ledger;
 mod outlets;
 mod port;
 mod program;
@@ -37,7 +37,7 @@ mod thread;
 mod wanted;
 mod worker;
 
-pub(crate) use config::Manner;
+pub(crate) use config::EngineConfig;
 pub use error::UserError;
 pub(crate) use reload::Prepared;
 
@@ -54,17 +54,17 @@ use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
 use crate::system_error::SystemError;
-use ledger::OfJobs;
+use accounting::JobSums;
 use port::Port;
 use program::Program;
-use start::Crew;
+use start::ThreadSpec;
 use thread::{Gated, Thread};
 use worker::Orders;
 
 /// Threads that forward frames until this value is gone.
 #[derive(Debug)]
 pub(crate) struct UserGateway {
-    manner: Manner,
+    config: EngineConfig,
     program: Arc<Program>,
     /// What the program was made of.
     jobs: Arc<[Job]>,
@@ -95,34 +95,39 @@ impl UserGateway {
     /// Opens and starts what is needed for jobs that nobody else runs: that has been looked at, and `entry` tells others.
     pub(crate) fn open(
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         jobs: Arc<[Job]>,
         interfaces: &Interfaces,
         entry: Option<Entry>,
     ) -> Result<Ready, UserError> {
-        let program = Self::first_program(plan, manner, &jobs, interfaces);
+        let program = Self::first_program(plan, config, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
         // From here on dropping the value forgets the entry.
         let for_threads = ForThreads::of(plan.realtime());
-        let gateway = Self { manner, program, jobs, orders, threads: Vec::new(), for_threads, entry };
+        let gateway = Self { config, program, jobs, orders, threads: Vec::new(), for_threads, entry };
         let sources: Vec<BusIndex> = gateway.program.sources().collect();
         let gated = gateway.start(&gateway.program, &sources)?;
         Ok(Ready { gated, gateway })
     }
 
-    fn first_program(plan: &Plan, manner: Manner, jobs: &[Job], interfaces: &Interfaces) -> Result<Program, UserError> {
+    fn first_program(
+        plan: &Plan,
+        config: EngineConfig,
+        jobs: &[Job],
+        interfaces: &Interfaces,
+    ) -> Result<Program, UserError> {
         signal::allow_wake_ups().map_err(SystemError::while_doing("Setting the handler of SIGUSR2"))?;
-        let open = |bus| Port::open(plan, manner, bus, jobs, interfaces).map(Arc::new);
+        let open = |bus| Port::open(plan, config, bus, jobs, interfaces).map(Arc::new);
         let ports = used_buses(plan, jobs).map(|bus| bus.map(open).transpose());
-        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, manner.latency))
+        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, config.latency))
     }
 
     /// Starts threads for these buses of a program, which wait for their beginning.
     fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, UserError> {
         start::start(
-            self.manner.engine,
-            &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources },
+            self.config.engine,
+            &ThreadSpec { orders: &self.orders, for_threads: &self.for_threads, program, sources },
         )
     }
 
@@ -150,7 +155,7 @@ impl UserGateway {
             moved |= port.follow(interfaces.present(bus))?;
         }
         if moved {
-            self.have_look()?;
+            self.sync_threads()?;
         }
         Ok(notices)
     }
@@ -168,20 +173,20 @@ impl UserGateway {
     pub(crate) fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
         let by_job = self.counters();
         let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
-            port.ledger.count_socket(&port.socket);
-            let jobs = port.ledger.with_earlier(self.of_jobs(bus, &by_job));
+            port.accounting.count_socket(&port.socket);
+            let jobs = port.accounting.with_earlier(self.job_sums(bus, &by_job));
             let name = plan.bus(bus).name.clone();
-            port.ledger.read().counters(name, interfaces.link(bus).name.clone(), jobs)
+            port.accounting.read().counters(name, interfaces.link(bus).name.clone(), jobs)
         };
         self.program.used_ports().map(of_bus).collect()
     }
 
     /// What the jobs of this program have counted that begin or end at a bus.
-    fn of_jobs(&self, bus: BusIndex, by_job: &[RouteCounters]) -> OfJobs {
-        let mut sum = OfJobs::default();
+    fn job_sums(&self, bus: BusIndex, by_job: &[RouteCounters]) -> JobSums {
+        let mut sum = JobSums::default();
         for (job, counted) in self.jobs.iter().zip(by_job) {
             if job.from == bus {
-                sum.takings += counted.matched.unwrap_or_default() + counted.deleted;
+                sum.matches += counted.matched.unwrap_or_default() + counted.deleted;
             }
             if job.to == bus {
                 sum.sent += counted.handled;
@@ -200,7 +205,7 @@ impl UserGateway {
         self.end()?;
         let mut notices = self.notices(interfaces);
         let buses = self.buses(plan, interfaces);
-        notices.extend(buses.iter().filter_map(|bus| bus.contradiction().map(Notice::LedgerWrong)));
+        notices.extend(buses.iter().filter_map(|bus| bus.contradiction().map(Notice::CountersInconsistent)));
         Ok((self.counters(), Ended { buses, notices, ..Ended::default() }))
     }
 
@@ -218,8 +223,8 @@ impl UserGateway {
     }
 
     /// Has all threads look, and waits until each has or has ended.
-    fn have_look(&self) -> Result<(), UserError> {
-        let order = self.orders.look_again();
+    fn sync_threads(&self) -> Result<(), UserError> {
+        let order = self.orders.request_check();
         self.threads.iter().try_for_each(Thread::wake)?;
         self.threads.iter().try_for_each(|thread| thread.has_seen(order))
     }

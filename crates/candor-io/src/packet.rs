@@ -8,7 +8,7 @@
 //! `net/packet/af_packet.c`; kernel documentation `networking/packet_mmap`.
 
 mod filter;
-mod lane;
+mod frame_ring;
 mod layout;
 mod mapping;
 mod receive;

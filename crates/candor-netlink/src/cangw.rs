@@ -10,9 +10,9 @@
 mod checksum;
 mod error;
 mod exact;
+pub mod invariants;
 mod job;
 mod operand;
-pub mod promises;
 mod request;
 
 pub use error::CangwError;

@@ -14,7 +14,7 @@ use candor_config::plan::Plan;
 use candor_netlink::cangw::{CangwError, CangwJob};
 
 use super::fights::{MEMORY, PATIENCE};
-use super::{KernelGateway, Place};
+use super::{JobRoute, KernelGateway};
 use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
@@ -27,7 +27,7 @@ impl KernelGateway {
     ///
     /// To be called before the interfaces are looked at: a job that is missing although its interfaces are seen after it
     /// has not gone with them.
-    pub(crate) fn look(&mut self) -> Result<Option<Vec<bool>>, KernelError> {
+    pub(crate) fn presence(&mut self) -> Result<Option<Vec<bool>>, KernelError> {
         match self.refresh() {
             // Where no foreign routes are listed either, a missing module looks like an empty list.
             Ok(is_there) if is_there.contains(&false) && !Path::new(MODULE).exists() => Ok(None),
@@ -80,11 +80,11 @@ impl KernelGateway {
         is_there: &[bool],
         interfaces: &Interfaces,
     ) -> Result<(), KernelError> {
-        let way = |place: Place| (place.from, place.to);
+        let way = |job_route: JobRoute| (job_route.from, job_route.to);
         let mut to_add = missing.to_vec();
         for at in (0..is_there.len()).filter(|&at| is_there[at]) {
-            let place = self.places[at];
-            if missing.iter().any(|&later| at < later && way(self.places[later]) == way(place)) {
+            let job_route = self.job_routes[at];
+            if missing.iter().any(|&later| at < later && way(self.job_routes[later]) == way(job_route)) {
                 match self.installed.take_out(at) {
                     Ok(()) => self.owed.insert(at),
                     Err(CangwError::ModuleMissing) => return Ok(()),
@@ -124,13 +124,13 @@ impl KernelGateway {
 
     /// Whether both interfaces of a job are there.
     fn can_be(&self, at: usize, interfaces: &Interfaces) -> bool {
-        let Place { from, to, .. } = self.places[at];
+        let JobRoute { from, to, .. } = self.job_routes[at];
         interfaces.present(from).is_some() && interfaces.present(to).is_some()
     }
 
     /// A job as it has to be with the interfaces that there are now.
     fn now(&self, at: usize, interfaces: &Interfaces) -> CangwJob {
-        let Place { from, to, .. } = self.places[at];
+        let JobRoute { from, to, .. } = self.job_routes[at];
         let (source, destination) = (interfaces.index(from), interfaces.index(to));
         CangwJob { source, destination, ..*self.installed.job(at) }
     }

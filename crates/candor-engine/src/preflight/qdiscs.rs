@@ -11,7 +11,11 @@ use super::error::InterfaceError;
 use crate::notice::Notice;
 
 /// Looks at the disciplines of all outgoing interfaces, also at those below a root.
-pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, InterfaceError> {
+pub(super) fn hazards(
+    client: &mut Client,
+    plan: &Plan,
+    interfaces: &Interfaces,
+) -> Result<Vec<Notice>, InterfaceError> {
     let there = netlink::qdiscs(client).map_err(InterfaceError::List)?;
     let has = |bus, kind: &str| {
         let interface = interfaces.present(bus);

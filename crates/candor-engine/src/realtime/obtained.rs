@@ -39,8 +39,8 @@ pub fn running(plan: &Plan) -> Result<Vec<u32>, RunDirError> {
         plan.routes().iter().any(|route| route.name == name && plan.bus(route.from).interface == from)
     };
     // Odd files are told of by `candor status`.
-    let look = RunDir::look(&mut |_notice| {})?;
-    let alive = look.open.iter().flat_map(RunDir::alive);
+    let opened = RunDir::open_existing(&mut |_notice| {})?;
+    let alive = opened.open.iter().flat_map(RunDir::alive);
     let pids = alive.filter_map(|instance| {
         let mut jobs = instance.jobs.iter().filter(|job| job.side == Side::User);
         let runs_it = jobs.any(|job| is_of_plan(&job.route, &job.from));

@@ -11,7 +11,7 @@ use super::difference::{Difference, Names};
 use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::{Intent, Target};
-use super::{Fate, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
+use super::{Action, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
 use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::refusal::Refusal;
@@ -37,11 +37,11 @@ pub fn plan(
     plan: &Plan,
     file: &str,
     foreign: Foreign,
-    tell: &mut dyn FnMut(Notice),
+    notify: &mut dyn FnMut(Notice),
 ) -> Result<Difference, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
-    let target = Target::of(&mut client, plan, Intent::Compare, tell)?;
-    let run_dir = RunDir::look_where_applied(tell)?;
+    let target = Target::of(&mut client, plan, Intent::Compare, notify)?;
+    let run_dir = RunDir::open_applied(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
     let refused_by_lists = |run_dir: RunDir| {
@@ -65,16 +65,16 @@ pub fn apply(
     plan: &Plan,
     file: &str,
     foreign: Foreign,
-    tell: &mut dyn FnMut(Notice),
+    notify: &mut dyn FnMut(Notice),
 ) -> Result<Applied, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
-    let target = Target::of(&mut client, plan, Intent::Apply, tell)?;
-    let mut run_dir = RunDir::open(tell)?;
+    let target = Target::of(&mut client, plan, Intent::Apply, notify)?;
+    let mut run_dir = RunDir::open(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     knows_foreign(&run_dir, foreign)?;
     run_dir.refuse_twins(&target.jobs, Some(&owner))?;
     if let Some((route, other)) = run_dir.first_circle(&target.jobs, Some(&owner)) {
-        tell(Notice::MayCircle { route, other });
+        notify(Notice::MayCircle { route, other });
     }
     let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target, foreign)?;
     compared.refuse(&target)?;
@@ -151,7 +151,7 @@ impl Compared {
     fn refuse(&self, target: &Target) -> Result<(), ReconcileError> {
         self.uids_are_free(target)?;
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
-        let is_new = |wanted: &usize| matches!(self.found.fates[*wanted], Fate::Added);
+        let is_new = |wanted: &usize| matches!(self.found.actions[*wanted], Action::Added);
         let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
         doubled.sort_unstable();
         let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();

@@ -31,8 +31,8 @@ pub struct DownCount {
 ///
 /// # Errors
 /// [`ReconcileError`] if a job could not be removed; what is left is still known.
-pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, ReconcileError> {
-    let Some(mut run_dir) = RunDir::look_where_applied(tell)? else { return Ok(Down::default()) };
+pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, ReconcileError> {
+    let Some(mut run_dir) = RunDir::open_applied(notify)? else { return Ok(Down::default()) };
     let is_meant = |owner: &Owner| match (owner, file) {
         (Owner::Applied { file }, Some(wanted)) => file == wanted,
         (Owner::Applied { .. }, None) => true,

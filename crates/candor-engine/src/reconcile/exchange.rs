@@ -7,7 +7,7 @@ use super::apply::Compared;
 use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
-use super::{Fate, Foreign, Standing};
+use super::{Action, Foreign, Standing};
 use crate::owner::Owner;
 use crate::run_dir::{OwnedJob, RunDir};
 
@@ -55,8 +55,8 @@ impl Exchange {
     }
 
     /// By wanted job.
-    pub(crate) fn fates(&self) -> &[Fate] {
-        &self.compared.found.fates
+    pub(crate) fn actions(&self) -> &[Action] {
+        &self.compared.found.actions
     }
 
     /// Wanted jobs that somebody else has put into the kernel, too.

@@ -73,9 +73,9 @@ pub struct End {
 ///
 /// # Errors
 /// [`ReconcileError`] if the kernel does not answer.
-pub fn status(tell: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> {
+pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
-    let look = RunDir::look(tell)?;
+    let opened = RunDir::open_existing(notify)?;
     let present = match cangw::dump_exact(&mut client) {
         Ok(present) => Some(present),
         Err(CangwError::ModuleMissing) => None,
@@ -85,13 +85,13 @@ pub fn status(tell: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> {
     let names = Names::read(&mut client)?;
     let mut left = Left(present.unwrap_or_default().into_iter().map(Some).collect());
     let mut status = Status {
-        unreadable: look.denied.into_iter().map(|error| error.path).collect(),
+        unreadable: opened.denied.into_iter().map(|error| error.path).collect(),
         has_cangw,
         ..Status::default()
     };
-    let applied = look.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
-    let alive = look.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
-    let dead = look.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
+    let applied = opened.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
+    let alive = opened.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
+    let dead = opened.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
     for (instance, dead) in applied.chain(alive).chain(dead) {
         status.owners.push(left.state_of(instance, dead, &names));
     }

@@ -40,11 +40,11 @@ impl Target {
         client: &mut Client,
         plan: &Plan,
         intent: Intent,
-        tell: &mut dyn FnMut(Notice),
+        notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, ReconcileError> {
         preflight::can_is_there()?;
         let (interfaces, notices) = Interfaces::find(client, plan)?;
-        notices.into_iter().for_each(tell);
+        notices.into_iter().for_each(notify);
         let mut jobs = candor_config::lower(plan);
         let found = abilities::find(client, &jobs, &interfaces).map_err(PlacementError::from)?;
         let kernel = match (found.missing, intent) {

@@ -20,11 +20,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const PRIVATE_FILE: u32 = 0o600;
 
 /// Takes the lock; gives up after a while, or when a signal asks this process to end.
-pub(super) fn hold(path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
-    hold_within(path, PATIENCE, tell)
+pub(super) fn hold(path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
+    hold_within(path, PATIENCE, notify)
 }
 
-fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
+fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(PRIVATE_FILE);
     let file = lock::open_regular(&options, path).map_err(failed(path, "Making it"))?;
@@ -46,7 +46,7 @@ fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) ->
         }
         if waited >= TOLD_AFTER && !told {
             told = true;
-            tell(Notice::WaitsForStart { path: path.to_owned() });
+            notify(Notice::WaitsForStart { path: path.to_owned() });
         }
         // SIGHUP may ask for a reload, and is no reason to give one up.
         let ended = signal::any_waits(&[Signal::Interrupt, Signal::Terminate])

@@ -4,7 +4,7 @@ use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXI
 
 /// Where a frame ends that the rules let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Fate {
+pub(super) enum Disposition {
     /// The outgoing interface's queue has it.
     Sent,
     /// There was no room for it (`ENOBUFS`, `EAGAIN`).
@@ -21,7 +21,7 @@ pub(super) enum Fate {
     Other,
 }
 
-impl Fate {
+impl Disposition {
     /// How many of them are counted apart.
     pub(super) const PLACES: usize = 6;
 

@@ -11,10 +11,10 @@ use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
 use candor_io::errno::{EAGAIN, ENOBUFS};
 use candor_netlink::link::Link;
 
-use super::config::Manner;
-use super::disposition::Fate;
+use super::accounting::BusAccounting;
+use super::config::EngineConfig;
+use super::disposition::Disposition;
 use super::error::UserError;
-use super::ledger::Ledger;
 use super::wanted::{self, Wanted};
 use crate::latency::MeasureLatency;
 use crate::notice::Notice;
@@ -36,10 +36,10 @@ pub(super) struct Port {
     ring_echoes_right: AtomicBool,
     /// The number of the interface on which the bus is now or was last.
     index: AtomicU32,
-    /// Errnos of `send()`, told and not told.
+    /// Errnos of `send()`, reported and not reported.
     pub(super) failures: ErrnoSet,
     /// What has come and gone here.
-    pub(super) ledger: Ledger,
+    pub(super) accounting: BusAccounting,
     /// Why a receiver cannot hear what is demanded, as an errno; 0 if it can.
     refused: AtomicI32,
 }
@@ -56,11 +56,11 @@ pub(super) struct Demand {
     mark: Option<u32>,
 }
 
-/// Errnos that have occurred and those of them that were told, as bits.
+/// Errnos that have occurred and those of them that were reported, as bits.
 #[derive(Debug, Default)]
 pub(super) struct ErrnoSet {
     seen: [AtomicU64; 3],
-    told: [AtomicU64; 3],
+    reported: [AtomicU64; 3],
 }
 
 /// What becomes of the port of a bus that both an old gateway and a new one use.
@@ -74,8 +74,8 @@ pub(super) struct Transition {
 }
 
 impl Demand {
-    fn of(plan: &Plan, manner: Manner, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
-        let Manner { engine, latency } = manner;
+    fn of(plan: &Plan, config: EngineConfig, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
+        let EngineConfig { engine, latency } = config;
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
         let is_source = jobs.iter().any(|job| job.from == bus);
         // Sockets of their own hear what other sockets of this process echo.
@@ -95,16 +95,16 @@ impl Port {
     /// Opens the port of a bus.
     pub(super) fn open(
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         bus: BusIndex,
         jobs: &[Job],
         interfaces: &Interfaces,
     ) -> Result<Self, UserError> {
         let link = interfaces.link(bus);
         let interface = link.name.clone();
-        let demand = Demand::of(plan, manner, bus, jobs, None);
-        let ring_echoes_right = ring_echoes_right(manner.engine, bus, jobs, &demand, link)?;
-        let receives = !manner.engine.receiver().has_ring();
+        let demand = Demand::of(plan, config, bus, jobs, None);
+        let ring_echoes_right = ring_echoes_right(config.engine, bus, jobs, &demand, link)?;
+        let receives = !config.engine.receiver().has_ring();
         match demand.open_socket(receives, link.index) {
             Ok(socket) => Ok(Self {
                 interface,
@@ -114,7 +114,7 @@ impl Port {
                 ring_echoes_right: AtomicBool::new(ring_echoes_right),
                 index: AtomicU32::new(link.index.number()),
                 failures: ErrnoSet::default(),
-                ledger: Ledger::default(),
+                accounting: BusAccounting::default(),
                 refused: AtomicI32::new(0),
             }),
             Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface).into()),
@@ -127,16 +127,16 @@ impl Port {
     pub(super) fn begin(
         &self,
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         bus: BusIndex,
         jobs: &[Job],
         earlier: &[Job],
         interfaces: &Interfaces,
     ) -> Result<Transition, UserError> {
         let before = self.demand().clone();
-        let after = Demand::of(plan, manner, bus, jobs, before.mark);
+        let after = Demand::of(plan, config, bus, jobs, before.mark);
         let echoes_right_before = self.ring_echoes_right();
-        let echoes_right = ring_echoes_right(manner.engine, bus, jobs, &after, interfaces.link(bus))?;
+        let echoes_right = ring_echoes_right(config.engine, bus, jobs, &after, interfaces.link(bus))?;
         let all: Vec<Job> = earlier.iter().chain(jobs).cloned().collect();
         let stamps = if before.stamps == Stamps::On { Stamps::On } else { after.stamps };
         let wanted = Wanted::of(&all, bus, after.mark);
@@ -229,9 +229,9 @@ impl Port {
         let opened = self.demand().open_socket(self.receives, index);
         match opened {
             Ok(socket) => {
-                self.ledger.count_socket(&self.socket);
+                self.accounting.count_socket(&self.socket);
                 self.socket.replace_with(socket).map_err(|error| self.failed(error))?;
-                self.ledger.begin_socket();
+                self.accounting.begin_socket();
                 self.index.store(index.number(), Ordering::Release);
                 Ok(true)
             }
@@ -255,15 +255,15 @@ impl Port {
         UserError::Socket { interface: self.interface.clone(), source }
     }
 
-    /// What has happened since the last call, told of the interface under the name that it has now.
+    /// What has happened since the last call, reported of the interface under the name that it has now.
     pub(super) fn notices(&self, interface: &str) -> Vec<Notice> {
         let failed = |errno| {
             let interface = interface.to_owned();
             if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
         };
-        let mut notices: Vec<_> = self.failures.take_untold().map(failed).collect();
-        self.ledger.count_socket(&self.socket);
-        let frames = self.ledger.take_untold_losses();
+        let mut notices: Vec<_> = self.failures.take_unreported().map(failed).collect();
+        self.accounting.count_socket(&self.socket);
+        let frames = self.accounting.take_unreported_losses();
         if frames != 0 {
             notices.push(Notice::ReceiveOverflow { interface: interface.to_owned(), frames });
         }
@@ -332,11 +332,11 @@ impl ErrnoSet {
     }
 
     /// The errnos that occurred for the first time since the last call.
-    fn take_untold(&self) -> impl Iterator<Item = i32> {
+    fn take_unreported(&self) -> impl Iterator<Item = i32> {
         (0..=MAX_ERRNO).filter(|&errno| {
             let Some((word, bit)) = place(errno) else { return false };
             self.seen[word].load(Ordering::Relaxed) & bit != 0
-                && self.told[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
+                && self.reported[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
         })
     }
 }
@@ -357,7 +357,7 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
 
 /// Whether an error of a socket says that its interface is no more.
 pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error().map(Fate::of_errno) == Some(Fate::Gone)
+    error.raw_os_error().map(Disposition::of_errno) == Some(Disposition::Gone)
 }
 
 #[cfg(test)]
@@ -372,9 +372,9 @@ mod tests {
         for errno in [ENOBUFS, EINVAL, EAGAIN, -3, 9999] {
             set.note(errno);
         }
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [EINVAL, ENOBUFS]);
+        assert_eq!(set.take_unreported().collect::<Vec<_>>(), [EINVAL, ENOBUFS]);
         set.note(ENOBUFS);
         set.note(ENETDOWN);
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [ENETDOWN]);
+        assert_eq!(set.take_unreported().collect::<Vec<_>>(), [ENETDOWN]);
     }
 }

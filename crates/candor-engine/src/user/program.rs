@@ -10,7 +10,7 @@ use candor_core::ruleset::RuleSet;
 
 use super::age::Ages;
 use super::count::Count;
-use super::disposition::Fate;
+use super::disposition::Disposition;
 use super::port::Port;
 use super::queued::Queued;
 use crate::counters::{Drops, RouteCounters};
@@ -44,8 +44,8 @@ pub(super) struct Program {
 struct JobCounts {
     /// Frames that the rules let through, counted before anything is done with them.
     matched: Count,
-    /// Where those that were let through have ended, by [`Fate::place`].
-    fates: [Count; Fate::PLACES],
+    /// Where those that were let through have ended, by [`Disposition::place`].
+    dispositions: [Count; Disposition::PLACES],
     /// Payload bytes of those that were sent.
     sent_bytes: Count,
 }
@@ -83,14 +83,15 @@ impl Program {
 
     /// By job of this program: a job of the next one that counts what becomes of its frames that still wait. It has to be
     /// of the same route and be counted by the same thread.
-    pub(super) fn heirs(&self, next: &Self) -> Box<[Option<usize>]> {
-        let mut heirs = HashMap::with_capacity(next.accounts.len());
+    pub(super) fn successors(&self, next: &Self) -> Box<[Option<usize>]> {
+        let mut successors = HashMap::with_capacity(next.accounts.len());
         for (job, (name, from)) in next.accounts.iter().enumerate() {
-            heirs.entry((name.as_str(), Arc::as_ptr(next.port(*from)))).or_insert(job);
+            successors.entry((name.as_str(), Arc::as_ptr(next.port(*from)))).or_insert(job);
         }
-        let heir =
-            |(name, from): &(String, BusIndex)| heirs.get(&(name.as_str(), Arc::as_ptr(self.port(*from)))).copied();
-        self.accounts.iter().map(heir).collect()
+        let successor = |(name, from): &(String, BusIndex)| {
+            successors.get(&(name.as_str(), Arc::as_ptr(self.port(*from)))).copied()
+        };
+        self.accounts.iter().map(successor).collect()
     }
 
     /// The bus of this program that has the port.
@@ -158,7 +159,7 @@ impl Program {
     /// Counts a frame that was sent.
     pub(super) fn count_sent(&self, queued: &Queued) {
         let counters = &self.counters[queued.job];
-        counters.fates[Fate::Sent.place()].bump();
+        counters.dispositions[Disposition::Sent.place()].bump();
         counters.sent_bytes.add(queued.payload_bytes());
     }
 
@@ -168,8 +169,8 @@ impl Program {
     }
 
     /// Counts the end of a frame.
-    pub(super) fn count(&self, queued: &Queued, fate: Fate) {
-        self.counters[queued.job].fates[fate.place()].bump();
+    pub(super) fn count(&self, queued: &Queued, disposition: Disposition) {
+        self.counters[queued.job].dispositions[disposition.place()].bump();
     }
 
     /// The port of a bus that a job uses.
@@ -186,16 +187,16 @@ impl Program {
 impl JobCounts {
     /// What stands here; the rest is counted elsewhere.
     fn read(&self) -> RouteCounters {
-        let of = |fate: Fate| self.fates[fate.place()].value();
+        let of = |disposition: Disposition| self.dispositions[disposition.place()].value();
         let drops = Drops {
-            full: of(Fate::Full),
-            expired: of(Fate::Expired),
-            down: of(Fate::Down),
-            too_large: of(Fate::TooLarge),
-            other: of(Fate::Other),
+            full: of(Disposition::Full),
+            expired: of(Disposition::Expired),
+            down: of(Disposition::Down),
+            too_large: of(Disposition::TooLarge),
+            other: of(Disposition::Other),
         };
         RouteCounters {
-            handled: of(Fate::Sent),
+            handled: of(Disposition::Sent),
             dropped: drops.total(),
             drops,
             matched: Some(self.matched.value()),

@@ -55,7 +55,7 @@ impl Queued {
     }
 }
 
-/// Remote frames are rare: told so, the compiler makes the way of the others straight.
+/// Remote frames are rare: reported so, the compiler makes the way of the others straight.
 #[cold]
 const fn nothing() -> u64 {
     0

@@ -10,9 +10,9 @@ use candor_core::frame::Frame;
 use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 
+use super::accounting::Tally;
 use super::error::UserError;
 use super::exchange::{Change, Slot};
-use super::ledger::Tally;
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
@@ -38,11 +38,11 @@ impl Orders {
     /// Has the threads end.
     pub(super) fn end(&self) {
         self.is_end.store(true, Ordering::Relaxed);
-        self.look_again();
+        self.request_check();
     }
 
     /// Has the threads look at their interfaces, and says which number they have to see.
-    pub(super) fn look_again(&self) -> u32 {
+    pub(super) fn request_check(&self) -> u32 {
         // Release: whoever sees the number sees what was stored before it.
         self.number.fetch_add(1, Ordering::Release).wrapping_add(1)
     }
@@ -134,7 +134,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                 state.seen.store(order, Ordering::Release);
             }
             if let Err(error) = self.forward() {
-                // Those that pass are told by the supervisor, and frames come again when they have passed.
+                // Those that pass are reported by the supervisor, and frames come again when they have passed.
                 if !is_passing(&error) {
                     return Err(self.port.failed(error));
                 }
@@ -161,7 +161,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
             },
         );
         let is_any_unwanted = way.tally.is_any_unwanted();
-        port.ledger.add(&way.tally);
+        port.accounting.add(&way.tally);
         outlets.flush(program);
         if is_any_unwanted {
             receiver.keep_unwanted_away();

@@ -18,12 +18,12 @@ const RTM_NEWROUTE: u16 = 24;
 
 /// Gives prepared datagrams, one list of them for each request; a sequence number of 0 in them becomes the request's.
 #[derive(Debug, Default)]
-struct Played {
+struct FakeKernel {
     scenes: Mutex<VecDeque<Vec<Vec<u8>>>>,
     now: Mutex<VecDeque<Vec<u8>>>,
 }
 
-impl Transport for Played {
+impl Transport for FakeKernel {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let scene = self.scenes.lock().unwrap().pop_front().expect("no further request");
         self.now.lock().unwrap().extend(scene.into_iter().map(|mut datagram| {
@@ -51,7 +51,7 @@ fn answer(datagram: &mut [u8], sequence: &[u8]) {
 }
 
 fn client(scenes: Vec<Vec<Vec<u8>>>) -> Client {
-    Client::over(Box::new(Played { scenes: Mutex::new(scenes.into()), ..Played::default() }))
+    Client::over(Box::new(FakeKernel { scenes: Mutex::new(scenes.into()), ..FakeKernel::default() }))
 }
 
 fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {

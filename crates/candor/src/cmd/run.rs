@@ -61,7 +61,7 @@ fn forward(
     // Before the first frame, and until the last one.
     let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
-    let mut gateway = Gateway::start_and_tell(plan, latency, &mut |notice| report.notice(&notice))?;
+    let mut gateway = Gateway::start_with(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
     let reloader = Reloader::new(args);
     if let Some(path) = reloader.metrics()
@@ -106,7 +106,7 @@ impl<'a> Running<'a> {
             // Whoever asks for the end gets it, whatever else there would be to say.
             let now = Instant::now();
             let due = next.saturating_duration_since(now);
-            let occasions = [gateway.look_again_within(), self.service.due_within(now)];
+            let occasions = [gateway.check_within(), self.service.due_within(now)];
             let occasion = occasions.into_iter().flatten().fold(due, Duration::min);
             let signal = self.wait(now + occasion)?;
             if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
@@ -140,10 +140,10 @@ impl<'a> Running<'a> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let groups = self.egress.groups_due_within().filter(|within| *within < left);
-            match self.signals.wait_or_look(groups.unwrap_or(left))? {
+            match self.signals.wait_or_check(groups.unwrap_or(left))? {
                 Woken::Signal(signal) => return Ok(Some(signal)),
-                Woken::Time if groups.is_some() && !self.egress.have_groups_moved() => {}
-                Woken::Look | Woken::Time => return Ok(None),
+                Woken::Timeout if groups.is_some() && !self.egress.have_groups_moved() => {}
+                Woken::Check | Woken::Timeout => return Ok(None),
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::system_error::SystemError;
 
 /// Where jobs are: they end with the boot and live in one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct Scope {
     pub(super) boot_id: String,
     pub(super) netns: u64,
     /// Tells a namespace from a later one with the same number; kernels before 5.14 have none.
@@ -18,7 +18,7 @@ pub(crate) struct Place {
     pub(super) netns_cookie: Option<u64>,
 }
 
-impl Place {
+impl Scope {
     /// The network namespace of the calling thread.
     pub(super) fn of_this_process() -> Result<Self, SystemError> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")

@@ -51,7 +51,7 @@ impl fmt::Display for Notice {
                 "The kernel module can-gw was unloaded, and with it the jobs of all routes in the kernel; they are put \
                  back as soon as you type: sudo modprobe can-gw",
             ),
-            Self::CannotLook { why } => write!(
+            Self::CheckFailed { why } => write!(
                 f,
                 "candor cannot look after jobs and interfaces just now ({why}); what runs goes on, and it tries again \
                  every second"
@@ -96,7 +96,7 @@ impl fmt::Display for Notice {
                 count(*jobs),
                 if *jobs == 1 { "it" } else { "them" }
             ),
-            Self::LedgerWrong(numbers) => write!(
+            Self::CountersInconsistent(numbers) => write!(
                 f,
                 "candor has lost sight of a frame, which is a mistake in candor: {numbers}; please report it with the \
                  gateway file and all that candor has said"
