@@ -13,7 +13,7 @@ use candor_netlink::cangw::{CangwJob, ExactJob};
 /// checksums.
 ///
 /// # Source
-/// `cgw_remove_job()` in `net/can/gw.c`.
+/// [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity<'a>(Cow<'a, [u8]>);
 
@@ -85,7 +85,8 @@ impl Counts {
 /// Jobs that the kernel offers a frame one after the other. Between groups the order of adding makes no difference.
 ///
 /// # Source
-/// `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
+/// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364),
+/// [`can_rcv_filter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L578).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     source: InterfaceIndex,

@@ -107,7 +107,7 @@ pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], mach
 /// Whether real-time threads together get a part of each period only.
 ///
 /// # Source
-/// `sched_rt_handler()` in `kernel/sched/rt.c`.
+/// [`sched_rt_handler()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/sched/rt.c#L29).
 fn is_throttled(machine: &Machine) -> bool {
     let number = |name: &str| machine.number(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
     match (number("runtime"), number("period")) {

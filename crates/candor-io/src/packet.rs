@@ -5,7 +5,9 @@
 //! hearing itself, or marks FD frames.
 //!
 //! # Source
-//! `net/packet/af_packet.c`; kernel documentation `networking/packet_mmap`.
+//! [`tpacket_rcv()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2310),
+//! [`tpacket_snd()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2797);
+//! [Packet MMAP](https://docs.kernel.org/networking/packet_mmap.html).
 
 mod filter;
 mod frame_ring;

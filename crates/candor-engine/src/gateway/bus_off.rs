@@ -6,7 +6,8 @@
 //! netlink is not (`do_set_mode` is missing in slcan, and kernels before 2025 call it nevertheless).
 //!
 //! # Source
-//! `can_bus_off()` and `can_restart()` in `drivers/net/can/dev/dev.c`, `dev_deactivate()` in `net/sched/sch_generic.c`.
+//! [`can_bus_off()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L201), [`can_restart()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L128),
+//! [`dev_deactivate()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_generic.c#L1388).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
