@@ -62,21 +62,21 @@ pub struct BusCounters {
     /// Frames of all routes to it that ended in candor, or that its interface did not take.
     pub refused: u64,
     /// How often routes took a frame, counted where frames come in …
-    pub takings: u64,
+    pub matches: u64,
     /// … and by the routes themselves.
-    pub takings_of_routes: u64,
+    pub route_matches: u64,
 }
 
 impl BusCounters {
     /// What is wrong if a frame is unaccounted for at the end; `None` if all is well. While frames are under way the numbers
     /// are not of the same moment.
     pub(crate) fn contradiction(&self) -> Option<String> {
-        let Self { bus, received, taken, unwanted, takings, takings_of_routes, .. } = self;
-        let is_right = *received == taken + unwanted && takings == takings_of_routes;
+        let Self { bus, received, taken, unwanted, matches, route_matches, .. } = self;
+        let is_right = *received == taken + unwanted && matches == route_matches;
         (!is_right).then(|| {
             format!(
                 "bus {bus:?} received {received} frames, of which routes took {taken} and none took {unwanted}; they were \
-                 taken {takings} times, and routes counted {takings_of_routes}"
+                 taken {matches} times, and routes counted {route_matches}"
             )
         })
     }
@@ -217,16 +217,10 @@ mod tests {
         assert_eq!(route.contradiction("r"), None);
         let said = RouteCounters { handled: 2, ..route }.contradiction("r").unwrap();
         assert_eq!(said, "route \"r\" took 5 frames, of which 2 were handled and 2 dropped (0 for a known reason)");
-        let bus = BusCounters {
-            received: 4,
-            taken: 3,
-            unwanted: 1,
-            takings: 6,
-            takings_of_routes: 6,
-            ..BusCounters::default()
-        };
+        let bus =
+            BusCounters { received: 4, taken: 3, unwanted: 1, matches: 6, route_matches: 6, ..BusCounters::default() };
         assert_eq!(bus.contradiction(), None);
-        for wrong in [BusCounters { received: 5, ..bus.clone() }, BusCounters { takings_of_routes: 5, ..bus }] {
+        for wrong in [BusCounters { received: 5, ..bus.clone() }, BusCounters { route_matches: 5, ..bus }] {
             assert!(wrong.contradiction().is_some(), "{wrong:?}");
         }
     }

@@ -6,7 +6,7 @@ use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_io::can::{self, PollObstacle, Support};
 use candor_io::{packet, uring};
 
-use crate::error::GatewayError;
+use crate::system_error::SystemError;
 
 /// What a process has for gateways in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,25 +36,25 @@ impl UserAbilities {
     ///
     /// # Errors
     /// Answers of the kernel that make no sense.
-    pub fn find() -> Result<Self, GatewayError> {
+    pub fn find() -> Result<Self, SystemError> {
         Self::find_for(|_engine| true)
     }
 
     /// As [`find`](Self::find), for those engines only that are asked about: what no other needs is not tried, because a
     /// ring or an io_uring takes the kernel some time to make and to unmake.
-    pub(crate) fn find_for(asks: impl Fn(UserEngine) -> bool) -> Result<Self, GatewayError> {
-        let failed = |what| move |source| GatewayError::System { what, source };
+    pub(crate) fn find_for(asks: impl Fn(UserEngine) -> bool) -> Result<Self, SystemError> {
+        let failed = SystemError::while_doing;
         let any = |needs: fn(UserEngine) -> bool| UserEngine::all().any(|engine| asks(engine) && needs(engine));
-        let can = can::support().map_err(failed("Asking the kernel for CAN"))?;
+        let can = can::support().map_err(failed("Probing for CAN sockets"))?;
         let mut found = Self { can, packet: None, uring: None, busy_poll: None };
         if any(|engine| engine.receiver().has_ring() || engine.sender().has_ring()) {
-            found.packet = packet::obstacle().map_err(failed("Asking the kernel for a packet socket"))?;
+            found.packet = packet::obstacle().map_err(failed("Probing for packet sockets"))?;
         }
         if any(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring) {
-            found.uring = uring::obstacle().map_err(failed("Asking the kernel for io_uring"))?;
+            found.uring = uring::obstacle().map_err(failed("Probing for io_uring"))?;
         }
         if any(|engine| engine.receiver() == Receiver::ReadBusy) && can == Support::Raw {
-            found.busy_poll = can::poll_obstacle().map_err(failed("Asking for SO_BUSY_POLL"))?;
+            found.busy_poll = can::poll_obstacle().map_err(failed("Probing for SO_BUSY_POLL"))?;
         }
         Ok(found)
     }

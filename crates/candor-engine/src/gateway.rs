@@ -1,7 +1,6 @@
 //! One front for both engines, which run side by side if a plan leaves that to candor.
 
 mod bus_off;
-pub(crate) mod place;
 mod reload;
 
 pub use reload::{GoneRoute, Reload, Reloaded};
@@ -20,13 +19,16 @@ use candor_netlink::client::Client;
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
 use crate::error::GatewayError;
-use crate::kernel::{self, KernelGateway};
+use crate::kernel::{self, KernelError, KernelGateway};
 use crate::latency::MeasureLatency;
 use crate::notice::Notice;
+use crate::owner::Owner;
+use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::{self, Held};
-use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
-use crate::user::{Manner, Ready, UserGateway};
+use crate::run_dir::{Entry, OwnedJob, RunDir, RunDirError};
+use crate::system_error::SystemError;
+use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
 
@@ -48,7 +50,7 @@ pub struct Gateway {
     /// Whether others know of this process.
     announced: Announced,
     /// Whether the last look failed, and has been told to have.
-    is_blind: bool,
+    check_fails: bool,
     /// What runs the routes of user space, if there are any.
     user_engine: Option<UserEngine>,
     latency: MeasureLatency,
@@ -71,13 +73,13 @@ enum Announced {
 }
 
 impl Gateway {
-    /// As [`start_and_tell`](Self::start_and_tell), with all that there is to tell at the end.
+    /// As [`start_with`](Self::start_with), with all that there is to tell at the end.
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
     pub fn start(plan: Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
         let mut notices = Vec::new();
-        let gateway = Self::start_and_tell(plan, MeasureLatency::No, &mut |notice| notices.push(notice))?;
+        let gateway = Self::start_with(plan, MeasureLatency::No, &mut |notice| notices.push(notice))?;
         Ok((gateway, notices))
     }
 
@@ -89,20 +91,19 @@ impl Gateway {
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
-    pub fn start_and_tell(
+    pub fn start_with(
         plan: Plan,
         latency: MeasureLatency,
-        tell: &mut dyn FnMut(Notice),
+        notify: &mut dyn FnMut(Notice),
     ) -> Result<Self, GatewayError> {
-        let mut client = Client::open().map_err(GatewayError::Links)?;
-        let watch = LinkWatch::start()
-            .map_err(|source| GatewayError::System { what: "Watching the network interfaces", source })?;
+        let mut client = Client::open().map_err(KernelError::Netlink)?;
+        let watch = LinkWatch::start().map_err(SystemError::while_doing("Watching the network interfaces"))?;
         preflight::can_is_there()?;
         preflight::may_restart(&plan)?;
         let (interfaces, notices) = Interfaces::find(&mut client, &plan)?;
-        notices.into_iter().for_each(&mut *tell);
+        notices.into_iter().for_each(&mut *notify);
         let mut jobs = candor_config::lower(&plan);
-        let placement = place::place(&plan, &mut jobs, &mut client, &interfaces, tell)?;
+        let placement = placement::place(&plan, &mut jobs, &mut client, &interfaces, notify)?;
         let jobs: Arc<[Job]> = jobs.into();
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let for_user = of_side(&jobs, &placement, Side::User);
@@ -110,27 +111,27 @@ impl Gateway {
             None
         } else {
             preflight::can_raw_is_there()?;
-            Some(place::user_engine(&plan)?)
+            Some(placement::user_engine(&plan)?)
         };
 
         if latency == MeasureLatency::Yes && !user_engine.is_some_and(|engine| engine.receiver().has_stamps()) {
-            tell(Notice::NoLatency { engine: user_engine });
+            notify(Notice::NoLatency { engine: user_engine });
         }
 
         // What the machine refuses is known before anything is changed.
         let held = Held::take(plan.realtime(), user_engine.is_some())?;
         let hazard =
             user_engine.and_then(|engine| realtime::hazards(plan.realtime(), engine, &for_user, &Machine::here()));
-        hazard.into_iter().for_each(&mut *tell);
+        hazard.into_iter().for_each(&mut *notify);
 
         // Held until both parts run, so that no other candor gets in between.
         let mut run_dir =
-            if for_kernel.is_empty() { RunDir::open_where_possible(tell)? } else { Some(RunDir::open(tell)?) };
+            if for_kernel.is_empty() { RunDir::open_where_possible(notify)? } else { Some(RunDir::open(notify)?) };
         let owned = owned(&plan, &jobs, &placement, &interfaces);
         if let Some(run_dir) = &run_dir {
             run_dir.refuse_twins(&owned, None)?;
             if let Some((route, other)) = run_dir.first_circle(&owned, None) {
-                tell(Notice::MayCircle { route, other });
+                notify(Notice::MayCircle { route, other });
             }
         }
         // The kernel's part comes first: it takes away the jobs of dead candors, which may be for routes that are in user
@@ -139,19 +140,19 @@ impl Gateway {
         // on no route loses any. What can be known to fail in user space was looked at above; if it fails nevertheless,
         // dropping the kernel's part takes its jobs out again.
         if let (Some(run_dir), true) = (&mut run_dir, for_kernel.is_empty()) {
-            kernel::remove_leftovers(run_dir, tell)?;
+            kernel::remove_leftovers(run_dir, notify)?;
         }
         let entry = run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), owned)).transpose()?;
         let announced = if entry.is_some() { Announced::Now } else { Announced::Never };
         let (kernel, entry) = match (&mut run_dir, entry) {
             (Some(run_dir), Some(entry)) if !for_kernel.is_empty() => {
-                (Some(KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, tell)?), None)
+                (Some(KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, notify)?), None)
             }
             (_, entry) => (None, entry),
         };
         let user = user_engine.map(|engine| {
             let for_user = shared(&jobs, &for_user);
-            UserGateway::open(&plan, Manner::new(engine, latency), for_user, &interfaces, entry)
+            UserGateway::open(&plan, EngineConfig::new(engine, latency), for_user, &interfaces, entry)
         });
         let user = user.transpose()?.map(Ready::begin);
         drop(run_dir);
@@ -165,7 +166,7 @@ impl Gateway {
             client,
             watch,
             announced,
-            is_blind: false,
+            check_fails: false,
             user_engine,
             latency,
             user,
@@ -207,12 +208,12 @@ impl Gateway {
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
         let mut notices = Vec::new();
-        match self.look(&mut notices) {
-            Ok(()) => self.is_blind = false,
+        match self.check_kernel(&mut notices) {
+            Ok(()) => self.check_fails = false,
             // Forwarding does not depend on looking.
-            Err(error) if error.may_pass() => {
-                let told_already = std::mem::replace(&mut self.is_blind, true);
-                notices.extend((!told_already).then(|| Notice::CannotLook { why: in_full(&error) }));
+            Err(error) if error.is_temporary() => {
+                let told_already = std::mem::replace(&mut self.check_fails, true);
+                notices.extend((!told_already).then(|| Notice::CheckFailed { why: in_full(&error) }));
             }
             Err(error) => return Err(error),
         }
@@ -223,15 +224,15 @@ impl Gateway {
     }
 
     /// Looks at jobs and interfaces and mends the kernel's part.
-    fn look(&mut self, notices: &mut Vec<Notice>) -> Result<(), GatewayError> {
-        let is_there = self.kernel.as_mut().map(KernelGateway::look).transpose()?;
-        let (news, moved) = self.interfaces.look(&mut self.client, &self.plan)?;
+    fn check_kernel(&mut self, notices: &mut Vec<Notice>) -> Result<(), GatewayError> {
+        let is_there = self.kernel.as_mut().map(KernelGateway::presence).transpose()?;
+        let (news, moved) = self.interfaces.refresh(&mut self.client, &self.plan)?;
         notices.extend(news);
         if self.bus_off.has_work(&self.interfaces) {
             let counters = self.counters();
             let Self { plan, interfaces, bus_off, client, .. } = self;
             let handed_over = |bus| handed_over(plan, &counters, bus);
-            bus_off.look((plan, interfaces), handed_over, client, Instant::now(), notices);
+            bus_off.check((plan, interfaces), handed_over, client, Instant::now(), notices);
         }
         self.keep_announced(moved)?;
         if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
@@ -250,13 +251,13 @@ impl Gateway {
             (Announced::Now, true) | (Announced::Once, _) => self.announced = Announced::Once,
         }
         // Odd files were told of at the start.
-        let tell = &mut |_notice| {};
+        let notify = &mut |_notice| {};
         let run_dir =
-            if self.kernel.is_some() { RunDir::open(tell).map(Some) } else { RunDir::open_where_possible(tell) };
+            if self.kernel.is_some() { RunDir::open(notify).map(Some) } else { RunDir::open_where_possible(notify) };
         let run_dir = match run_dir {
             Ok(Some(run_dir)) => run_dir,
-            Ok(None) | Err(GatewayError::EndedAtStart | GatewayError::StartsBlocked { .. }) => return Ok(()),
-            Err(error) => return Err(error),
+            Ok(None) | Err(RunDirError::Interrupted | RunDirError::Locked { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
         };
         let owned = owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
         // Somebody may have started when the interface came back, before this process could say that it waits for it. Of
@@ -275,8 +276,8 @@ impl Gateway {
 
     /// How soon to look again although nobody nudges; `None` while nothing is waited for that would not announce itself.
     #[must_use]
-    pub fn look_again_within(&self) -> Option<Duration> {
-        let waits = self.is_blind
+    pub fn check_within(&self) -> Option<Duration> {
+        let waits = self.check_fails
             || self.announced == Announced::Once
             || self.kernel.as_ref().is_some_and(KernelGateway::waits);
         waits.then_some(SOON).into_iter().chain(self.bus_off.due_within(Instant::now())).min()
@@ -311,7 +312,8 @@ impl Gateway {
         let counters = self.by_route(kernel, user);
         let (removed, threads) = (removed.unwrap_or_default(), threads.unwrap_or_default());
         let named = self.plan.routes().iter().zip(&counters);
-        let wrong = named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::LedgerWrong));
+        let wrong =
+            named.filter_map(|(route, counted)| counted.contradiction(&route.name).map(Notice::CountersInconsistent));
         let notices = threads.notices.into_iter().chain(wrong).collect();
         Ok(Ended { counters, buses: threads.buses, notices, ..removed })
     }

@@ -6,17 +6,14 @@
 //! Jobs go away without a word: with an interface, with the module, by anybody's `cangw -F`. They are missed at the next
 //! look and put back ([`mend`]).
 
-pub(crate) mod abilities;
+mod error;
 mod fights;
 mod installed;
 mod mend;
-mod probe;
 mod reload;
 mod takeover;
-pub(crate) mod version;
 
-pub use abilities::kernel_abilities;
-pub use probe::{TrialError, relative_crc8_by_trial};
+pub use error::KernelError;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +24,6 @@ use candor_netlink::client::Client;
 
 use crate::counters::{Followed, RouteCounters};
 use crate::ended::Ended;
-use crate::error::GatewayError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::run_dir::{Entry, RunDir};
@@ -40,7 +36,7 @@ use takeover::Takeover;
 pub(crate) struct KernelGateway {
     installed: Installed,
     /// By job: what it is part of, and between which buses.
-    places: Vec<Place>,
+    job_routes: Vec<JobRoute>,
     followed: Vec<Followed>,
     fights: Fights,
     /// Jobs that are gone by candor's own doing: taken out for the order, and not put back yet.
@@ -50,7 +46,7 @@ pub(crate) struct KernelGateway {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct JobRoute {
     route: RouteIndex,
     from: BusIndex,
     to: BusIndex,
@@ -64,31 +60,31 @@ impl KernelGateway {
         interfaces: &Interfaces,
         run_dir: &mut RunDir,
         entry: Entry,
-        tell: &mut dyn FnMut(Notice),
-    ) -> Result<Self, GatewayError> {
+        notify: &mut dyn FnMut(Notice),
+    ) -> Result<Self, KernelError> {
         let wanted = interfaces.kernel_jobs(jobs);
         let name = |position: usize| plan.route(jobs[position].route).name.clone();
         // From here on dropping the value takes out the jobs that have been added, and forgets the entry.
-        let mut installed = Installed::new(entry).map_err(GatewayError::Links)?;
-        let present = installed.present().map_err(GatewayError::ListJobs)?;
+        let mut installed = Installed::new(entry).map_err(KernelError::Netlink)?;
+        let present = installed.present().map_err(KernelError::List)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
 
         installed.take_over(&wanted[wanted.len() - takeover.adopted..]);
         for (job, _pid) in &takeover.leftovers {
-            installed.remove_leftover(job).map_err(GatewayError::ListJobs)?;
+            installed.remove_leftover(job).map_err(KernelError::List)?;
         }
         for position in (0..wanted.len() - takeover.adopted).rev() {
-            let refused = |source| GatewayError::Install { route: name(position), source };
+            let refused = |source| KernelError::Install { route: name(position), source };
             installed.add(&wanted[position]).map_err(refused)?;
         }
         run_dir.forget_dead()?;
 
         let new = std::iter::repeat_n(JobCounters::default(), wanted.len() - takeover.adopted);
         let followed = new.chain(takeover.adopted_counters()).map(Followed::since).collect();
-        notices(&takeover, name).into_iter().for_each(tell);
-        let places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
+        notices(&takeover, name).into_iter().for_each(notify);
+        let job_routes = jobs.iter().map(|job| JobRoute { route: job.route, from: job.from, to: job.to }).collect();
         let (fights, owed) = (Fights::default(), BTreeSet::new());
-        Ok(Self { installed, places, followed, fights, owed, misses_module: false })
+        Ok(Self { installed, job_routes, followed, fights, owed, misses_module: false })
     }
 
     /// Whether something is waited for that does not announce itself.
@@ -107,13 +103,11 @@ impl KernelGateway {
     }
 
     /// The last counters by job, and how it ended.
-    pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), KernelError> {
         // Jobs are removed also where they cannot be counted any more.
         let _ = self.refresh();
-        let (removed_jobs, missing_jobs) = self
-            .installed
-            .remove_all()
-            .map_err(|source| GatewayError::Remove { route: self.route(plan, 0), source })?;
+        let (removed_jobs, missing_jobs) =
+            self.installed.remove_all().map_err(|source| KernelError::Remove { route: self.route(plan, 0), source })?;
         Ok((self.counters(), Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
@@ -134,32 +128,32 @@ impl KernelGateway {
     }
 
     fn route(&self, plan: &Plan, position: usize) -> String {
-        self.places.get(position).map_or_else(String::new, |place| plan.route(place.route).name.clone())
+        self.job_routes.get(position).map_or_else(String::new, |job_route| plan.route(job_route.route).name.clone())
     }
 }
 
 /// Removes what dead candors left, for a gateway that has nothing in the kernel itself: those jobs may be for routes that
 /// it runs in user space. Left alone where this user may not, or where there is no can-gw any more.
-pub(crate) fn remove_leftovers(run_dir: &mut RunDir, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
+pub(crate) fn remove_leftovers(run_dir: &mut RunDir, notify: &mut dyn FnMut(Notice)) -> Result<(), KernelError> {
     if run_dir.dead().is_empty() {
         return Ok(());
     }
-    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let mut client = Client::open().map_err(KernelError::Netlink)?;
     let present = match cangw::dump(&mut client) {
         Ok(present) => present,
         // A module takes its jobs along.
         Err(CangwError::ModuleMissing) => Vec::new(),
-        Err(error) => return Err(GatewayError::ListJobs(error)),
+        Err(error) => return Err(KernelError::List(error)),
     };
     let takeover = Takeover::of(&[], run_dir.dead(), &present);
     for (job, _pid) in &takeover.leftovers {
         match installed::remove_leftover(&mut client, job) {
             Err(CangwError::NotPermitted) => return Ok(()),
-            result => result.map_err(GatewayError::ListJobs)?,
+            result => result.map_err(KernelError::List)?,
         }
     }
     run_dir.forget_dead()?;
-    notices(&takeover, |_none_wanted| String::new()).into_iter().for_each(tell);
+    notices(&takeover, |_none_wanted| String::new()).into_iter().for_each(notify);
     Ok(())
 }
 

@@ -14,30 +14,42 @@
 //! [`Gateway::reload`] goes over to another plan while frames flow.
 #![forbid(unsafe_code)]
 
+mod abilities;
+mod control_file;
 mod counters;
-mod desk;
 mod ended;
 mod engines;
 mod error;
 mod gateway;
+mod job_identity;
 mod kernel;
 mod latency;
 mod notice;
+mod owner;
+mod placement;
 mod preflight;
 pub mod realtime;
 pub mod reconcile;
 mod refusal;
 mod run_dir;
+mod system_error;
+mod temporary;
 mod user;
 
+pub use abilities::{AbilitiesError, TrialError, kernel_abilities, relative_crc8_by_trial};
+pub use control_file::{ControlFile, ReloadError, Running};
 pub use counters::{BusCounters, Drops, RouteCounters};
-pub use desk::{Desk, NoAnswer, Running};
 pub use ended::Ended;
 pub use engines::{Lack, UserAbilities};
-pub use error::{GatewayError, InUserSpace};
+pub use error::GatewayError;
 pub use gateway::{Gateway, GoneRoute, Reload, Reloaded};
-pub use kernel::{TrialError, kernel_abilities, relative_crc8_by_trial};
+pub use kernel::KernelError;
 pub use latency::{LATENCY_BOUNDS, Latencies, MeasureLatency};
 pub use notice::{Notice, Restart};
+pub use owner::Owner;
+pub use placement::PlacementError;
+pub use preflight::InterfaceError;
 pub use refusal::{Cause, Refusal};
-pub use run_dir::{Owner, RunDirError, Since, give_run_dir, take_run_dir_back};
+pub use run_dir::{FileError, RunDirError, Since, give_run_dir, take_run_dir_back};
+pub use system_error::SystemError;
+pub use user::UserError;

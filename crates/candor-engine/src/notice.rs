@@ -1,6 +1,6 @@
 //! What a person should know although the gateway runs.
 
-mod words;
+mod display;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use candor_config::placement::Missing;
 use candor_core::realtime::Sched;
 use candor_core::units::BitRate;
 
-use crate::run_dir::Owner;
+use crate::owner::Owner;
 
 /// Something worth a line, each with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ pub enum Notice {
     /// The module can-gw was unloaded with all its jobs.
     CangwGone,
     /// Jobs and interfaces cannot be looked at, for a reason that will pass.
-    CannotLook {
+    CheckFailed {
         /// The reason.
         why: String,
     },
@@ -115,7 +115,7 @@ pub enum Notice {
         route: String,
     },
     /// The numbers of a bus or a route do not add up at the end.
-    LedgerWrong(
+    CountersInconsistent(
         /// Which, and the numbers.
         String,
     ),

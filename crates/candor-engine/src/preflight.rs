@@ -1,6 +1,9 @@
 //! Are the interfaces what the plan expects, before anything is changed and all the time after?
 
+mod error;
 mod qdiscs;
+
+pub use error::InterfaceError;
 
 use candor_config::plan::{Bus, BusIndex, Formats, Plan};
 use candor_core::frame::{CANFD_MTU, FrameFormat};
@@ -11,8 +14,8 @@ use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, CanLink, Link};
 
-use crate::error::GatewayError;
 use crate::notice::Notice;
+use crate::system_error::SystemError;
 use candor_io::machine::{Capability, Machine};
 
 /// Names that differ more than this are not offered as what was meant.
@@ -39,13 +42,13 @@ struct Seen {
 
 impl Interfaces {
     /// Finds the interface of every bus that a route uses and says what is odd about it.
-    pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
+    pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let mut seen = Vec::new();
         let mut notices = Vec::new();
         for (index, bus) in plan.buses().iter().enumerate() {
             let is_used = plan.routes().iter().any(|route| [route.from, route.to].contains(&BusIndex(index)));
             let link = if is_used { Some(find(client, bus)?) } else { None };
-            notices.extend(link.iter().flat_map(|link| look_at(bus, link)));
+            notices.extend(link.iter().flat_map(|link| first_notices(bus, link)));
             let waits_for = bus.interface.clone();
             seen.push(link.map(|link| Seen { link, is_there: true, waits_for }));
         }
@@ -57,8 +60,8 @@ impl Interfaces {
 
     /// The interfaces of another plan that is to take the place of this one, and what is odd about them that was not told
     /// before. An interface that is away is waited for on.
-    pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), GatewayError> {
-        let now = link::list(client).map_err(GatewayError::Links)?;
+    pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
+        let now = link::list(client).map_err(InterfaceError::List)?;
         let is_used = |bus| plan.routes().iter().any(|route| [route.from, route.to].contains(&bus));
         let known: Vec<_> = self.seen.iter().flatten().collect();
         let mut notices = Vec::new();
@@ -83,7 +86,7 @@ impl Interfaces {
                 }
             };
             if !known.iter().any(|seen| seen.link.index == found.link.index) {
-                notices.extend(look_at(bus, &found.link));
+                notices.extend(first_notices(bus, &found.link));
             }
             seen.push(Some(found));
         }
@@ -94,7 +97,7 @@ impl Interfaces {
     }
 
     /// What makes the interfaces that are there drop frames of the plan.
-    fn find_hazards(&self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, GatewayError> {
+    fn find_hazards(&self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, InterfaceError> {
         let too_small = plan.routes().iter().filter(|route| self.present(route.to).is_some()).filter_map(|route| {
             let (from, to) = (self.link(route.from), self.link(route.to));
             let carries_fd = match route.formats {
@@ -104,7 +107,7 @@ impl Interfaces {
             (carries_fd && !sends_fd(to))
                 .then(|| Notice::FdDoesNotFit { route: route.name.clone(), interface: to.name.clone() })
         });
-        Ok(too_small.chain(qdiscs::look(client, plan, self)?).collect())
+        Ok(too_small.chain(qdiscs::hazards(client, plan, self)?).collect())
     }
 
     fn seen(&self, bus: BusIndex) -> &Seen {
@@ -142,8 +145,8 @@ impl Interfaces {
     ///
     /// An interface is known by its number, which renaming leaves alone. After it has gone, one of the name in the file
     /// takes its place, unless it is in use for another bus.
-    pub(crate) fn look(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), GatewayError> {
-        let now = link::list(client).map_err(GatewayError::Links)?;
+    pub(crate) fn refresh(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
+        let now = link::list(client).map_err(InterfaceError::List)?;
         let mut notices = Vec::new();
         let mut moved = false;
         let in_use: Vec<_> =
@@ -169,7 +172,7 @@ impl Interfaces {
                 notices.extend(changes(bus, &seen.link, link));
             } else {
                 notices.push(Notice::InterfaceBack { interface: link.name.clone() });
-                notices.extend(look_at(bus, link));
+                notices.extend(first_notices(bus, link));
             }
             moved |= link.index != seen.link.index;
             (seen.link, seen.is_there) = (link.clone(), true);
@@ -183,52 +186,52 @@ impl Interfaces {
     }
 }
 
-pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> GatewayError {
-    GatewayError::InterfaceGone { bus: bus.name.clone(), interface: interface.into() }
+pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> InterfaceError {
+    InterfaceError::Gone { bus: bus.name.clone(), interface: interface.into() }
 }
 
 /// Whether this process may set interfaces down and up, if a bus asks for it.
-pub(crate) fn may_restart(plan: &Plan) -> Result<(), GatewayError> {
+pub(crate) fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
     match plan.buses().iter().find(|bus| bus.restart_after.is_some()) {
         Some(bus) if Machine::here().own().has(Capability::NetAdmin) == Some(false) => {
-            Err(GatewayError::RestartNotPermitted { bus: bus.name.clone() })
+            Err(InterfaceError::RestartNotPermitted { bus: bus.name.clone() })
         }
         _ => Ok(()),
     }
 }
 
 /// Whether the kernel has CAN at all.
-pub(crate) fn can_is_there() -> Result<(), GatewayError> {
+pub(crate) fn can_is_there() -> Result<(), InterfaceError> {
     match support()? {
-        Support::None => Err(GatewayError::NoCan),
+        Support::None => Err(InterfaceError::NoCan),
         Support::WithoutRaw | Support::Raw => Ok(()),
     }
 }
 
 /// Whether the kernel has the sockets that user space needs.
-pub(crate) fn can_raw_is_there() -> Result<(), GatewayError> {
+pub(crate) fn can_raw_is_there() -> Result<(), InterfaceError> {
     match support()? {
-        Support::None | Support::WithoutRaw => Err(GatewayError::CanRawMissing),
+        Support::None | Support::WithoutRaw => Err(InterfaceError::NoCanRaw),
         Support::Raw => Ok(()),
     }
 }
 
-fn support() -> Result<Support, GatewayError> {
-    can::support().map_err(|source| GatewayError::System { what: "Asking the kernel for CAN", source })
+fn support() -> Result<Support, InterfaceError> {
+    Ok(can::support().map_err(SystemError::while_doing("Probing for CAN sockets"))?)
 }
 
-fn find(client: &mut Client, bus: &Bus) -> Result<Link, GatewayError> {
+fn find(client: &mut Client, bus: &Bus) -> Result<Link, InterfaceError> {
     let (name, interface) = (bus.name.clone(), bus.interface.clone());
-    match link::by_name(client, &bus.interface).map_err(GatewayError::Links)? {
+    match link::by_name(client, &bus.interface).map_err(InterfaceError::List)? {
         Some(link) if link.can.is_some() => Ok(link),
-        Some(_) => Err(GatewayError::NotCan { bus: name, interface, hint: hint(client, &bus.interface)? }),
-        None => Err(GatewayError::InterfaceMissing { bus: name, interface, hint: hint(client, &bus.interface)? }),
+        Some(_) => Err(InterfaceError::NotCan { bus: name, interface, hint: hint(client, &bus.interface)? }),
+        None => Err(InterfaceError::Missing { bus: name, interface, hint: hint(client, &bus.interface)? }),
     }
 }
 
 /// What there is instead of the interface and what to type.
-fn hint(client: &mut Client, wanted: &str) -> Result<String, GatewayError> {
-    let links = link::list(client).map_err(GatewayError::Links)?;
+fn hint(client: &mut Client, wanted: &str) -> Result<String, InterfaceError> {
+    let links = link::list(client).map_err(InterfaceError::List)?;
     let names: Vec<_> = links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect();
     let closest = names.iter().map(|name| (strsim::jaro_winkler(name, wanted), name));
     let closest = closest.filter(|(score, _)| *score > SIMILAR).max_by(|a, b| a.0.total_cmp(&b.0));
@@ -246,7 +249,7 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, GatewayError> {
 }
 
 /// What is odd about an interface that is seen for the first time.
-fn look_at(bus: &Bus, link: &Link) -> Vec<Notice> {
+fn first_notices(bus: &Bus, link: &Link) -> Vec<Notice> {
     let down = (!link.up).then(|| Notice::InterfaceDown { interface: link.name.clone() });
     down.into_iter().chain(differing_rates(bus, link)).collect()
 }

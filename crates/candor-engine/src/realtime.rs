@@ -68,7 +68,7 @@ impl ForThreads {
 
     /// Gives it to the calling thread, and tells somebody how that went; whether it did.
     #[expect(clippy::needless_pass_by_value, reason = "whoever waits is to see that nobody else will tell")]
-    pub(crate) fn enter_and_tell(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
+    pub(crate) fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
         let entered = self.enter();
         let went_well = entered.is_ok();
         // Nobody listens if another thread has failed already; then this one is ended by its orders.
@@ -107,7 +107,7 @@ pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], mach
 /// Whether real-time threads together get a part of each period only.
 ///
 /// # Source
-/// `sched_rt_handler()` in `kernel/sched/rt.c`.
+/// [`sched_rt_handler()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/sched/rt.c#L29).
 fn is_throttled(machine: &Machine) -> bool {
     let number = |name: &str| machine.number(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
     match (number("runtime"), number("period")) {

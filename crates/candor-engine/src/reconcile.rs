@@ -16,8 +16,8 @@
 mod apply;
 mod difference;
 mod down;
+mod error;
 mod exchange;
-mod identity;
 mod owners;
 mod parts;
 mod status;
@@ -29,23 +29,21 @@ use std::path::Path;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
-use crate::error::GatewayError;
-
 pub use apply::{Applied, apply, plan};
 pub use difference::{Difference, Line, LineKind};
 pub use down::{Down, DownCount, down};
+pub use error::{InUserSpace, ReconcileError};
 pub(crate) use exchange::{Exchange, Mine};
-pub(crate) use identity::{Counts, Identity};
 pub use status::{End, JobState, OwnerState, Status, status};
 use undo::Undo;
 
 /// The kernel's jobs; an error if it has no can-gw, where the list is empty or one of something else.
-fn list(client: &mut Client) -> Result<Vec<ExactJob>, GatewayError> {
+fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match cangw::dump_exact(client) {
-        Ok(present) if present.is_empty() && !has_cangw() => Err(GatewayError::CangwMissing),
+        Ok(present) if present.is_empty() && !has_cangw() => Err(ReconcileError::CangwMissing),
         Ok(present) => Ok(present),
-        Err(CangwError::ModuleMissing) => Err(GatewayError::CangwMissing),
-        Err(error) => Err(GatewayError::ListJobs(error)),
+        Err(CangwError::ModuleMissing) => Err(ReconcileError::CangwMissing),
+        Err(error) => Err(ReconcileError::List(error)),
     }
 }
 
@@ -91,7 +89,7 @@ pub(crate) enum Step {
 
 /// How a wanted job comes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Action {
     /// It is added.
     Added,
     /// It is there, with other modifications; the position in the kernel's list.
@@ -124,7 +122,7 @@ pub(crate) enum Standing {
 pub(crate) struct Reconciliation {
     pub(crate) steps: Vec<Step>,
     /// By wanted job.
-    pub(crate) fates: Vec<Fate>,
+    pub(crate) actions: Vec<Action>,
     /// By present job.
     pub(crate) standings: Vec<Standing>,
     /// Wanted jobs whose uid a job has that is not ours: adding them would change that one. With its position.
@@ -136,7 +134,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
     let Situation { wanted, present, .. } = *situation;
     let mut found = Reconciliation {
         steps: Vec::new(),
-        fates: vec![Fate::Added; wanted.len()],
+        actions: vec![Action::Added; wanted.len()],
         standings: vec![Standing::Foreign(None); present.len()],
         uid_taken: Vec::new(),
     };
@@ -163,7 +161,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
 
 /// Wanted jobs that are to be added although a job that stays has their uid.
 fn uid_taken(situation: &Situation<'_>, found: &Reconciliation) -> Vec<(usize, usize)> {
-    let is_added = |at: &usize| matches!(found.fates[*at], Fate::Added | Fate::Moved(_));
+    let is_added = |at: &usize| matches!(found.actions[*at], Action::Added | Action::Moved(_));
     let stays = |at: &usize| matches!(found.standings[*at], Standing::Foreign(_) | Standing::Other);
     let with_uid = (0..situation.wanted.len()).filter(is_added).filter(|&at| situation.wanted[at].job().uid != 0);
     let holder = |uid| {

@@ -8,18 +8,18 @@
 
 mod content;
 mod entry;
-mod failure;
+mod error;
 mod folder;
 mod give;
 mod hold;
-mod owner;
-mod place;
+mod instance;
+mod scope;
 
 pub(crate) use entry::Entry;
-pub use failure::RunDirError;
+pub use error::{FileError, RunDirError};
 pub use give::{give_run_dir, take_run_dir_back};
-pub(crate) use owner::{Change, Instance, OwnedJob};
-pub use owner::{Owner, Since};
+pub use instance::Since;
+pub(crate) use instance::{Change, Instance, OwnedJob};
 
 use std::fs::{self, File, OpenOptions};
 use std::io::ErrorKind;
@@ -31,20 +31,19 @@ use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_io::lock::{self, FileLock};
 use candor_netlink::cangw::{CangwJob, JobFlags};
 
-use crate::desk::process_exists;
-use crate::error::GatewayError;
+use crate::job_identity::{Counts, Identity};
 use crate::notice::Notice;
-use crate::reconcile::{Counts, Identity};
+use crate::owner::Owner;
 use entry::Found;
-use failure::failed;
+use error::failed;
 use folder::{is_denied, make_private};
-use place::Place;
+use scope::Scope;
 
 /// The run directory, held against other starting candors as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     path: PathBuf,
-    here: Place,
+    here: Scope,
     alive: Vec<Instance>,
     applied: Vec<(PathBuf, Instance)>,
     dead: Vec<Instance>,
@@ -57,81 +56,81 @@ pub(crate) struct RunDir {
 
 /// The run directories as far as this user may look into them.
 #[derive(Debug, Default)]
-pub(crate) struct Look {
+pub(crate) struct Opened {
     pub(crate) open: Vec<RunDir>,
     /// Those that are closed to this user.
-    pub(crate) denied: Vec<RunDirError>,
+    pub(crate) denied: Vec<FileError>,
 }
 
 impl RunDir {
     /// Opens the directory and reads what is in it. Waits a little while another candor starts.
-    pub(crate) fn open(tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
-        Self::open_at(folder::of_the_system(), tell)
+    pub(crate) fn open(notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+        Self::open_at(folder::of_the_system(), notify)
     }
 
     /// Opens the first directory that this user may use; `None`, after telling, if there is none.
-    pub(crate) fn open_where_possible(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
+    pub(crate) fn open_where_possible(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut first = None;
         for path in folder::possible() {
-            match Self::open_at(path, tell) {
-                Err(GatewayError::RunDir(error)) if is_denied(&error) => {
+            match Self::open_at(path, notify) {
+                Err(RunDirError::File(error)) if is_denied(&error) => {
                     first.get_or_insert(error.path);
                 }
                 result => return result.map(Some),
             }
         }
         if let Some(path) = first {
-            tell(Notice::NotAnnounced { path });
+            notify(Notice::NotAnnounced { path });
         }
         Ok(None)
     }
 
     /// Looks into all directories that are there, and makes none.
-    pub(crate) fn look(tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
-        Self::look_into(folder::possible(), tell)
+    pub(crate) fn open_existing(notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
+        Self::open_existing_at(folder::possible(), notify)
     }
 
     /// Looks where `candor apply` keeps its lists; `None` if nothing was ever there.
-    pub(crate) fn look_where_applied(tell: &mut dyn FnMut(Notice)) -> Result<Option<Self>, GatewayError> {
-        let mut look = Self::look_into(vec![folder::of_the_system()], tell)?;
-        match look.denied.pop() {
-            Some(error) => Err(GatewayError::OwnersUnknown(error)),
-            None => Ok(look.open.pop()),
+    pub(crate) fn open_applied(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
+        let mut opened = Self::open_existing_at(vec![folder::of_the_system()], notify)?;
+        match opened.denied.pop() {
+            Some(error) => Err(RunDirError::OwnersUnknown(error)),
+            None => Ok(opened.open.pop()),
         }
     }
 
-    fn look_into(paths: Vec<PathBuf>, tell: &mut dyn FnMut(Notice)) -> Result<Look, GatewayError> {
-        let mut look = Look::default();
+    fn open_existing_at(paths: Vec<PathBuf>, notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
+        let mut opened = Opened::default();
         for path in paths {
             if fs::metadata(&path).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
                 continue;
             }
-            match Self::open_at(path, tell) {
-                Ok(open) => look.open.push(open),
-                Err(GatewayError::RunDir(error)) if is_denied(&error) => look.denied.push(error),
+            match Self::open_at(path, notify) {
+                Ok(open) => opened.open.push(open),
+                Err(RunDirError::File(error)) if is_denied(&error) => opened.denied.push(error),
                 Err(error) => return Err(error),
             }
         }
-        Ok(look)
+        Ok(opened)
     }
 
     /// Opens this directory, wherever the others are.
-    pub(crate) fn open_at(path: PathBuf, tell: &mut dyn FnMut(Notice)) -> Result<Self, GatewayError> {
-        let here = Place::of_this_process()?;
+    pub(crate) fn open_at(path: PathBuf, notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
+        let here = Scope::of_this_process()?;
         make_private(&path)?;
-        let exclusive = hold::hold(&path.join(folder::LOCK), tell)?;
+        let exclusive = hold::hold(&path.join(folder::LOCK), notify)?;
         let mut run_dir = Self::unread(path, here, exclusive);
-        run_dir.read(tell)?;
+        run_dir.read(notify)?;
         Ok(run_dir)
     }
 
-    fn unread(path: PathBuf, here: Place, exclusive: File) -> Self {
+    fn unread(path: PathBuf, here: Scope, exclusive: File) -> Self {
         let (alive, applied, dead, dead_files) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         Self { path, here, alive, applied, dead, dead_files, odd: None, _exclusive: exclusive }
     }
 
     /// Where a process of this network namespace answers those who ask it to read its file again.
-    pub(crate) fn desk(&self, pid: u32) -> PathBuf {
+    pub(crate) fn control_file(&self, pid: u32) -> PathBuf {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
@@ -159,24 +158,24 @@ impl RunDir {
     /// Says that not all lists can be understood, so that jobs of candor may look like those of nobody.
     ///
     /// # Errors
-    /// [`GatewayError::ListNotUnderstood`] with one of them.
-    pub(crate) fn knows_all(&self) -> Result<(), GatewayError> {
+    /// [`RunDirError::NotUnderstood`] with one of them.
+    pub(crate) fn knows_all(&self) -> Result<(), RunDirError> {
         match &self.odd {
-            Some(path) => Err(GatewayError::ListNotUnderstood { path: path.clone() }),
+            Some(path) => Err(RunDirError::NotUnderstood { path: path.clone() }),
             None => Ok(()),
         }
     }
 
     /// Says that somebody else has one of these jobs, with whichever engine: each frame would be forwarded twice, and on
     /// buses that are routed both ways without end. Who asks does not stand in its own way.
-    pub(crate) fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), GatewayError> {
+    pub(crate) fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), RunDirError> {
         for other in self.others(who) {
             let theirs = |job: &&OwnedJob| other.all_jobs().any(|owned| owned.job.is_same_job(&job.job));
             if let Some(job) = wanted.iter().find(theirs) {
                 let route = job.route.clone();
                 return Err(match other.owner.clone() {
-                    Owner::Process { pid, .. } => GatewayError::AlreadyRunning { route, pid },
-                    Owner::Applied { file } => GatewayError::AlreadyApplied { route, file },
+                    Owner::Process { pid, .. } => RunDirError::AlreadyRunning { route, pid },
+                    Owner::Applied { file } => RunDirError::AlreadyApplied { route, file },
                 });
             }
         }
@@ -203,14 +202,14 @@ impl RunDir {
     }
 
     /// Says what this process is about to run.
-    pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, GatewayError> {
+    pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, RunDirError> {
         let owner = Owner::Process { pid: std::process::id(), engine };
         let instance = Instance { owner, since: Since::now()?, jobs, change: None };
         Ok(Entry::write(&self.path, &self.here, &instance)?)
     }
 
     /// Says what an owner that is no process is about to have, or has by now; without jobs it is forgotten.
-    pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), GatewayError> {
+    pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), RunDirError> {
         let known = self.applied.iter().position(|(_, other)| other.owner == instance.owner);
         let path = known.map(|at| self.applied[at].0.clone());
         if instance.jobs.is_empty() && instance.change.is_none() {
@@ -229,31 +228,31 @@ impl RunDir {
     }
 
     /// Removes the files of the dead, after their jobs have been dealt with.
-    pub(crate) fn forget_dead(&mut self) -> Result<(), GatewayError> {
+    pub(crate) fn forget_dead(&mut self) -> Result<(), RunDirError> {
         for (path, lock) in self.dead_files.drain(..) {
             remove(&path, &lock)?;
         }
         Ok(())
     }
 
-    fn read(&mut self, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
+    fn read(&mut self, notify: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
         let path = self.path.clone();
         for file in fs::read_dir(&path).map_err(failed(&path, "Reading it"))? {
             let path = file.map_err(failed(&path, "Reading it"))?.path();
             match path.extension().and_then(|extension| extension.to_str()) {
-                Some("json") => self.read_entry(&path, tell)?,
+                Some("json") => self.read_entry(&path, notify)?,
                 Some("new") => remove_if_abandoned(&path)?,
                 _ => {}
             }
         }
-        self.clear_desks();
+        self.clear_control_files();
         self.disown()
     }
 
     /// Removes what processes left that were killed.
-    fn clear_desks(&self) {
+    fn clear_control_files(&self) {
         let Ok(files) = fs::read_dir(&self.path) else { return };
-        let is_desk = |path: &PathBuf| {
+        let is_control_file = |path: &PathBuf| {
             let extension = path.extension().and_then(|extension| extension.to_str());
             extension.is_some_and(|extension| ["reload", "metrics"].contains(&extension))
         };
@@ -262,7 +261,7 @@ impl RunDir {
             let lives = |pid: u32| process_exists(pid) || self.alive.iter().any(|other| other.pid() == Some(pid));
             pid.is_some_and(|pid| !lives(pid))
         };
-        for path in files.flatten().map(|file| file.path()).filter(is_desk).filter(of_dead) {
+        for path in files.flatten().map(|file| file.path()).filter(is_control_file).filter(of_dead) {
             // One that stays says nothing of a process that runs.
             let _ = fs::remove_file(path);
         }
@@ -270,7 +269,7 @@ impl RunDir {
 
     /// Takes from the lists of the dead what somebody else has by now: one who took jobs over and was killed before it could
     /// remove the list of before. So each job has one owner, and nobody removes another's as a leftover.
-    fn disown(&mut self) -> Result<(), GatewayError> {
+    fn disown(&mut self) -> Result<(), RunDirError> {
         let living = self.others(None).flat_map(Instance::all_jobs).filter(|owned| owned.side == Side::Kernel);
         let mut known = Counts::of_jobs(living.map(|owned| &owned.job));
         let dead = std::mem::take(&mut self.dead).into_iter().zip(std::mem::take(&mut self.dead_files));
@@ -288,7 +287,7 @@ impl RunDir {
         Ok(())
     }
 
-    fn read_entry(&mut self, path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<(), GatewayError> {
+    fn read_entry(&mut self, path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
         let file = match lock::open_regular(OpenOptions::new().read(true), path) {
             // Its process ended just now and took it along.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -313,12 +312,17 @@ impl RunDir {
             // The jobs of another namespace cannot be reached from here.
             (Ok(Found::Past | Found::OtherNamespace), _) => {}
             (Err(error), _) => {
-                tell(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
+                notify(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
                 self.odd.get_or_insert_with(|| path.to_owned());
             }
         }
         Ok(())
     }
+}
+
+/// Whether a process has this id now; it may be any program.
+pub(crate) fn process_exists(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 fn may_circle(one: &CangwJob, other: &CangwJob) -> bool {
@@ -337,7 +341,7 @@ fn may_overlap(one: Filter, other: Filter) -> bool {
 }
 
 /// A file that a process wrote and did not live to name.
-fn remove_if_abandoned(path: &Path) -> Result<(), RunDirError> {
+fn remove_if_abandoned(path: &Path) -> Result<(), FileError> {
     let Ok(file) = lock::open_regular(OpenOptions::new().read(true), path) else { return Ok(()) };
     match FileLock::try_exclusive(file).map_err(failed(path, "Locking it"))? {
         Ok(lock) => remove(path, &lock),
@@ -346,14 +350,14 @@ fn remove_if_abandoned(path: &Path) -> Result<(), RunDirError> {
 }
 
 /// Removes the file that is locked, unless the name means another one by now or nothing.
-fn remove(path: &Path, lock: &FileLock) -> Result<(), RunDirError> {
+fn remove(path: &Path, lock: &FileLock) -> Result<(), FileError> {
     if !lock.is_at(path).map_err(failed(path, "Looking at it"))? {
         return Ok(());
     }
     remove_file(path)
 }
 
-fn remove_file(path: &Path) -> Result<(), RunDirError> {
+fn remove_file(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         result => result.map_err(failed(path, "Removing it")),

@@ -10,20 +10,25 @@
 //! The pair is chosen once ([`start`]); from then on a frame costs no dynamic call.
 //!
 //! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
-//! (told as [`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
+//! (reported as [`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
 //!
 //! When an interface goes away, its sockets stay, deaf and dumb: frames to it are dropped, and all other routes go on.
 //! When an interface of that name is there again, the supervisor puts a new socket into the place of the old one, and the
 //! threads open anew what is their own; so nothing is looked up or locked for a frame.
 
+mod accounting;
 mod age;
+mod config;
+mod count;
+mod disposition;
+mod error;
 mod exchange;
 mod filters;
-mod ledger;
 mod outlets;
 mod port;
 mod program;
 mod queue;
+mod queued;
 mod receive;
 mod reload;
 mod send;
@@ -32,48 +37,34 @@ mod thread;
 mod wanted;
 mod worker;
 
+pub(crate) use config::EngineConfig;
+pub use error::UserError;
 pub(crate) use reload::Prepared;
 
 use std::sync::Arc;
 
-use candor_config::engine::UserEngine;
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
 use candor_io::signal;
 
 use crate::counters::{BusCounters, RouteCounters};
 use crate::ended::Ended;
-use crate::error::GatewayError;
-use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 use crate::realtime::ForThreads;
 use crate::run_dir::Entry;
-use ledger::OfJobs;
+use crate::system_error::SystemError;
+use accounting::JobSums;
 use port::Port;
 use program::Program;
-use start::Crew;
+use start::ThreadSpec;
 use thread::{Gated, Thread};
 use worker::Orders;
-
-/// How frames come in and leave, and what is measured of them; chosen at the start.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Manner {
-    engine: UserEngine,
-    latency: MeasureLatency,
-}
-
-impl Manner {
-    pub(crate) fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
-        // Without stamps there is nothing to measure.
-        Self { engine, latency: if engine.receiver().has_stamps() { latency } else { MeasureLatency::No } }
-    }
-}
 
 /// Threads that forward frames until this value is gone.
 #[derive(Debug)]
 pub(crate) struct UserGateway {
-    manner: Manner,
+    config: EngineConfig,
     program: Arc<Program>,
     /// What the program was made of.
     jobs: Arc<[Job]>,
@@ -104,17 +95,17 @@ impl UserGateway {
     /// Opens and starts what is needed for jobs that nobody else runs: that has been looked at, and `entry` tells others.
     pub(crate) fn open(
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         jobs: Arc<[Job]>,
         interfaces: &Interfaces,
         entry: Option<Entry>,
-    ) -> Result<Ready, GatewayError> {
-        let program = Self::first_program(plan, manner, &jobs, interfaces);
+    ) -> Result<Ready, UserError> {
+        let program = Self::first_program(plan, config, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
         // From here on dropping the value forgets the entry.
         let for_threads = ForThreads::of(plan.realtime());
-        let gateway = Self { manner, program, jobs, orders, threads: Vec::new(), for_threads, entry };
+        let gateway = Self { config, program, jobs, orders, threads: Vec::new(), for_threads, entry };
         let sources: Vec<BusIndex> = gateway.program.sources().collect();
         let gated = gateway.start(&gateway.program, &sources)?;
         Ok(Ready { gated, gateway })
@@ -122,22 +113,21 @@ impl UserGateway {
 
     fn first_program(
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         jobs: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Program, GatewayError> {
-        signal::allow_wake_ups()
-            .map_err(|source| GatewayError::System { what: "Setting the handler of SIGUSR2", source })?;
-        let open = |bus| Port::open(plan, manner, bus, jobs, interfaces).map(Arc::new);
+    ) -> Result<Program, UserError> {
+        signal::allow_wake_ups().map_err(SystemError::while_doing("Setting the handler of SIGUSR2"))?;
+        let open = |bus| Port::open(plan, config, bus, jobs, interfaces).map(Arc::new);
         let ports = used_buses(plan, jobs).map(|bus| bus.map(open).transpose());
-        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, manner.latency))
+        Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, config.latency))
     }
 
     /// Starts threads for these buses of a program, which wait for their beginning.
-    fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, GatewayError> {
+    fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, UserError> {
         start::start(
-            self.manner.engine,
-            &Crew { orders: &self.orders, for_threads: &self.for_threads, program, sources },
+            self.config.engine,
+            &ThreadSpec { orders: &self.orders, for_threads: &self.for_threads, program, sources },
         )
     }
 
@@ -152,7 +142,7 @@ impl UserGateway {
     }
 
     /// Looks for threads that ended, and gives interfaces that came back their sockets.
-    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
+    pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, UserError> {
         for thread in &mut self.threads {
             if thread.state.has_ended() {
                 thread.join()?;
@@ -165,7 +155,7 @@ impl UserGateway {
             moved |= port.follow(interfaces.present(bus))?;
         }
         if moved {
-            self.have_look()?;
+            self.sync_threads()?;
         }
         Ok(notices)
     }
@@ -183,20 +173,20 @@ impl UserGateway {
     pub(crate) fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
         let by_job = self.counters();
         let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
-            port.ledger.count_socket(&port.socket);
-            let jobs = port.ledger.with_earlier(self.of_jobs(bus, &by_job));
+            port.accounting.count_socket(&port.socket);
+            let jobs = port.accounting.with_earlier(self.job_sums(bus, &by_job));
             let name = plan.bus(bus).name.clone();
-            port.ledger.read().counters(name, interfaces.link(bus).name.clone(), jobs)
+            port.accounting.read().counters(name, interfaces.link(bus).name.clone(), jobs)
         };
         self.program.used_ports().map(of_bus).collect()
     }
 
     /// What the jobs of this program have counted that begin or end at a bus.
-    fn of_jobs(&self, bus: BusIndex, by_job: &[RouteCounters]) -> OfJobs {
-        let mut sum = OfJobs::default();
+    fn job_sums(&self, bus: BusIndex, by_job: &[RouteCounters]) -> JobSums {
+        let mut sum = JobSums::default();
         for (job, counted) in self.jobs.iter().zip(by_job) {
             if job.from == bus {
-                sum.takings += counted.matched.unwrap_or_default() + counted.deleted;
+                sum.matches += counted.matched.unwrap_or_default() + counted.deleted;
             }
             if job.to == bus {
                 sum.sent += counted.handled;
@@ -211,16 +201,16 @@ impl UserGateway {
         mut self,
         plan: &Plan,
         interfaces: &Interfaces,
-    ) -> Result<(Vec<RouteCounters>, Ended), GatewayError> {
+    ) -> Result<(Vec<RouteCounters>, Ended), UserError> {
         self.end()?;
         let mut notices = self.notices(interfaces);
         let buses = self.buses(plan, interfaces);
-        notices.extend(buses.iter().filter_map(|bus| bus.contradiction().map(Notice::LedgerWrong)));
+        notices.extend(buses.iter().filter_map(|bus| bus.contradiction().map(Notice::CountersInconsistent)));
         Ok((self.counters(), Ended { buses, notices, ..Ended::default() }))
     }
 
     /// Ends all threads; gives the first failure among them.
-    fn end(&mut self) -> Result<(), GatewayError> {
+    fn end(&mut self) -> Result<(), UserError> {
         self.orders.end();
         let mut outcome = Ok(());
         for thread in &mut self.threads {
@@ -233,8 +223,8 @@ impl UserGateway {
     }
 
     /// Has all threads look, and waits until each has or has ended.
-    fn have_look(&self) -> Result<(), GatewayError> {
-        let order = self.orders.look_again();
+    fn sync_threads(&self) -> Result<(), UserError> {
+        let order = self.orders.request_check();
         self.threads.iter().try_for_each(Thread::wake)?;
         self.threads.iter().try_for_each(|thread| thread.has_seen(order))
     }

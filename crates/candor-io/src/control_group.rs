@@ -27,7 +27,8 @@ struct Handle {
 /// `ENOENT` if there is none, `EOPNOTSUPP` or `EOVERFLOW` if it is a directory of another file system.
 ///
 /// # Source
-/// `kernfs_encode_fh()` in `fs/kernfs/mount.c`, `cgroup_id()` in `include/linux/cgroup.h`.
+/// [`kernfs_encode_fh()`](https://github.com/gregkh/linux/blob/v6.1.192/fs/kernfs/mount.c#L57),
+/// [`cgroup_id()`](https://github.com/gregkh/linux/blob/v6.1.192/include/linux/cgroup.h#L313).
 pub fn id(directory: &Path) -> io::Result<u64> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
     let mut handle = Handle { bytes: ID_BYTES, kind: 0, id: [0; ID_BYTES as usize] };

@@ -14,7 +14,7 @@ pub const CPU_DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 /// `CONFIG_CPU_IDLE`; root only, unless a rule of udev says otherwise.
 ///
 /// # Source
-/// `cpu_latency_qos_write()` in `kernel/power/qos.c`.
+/// [`cpu_latency_qos_write()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/power/qos.c#L378).
 #[derive(Debug)]
 pub struct CpuDmaLatency {
     _open: File,

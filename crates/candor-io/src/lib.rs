@@ -8,6 +8,7 @@ pub mod can;
 pub mod clock;
 pub mod control_group;
 pub mod dma_latency;
+pub mod errno;
 pub mod guest;
 pub mod lock;
 pub mod machine;

@@ -5,10 +5,12 @@
 //! hearing itself, or marks FD frames.
 //!
 //! # Source
-//! `net/packet/af_packet.c`; kernel documentation `networking/packet_mmap`.
+//! [`tpacket_rcv()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2310),
+//! [`tpacket_snd()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2797);
+//! [Packet MMAP](https://docs.kernel.org/networking/packet_mmap.html).
 
 mod filter;
-mod lane;
+mod frame_ring;
 mod layout;
 mod mapping;
 mod receive;

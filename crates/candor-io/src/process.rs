@@ -153,35 +153,6 @@ pub fn resume(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGCONT)
 }
 
-/// Gives back the pages of the program's code: starting touches nearly all of them, running few. What is needed again
-/// comes back from the page cache by a minor fault. Memory that is locked stays, and nothing goes wrong if the kernel
-/// refuses. A debugger's breakpoints are forgotten with the code.
-///
-/// # Errors
-/// If the kernel does not tell what is mapped (`/proc/self/maps`).
-///
-/// # Kernel
-/// `MADV_DONTNEED`
-pub fn forget_code() -> io::Result<()> {
-    let program = std::fs::read_link("/proc/self/exe")?;
-    let maps = std::fs::read_to_string("/proc/self/maps")?;
-    for line in maps.lines().filter(|line| line.ends_with(&*program.to_string_lossy())) {
-        let Some((from, to)) = code_range(line) else { continue };
-        // SAFETY: nobody can write to this mapping of the program's file, so that each page of it has the bytes of the
-        // file and has them again when it is next touched. No memory of Rust's allocator or of a stack lies in it.
-        let _locked = unsafe { libc::madvise(from as *mut libc::c_void, to - from, libc::MADV_DONTNEED) };
-    }
-    Ok(())
-}
-
-/// From where to where a line of `/proc/self/maps` reaches, if it is code that cannot be written to.
-fn code_range(line: &str) -> Option<(usize, usize)> {
-    let mut words = line.split_ascii_whitespace();
-    let (from, to) = words.next()?.split_once('-')?;
-    (words.next()? == "r-xp").then_some(())?;
-    Some((usize::from_str_radix(from, 16).ok()?, usize::from_str_radix(to, 16).ok()?))
-}
-
 /// The number of the user whose rights this process has.
 #[must_use]
 pub fn effective_user() -> u32 {
@@ -308,17 +279,6 @@ mod tests {
     use std::process::Stdio;
 
     use super::*;
-
-    #[test]
-    fn only_code_is_forgotten() {
-        let code = "55d0c4a00000-55d0c4b10000 r-xp 00042000 fe:00 131 /usr/bin/candor";
-        assert_eq!(code_range(code), Some((0x55d0_c4a0_0000, 0x55d0_c4b1_0000)));
-        for rights in ["r--p", "rw-p", "rwxp", "r-xs"] {
-            assert_eq!(code_range(&code.replace("r-xp", rights)), None, "{rights}");
-        }
-        // What runs now was given back and is here again.
-        forget_code().unwrap();
-    }
 
     #[test]
     fn given_descriptors_get_their_numbers() {

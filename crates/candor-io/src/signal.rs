@@ -108,9 +108,9 @@ impl EndingSignals {
     /// # Errors
     /// None that a correct kernel gives.
     pub fn wait(&self, timeout: Duration) -> io::Result<Option<Signal>> {
-        Ok(match self.wait_or_look(timeout)? {
+        Ok(match self.wait_or_check(timeout)? {
             Woken::Signal(signal) => Some(signal),
-            Woken::Look | Woken::Time => None,
+            Woken::Check | Woken::Timeout => None,
         })
     }
 
@@ -118,18 +118,18 @@ impl EndingSignals {
     ///
     /// # Errors
     /// None that a correct kernel gives.
-    pub fn wait_or_look(&self, timeout: Duration) -> io::Result<Woken> {
+    pub fn wait_or_check(&self, timeout: Duration) -> io::Result<Woken> {
         let time = socket::timespec(timeout);
         // SAFETY: the set is initialised and the timespec live, both are only read; a null siginfo is allowed.
         let got = unsafe { libc::sigtimedwait(&raw const self.set, std::ptr::null_mut(), &raw const time) };
         match socket::check(got) {
             Ok(number) => {
                 let signal = Signal::ALL.into_iter().find(|signal| signal.number() == number);
-                Ok(signal.map_or(Woken::Look, Woken::Signal))
+                Ok(signal.map_or(Woken::Check, Woken::Signal))
             }
-            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(Woken::Time),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) => Ok(Woken::Timeout),
             // Another signal, or the process was stopped and continued.
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Woken::Look),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Woken::Check),
             Err(error) => Err(error),
         }
     }
@@ -138,12 +138,12 @@ impl EndingSignals {
 /// Why somebody who waited for signals does not any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
-    /// Something wants a look.
-    Look,
+    /// [`nudge`], an interface change, or another signal.
+    Check,
     /// One of the signals.
     Signal(Signal),
-    /// The time is over.
-    Time,
+    /// The timeout has passed.
+    Timeout,
 }
 
 /// Whether an ending signal has come to this thread or process and waits because it is blocked.
@@ -342,6 +342,6 @@ mod tests {
     fn waiting_ends_when_the_time_is_over() {
         let signals = EndingSignals::block().unwrap();
         assert_eq!(signals.wait(Duration::from_millis(1)).unwrap(), None);
-        assert_eq!(signals.wait_or_look(Duration::from_millis(1)).unwrap(), Woken::Time);
+        assert_eq!(signals.wait_or_check(Duration::from_millis(1)).unwrap(), Woken::Timeout);
     }
 }

@@ -87,7 +87,6 @@ fn forward(receiver: &mut impl Receive, sender: &mut impl Transmit) -> io::Resul
 
 /// A signal, or no room for a frame.
 fn passes(error: &io::Error) -> bool {
-    const ENOBUFS: i32 = 105;
     matches!(error.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock)
-        || error.raw_os_error() == Some(ENOBUFS)
+        || error.raw_os_error() == Some(candor_io::errno::ENOBUFS)
 }

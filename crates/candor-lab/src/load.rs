@@ -10,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::experiment::load::Load;
+use candor_io::errno::ENOBUFS;
 use candor_io::process;
 
 use crate::device::{Lines, lines_of};
@@ -153,9 +154,6 @@ fn datagrams(bytes: usize, ready: impl FnOnce() -> io::Result<()>) -> io::Result
         }
     }
 }
-
-/// `ENOBUFS`.
-const ENOBUFS: i32 = 105;
 
 /// What a machine has counted since it was started: what a load does to it shows there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

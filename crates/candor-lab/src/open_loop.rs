@@ -21,6 +21,7 @@ use std::time::Duration;
 use candor_core::frame::Frame;
 use candor_io::can::{CanSocket, Loopback, Options, SendStage, Stamps};
 use candor_io::clock::{self, MonotonicNs};
+use candor_io::errno::ENOBUFS;
 use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
@@ -120,8 +121,6 @@ const STAMPED_BYTES: u32 = 2048;
 const QUIET: Duration = Duration::from_millis(100);
 /// … until so many of them brought nothing.
 const IDLE_LOOKS: u32 = 3;
-/// `ENOBUFS`: the queue of the sending interface is full.
-const ENOBUFS: i32 = 105;
 
 impl Bench {
     /// Opens interfaces and taps for so many frames. `inside` says whether the sender's stamps are kept.

@@ -16,6 +16,7 @@ use std::time::Duration;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs};
+use candor_io::errno::ENOBUFS;
 use candor_io::packet::Hears;
 use candor_netlink::client::Client;
 
@@ -40,9 +41,6 @@ pub struct Law {
 const QUIET: Duration = Duration::from_millis(100);
 /// … until so many of them brought nothing.
 const IDLE_LOOKS: u32 = 2;
-
-/// `ENOBUFS`: the queue of the sending interface is full.
-const ENOBUFS: i32 = 105;
 
 /// Frames that a tap writes down until the tester looks.
 pub const REMEMBERED: usize = 8192;

@@ -5,14 +5,17 @@
 //! the initial user namespace; listing needs nothing. FD jobs since 5.4.
 //!
 //! # Source
-//! `include/uapi/linux/can/gw.h`, `net/can/gw.c`.
+//! [`include/uapi/linux/can/gw.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/gw.h),
+//! [`cgw_create_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1071),
+//! [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196),
+//! [`cgw_put_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L627).
 
 mod checksum;
 mod error;
 mod exact;
+pub mod invariants;
 mod job;
 mod operand;
-pub mod promises;
 mod request;
 
 pub use error::CangwError;

@@ -4,7 +4,8 @@
 //! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace.
 //!
 //! # Source
-//! `include/uapi/linux/if_link.h`, `include/uapi/linux/can/netlink.h`.
+//! [`include/uapi/linux/if_link.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/if_link.h),
+//! [`include/uapi/linux/can/netlink.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/netlink.h).
 
 mod change;
 mod decode;

@@ -5,13 +5,13 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
+use candor_io::errno::EINVAL;
 use candor_io::netns;
 
 use crate::cli::NetnsArgs;
 
 /// Where `ip netns` keeps its names.
 const NAMES: &str = "/run/netns";
-const EINVAL: i32 = 22;
 
 /// A namespace that cannot be entered.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use crate::control_group::{self, ControlGroup};
 use crate::filter::{Classifier, Filter};
 use candor_io::bpf::{self, LoadError};
+use candor_io::errno::{ENOSYS, EPERM};
 
 use super::error::EncodeError;
 use super::filter::{self, Body, SKIP_SW};
@@ -37,8 +38,6 @@ impl From<LoadError> for ProgramError {
 }
 
 fn advice(errno: Option<i32>, log: &str) -> String {
-    const EPERM: i32 = 1;
-    const ENOSYS: i32 = 38;
     // What the verifier says last is why.
     let why = log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default();
     match (errno, why) {

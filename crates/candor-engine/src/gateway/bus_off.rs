@@ -6,7 +6,8 @@
 //! netlink is not (`do_set_mode` is missing in slcan, and kernels before 2025 call it nevertheless).
 //!
 //! # Source
-//! `can_bus_off()` and `can_restart()` in `drivers/net/can/dev/dev.c`, `dev_deactivate()` in `net/sched/sch_generic.c`.
+//! [`can_bus_off()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L201), [`can_restart()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L128),
+//! [`dev_deactivate()`](https://github.com/gregkh/linux/blob/v6.1.192/net/sched/sch_generic.c#L1388).
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -35,7 +36,7 @@ enum Off {
 
 /// What is to be done for an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum Event {
     /// Nothing has changed.
     Wait,
     /// It has left the bus.
@@ -52,9 +53,9 @@ impl BusOff {
         !self.by_interface.is_empty() || interfaces.there().any(|(_bus, link)| is_off(link))
     }
 
-    /// Looks at all interfaces after [`Interfaces::look`], whose `notices` lose what candor itself caused. `handed_over` is
+    /// Looks at all interfaces after [`Interfaces::refresh`], whose `notices` lose what candor itself caused. `handed_over` is
     /// how many frames all routes have handed over to a bus.
-    pub(super) fn look(
+    pub(super) fn check(
         &mut self,
         (plan, interfaces): (&Plan, &Interfaces),
         handed_over: impl Fn(BusIndex) -> u64,
@@ -73,9 +74,9 @@ impl BusOff {
                     [Notice::InterfaceDown { interface: interface() }, Notice::InterfaceUp { interface: interface() }];
                 notices.retain(|notice| !own.contains(notice));
             }
-            match step(off, link, now) {
-                Step::Wait => {}
-                Step::Leave => {
+            match event(off, link, now) {
+                Event::Wait => {}
+                Event::Leave => {
                     let restart = Restart::of(plan.bus(bus).restart_after, link);
                     let off = match restart {
                         Restart::Candor { after } => Off::Held { index: link.index, until: now + after },
@@ -87,7 +88,7 @@ impl BusOff {
                         notices.extend(failure(link, link::set_down(client, link.index)));
                     }
                 }
-                Step::Return => {
+                Event::Return => {
                     self.by_interface.remove(&key);
                     let meanwhile = match off {
                         Some(Off::Left { came }) => handed_over(bus).saturating_sub(came),
@@ -95,7 +96,7 @@ impl BusOff {
                     };
                     notices.push(Notice::BusBack { interface: interface(), meanwhile });
                 }
-                Step::Start => {
+                Event::Start => {
                     // It has left the bus again at worst, which takes as long as before.
                     let again = plan.bus(bus).restart_after.unwrap_or(DEFAULT_AGAIN);
                     self.by_interface.insert(key, Off::Held { index: link.index, until: now + again });
@@ -122,27 +123,27 @@ fn is_off(link: &Link) -> bool {
     link.up && link.can.and_then(|can| can.state) == Some(CanState::BusOff)
 }
 
-fn step(off: Option<Off>, link: &Link, now: Instant) -> Step {
+fn event(off: Option<Off>, link: &Link, now: Instant) -> Event {
     let is_off = is_off(link);
     match off {
-        None if is_off => Step::Leave,
-        None => Step::Wait,
-        Some(Off::Left { .. }) if is_off => Step::Wait,
-        Some(Off::Left { .. }) => Step::Return,
+        None if is_off => Event::Leave,
+        None => Event::Wait,
+        Some(Off::Left { .. }) if is_off => Event::Wait,
+        Some(Off::Left { .. }) => Event::Return,
         // A look that came before it went down, or it went off the bus again as soon as it was up.
         Some(Off::Held { until, .. }) if is_off => {
             if now < until {
-                Step::Wait
+                Event::Wait
             } else {
-                Step::Leave
+                Event::Leave
             }
         }
-        Some(Off::Held { .. }) if link.up => Step::Return,
+        Some(Off::Held { .. }) if link.up => Event::Return,
         Some(Off::Held { until, .. }) => {
             if now < until {
-                Step::Wait
+                Event::Wait
             } else {
-                Step::Start
+                Event::Start
             }
         }
     }
@@ -212,19 +213,19 @@ mod tests {
         let (active, off, down) =
             (link(true, CanState::ErrorActive), link(true, CanState::BusOff), link(false, CanState::Stopped));
         for (before, link, expected) in [
-            (None, &active, Step::Wait),
-            (None, &down, Step::Wait),
-            (None, &off, Step::Leave),
-            (left, &off, Step::Wait),
-            (left, &active, Step::Return),
-            (left, &down, Step::Return),
-            (early, &down, Step::Wait),
-            (early, &off, Step::Wait),
-            (early, &active, Step::Return),
-            (late, &down, Step::Start),
-            (late, &off, Step::Leave),
+            (None, &active, Event::Wait),
+            (None, &down, Event::Wait),
+            (None, &off, Event::Leave),
+            (left, &off, Event::Wait),
+            (left, &active, Event::Return),
+            (left, &down, Event::Return),
+            (early, &down, Event::Wait),
+            (early, &off, Event::Wait),
+            (early, &active, Event::Return),
+            (late, &down, Event::Start),
+            (late, &off, Event::Leave),
         ] {
-            assert_eq!(step(before, link, now), expected, "{before:?} {link:?}");
+            assert_eq!(event(before, link, now), expected, "{before:?} {link:?}");
         }
     }
 }

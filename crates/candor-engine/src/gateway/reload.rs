@@ -8,15 +8,17 @@ use candor_config::placement::{Placement, Side};
 use candor_config::plan::{Plan, RouteIndex};
 use candor_core::job::Job;
 
-use super::{Announced, Gateway, of_side, owned, place, shared};
+use super::{Announced, Gateway, of_side, owned, shared};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::error::GatewayError;
 use crate::kernel::KernelGateway;
 use crate::notice::Notice;
+use crate::owner::Owner;
+use crate::placement;
 use crate::preflight::{self, Interfaces};
 use crate::realtime::Held;
-use crate::run_dir::{Entry, OwnedJob, Owner, RunDir};
-use crate::user::{Manner, Prepared, Ready, UserGateway};
+use crate::run_dir::{Entry, OwnedJob, RunDir};
+use crate::user::{EngineConfig, Prepared, Ready, UserGateway};
 
 /// What has become of another plan.
 #[derive(Debug)]
@@ -78,16 +80,16 @@ impl Gateway {
     /// # Errors
     /// [`GatewayError`] if the gateway cannot go on at all, as [`check`](Self::check) gives it. A plan that cannot run here
     /// is no such error.
-    pub fn reload(&mut self, plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
-        let draft = match self.draw_up(plan, tell) {
+    pub fn reload(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+        let draft = match self.draw_up(plan, notify) {
             Ok(draft) => draft,
             Err(error) => return Ok(Reload::Refused(error)),
         };
-        self.carry_out(draft, tell)
+        self.carry_out(draft, notify)
     }
 
     /// Looks at everything that can be known before the first step.
-    fn draw_up(&mut self, plan: Plan, tell: &mut dyn FnMut(Notice)) -> Result<Draft, GatewayError> {
+    fn draw_up(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Draft, GatewayError> {
         if plan.engine() != self.plan.engine() {
             let (runs, wanted) = (self.plan.engine().name(), plan.engine().name());
             return Err(GatewayError::NeedsRestart {
@@ -102,14 +104,14 @@ impl Gateway {
         })?;
         let (interfaces, notices) = self.interfaces.find_again(&mut self.client, &plan)?;
         let mut jobs = candor_config::lower(&plan);
-        let placement = place::place(&plan, &mut jobs, &mut self.client, &interfaces, tell)?;
+        let placement = placement::place(&plan, &mut jobs, &mut self.client, &interfaces, notify)?;
         let user_engine = match self.user_engine {
             _ if of_side(&jobs, &placement, Side::User).is_empty() => None,
             Some(engine) => Some(engine),
             None => {
                 preflight::can_raw_is_there()?;
                 self.held = Held::take(plan.realtime(), true)?;
-                Some(place::user_engine(&plan)?)
+                Some(placement::user_engine(&plan)?)
             }
         };
         // Odd files were told of at the start, and so was it if there is no place for the list.
@@ -124,15 +126,15 @@ impl Gateway {
             let me = Owner::Process { pid: std::process::id(), engine: self.plan.engine() };
             run_dir.refuse_twins(&owned, Some(&me))?;
             if let Some((route, other)) = run_dir.first_circle(&owned, Some(&me)) {
-                tell(Notice::MayCircle { route, other });
+                notify(Notice::MayCircle { route, other });
             }
         }
-        notices.into_iter().for_each(tell);
+        notices.into_iter().for_each(notify);
         let jobs = jobs.into();
         Ok(Draft { plan, jobs, placement, interfaces, user_engine, run_dir, owned })
     }
 
-    fn carry_out(&mut self, draft: Draft, tell: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
+    fn carry_out(&mut self, draft: Draft, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
         let Draft { plan, jobs, placement, interfaces, user_engine, mut run_dir, owned } = draft;
         let announce = |run_dir: &Option<RunDir>, jobs: Vec<OwnedJob>| {
             run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), jobs)).transpose()
@@ -143,7 +145,7 @@ impl Gateway {
         let both = owned.iter().chain(in_kernel).cloned().collect();
         let entry = match announce(&run_dir, both) {
             Ok(entry) => entry,
-            Err(error) => return Ok(Reload::Refused(error)),
+            Err(error) => return Ok(Reload::Refused(error.into())),
         };
 
         let for_user = of_side(&jobs, &placement, Side::User);
@@ -151,15 +153,15 @@ impl Gateway {
             (_, None) => Ok(Next::None),
             (Some(user), Some(_)) => user.prepare(&plan, shared(&jobs, &for_user), &interfaces).map(Next::Exchanged),
             (None, Some(engine)) => {
-                let manner = Manner::new(engine, self.latency);
-                UserGateway::open(&plan, manner, shared(&jobs, &for_user), &interfaces, None).map(Next::New)
+                let config = EngineConfig::new(engine, self.latency);
+                UserGateway::open(&plan, config, shared(&jobs, &for_user), &interfaces, None).map(Next::New)
             }
         };
         let next = match next {
             Ok(next) => next,
             Err(error) => {
                 entry.iter().for_each(Entry::forget);
-                return Ok(Reload::Refused(error));
+                return Ok(Reload::Refused(error.into()));
             }
         };
         // The jobs in the kernel come first, because they may be refused; what was prepared in user space cannot be.
@@ -170,12 +172,12 @@ impl Gateway {
         let outcome = match (&mut self.kernel, run_dir.as_mut()) {
             (Some(kernel), Some(run_dir)) => {
                 entry.take().into_iter().for_each(|entry| kernel.announce(entry));
-                let exchanged = kernel.exchange(&for_kernel, of_kernel, &interfaces, run_dir, tell);
+                let exchanged = kernel.exchange(&for_kernel, of_kernel, &interfaces, run_dir, notify);
                 exchanged.map(|counted| kernel_counted = Some(counted))
             }
             (None, Some(run_dir)) if !for_kernel.is_empty() => {
                 let entry = entry.take().expect("there is a run directory, so there is an entry");
-                let started = KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, tell);
+                let started = KernelGateway::start(&plan, &for_kernel, &interfaces, run_dir, entry, notify);
                 started.map(|kernel| new_kernel = Some(kernel))
             }
             _ => Ok(()),
@@ -187,7 +189,7 @@ impl Gateway {
             entry.iter().for_each(Entry::forget);
             // What others know now is more than there is, until this succeeds.
             self.announced = if run_dir.is_some() { Announced::Once } else { self.announced };
-            return Ok(Reload::Refused(error));
+            return Ok(Reload::Refused(error.into()));
         }
 
         let mut reloaded = Reloaded::default();
@@ -200,7 +202,7 @@ impl Gateway {
             }
             (Some(user), _) => {
                 let (counted, ended) = user.stop(&self.plan, &self.interfaces)?;
-                ended.notices.into_iter().for_each(&mut *tell);
+                ended.notices.into_iter().for_each(&mut *notify);
                 (user_counted, reloaded.gone_buses) = (Some(counted), ended.buses);
             }
             (None, Next::New(ready)) => self.user = Some(ready.begin()),

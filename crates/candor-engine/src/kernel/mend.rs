@@ -14,8 +14,8 @@ use candor_config::plan::Plan;
 use candor_netlink::cangw::{CangwError, CangwJob};
 
 use super::fights::{MEMORY, PATIENCE};
-use super::{KernelGateway, Place};
-use crate::error::GatewayError;
+use super::{JobRoute, KernelGateway};
+use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 
@@ -27,13 +27,13 @@ impl KernelGateway {
     ///
     /// To be called before the interfaces are looked at: a job that is missing although its interfaces are seen after it
     /// has not gone with them.
-    pub(crate) fn look(&mut self) -> Result<Option<Vec<bool>>, GatewayError> {
+    pub(crate) fn presence(&mut self) -> Result<Option<Vec<bool>>, KernelError> {
         match self.refresh() {
             // Where no foreign routes are listed either, a missing module looks like an empty list.
             Ok(is_there) if is_there.contains(&false) && !Path::new(MODULE).exists() => Ok(None),
             Ok(is_there) => Ok(Some(is_there)),
             Err(CangwError::ModuleMissing) => Ok(None),
-            Err(error) => Err(GatewayError::ListJobs(error)),
+            Err(error) => Err(KernelError::List(error)),
         }
     }
 
@@ -46,7 +46,7 @@ impl KernelGateway {
         is_announced: bool,
         now: Instant,
         notices: &mut Vec<Notice>,
-    ) -> Result<(), GatewayError> {
+    ) -> Result<(), KernelError> {
         let Some(is_there) = is_there else {
             notices.extend(self.wait_for_module());
             return Ok(());
@@ -64,7 +64,7 @@ impl KernelGateway {
         if deleted > 0 && !was_unloaded {
             let route = self.route(plan, first);
             if self.fights.note(now) {
-                return Err(GatewayError::JobsFought { route, times: PATIENCE, within: MEMORY });
+                return Err(KernelError::Contested { route, times: PATIENCE, within: MEMORY });
             }
             notices.push(Notice::JobsPutBack { jobs: deleted, route });
         }
@@ -79,16 +79,16 @@ impl KernelGateway {
         missing: &[usize],
         is_there: &[bool],
         interfaces: &Interfaces,
-    ) -> Result<(), GatewayError> {
-        let way = |place: Place| (place.from, place.to);
+    ) -> Result<(), KernelError> {
+        let way = |job_route: JobRoute| (job_route.from, job_route.to);
         let mut to_add = missing.to_vec();
         for at in (0..is_there.len()).filter(|&at| is_there[at]) {
-            let place = self.places[at];
-            if missing.iter().any(|&later| at < later && way(self.places[later]) == way(place)) {
+            let job_route = self.job_routes[at];
+            if missing.iter().any(|&later| at < later && way(self.job_routes[later]) == way(job_route)) {
                 match self.installed.take_out(at) {
                     Ok(()) => self.owed.insert(at),
                     Err(CangwError::ModuleMissing) => return Ok(()),
-                    Err(error) => return Err(GatewayError::ListJobs(error)),
+                    Err(error) => return Err(KernelError::List(error)),
                 };
                 to_add.push(at);
             }
@@ -109,7 +109,7 @@ impl KernelGateway {
                 Err(CangwError::ModuleMissing) => return Ok(()),
                 Err(error) => {
                     let source = self.installed.explain(&job, error);
-                    return Err(GatewayError::Install { route: self.route(plan, at), source });
+                    return Err(KernelError::Install { route: self.route(plan, at), source });
                 }
             }
         }
@@ -124,13 +124,13 @@ impl KernelGateway {
 
     /// Whether both interfaces of a job are there.
     fn can_be(&self, at: usize, interfaces: &Interfaces) -> bool {
-        let Place { from, to, .. } = self.places[at];
+        let JobRoute { from, to, .. } = self.job_routes[at];
         interfaces.present(from).is_some() && interfaces.present(to).is_some()
     }
 
     /// A job as it has to be with the interfaces that there are now.
     fn now(&self, at: usize, interfaces: &Interfaces) -> CangwJob {
-        let Place { from, to, .. } = self.places[at];
+        let JobRoute { from, to, .. } = self.job_routes[at];
         let (source, destination) = (interfaces.index(from), interfaces.index(to));
         CangwJob { source, destination, ..*self.installed.job(at) }
     }

@@ -1,7 +1,7 @@
 //! Other jobs for a gateway that runs: what both have stays, the rest is exchanged.
 //!
 //! can-gw has no way to exchange several jobs in one step. A job that has become another one is deleted and then added, so
-//! that a frame between the two requests is not forwarded, and none is forwarded twice. A job with a uid keeps its place, and
+//! that a frame between the two requests is not forwarded, and none is forwarded twice. A job with a uid keeps its job_route, and
 //! the kernel exchanges its modifications between two frames.
 
 use std::collections::BTreeSet;
@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 use candor_core::job::Job;
 use candor_netlink::cangw::{CangwJob, JobCounters};
 
-use super::{KernelGateway, Place};
+use super::{JobRoute, KernelGateway};
 use crate::counters::{Followed, RouteCounters};
-use crate::error::GatewayError;
+use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
-use crate::reconcile::{self, Fate, Mine};
+use crate::reconcile::{self, Action, Mine};
 use crate::run_dir::{OwnedJob, RunDir};
 
 impl KernelGateway {
@@ -28,8 +28,8 @@ impl KernelGateway {
         owned: Vec<OwnedJob>,
         interfaces: &Interfaces,
         run_dir: &mut RunDir,
-        tell: &mut dyn FnMut(Notice),
-    ) -> Result<Vec<RouteCounters>, GatewayError> {
+        notify: &mut dyn FnMut(Notice),
+    ) -> Result<Vec<RouteCounters>, KernelError> {
         // What waits for an interface is added when that is back.
         let can_be = |job: &Job| interfaces.present(job.from).is_some() && interfaces.present(job.to).is_some();
         let possible: Vec<bool> = jobs.iter().map(|job| can_be(job)).collect();
@@ -48,15 +48,15 @@ impl KernelGateway {
         run_dir.forget_dead()?;
         let mut routes: Vec<_> = exchange.doubled().map(|owned| owned.route.clone()).collect();
         routes.dedup();
-        routes.into_iter().for_each(|route| tell(Notice::ForeignDuplicate { route }));
+        routes.into_iter().for_each(|route| notify(Notice::ForeignDuplicate { route }));
 
-        let mut fates = exchange.fates().iter();
-        let follow = |possible: &bool| match possible.then(|| fates.next()).flatten() {
-            Some(Fate::Kept(at) | Fate::Changed(at)) => Followed::since(present[*at].counters),
-            Some(Fate::Added | Fate::Moved(_)) | None => Followed::since(JobCounters::default()),
+        let mut actions = exchange.actions().iter();
+        let follow = |possible: &bool| match possible.then(|| actions.next()).flatten() {
+            Some(Action::Kept(at) | Action::Changed(at)) => Followed::since(present[*at].counters),
+            Some(Action::Added | Action::Moved(_)) | None => Followed::since(JobCounters::default()),
         };
         self.followed = possible.iter().map(follow).collect();
-        self.places = jobs.iter().map(|job| Place { route: job.route, from: job.from, to: job.to }).collect();
+        self.job_routes = jobs.iter().map(|job| JobRoute { route: job.route, from: job.from, to: job.to }).collect();
         self.installed.replace(wanted);
         self.owed = BTreeSet::new();
         Ok(counted)

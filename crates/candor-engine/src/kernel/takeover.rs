@@ -103,7 +103,8 @@ mod tests {
     use candor_netlink::cangw::JobFlags;
 
     use super::*;
-    use crate::run_dir::{OwnedJob, Owner, Since};
+    use crate::owner::Owner;
+    use crate::run_dir::{OwnedJob, Since};
 
     fn job(id: u32) -> CangwJob {
         CangwJob {

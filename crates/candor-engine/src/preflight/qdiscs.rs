@@ -7,12 +7,16 @@ use candor_egress::netlink;
 use candor_netlink::client::Client;
 
 use super::Interfaces;
-use crate::error::GatewayError;
+use super::error::InterfaceError;
 use crate::notice::Notice;
 
 /// Looks at the disciplines of all outgoing interfaces, also at those below a root.
-pub(super) fn look(client: &mut Client, plan: &Plan, interfaces: &Interfaces) -> Result<Vec<Notice>, GatewayError> {
-    let there = netlink::qdiscs(client).map_err(GatewayError::Links)?;
+pub(super) fn hazards(
+    client: &mut Client,
+    plan: &Plan,
+    interfaces: &Interfaces,
+) -> Result<Vec<Notice>, InterfaceError> {
+    let there = netlink::qdiscs(client).map_err(InterfaceError::List)?;
     let has = |bus, kind: &str| {
         let interface = interfaces.present(bus);
         there.iter().any(|there| Some(there.interface) == interface && there.qdisc.discipline.kind() == kind)

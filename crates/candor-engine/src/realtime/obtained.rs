@@ -5,8 +5,8 @@ use candor_config::plan::Plan;
 use candor_io::dma_latency::CPU_DMA_LATENCY;
 
 use super::THREAD_PREFIX;
-use crate::error::GatewayError;
-use crate::run_dir::{Owner, RunDir};
+use crate::owner::Owner;
+use crate::run_dir::{RunDir, RunDirError};
 use candor_io::machine::{Machine, Thread};
 
 /// What the kernel says of a process that forwards frames.
@@ -33,14 +33,14 @@ pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
 /// The living candors that run routes of this plan in user space, as far as this user may know.
 ///
 /// # Errors
-/// [`GatewayError`] if the run directory cannot be read.
-pub fn running(plan: &Plan) -> Result<Vec<u32>, GatewayError> {
+/// [`RunDirError`] if the run directory cannot be read.
+pub fn running(plan: &Plan) -> Result<Vec<u32>, RunDirError> {
     let is_of_plan = |name: &str, from: &str| {
         plan.routes().iter().any(|route| route.name == name && plan.bus(route.from).interface == from)
     };
     // Odd files are told of by `candor status`.
-    let look = RunDir::look(&mut |_notice| {})?;
-    let alive = look.open.iter().flat_map(RunDir::alive);
+    let opened = RunDir::open_existing(&mut |_notice| {})?;
+    let alive = opened.open.iter().flat_map(RunDir::alive);
     let pids = alive.filter_map(|instance| {
         let mut jobs = instance.jobs.iter().filter(|job| job.side == Side::User);
         let runs_it = jobs.any(|job| is_of_plan(&job.route, &job.from));

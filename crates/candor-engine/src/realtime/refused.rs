@@ -4,14 +4,8 @@ use std::io;
 
 use candor_core::realtime::{Cpu, CpuList, Sched};
 use candor_io::dma_latency::CPU_DMA_LATENCY;
-
+use candor_io::errno::{EACCES, EAGAIN, ENOENT, ENOMEM, EPERM};
 use candor_io::machine::{Capability, Limit, Machine};
-
-const EPERM: i32 = 1;
-const ENOENT: i32 = 2;
-const EAGAIN: i32 = 11;
-const ENOMEM: i32 = 12;
-const EACCES: i32 = 13;
 
 /// Something of `[realtime]` that this process does not get.
 #[derive(Debug, thiserror::Error)]
@@ -249,7 +243,7 @@ mod tests {
             let wanted: Vec<_> = wanted.iter().copied().map(Cpu).collect();
             RealtimeError::cpus(&wanted, given, &machine).to_string()
         };
-        let einval = || io::Error::from_raw_os_error(22);
+        let einval = || io::Error::from_raw_os_error(candor_io::errno::EINVAL);
         let said = text(&[2, 8], Ok(vec![Cpu(2)]));
         assert!(said.contains("There is no processor 8") && said.contains("those that run are 0-3"), "{said}");
         assert!(text(&[8], Err(einval())).contains("There is no processor 8"));

@@ -8,13 +8,14 @@ use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
 use super::difference::{Difference, Names};
+use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::{Intent, Target};
-use super::{Fate, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
-use crate::error::GatewayError;
+use super::{Action, Foreign, Reconciliation, Situation, Standing, Step, Undo, reconcile};
 use crate::notice::Notice;
+use crate::owner::Owner;
 use crate::refusal::Refusal;
-use crate::run_dir::{Change, Instance, Owner, RunDir, Since};
+use crate::run_dir::{Change, Instance, RunDir, RunDirError, Since};
 
 /// How often the way back is tried when somebody else changes jobs at the same time.
 const UNDO_ATTEMPTS: usize = 3;
@@ -31,23 +32,25 @@ pub struct Applied {
 /// Compares a gateway file with the kernel. Changes nothing.
 ///
 /// # Errors
-/// [`GatewayError`] if the file cannot be applied, or if this user may not know whose the jobs are.
+/// [`ReconcileError`] if the file cannot be applied, or if this user may not know whose the jobs are.
 pub fn plan(
     plan: &Plan,
     file: &str,
     foreign: Foreign,
-    tell: &mut dyn FnMut(Notice),
-) -> Result<Difference, GatewayError> {
-    let mut client = Client::open().map_err(GatewayError::Links)?;
-    let target = Target::of(&mut client, plan, Intent::Compare, tell)?;
-    let run_dir = RunDir::look_where_applied(tell)?;
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Difference, ReconcileError> {
+    let mut client = Client::open().map_err(ReconcileError::Netlink)?;
+    let target = Target::of(&mut client, plan, Intent::Compare, notify)?;
+    let run_dir = RunDir::open_applied(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     let compared = Compared::of(&mut client, run_dir.as_ref(), &owner, &target, foreign)?;
     let refused_by_lists = |run_dir: RunDir| {
-        knows_foreign(&run_dir, foreign).and_then(|()| run_dir.refuse_twins(&target.jobs, Some(&owner)))
+        knows_foreign(&run_dir, foreign)?;
+        run_dir.refuse_twins(&target.jobs, Some(&owner))
     };
     let refusal = run_dir
         .map_or(Ok(()), refused_by_lists)
+        .map_err(ReconcileError::from)
         .and_then(|()| compared.refuse(&target))
         .err()
         .map(|error| error.to_string());
@@ -57,16 +60,21 @@ pub fn plan(
 /// Makes the kernel what a gateway file says. If that fails, it is what it was.
 ///
 /// # Errors
-/// [`GatewayError`] with what was refused and whether all is as it was.
-pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Notice)) -> Result<Applied, GatewayError> {
-    let mut client = Client::open().map_err(GatewayError::Links)?;
-    let target = Target::of(&mut client, plan, Intent::Apply, tell)?;
-    let mut run_dir = RunDir::open(tell)?;
+/// [`ReconcileError`] with what was refused and whether all is as it was.
+pub fn apply(
+    plan: &Plan,
+    file: &str,
+    foreign: Foreign,
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Applied, ReconcileError> {
+    let mut client = Client::open().map_err(ReconcileError::Netlink)?;
+    let target = Target::of(&mut client, plan, Intent::Apply, notify)?;
+    let mut run_dir = RunDir::open(notify)?;
     let owner = Owner::Applied { file: file.to_owned() };
     knows_foreign(&run_dir, foreign)?;
     run_dir.refuse_twins(&target.jobs, Some(&owner))?;
     if let Some((route, other)) = run_dir.first_circle(&target.jobs, Some(&owner)) {
-        tell(Notice::MayCircle { route, other });
+        notify(Notice::MayCircle { route, other });
     }
     let compared = Compared::of(&mut client, Some(&run_dir), &owner, &target, foreign)?;
     compared.refuse(&target)?;
@@ -76,14 +84,14 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
     let earlier = run_dir.applied().find(|instance| instance.owner == owner).cloned();
     let since = match &earlier {
         Some(earlier) if difference.is_none() => earlier.since,
-        _ => Since::now()?,
+        _ => Since::now().map_err(RunDirError::from)?,
     };
     let wanted = Instance { owner: owner.clone(), since, jobs: target.jobs.clone(), change: None };
     if !compared.found.steps.is_empty() {
         let begun = Instance { change: Some(compared.change(&target)), ..wanted.clone() };
         run_dir.keep_applied(begun)?;
         if let Err(error) = compared.carry_out(&mut client, &target) {
-            if !matches!(error, GatewayError::NotUndone { .. }) {
+            if !matches!(error, ReconcileError::NotUndone { .. }) {
                 // Nothing has changed after all. If that cannot be written, the list of the change stays, which is right
                 // about jobs of either side; why it failed is more than that.
                 let nothing = Instance { jobs: Vec::new(), ..wanted };
@@ -98,7 +106,7 @@ pub fn apply(plan: &Plan, file: &str, foreign: Foreign, tell: &mut dyn FnMut(Not
 }
 
 /// Whether what seems to be nobody's is, if that is to be taken over or removed.
-fn knows_foreign(run_dir: &RunDir, foreign: Foreign) -> Result<(), GatewayError> {
+fn knows_foreign(run_dir: &RunDir, foreign: Foreign) -> Result<(), RunDirError> {
     if foreign.adopt || foreign.prune { run_dir.knows_all() } else { Ok(()) }
 }
 
@@ -117,7 +125,7 @@ impl Compared {
         owner: &Owner,
         target: &Target,
         foreign: Foreign,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Self, ReconcileError> {
         let present = super::list(client)?;
         let owners = Owners::of(run_dir, Some(owner), &present);
         Ok(Self::with(present, owners, foreign, target))
@@ -134,33 +142,33 @@ impl Compared {
         Situation { wanted: &target.wanted, present, owned, others, foreign: self.foreign }
     }
 
-    fn difference(&self, client: &mut Client, target: &Target) -> Result<Difference, GatewayError> {
+    fn difference(&self, client: &mut Client, target: &Target) -> Result<Difference, ReconcileError> {
         let names = Names::read(client)?;
         Ok(Difference::new(target, &self.situation(target), &self.found, &self.owners, &names))
     }
 
     /// What would do harm is not begun.
-    fn refuse(&self, target: &Target) -> Result<(), GatewayError> {
+    fn refuse(&self, target: &Target) -> Result<(), ReconcileError> {
         self.uids_are_free(target)?;
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
-        let is_new = |wanted: &usize| matches!(self.found.fates[*wanted], Fate::Added);
+        let is_new = |wanted: &usize| matches!(self.found.actions[*wanted], Action::Added);
         let mut doubled: Vec<_> = self.found.standings.iter().filter_map(twin).filter(is_new).collect();
         doubled.sort_unstable();
         let mut routes: Vec<_> = doubled.into_iter().map(|wanted| target.jobs[wanted].route.clone()).collect();
         routes.dedup();
-        if routes.is_empty() { Ok(()) } else { Err(GatewayError::WouldDouble { routes }) }
+        if routes.is_empty() { Ok(()) } else { Err(ReconcileError::WouldDouble { routes }) }
     }
 
     /// A job with the uid of one that is not ours would become that one.
-    pub(super) fn uids_are_free(&self, target: &Target) -> Result<(), GatewayError> {
+    pub(super) fn uids_are_free(&self, target: &Target) -> Result<(), ReconcileError> {
         let Some(&(wanted, holder)) = self.found.uid_taken.first() else { return Ok(()) };
         let uid = target.wanted[wanted].job().uid;
         let by = self.owners.route(&self.present[holder]).map(|(_, owner)| owner.clone());
-        Err(GatewayError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by })
+        Err(ReconcileError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by })
     }
 
     /// Does what is to be done; if that fails, the jobs are what they were.
-    pub(super) fn carry_out(&self, client: &mut Client, target: &Target) -> Result<(), GatewayError> {
+    pub(super) fn carry_out(&self, client: &mut Client, target: &Target) -> Result<(), ReconcileError> {
         let mut undo = Undo::new(&self.situation(target), &self.found);
         let outcome = follow(client, &self.found.steps, target).and_then(|()| is_as_wanted(client, target, &undo));
         outcome.map_err(|error| undone(client, &mut undo, error))
@@ -179,13 +187,13 @@ impl Compared {
 }
 
 /// Asks the kernel for one step after the other.
-fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), GatewayError> {
+fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), ReconcileError> {
     for step in steps {
         follow_one(client, step).map_err(|(job, source)| {
             let route = target.jobs.iter().find(|owned| owned.job.is_same_job(job)).map(|owned| owned.route.clone());
             match route {
-                Some(route) => GatewayError::Install { route, source: Refusal::explain(client, job.job(), source) },
-                None => GatewayError::Delete(source),
+                Some(route) => ReconcileError::Install { route, source: Refusal::explain(client, job.job(), source) },
+                None => ReconcileError::Delete(source),
             }
         })?;
     }
@@ -205,24 +213,24 @@ fn follow_one<'a>(client: &mut Client, step: &'a Step) -> Result<(), (&'a ExactJ
 }
 
 /// Looks at what has become of it: others change jobs, too, and the kernel says nothing.
-fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(), GatewayError> {
+fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(), ReconcileError> {
     let present = super::list(client)?;
     let owned = undo.ours(&present);
     let (others, foreign) = (undo.strangers(), Foreign::default());
     let situation = Situation { wanted: &target.wanted, present: &present, owned: &owned, others, foreign };
-    if reconcile(&situation).steps.is_empty() { Ok(()) } else { Err(GatewayError::Disturbed) }
+    if reconcile(&situation).steps.is_empty() { Ok(()) } else { Err(ReconcileError::Disturbed) }
 }
 
 /// Leads back to what was before, and says how that went.
-fn undone(client: &mut Client, undo: &mut Undo, error: GatewayError) -> GatewayError {
+fn undone(client: &mut Client, undo: &mut Undo, error: ReconcileError) -> ReconcileError {
     let (mut created, mut lost) = (0, 0);
     for _attempt in 0..UNDO_ATTEMPTS {
         let steps = match super::list(client) {
             Ok(present) => undo.steps(&present),
-            Err(why) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
+            Err(why) => return ReconcileError::NotUndone { source: Box::new(error), why: why.to_string() },
         };
         if steps.is_empty() {
-            return GatewayError::Undone { source: Box::new(error), created, lost };
+            return ReconcileError::Undone { source: Box::new(error), created, lost };
         }
         for step in &steps {
             match follow_one(client, step) {
@@ -232,9 +240,9 @@ fn undone(client: &mut Client, undo: &mut Undo, error: GatewayError) -> GatewayE
                     undo.give_up(job);
                     lost += 1;
                 }
-                Err((_, why)) => return GatewayError::NotUndone { source: Box::new(error), why: why.to_string() },
+                Err((_, why)) => return ReconcileError::NotUndone { source: Box::new(error), why: why.to_string() },
             }
         }
     }
-    GatewayError::NotUndone { source: Box::new(error), why: GatewayError::Disturbed.to_string() }
+    ReconcileError::NotUndone { source: Box::new(error), why: ReconcileError::Disturbed.to_string() }
 }

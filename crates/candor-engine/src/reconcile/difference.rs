@@ -7,11 +7,12 @@ use candor_netlink::cangw::CangwJob;
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
+use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
-use super::{Fate, Reconciliation, Situation, Standing};
-use crate::error::GatewayError;
-use crate::run_dir::Owner;
+use super::{Action, Reconciliation, Situation, Standing};
+use crate::owner::Owner;
+use crate::preflight::InterfaceError;
 
 /// A gateway file against the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,11 +83,11 @@ impl Difference {
         owners: &Owners,
         names: &Names,
     ) -> Self {
-        let wanted = target.jobs.iter().zip(&found.fates).map(|(owned, fate)| {
-            let kind = kind_of_wanted(*fate, &found.standings);
-            let counted = match *fate {
-                Fate::Kept(at) | Fate::Changed(at) => situation.present[at].job().counters,
-                Fate::Added | Fate::Moved(_) => owned.job.job().counters,
+        let wanted = target.jobs.iter().zip(&found.actions).map(|(owned, action)| {
+            let kind = kind_of_wanted(*action, &found.standings);
+            let counted = match *action {
+                Action::Kept(at) | Action::Changed(at) => situation.present[at].job().counters,
+                Action::Added | Action::Moved(_) => owned.job.job().counters,
             };
             let job = CangwJob { counters: counted, ..*owned.job.job() };
             names.line(kind, Some(owned.route.clone()), job)
@@ -114,13 +115,13 @@ fn other((_, owner): &(String, Owner)) -> LineKind {
     LineKind::Other(owner.clone())
 }
 
-fn kind_of_wanted(fate: Fate, standings: &[Standing]) -> LineKind {
-    match fate {
-        Fate::Added => LineKind::Add,
-        Fate::Changed(_) => LineKind::Change,
-        Fate::Kept(at) if matches!(standings[at], Standing::Ours { adopted: true, .. }) => LineKind::Adopt,
-        Fate::Kept(_) => LineKind::Keep,
-        Fate::Moved(at) => {
+fn kind_of_wanted(action: Action, standings: &[Standing]) -> LineKind {
+    match action {
+        Action::Added => LineKind::Add,
+        Action::Changed(_) => LineKind::Change,
+        Action::Kept(at) if matches!(standings[at], Standing::Ours { adopted: true, .. }) => LineKind::Adopt,
+        Action::Kept(_) => LineKind::Keep,
+        Action::Moved(at) => {
             LineKind::Move { adopted: matches!(standings[at], Standing::Replaced { adopted: true, .. }) }
         }
     }
@@ -131,8 +132,8 @@ fn kind_of_wanted(fate: Fate, standings: &[Standing]) -> LineKind {
 pub(super) struct Names(BTreeMap<InterfaceIndex, String>);
 
 impl Names {
-    pub(super) fn read(client: &mut Client) -> Result<Self, GatewayError> {
-        let links = link::list(client).map_err(GatewayError::Links)?;
+    pub(super) fn read(client: &mut Client) -> Result<Self, ReconcileError> {
+        let links = link::list(client).map_err(InterfaceError::List)?;
         Ok(Self(links.into_iter().map(|link| (link.index, link.name)).collect()))
     }
 

@@ -3,10 +3,11 @@
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
 
+use super::error::ReconcileError;
 use super::owners::{claim, going};
-use crate::error::GatewayError;
 use crate::notice::Notice;
-use crate::run_dir::{Instance, OwnedJob, Owner, RunDir};
+use crate::owner::Owner;
+use crate::run_dir::{Instance, OwnedJob, RunDir};
 
 /// What [`down`] has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,9 +30,9 @@ pub struct DownCount {
 /// Takes out what was applied from a file, or all that was applied and all that dead processes left.
 ///
 /// # Errors
-/// [`GatewayError`] if a job could not be removed; what is left is still known.
-pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, GatewayError> {
-    let Some(mut run_dir) = RunDir::look_where_applied(tell)? else { return Ok(Down::default()) };
+/// [`ReconcileError`] if a job could not be removed; what is left is still known.
+pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, ReconcileError> {
+    let Some(mut run_dir) = RunDir::open_applied(notify)? else { return Ok(Down::default()) };
     let is_meant = |owner: &Owner| match (owner, file) {
         (Owner::Applied { file }, Some(wanted)) => file == wanted,
         (Owner::Applied { .. }, None) => true,
@@ -39,7 +40,7 @@ pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, Ga
     };
     let meant: Vec<_> = run_dir.applied().filter(|instance| is_meant(&instance.owner)).cloned().collect();
     let mut done = Down::default();
-    let mut client = Client::open().map_err(GatewayError::Links)?;
+    let mut client = Client::open().map_err(ReconcileError::Netlink)?;
     for instance in meant {
         let present = list(&mut client)?;
         let claimed = claim(&instance, &present);
@@ -64,22 +65,22 @@ pub fn down(file: Option<&str>, tell: &mut dyn FnMut(Notice)) -> Result<Down, Ga
     Ok(done)
 }
 
-fn list(client: &mut Client) -> Result<Vec<ExactJob>, GatewayError> {
+fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match super::list(client) {
         // A module takes its jobs along.
-        Err(GatewayError::CangwMissing) => Ok(Vec::new()),
+        Err(ReconcileError::CangwMissing) => Ok(Vec::new()),
         listed => listed,
     }
 }
 
-fn remove(client: &mut Client, claimed: &[OwnedJob]) -> Result<DownCount, GatewayError> {
+fn remove(client: &mut Client, claimed: &[OwnedJob]) -> Result<DownCount, ReconcileError> {
     let mut count = DownCount::default();
     for owned in claimed.iter().rev() {
         match cangw::delete_exact(client, &owned.job) {
             Ok(()) => count.removed += 1,
             Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => count.missing += 1,
-            Err(CangwError::NotPermitted) => return Err(GatewayError::MayNotChange),
-            Err(error) => return Err(GatewayError::Delete(error)),
+            Err(CangwError::NotPermitted) => return Err(ReconcileError::NotPermitted),
+            Err(error) => return Err(ReconcileError::Delete(error)),
         }
     }
     Ok(count)

@@ -4,11 +4,12 @@ use candor_netlink::cangw::ExactJob;
 use candor_netlink::client::Client;
 
 use super::apply::Compared;
+use super::error::ReconcileError;
 use super::owners::Owners;
 use super::target::Target;
-use super::{Fate, Foreign, Standing};
-use crate::error::GatewayError;
-use crate::run_dir::{OwnedJob, Owner, RunDir};
+use super::{Action, Foreign, Standing};
+use crate::owner::Owner;
+use crate::run_dir::{OwnedJob, RunDir};
 
 /// What a process has and what it is to have.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ impl Exchange {
     /// Compares what is wanted with the kernel. What dead candors left is taken over or removed on the way.
     ///
     /// # Errors
-    /// [`GatewayError`] if the kernel does not tell its jobs, or a job would change somebody else's.
-    pub(crate) fn of(client: &mut Client, run_dir: &RunDir, mine: Mine) -> Result<Self, GatewayError> {
+    /// [`ReconcileError`] if the kernel does not tell its jobs, or a job would change somebody else's.
+    pub(crate) fn of(client: &mut Client, run_dir: &RunDir, mine: Mine) -> Result<Self, ReconcileError> {
         let present = super::list(client)?;
         let this_process = |owner: &Owner| matches!(owner, Owner::Process { pid, .. } if *pid == std::process::id());
         let me = run_dir.alive().iter().map(|instance| &instance.owner).find(|owner| this_process(owner));
@@ -44,7 +45,7 @@ impl Exchange {
     }
 
     /// Makes the kernel so; if that fails, it is what it was.
-    pub(crate) fn carry_out(&mut self, client: &mut Client) -> Result<(), GatewayError> {
+    pub(crate) fn carry_out(&mut self, client: &mut Client) -> Result<(), ReconcileError> {
         self.compared.carry_out(client, &self.target)
     }
 
@@ -54,8 +55,8 @@ impl Exchange {
     }
 
     /// By wanted job.
-    pub(crate) fn fates(&self) -> &[Fate] {
-        &self.compared.found.fates
+    pub(crate) fn actions(&self) -> &[Action] {
+        &self.compared.found.actions
     }
 
     /// Wanted jobs that somebody else has put into the kernel, too.

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use candor_config::placement::Side;
 use candor_netlink::cangw::ExactJob;
 
-use super::identity::{Counts, Identity};
-use crate::run_dir::{Change, Instance, OwnedJob, Owner, RunDir};
+use crate::job_identity::{Counts, Identity};
+use crate::owner::Owner;
+use crate::run_dir::{Change, Instance, OwnedJob, RunDir};
 
 /// The owners as one of them sees them.
 #[derive(Debug, Default)]

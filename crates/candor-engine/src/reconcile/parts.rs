@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use candor_netlink::cangw::ExactJob;
 
-use super::identity::{Counts, Group, Identity};
-use super::{Fate, Reconciliation, Situation, Standing};
+use super::{Action, Reconciliation, Situation, Standing};
+use crate::job_identity::{Counts, Group, Identity};
 
 /// The jobs of one group, as positions in the lists of the situation.
 pub(super) struct Part<'a> {
@@ -137,7 +137,7 @@ impl<'a> Part<'a> {
         let added = self.wanted.len() - kept.len();
         for (&at, &Kept { at: to, adopted }) in self.wanted[added..].iter().zip(kept) {
             let same = wanted[at].is_same_job(&present[to]);
-            found.fates[at] = if same { Fate::Kept(to) } else { Fate::Changed(to) };
+            found.actions[at] = if same { Action::Kept(to) } else { Action::Changed(to) };
             found.standings[to] = Standing::Ours { wanted: at, adopted };
         }
         let stays = &self.wanted_identities[added..];
@@ -150,10 +150,10 @@ impl<'a> Part<'a> {
             }
             found.standings[at] = if to_delete.take(identity) {
                 let again = (0..added).filter(|&wanted| self.wanted_identities[wanted] == *identity);
-                let again = again.map(|at| self.wanted[at]).find(|&wanted| found.fates[wanted] == Fate::Added);
+                let again = again.map(|at| self.wanted[at]).find(|&wanted| found.actions[wanted] == Action::Added);
                 match again.filter(|_| ours.take(identity)) {
                     Some(wanted) => {
-                        found.fates[wanted] = Fate::Moved(at);
+                        found.actions[wanted] = Action::Moved(at);
                         Standing::Replaced { wanted, adopted: !owned.take(identity) }
                     }
                     None if owned.take(identity) => Standing::Removed,

@@ -8,11 +8,12 @@ use candor_netlink::cangw::{self, CangwError, CangwJob, ExactJob};
 use candor_netlink::client::Client;
 
 use super::difference::Names;
-use super::identity::Identity;
+use super::error::ReconcileError;
 use super::owners::claim;
-use crate::error::GatewayError;
+use crate::job_identity::Identity;
 use crate::notice::Notice;
-use crate::run_dir::{Instance, OwnedJob, Owner, RunDir, Since};
+use crate::owner::Owner;
+use crate::run_dir::{Instance, OwnedJob, RunDir, Since};
 
 /// All that runs in this network namespace, as far as this user may know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -71,26 +72,26 @@ pub struct End {
 /// Looks at everything, needs no privilege, and changes nothing.
 ///
 /// # Errors
-/// [`GatewayError`] if the kernel does not answer.
-pub fn status(tell: &mut dyn FnMut(Notice)) -> Result<Status, GatewayError> {
-    let mut client = Client::open().map_err(GatewayError::Links)?;
-    let look = RunDir::look(tell)?;
+/// [`ReconcileError`] if the kernel does not answer.
+pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> {
+    let mut client = Client::open().map_err(ReconcileError::Netlink)?;
+    let opened = RunDir::open_existing(notify)?;
     let present = match cangw::dump_exact(&mut client) {
         Ok(present) => Some(present),
         Err(CangwError::ModuleMissing) => None,
-        Err(error) => return Err(GatewayError::ListJobs(error)),
+        Err(error) => return Err(ReconcileError::List(error)),
     };
     let has_cangw = present.as_ref().is_some_and(|present| !present.is_empty()) || super::has_cangw();
     let names = Names::read(&mut client)?;
     let mut left = Left(present.unwrap_or_default().into_iter().map(Some).collect());
     let mut status = Status {
-        unreadable: look.denied.into_iter().map(|error| error.path).collect(),
+        unreadable: opened.denied.into_iter().map(|error| error.path).collect(),
         has_cangw,
         ..Status::default()
     };
-    let applied = look.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
-    let alive = look.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
-    let dead = look.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
+    let applied = opened.open.iter().flat_map(RunDir::applied).map(|instance| (instance, false));
+    let alive = opened.open.iter().flat_map(RunDir::alive).map(|instance| (instance, false));
+    let dead = opened.open.iter().flat_map(RunDir::dead).map(|instance| (instance, true));
     for (instance, dead) in applied.chain(alive).chain(dead) {
         status.owners.push(left.state_of(instance, dead, &names));
     }

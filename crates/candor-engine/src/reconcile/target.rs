@@ -6,10 +6,10 @@ use candor_core::job::Job;
 use candor_netlink::cangw::ExactJob;
 use candor_netlink::client::Client;
 
-use crate::error::{GatewayError, InUserSpace};
-use crate::gateway::place;
-use crate::kernel::abilities;
+use super::error::{InUserSpace, ReconcileError};
+use crate::abilities;
 use crate::notice::Notice;
+use crate::placement::{self, PlacementError};
 use crate::preflight::{self, Interfaces};
 use crate::run_dir::OwnedJob;
 
@@ -35,22 +35,22 @@ impl Target {
     /// Finds interfaces and jobs, and says what is odd about them.
     ///
     /// # Errors
-    /// [`GatewayError`] if an interface is missing, a route is not for the kernel, or this user may not do it.
+    /// [`ReconcileError`] if an interface is missing, a route is not for the kernel, or this user may not do it.
     pub(super) fn of(
         client: &mut Client,
         plan: &Plan,
         intent: Intent,
-        tell: &mut dyn FnMut(Notice),
-    ) -> Result<Self, GatewayError> {
+        notify: &mut dyn FnMut(Notice),
+    ) -> Result<Self, ReconcileError> {
         preflight::can_is_there()?;
         let (interfaces, notices) = Interfaces::find(client, plan)?;
-        notices.into_iter().for_each(tell);
+        notices.into_iter().for_each(notify);
         let mut jobs = candor_config::lower(plan);
-        let found = abilities::find(client, &jobs, &interfaces)?;
+        let found = abilities::find(client, &jobs, &interfaces).map_err(PlacementError::from)?;
         let kernel = match (found.missing, intent) {
             (None, _) => found,
-            (Some(Missing::Module), _) => return Err(GatewayError::CangwMissing),
-            (Some(Missing::Privilege), Intent::Apply) => return Err(GatewayError::MayNotChange),
+            (Some(Missing::Module), _) => return Err(ReconcileError::CangwMissing),
+            (Some(Missing::Privilege), Intent::Apply) => return Err(ReconcileError::NotPermitted),
             // Who may not change anything cannot find out what this kernel computes.
             (Some(Missing::Privilege), Intent::Compare) => {
                 KernelAbilities { missing: None, relative_crc8: true, ..KernelAbilities::EVERY }
@@ -58,7 +58,7 @@ impl Target {
         };
         let placement = in_kernel(plan, kernel)?;
         if plan.engine() == Engine::Auto && kernel.max_hops > 1 {
-            place::one_hop(&mut jobs, &placement);
+            placement::one_hop(&mut jobs, &placement);
         }
         uids_differ(plan, &jobs)?;
         let jobs = OwnedJob::list(plan, &interfaces, &jobs, |_job| Side::Kernel);
@@ -68,7 +68,7 @@ impl Target {
 }
 
 /// `candor apply` ends and leaves its jobs behind, so whatever a process has to do cannot be applied.
-fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, GatewayError> {
+fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, ReconcileError> {
     let reason = |route, because: Because| {
         let because = because.in_words(plan);
         InUserSpace { route: plan.route(route).name.clone(), because }
@@ -76,22 +76,22 @@ fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, GatewayE
     let placement = Placement::of(plan, kernel).or_else(|refused| match refused.kernel {
         // What the machine lacks can be mended, and what is to be typed is said.
         Because::FdJobs | Because::HopLimit { .. } | Because::Missing(_) | Because::RelativeCrc8 => {
-            Err(place::refusal(plan, refused, kernel)?)
+            Err(placement::refusal(plan, refused, kernel)?.into())
         }
-        because => Err(GatewayError::InUserSpace(vec![reason(refused.route, because)])),
+        because => Err(ReconcileError::InUserSpace(vec![reason(refused.route, because)])),
     })?;
     let routes = (0..plan.routes().len()).map(RouteIndex);
     let user: Vec<_> = routes.filter_map(|route| Some(reason(route, placement.because(route)?))).collect();
-    if user.is_empty() { Ok(placement) } else { Err(GatewayError::InUserSpace(user)) }
+    if user.is_empty() { Ok(placement) } else { Err(ReconcileError::InUserSpace(user)) }
 }
 
 /// can-gw finds a job by its uid, so a second one with the same would become the first.
-fn uids_differ(plan: &Plan, jobs: &[Job]) -> Result<(), GatewayError> {
+fn uids_differ(plan: &Plan, jobs: &[Job]) -> Result<(), ReconcileError> {
     for (at, job) in jobs.iter().enumerate() {
         let Some(uid) = job.uid else { continue };
         if let Some(first) = jobs[..at].iter().find(|other| other.uid == Some(uid)) {
             let name = |job: &Job| plan.route(job.route).name.clone();
-            return Err(GatewayError::UidTwice { uid, first: name(first), second: name(job) });
+            return Err(ReconcileError::UidTwice { uid, first: name(first), second: name(job) });
         }
     }
     Ok(())

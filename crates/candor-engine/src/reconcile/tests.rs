@@ -64,7 +64,7 @@ fn the_end_of_the_order_stays() {
     let (wanted, present) = (masked(&[1, 7, 2, 3]), masked(&[1, 2, 3, 4]));
     let found = reconcile(&simple(&wanted, &present, &present));
     assert_eq!((deletes(&found), adds(&found)), (vec![1, 4], vec![7, 1]));
-    assert_eq!(found.fates, [Fate::Moved(0), Fate::Added, Fate::Kept(1), Fate::Kept(2)]);
+    assert_eq!(found.actions, [Action::Moved(0), Action::Added, Action::Kept(1), Action::Kept(2)]);
     assert_eq!(found.standings[3], Standing::Removed);
 }
 
@@ -82,7 +82,7 @@ fn a_uid_changes_a_job_where_it_is() {
     let (old, new) = ([with_uid(5, 1).into()], [with_uid(5, 2).into()]);
     let found = reconcile(&simple(&new, &old, &old));
     assert_eq!(found.steps, [Step::Change(new[0].clone())]);
-    assert_eq!(found.fates, [Fate::Changed(0)]);
+    assert_eq!(found.actions, [Action::Changed(0)]);
     // With another flag or hop limit the kernel would say yes and do nothing.
     for other in [CangwJob { hop_limit: 1, ..with_uid(5, 2) }, CangwJob { flags: JobFlags::ECHO, ..with_uid(5, 2) }] {
         let new = [other.into()];
@@ -95,7 +95,7 @@ fn a_uid_changes_a_job_where_it_is() {
 fn a_uid_that_somebody_else_has_is_told() {
     let (theirs, ours) = ([with_uid(5, 1).into()], [with_uid(5, 2).into()]);
     let found = reconcile(&simple(&ours, &theirs, &[]));
-    assert_eq!((found.uid_taken, found.fates), (vec![(0, 0)], vec![Fate::Added]));
+    assert_eq!((found.uid_taken, found.actions), (vec![(0, 0)], vec![Action::Added]));
     let adopt = Foreign { adopt: true, prune: false };
     let found = reconcile(&Situation { foreign: adopt, ..simple(&ours, &theirs, &[]) });
     assert_eq!(found.uid_taken, [(0, 0)], "it is not equal");
@@ -295,14 +295,14 @@ proptest! {
     fn no_more_is_deleted_than_must_be((wanted, present, owners) in world()) {
         let case = Case::new(wanted, &present, &owners, false, false);
         let found = case.reconcile();
-        for (at, fate) in found.fates.iter().enumerate() {
-            let Fate::Moved(from) = fate else { continue };
+        for (at, action) in found.actions.iter().enumerate() {
+            let Action::Moved(from) = action else { continue };
             // A job is moved only if one behind it in the file, in its group, is new or moved, or before it in the kernel.
             let group = |other: &usize| order_matters(case.wanted[at].job(), case.wanted[*other].job());
             let later: Vec<_> = (at + 1..case.wanted.len()).filter(group).collect();
-            let is_new = |at: &usize| matches!(found.fates[*at], Fate::Added | Fate::Moved(_));
-            let kept = |at: &usize| match found.fates[*at] {
-                Fate::Kept(place) | Fate::Changed(place) => Some(place),
+            let is_new = |at: &usize| matches!(found.actions[*at], Action::Added | Action::Moved(_));
+            let kept = |at: &usize| match found.actions[*at] {
+                Action::Kept(place) | Action::Changed(place) => Some(place),
                 _ => None,
             };
             let before = later.iter().filter_map(kept).min();

@@ -2,8 +2,8 @@
 
 use candor_netlink::cangw::ExactJob;
 
-use super::identity::{Counts, Identity};
 use super::{Foreign, Reconciliation, Situation, Standing, Step, reconcile};
+use crate::job_identity::{Counts, Identity};
 
 /// What the kernel had before a change began.
 ///

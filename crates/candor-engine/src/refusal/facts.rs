@@ -5,7 +5,7 @@ use candor_netlink::cangw::{self, CangwJob};
 use candor_netlink::client::Client;
 use candor_netlink::link::{self, Link};
 
-use crate::kernel::abilities;
+use crate::abilities;
 use candor_io::machine::{Capability, Machine};
 
 /// The machine as it is after a refusal, as far as it can be read.

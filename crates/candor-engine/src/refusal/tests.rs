@@ -153,7 +153,7 @@ fn every_refusal_has_its_causes_in_order() {
         ),
         (CangwError::ModuleMissing, job(), machine(), vec![Cause::NoModule]),
         (CangwError::OutOfMemory, job(), machine(), vec![Cause::Memory]),
-        (CangwError::Netlink(NetlinkError::Refused { errno: Errno(16), text: None }), job(), machine(), vec![]),
+        (CangwError::Netlink(NetlinkError::Refused { errno: Errno::EBUSY, text: None }), job(), machine(), vec![]),
     ];
     for (error, job, facts, expected) in cases {
         assert_eq!(causes(&error, &job, &facts), expected, "{error} {job:?}");
@@ -180,6 +180,6 @@ fn several_causes_are_numbered() {
          type: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops=2\n    2. it leads from can0 back to can0; write \
          back-to-incoming = true if that is meant"
     );
-    let busy = NetlinkError::Refused { errno: Errno(16), text: None };
+    let busy = NetlinkError::Refused { errno: Errno::EBUSY, text: None };
     assert_eq!(refusal(CangwError::Netlink(busy), &[]), "The kernel refused: the interface is busy");
 }

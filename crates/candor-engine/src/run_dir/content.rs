@@ -8,8 +8,9 @@ use candor_config::plan::Engine;
 use candor_netlink::cangw::ExactJob;
 use serde::{Deserialize, Serialize};
 
-use super::Place;
-use super::owner::{Change, Instance, OwnedJob, Owner, Since};
+use super::Scope;
+use super::instance::{Change, Instance, OwnedJob, Since};
+use crate::owner::Owner;
 
 const VERSION: u32 = 3;
 
@@ -17,7 +18,7 @@ const VERSION: u32 = 3;
 pub(super) struct Content {
     version: u32,
     #[serde(flatten)]
-    place: Place,
+    scope: Scope,
     owner: OwnerText,
     since_unix_s: i64,
     since_boot_s: i64,
@@ -50,7 +51,7 @@ struct ChangeText {
 }
 
 impl Content {
-    pub(super) fn new(place: &Place, instance: &Instance) -> Self {
+    pub(super) fn new(scope: &Scope, instance: &Instance) -> Self {
         let owner = match &instance.owner {
             Owner::Applied { file } => OwnerText::Applied { file: file.clone() },
             Owner::Process { pid, engine } => OwnerText::Process { pid: *pid, engine: engine.name().into() },
@@ -61,7 +62,7 @@ impl Content {
         });
         Self {
             version: VERSION,
-            place: place.clone(),
+            scope: scope.clone(),
             owner,
             since_unix_s: instance.since.unix_s,
             since_boot_s: instance.since.boot_s,

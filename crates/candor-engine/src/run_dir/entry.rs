@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use candor_io::lock::FileLock;
 
 use super::content::Content;
-use super::failure::{RunDirError, failed};
-use super::{Instance, Place, remove};
+use super::error::{FileError, failed};
+use super::{Instance, Scope, remove};
 
 const PRIVATE_FILE: u32 = 0o600;
 
@@ -34,10 +34,10 @@ impl Entry {
     ///
     /// The process number alone is no name: processes of two pid namespaces can have the same one, and so can a dead
     /// process and the one after it. Whoever writes holds the directory, so a free name stays free.
-    pub(super) fn write(dir: &Path, place: &Place, instance: &Instance) -> Result<Self, RunDirError> {
+    pub(super) fn write(dir: &Path, scope: &Scope, instance: &Instance) -> Result<Self, FileError> {
         let pid = instance.pid().unwrap_or_default();
-        let (path, aside) = free_name(dir, &format!("{}-{pid}", place.netns));
-        let lock = write_aside(&aside, &Content::new(place, instance))?;
+        let (path, aside) = free_name(dir, &format!("{}-{pid}", scope.netns));
+        let lock = write_aside(&aside, &Content::new(scope, instance))?;
         fs::rename(&aside, &path).map_err(failed(&path, "Naming it"))?;
         Ok(Self { path, lock })
     }
@@ -49,16 +49,16 @@ impl Entry {
     }
 }
 
-/// Writes what `candor apply` has, in the place of the file that it had before, if any: one step for those who read.
+/// Writes what `candor apply` has, in the scope of the file that it had before, if any: one step for those who read.
 pub(super) fn write_applied(
     dir: &Path,
     before: Option<&Path>,
-    place: &Place,
+    scope: &Scope,
     instance: &Instance,
-) -> Result<PathBuf, RunDirError> {
-    let (free, aside) = free_name(dir, &format!("{}-applied", place.netns));
+) -> Result<PathBuf, FileError> {
+    let (free, aside) = free_name(dir, &format!("{}-applied", scope.netns));
     let path = before.map_or(free, Path::to_owned);
-    drop(write_aside(&aside, &Content::new(place, instance))?);
+    drop(write_aside(&aside, &Content::new(scope, instance))?);
     fs::rename(&aside, &path).map_err(failed(&path, "Naming it"))?;
     Ok(path)
 }
@@ -72,7 +72,7 @@ fn free_name(dir: &Path, stem: &str) -> (PathBuf, PathBuf) {
         .expect("a folder does not hold 2³² files")
 }
 
-fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, RunDirError> {
+fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, FileError> {
     let file = OpenOptions::new().write(true).create_new(true).mode(PRIVATE_FILE).open(aside);
     let file = file.map_err(failed(aside, "Making it"))?;
     let taken = || failed(aside, "Locking it")(ErrorKind::WouldBlock.into());
@@ -82,15 +82,15 @@ fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, RunDirError>
     Ok(lock)
 }
 
-/// Reads what another process wrote. Where it belongs is read first: what does not concern this place need not be
+/// Reads what another process wrote. Where it belongs is read first: what does not concern this scope need not be
 /// understood.
-pub(super) fn read(file: &File, here: &Place) -> io::Result<Found> {
+pub(super) fn read(file: &File, here: &Scope) -> io::Result<Found> {
     let text = io::read_to_string(file)?;
-    let place: Place = serde_json::from_str(&text)?;
-    if place.boot_id != here.boot_id || place.was_before(here) {
+    let scope: Scope = serde_json::from_str(&text)?;
+    if scope.boot_id != here.boot_id || scope.was_before(here) {
         return Ok(Found::Past);
     }
-    if place.netns != here.netns {
+    if scope.netns != here.netns {
         return Ok(Found::OtherNamespace);
     }
     Content::read(&text).map(Found::Here)

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use candor_io::process;
 
-use super::failure::{RunDirError, failed};
+use super::error::{FileError, failed};
 
 pub(super) const DEFAULT_PATH: &str = "/run/candor";
 pub(super) const PRIVATE_FOLDER: u32 = 0o700;
@@ -40,13 +40,13 @@ fn of_user() -> Option<PathBuf> {
 }
 
 /// Whether it is for this user that a directory cannot be used.
-pub(super) fn is_denied(error: &RunDirError) -> bool {
+pub(super) fn is_denied(error: &FileError) -> bool {
     matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
 /// Makes the directory if it is missing. One that somebody chose keeps the rights that it has, but must be such that nobody
 /// else can put files there.
-pub(super) fn make_private(path: &Path) -> Result<(), RunDirError> {
+pub(super) fn make_private(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
     let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
     let rights = data.permissions();

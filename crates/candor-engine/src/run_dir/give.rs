@@ -8,16 +8,15 @@ use std::path::Path;
 use candor_io::lock::{self, FileLock};
 use candor_io::process::effective_user;
 
-use super::failure::{RunDirError, failed};
+use super::error::{FileError, RunDirError, failed};
 use super::folder::{self, DEFAULT_PATH, LOCK, PRIVATE_FOLDER, ROOT};
-use crate::error::GatewayError;
 
 /// Makes `/run/candor` the folder of this user and this group, if it is nobody else's: gateways of two users cannot know of
 /// each other. A folder that `CANDOR_RUN_DIR` names is left as it is.
 ///
 /// # Errors
-/// [`GatewayError`] if somebody else's gateways are in it.
-pub fn give_run_dir(user: u32, group: u32) -> Result<(), GatewayError> {
+/// [`RunDirError`] if somebody else's gateways are in it.
+pub fn give_run_dir(user: u32, group: u32) -> Result<(), RunDirError> {
     if folder::configured().is_none() {
         give(Path::new(DEFAULT_PATH), user, group)?;
     }
@@ -28,15 +27,15 @@ pub fn give_run_dir(user: u32, group: u32) -> Result<(), GatewayError> {
 /// done where nobody else has it.
 ///
 /// # Errors
-/// [`GatewayError`] if a gateway of that other user runs.
-pub fn take_run_dir_back() -> Result<(), GatewayError> {
+/// [`RunDirError`] if a gateway of that other user runs.
+pub fn take_run_dir_back() -> Result<(), RunDirError> {
     if folder::configured().is_none() && effective_user() == ROOT {
         take_back(Path::new(DEFAULT_PATH), ROOT)?;
     }
     Ok(())
 }
 
-fn take_back(path: &Path, me: u32) -> Result<(), RunDirError> {
+fn take_back(path: &Path, me: u32) -> Result<(), FileError> {
     match fs::metadata(path) {
         Ok(data) if data.uid() != me => {}
         // What is wrong with it is said by who uses it.
@@ -53,7 +52,7 @@ fn take_back(path: &Path, me: u32) -> Result<(), RunDirError> {
     taken
 }
 
-fn take_files(path: &Path, me: u32) -> Result<(), RunDirError> {
+fn take_files(path: &Path, me: u32) -> Result<(), FileError> {
     let files = fs::read_dir(path).map_err(failed(path, "Reading it"))?;
     let mut lists = Vec::new();
     let mut others = Vec::new();
@@ -76,7 +75,7 @@ fn take_files(path: &Path, me: u32) -> Result<(), RunDirError> {
     Ok(())
 }
 
-fn give(path: &Path, user: u32, group: u32) -> Result<(), RunDirError> {
+fn give(path: &Path, user: u32, group: u32) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
     if fs::metadata(path).map_err(failed(path, "Looking at it"))?.uid() == user {
         return Ok(());

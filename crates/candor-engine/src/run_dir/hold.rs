@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use candor_io::lock;
 use candor_io::signal::{self, Signal};
 
-use super::failure::failed;
+use super::error::{RunDirError, failed};
 use super::folder::OTHERS;
-use crate::error::GatewayError;
 use crate::notice::Notice;
+use crate::system_error::SystemError;
 
 /// Starting takes milliseconds, so who holds the lock longer than this is worth a word.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
@@ -20,11 +20,11 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const PRIVATE_FILE: u32 = 0o600;
 
 /// Takes the lock; gives up after a while, or when a signal asks this process to end.
-pub(super) fn hold(path: &Path, tell: &mut dyn FnMut(Notice)) -> Result<File, GatewayError> {
-    hold_within(path, PATIENCE, tell)
+pub(super) fn hold(path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
+    hold_within(path, PATIENCE, notify)
 }
 
-fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) -> Result<File, GatewayError> {
+fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(PRIVATE_FILE);
     let file = lock::open_regular(&options, path).map_err(failed(path, "Making it"))?;
@@ -42,17 +42,17 @@ fn hold_within(path: &Path, patience: Duration, tell: &mut dyn FnMut(Notice)) ->
         }
         let waited = start.elapsed();
         if waited >= patience {
-            return Err(GatewayError::StartsBlocked { path: path.to_owned(), waited });
+            return Err(RunDirError::Locked { path: path.to_owned(), waited });
         }
         if waited >= TOLD_AFTER && !told {
             told = true;
-            tell(Notice::WaitsForStart { path: path.to_owned() });
+            notify(Notice::WaitsForStart { path: path.to_owned() });
         }
         // SIGHUP may ask for a reload, and is no reason to give one up.
         let ended = signal::any_waits(&[Signal::Interrupt, Signal::Terminate])
-            .map_err(|source| GatewayError::System { what: "Looking for signals", source })?;
+            .map_err(SystemError::while_doing("Looking for signals"))?;
         if ended {
-            return Err(GatewayError::EndedAtStart);
+            return Err(RunDirError::Interrupted);
         }
         std::thread::sleep(LOOK_INTERVAL);
     }
@@ -70,7 +70,7 @@ mod tests {
         assert_eq!(held.metadata().unwrap().permissions().mode() & OTHERS, 0);
         let mut told = Vec::new();
         let error = hold_within(&path, Duration::from_millis(700), &mut |notice| told.push(notice)).unwrap_err();
-        assert!(matches!(error, GatewayError::StartsBlocked { .. }), "{error}");
+        assert!(matches!(error, RunDirError::Locked { .. }), "{error}");
         assert_eq!(told, [Notice::WaitsForStart { path: path.clone() }]);
         drop(held);
         hold(&path, &mut |_notice| panic!("nobody holds it")).unwrap();

@@ -21,8 +21,8 @@ fn job(id: u32) -> CangwJob {
     }
 }
 
-fn here() -> Place {
-    Place { boot_id: "0123456789abcdef".into(), netns: 7, netns_cookie: Some(1) }
+fn here() -> Scope {
+    Scope { boot_id: "0123456789abcdef".into(), netns: 7, netns_cookie: Some(1) }
 }
 
 fn owned(side: Side, jobs: &[CangwJob]) -> Vec<OwnedJob> {
@@ -47,7 +47,7 @@ fn applied(file: &str, jobs: &[CangwJob]) -> Instance {
 }
 
 /// The directory and what was told about it.
-fn look(path: &Path) -> (RunDir, Vec<Notice>) {
+fn read(path: &Path) -> (RunDir, Vec<Notice>) {
     let exclusive = File::create(path.join("lock")).unwrap();
     let mut dir = RunDir::unread(path.to_owned(), here(), exclusive);
     let mut told = Vec::new();
@@ -56,13 +56,13 @@ fn look(path: &Path) -> (RunDir, Vec<Notice>) {
 }
 
 fn run_dir(path: &Path) -> RunDir {
-    let (dir, told) = look(path);
+    let (dir, told) = read(path);
     assert_eq!(told, []);
     dir
 }
 
-fn write(path: &Path, place: &Place, pid: u32, jobs: &[CangwJob]) -> Entry {
-    Entry::write(path, place, &process(pid, Engine::Kernel, jobs)).unwrap()
+fn write(path: &Path, scope: &Scope, pid: u32, jobs: &[CangwJob]) -> Entry {
+    Entry::write(path, scope, &process(pid, Engine::Kernel, jobs)).unwrap()
 }
 
 fn lists(path: &Path) -> usize {
@@ -130,7 +130,7 @@ fn twins_are_refused_whatever_their_engines() {
     let dir = run_dir(path.path());
     dir.refuse_twins(&owned(Side::Kernel, &[job(3)]), None).unwrap();
     let error = dir.refuse_twins(&owned(Side::Kernel, &[job(3), job(2)]), None).unwrap_err();
-    assert!(matches!(&error, GatewayError::AlreadyRunning { route, pid: 6 } if route == "r1"), "{error}");
+    assert!(matches!(&error, RunDirError::AlreadyRunning { route, pid: 6 } if route == "r1"), "{error}");
     drop(dir);
     // It left nothing in the kernel, so there is nothing to adopt.
     drop(entry);
@@ -155,8 +155,8 @@ fn frames_that_two_processes_could_pass_to_and_fro_are_noticed() {
 #[test]
 fn other_boots_are_forgotten_and_other_namespaces_left_alone() {
     let path = tempfile::tempdir().unwrap();
-    let old = Place { boot_id: "fedcba9876543210".into(), ..here() };
-    let elsewhere = Place { netns: 8, ..here() };
+    let old = Scope { boot_id: "fedcba9876543210".into(), ..here() };
+    let elsewhere = Scope { netns: 8, ..here() };
     drop(write(path.path(), &old, 1, &[job(1)]));
     drop(write(path.path(), &elsewhere, 2, &[job(1)]));
     fs::write(path.path().join("old-version.json"), r#"{"boot_id":"fedcba9876543210","netns":7,"x":[]}"#).unwrap();
@@ -169,14 +169,14 @@ fn other_boots_are_forgotten_and_other_namespaces_left_alone() {
 #[test]
 fn a_namespace_with_the_number_of_an_ended_one_is_another() {
     let path = tempfile::tempdir().unwrap();
-    let before = Place { netns_cookie: Some(9), ..here() };
+    let before = Scope { netns_cookie: Some(9), ..here() };
     drop(write(path.path(), &before, 1, &[job(1)]));
     entry::write_applied(path.path(), None, &before, &applied("/a.toml", &[job(2)])).unwrap();
     let dir = run_dir(path.path());
     assert!(dir.dead().is_empty() && dir.applied().next().is_none());
     assert_eq!(lists(path.path()), 0);
     // Where one of the two kernels had no such number, that of the file counts.
-    let unknown = Place { netns_cookie: None, ..here() };
+    let unknown = Scope { netns_cookie: None, ..here() };
     entry::write_applied(path.path(), None, &unknown, &applied("/a.toml", &[job(2)])).unwrap();
     assert_eq!(run_dir(path.path()).applied().count(), 1);
 }
@@ -253,14 +253,14 @@ fn each_job_has_one_owner() {
 fn what_cannot_be_understood_may_list_anything() {
     let path = tempfile::tempdir().unwrap();
     run_dir(path.path()).knows_all().unwrap();
-    let place = r#""boot_id":"0123456789abcdef","netns":7,"netns_cookie":1"#;
-    fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{place}}}"#)).unwrap();
-    let (dir, told) = look(path.path());
+    let scope = r#""boot_id":"0123456789abcdef","netns":7,"netns_cookie":1"#;
+    fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{scope}}}"#)).unwrap();
+    let (dir, told) = read(path.path());
     assert!(matches!(&told[..], [Notice::OddList { .. }]), "{told:?}");
     let error = dir.knows_all().unwrap_err().to_string();
-    assert!(error.contains("7-9-0.json cannot be understood") && error.contains("sudo rm"), "{error}");
+    assert!(error.contains("7-9-0.json, so") && error.contains("sudo rm"), "{error}");
     // One of another namespace has nothing to do with the jobs here.
-    let elsewhere = place.replace(":7", ":8");
+    let elsewhere = scope.replace(":7", ":8");
     fs::write(path.path().join("7-9-0.json"), format!(r#"{{"version":4,{elsewhere}}}"#)).unwrap();
     run_dir(path.path()).knows_all().unwrap();
 }
@@ -270,7 +270,7 @@ fn nothing_is_opened_that_somebody_else_could_have_put_there() {
     let open = |path: &Path| RunDir::open_at(path.to_owned(), &mut |_notice| {}).map(drop);
     let private = tempfile::tempdir().unwrap();
     open(private.path()).unwrap();
-    // A link in the place of the lock would have another file made private, or emptied.
+    // A link in the scope of the lock would have another file made private, or emptied.
     let target = private.path().join("target");
     fs::write(&target, "text").unwrap();
     fs::set_permissions(&target, fs::Permissions::from_mode(0o644)).unwrap();
@@ -287,7 +287,7 @@ fn nothing_is_opened_that_somebody_else_could_have_put_there() {
 
     let foreign = tempfile::tempdir().unwrap();
     if std::os::unix::fs::chown(foreign.path(), Some(12_345), None).is_ok() {
-        let denied = RunDir::look_into(vec![foreign.path().to_owned()], &mut |_notice| {}).unwrap().denied;
+        let denied = RunDir::open_existing_at(vec![foreign.path().to_owned()], &mut |_notice| {}).unwrap().denied;
         assert_eq!(denied.len(), 1);
     }
 }
@@ -297,7 +297,7 @@ fn looking_makes_no_folder() {
     let path = tempfile::tempdir().unwrap();
     let (missing, there) = (path.path().join("none"), path.path().join("some"));
     fs::create_dir(&there).unwrap();
-    let look = RunDir::look_into(vec![missing.clone(), there.clone()], &mut |_notice| {}).unwrap();
-    assert_eq!(look.open.iter().map(|dir| &dir.path).collect::<Vec<_>>(), [&there]);
-    assert!(!missing.exists() && look.denied.is_empty());
+    let opened = RunDir::open_existing_at(vec![missing.clone(), there.clone()], &mut |_notice| {}).unwrap();
+    assert_eq!(opened.open.iter().map(|dir| &dir.path).collect::<Vec<_>>(), [&there]);
+    assert!(!missing.exists() && opened.denied.is_empty());
 }

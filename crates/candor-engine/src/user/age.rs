@@ -43,7 +43,7 @@ impl Ages {
     }
 
     /// Reads the clocks. Where that fails the last reading stays.
-    pub(super) fn look(&mut self) {
+    pub(super) fn refresh(&mut self) {
         // As long as nobody has set the clock, nothing is gained by a closer look.
         if let (Ok(BoottimeNs(boottime)), Ok(RealtimeNs(realtime))) = (clock::boottime(), clock::realtime())
             && (realtime - boottime - self.now.difference).abs() <= STEP_NS
@@ -65,7 +65,7 @@ impl Ages {
         self.now = Now { boottime, difference };
     }
 
-    /// The age of a frame with this stamp at the last [`look`](Self::look). If it may have been stamped before the clock
+    /// The age of a frame with this stamp at the last [`refresh`](Self::refresh). If it may have been stamped before the clock
     /// was set, the younger age: a setting of the clock throws no frames away.
     pub(super) fn of(&self, stamp: RealtimeNs) -> Duration {
         let age = |difference: i64| self.now.boottime - (stamp.0 - difference);

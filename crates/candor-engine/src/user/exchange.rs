@@ -31,7 +31,7 @@ pub(super) struct Next<S> {
     program: Arc<Program>,
     from: BusIndex,
     outlets: Outlets<S>,
-    heirs: Arc<[Option<usize>]>,
+    successors: Arc<[Option<usize>]>,
 }
 
 /// Where a thread looks when there is an order.
@@ -40,10 +40,10 @@ pub(super) struct Slot<S>(Mutex<Option<Change<S>>>);
 
 /// The next program as the supervisor knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Successor {
+pub(super) struct NextProgram {
     pub(super) program: Arc<Program>,
     /// By job of the program of before.
-    pub(super) heirs: Arc<[Option<usize>]>,
+    pub(super) successors: Arc<[Option<usize>]>,
     /// Ports whose senders have to be opened anew.
     pub(super) renewed: Vec<Arc<Port>>,
 }
@@ -51,7 +51,7 @@ pub(super) struct Successor {
 /// The slot of a thread, whatever its engine.
 pub(super) trait Exchange: Debug + Send + Sync {
     /// Opens what the thread needs for the next program, in which its bus is `from`. `old` is what it runs.
-    fn prepare(&self, old: (&Program, BusIndex), next: &Successor, from: BusIndex) -> io::Result<()>;
+    fn prepare(&self, old: (&Program, BusIndex), next: &NextProgram, from: BusIndex) -> io::Result<()>;
 
     /// The thread is to end.
     fn prepare_end(&self);
@@ -66,7 +66,7 @@ impl<S> Next<S> {
     where
         S: Transmit,
     {
-        outlets.become_those_of(program, (&self.program, self.from), &mut self.outlets, &self.heirs);
+        outlets.become_those_of(program, (&self.program, self.from), &mut self.outlets, &self.successors);
         std::mem::swap(program, &mut self.program);
         std::mem::swap(from, &mut self.from);
         self
@@ -94,10 +94,10 @@ impl<S> Default for Slot<S> {
 }
 
 impl<S: Transmit> Exchange for Slot<S> {
-    fn prepare(&self, old: (&Program, BusIndex), next: &Successor, from: BusIndex) -> io::Result<()> {
+    fn prepare(&self, old: (&Program, BusIndex), next: &NextProgram, from: BusIndex) -> io::Result<()> {
         let outlets = Outlets::open_missing(&next.program, from, old, &next.renewed)?;
-        let (program, heirs) = (Arc::clone(&next.program), Arc::clone(&next.heirs));
-        self.lock(|change| *change = Some(Change::Next(Next { program, from, outlets, heirs })));
+        let (program, successors) = (Arc::clone(&next.program), Arc::clone(&next.successors));
+        self.lock(|change| *change = Some(Change::Next(Next { program, from, outlets, successors })));
         Ok(())
     }
 

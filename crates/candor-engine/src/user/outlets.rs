@@ -2,7 +2,7 @@
 //! there is no room.
 //!
 //! Every frame that a job lets through is counted once more where it ends: sent, or dropped for a reason that has a name
-//! ([`Fate`]).
+//! ([`Disposition`]).
 
 use std::io;
 use std::sync::Arc;
@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 use candor_config::plan::{BusIndex, WhenFull};
 
 use super::age::Ages;
+use super::disposition::Disposition;
 use super::port::Port;
-use super::program::{Fate, Program};
+use super::program::Program;
 use super::queue::Queue;
+use super::queued::{Queued, Sent};
 use super::receive::{Arrived, MAX_AT_ONCE};
-use super::send::{Handed, Queued, Sent, Transmit};
+use super::send::{Handed, Transmit};
 
 /// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
 /// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.
@@ -96,7 +98,7 @@ impl<S: Transmit> Outlets<S> {
     }
 
     /// Goes over to the next program, for which `missing` was opened. Frames that wait stay where they are and are counted
-    /// by the heirs of their jobs; those that have none, or no outlet any more, have their last chance now.
+    /// by the successors of their jobs; those that have none, or no outlet any more, have their last chance now.
     ///
     /// What is not needed any more is in `missing` afterwards.
     pub(super) fn become_those_of(
@@ -104,7 +106,7 @@ impl<S: Transmit> Outlets<S> {
         old: &Program,
         (next, from): (&Program, BusIndex),
         missing: &mut Self,
-        heirs: &[Option<usize>],
+        successors: &[Option<usize>],
     ) {
         self.flush(old);
         std::mem::swap(&mut self.outlets, &mut missing.outlets);
@@ -112,15 +114,15 @@ impl<S: Transmit> Outlets<S> {
         for place in &mut missing.outlets {
             let Some(mut had) = place.take() else { continue };
             had.queue.retain(|queued| {
-                let heir = heirs[queued.job];
-                if heir.is_none() {
-                    old.count(queued, Fate::Full);
+                let successor = successors[queued.job];
+                if successor.is_none() {
+                    old.count(queued, Disposition::Full);
                 }
                 if had.timed.is_none() {
                     // Nobody has written it down, and somebody may ask for it now.
                     queued.at = None;
                 }
-                heir.inspect(|heir| queued.job = *heir).is_some()
+                successor.inspect(|successor| queued.job = *successor).is_some()
             });
             let Some(to) = next.bus_of(&had.port).filter(|to| next.leads(from, *to)) else {
                 while !had.queue.is_empty() {
@@ -277,7 +279,7 @@ impl<S: Transmit> Outlet<S> {
         let handed = self.sender.hand_over(&self.queue.oldest()[..fresh]);
         if timed.measures_latency && handed.taken > 0 {
             // Behind the call, so that the reading delays nobody's frame but the next.
-            ages.look();
+            ages.refresh();
             self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count_latency(queued, ages));
         }
         handed
@@ -285,9 +287,10 @@ impl<S: Transmit> Outlet<S> {
 
     /// Drops old frames in front of the queue, and says how many that are not old follow each other there.
     fn drop_old(&mut self, program: &Program, ages: &mut Ages) -> usize {
-        ages.look();
+        ages.refresh();
         let is_old = |queued: &&Queued| program.is_too_old(queued, ages);
-        let old = self.queue.oldest().iter().take_while(is_old).inspect(|queued| program.count(queued, Fate::Expired));
+        let old =
+            self.queue.oldest().iter().take_while(is_old).inspect(|queued| program.count(queued, Disposition::Expired));
         let old = old.count();
         self.queue.forget(old);
         self.queue.oldest().iter().take_while(|queued| !is_old(queued)).count()
@@ -297,8 +300,8 @@ impl<S: Transmit> Outlet<S> {
     fn refuse(&mut self, program: &Program, error: &io::Error) -> Next {
         let Some(queued) = self.queue.oldest().first() else { return Next::Now };
         let errno = error.raw_os_error().unwrap_or_default();
-        let fate = Fate::of_errno(errno);
-        if fate == Fate::Full {
+        let disposition = Disposition::of_errno(errno);
+        if disposition == Disposition::Full {
             let since = *self.full_since.get_or_insert_with(Instant::now);
             match program.when_full(queued) {
                 WhenFull::DropOldest => {
@@ -313,10 +316,10 @@ impl<S: Transmit> Outlet<S> {
                 WhenFull::Block { .. } | WhenFull::DropNewest => {}
             }
         }
-        program.count(queued, fate);
+        program.count(queued, disposition);
         self.queue.forget(1);
-        // That an interface is gone is told by the supervisor.
-        if fate != Fate::Gone {
+        // That an interface is gone is reported by the supervisor.
+        if disposition != Disposition::Gone {
             self.port.failures.note(errno);
         }
         Next::Now
@@ -324,7 +327,7 @@ impl<S: Transmit> Outlet<S> {
 
     fn drop_oldest(&mut self, program: &Program) {
         if let Some(queued) = self.queue.oldest().first() {
-            program.count(queued, Fate::Full);
+            program.count(queued, Disposition::Full);
         }
         self.queue.forget(1);
     }

@@ -8,13 +8,14 @@ use candor_config::engine::{Sender, UserEngine};
 use candor_config::plan::{BusIndex, Echo, Plan};
 use candor_core::job::Job;
 use candor_io::can::{CanSocket, InterfaceIndex, Loopback, Options, Stamps};
+use candor_io::errno::{EAGAIN, ENOBUFS};
 use candor_netlink::link::Link;
 
-use super::Manner;
-use super::ledger::Ledger;
-use super::program::Fate;
+use super::accounting::BusAccounting;
+use super::config::EngineConfig;
+use super::disposition::Disposition;
+use super::error::UserError;
 use super::wanted::{self, Wanted};
-use crate::error::GatewayError;
 use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
@@ -35,10 +36,10 @@ pub(super) struct Port {
     ring_echoes_right: AtomicBool,
     /// The number of the interface on which the bus is now or was last.
     index: AtomicU32,
-    /// Errnos of `send()`, told and not told.
+    /// Errnos of `send()`, reported and not reported.
     pub(super) failures: ErrnoSet,
     /// What has come and gone here.
-    pub(super) ledger: Ledger,
+    pub(super) accounting: BusAccounting,
     /// Why a receiver cannot hear what is demanded, as an errno; 0 if it can.
     refused: AtomicI32,
 }
@@ -55,11 +56,11 @@ pub(super) struct Demand {
     mark: Option<u32>,
 }
 
-/// Errnos that have occurred and those of them that were told, as bits.
+/// Errnos that have occurred and those of them that were reported, as bits.
 #[derive(Debug, Default)]
 pub(super) struct ErrnoSet {
     seen: [AtomicU64; 3],
-    told: [AtomicU64; 3],
+    reported: [AtomicU64; 3],
 }
 
 /// What becomes of the port of a bus that both an old gateway and a new one use.
@@ -73,8 +74,8 @@ pub(super) struct Transition {
 }
 
 impl Demand {
-    fn of(plan: &Plan, manner: Manner, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
-        let Manner { engine, latency } = manner;
+    fn of(plan: &Plan, config: EngineConfig, bus: BusIndex, jobs: &[Job], mark: Option<u32>) -> Self {
+        let EngineConfig { engine, latency } = config;
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
         let is_source = jobs.iter().any(|job| job.from == bus);
         // Sockets of their own hear what other sockets of this process echo.
@@ -94,16 +95,16 @@ impl Port {
     /// Opens the port of a bus.
     pub(super) fn open(
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         bus: BusIndex,
         jobs: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Self, GatewayError> {
+    ) -> Result<Self, UserError> {
         let link = interfaces.link(bus);
         let interface = link.name.clone();
-        let demand = Demand::of(plan, manner, bus, jobs, None);
-        let ring_echoes_right = ring_echoes_right(manner.engine, bus, jobs, &demand, link)?;
-        let receives = !manner.engine.receiver().has_ring();
+        let demand = Demand::of(plan, config, bus, jobs, None);
+        let ring_echoes_right = ring_echoes_right(config.engine, bus, jobs, &demand, link)?;
+        let receives = !config.engine.receiver().has_ring();
         match demand.open_socket(receives, link.index) {
             Ok(socket) => Ok(Self {
                 interface,
@@ -113,11 +114,11 @@ impl Port {
                 ring_echoes_right: AtomicBool::new(ring_echoes_right),
                 index: AtomicU32::new(link.index.number()),
                 failures: ErrnoSet::default(),
-                ledger: Ledger::default(),
+                accounting: BusAccounting::default(),
                 refused: AtomicI32::new(0),
             }),
-            Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface)),
-            Err(source) => Err(GatewayError::Socket { interface, source }),
+            Err(error) if is_gone(&error) => Err(preflight::interface_gone(plan.bus(bus), &interface).into()),
+            Err(source) => Err(UserError::Socket { interface, source }),
         }
     }
 
@@ -126,16 +127,16 @@ impl Port {
     pub(super) fn begin(
         &self,
         plan: &Plan,
-        manner: Manner,
+        config: EngineConfig,
         bus: BusIndex,
         jobs: &[Job],
         earlier: &[Job],
         interfaces: &Interfaces,
-    ) -> Result<Transition, GatewayError> {
+    ) -> Result<Transition, UserError> {
         let before = self.demand().clone();
-        let after = Demand::of(plan, manner, bus, jobs, before.mark);
+        let after = Demand::of(plan, config, bus, jobs, before.mark);
         let echoes_right_before = self.ring_echoes_right();
-        let echoes_right = ring_echoes_right(manner.engine, bus, jobs, &after, interfaces.link(bus))?;
+        let echoes_right = ring_echoes_right(config.engine, bus, jobs, &after, interfaces.link(bus))?;
         let all: Vec<Job> = earlier.iter().chain(jobs).cloned().collect();
         let stamps = if before.stamps == Stamps::On { Stamps::On } else { after.stamps };
         let wanted = Wanted::of(&all, bus, after.mark);
@@ -147,7 +148,7 @@ impl Port {
     }
 
     /// The jobs of before are no more.
-    pub(super) fn settle(&self, transition: &Transition) -> Result<(), GatewayError> {
+    pub(super) fn settle(&self, transition: &Transition) -> Result<(), UserError> {
         self.demand_now(&transition.after)
     }
 
@@ -159,7 +160,7 @@ impl Port {
         let _ = self.demand_now(&Demand { mark, ..transition.before.clone() });
     }
 
-    fn demand_now(&self, demand: &Demand) -> Result<(), GatewayError> {
+    fn demand_now(&self, demand: &Demand) -> Result<(), UserError> {
         let mut now = self.demand();
         let change = || {
             if self.receives && demand.wanted.filters != now.wanted.filters {
@@ -195,7 +196,7 @@ impl Port {
     }
 
     /// Whether the receivers hear what is demanded, after they have seen the order to do so.
-    pub(super) fn has_followed(&self) -> Result<(), GatewayError> {
+    pub(super) fn has_followed(&self) -> Result<(), UserError> {
         match self.refused.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
             errno => Err(self.failed(io::Error::from_raw_os_error(errno))),
@@ -220,7 +221,7 @@ impl Port {
     /// Sees to it that the socket is bound to this interface, if there is one, and says whether it was not before.
     ///
     /// The kernel unbinds a socket for ever when its interface goes away. Only the supervisor may call this.
-    pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, GatewayError> {
+    pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, UserError> {
         let Some(index) = interface else { return Ok(false) };
         if self.socket.interface().map_err(|error| self.failed(error))? == Some(index) {
             return Ok(false);
@@ -228,9 +229,9 @@ impl Port {
         let opened = self.demand().open_socket(self.receives, index);
         match opened {
             Ok(socket) => {
-                self.ledger.count_socket(&self.socket);
+                self.accounting.count_socket(&self.socket);
                 self.socket.replace_with(socket).map_err(|error| self.failed(error))?;
-                self.ledger.begin_socket();
+                self.accounting.begin_socket();
                 self.index.store(index.number(), Ordering::Release);
                 Ok(true)
             }
@@ -250,19 +251,19 @@ impl Port {
         self.socket.stamps()
     }
 
-    pub(super) fn failed(&self, source: io::Error) -> GatewayError {
-        GatewayError::Socket { interface: self.interface.clone(), source }
+    pub(super) fn failed(&self, source: io::Error) -> UserError {
+        UserError::Socket { interface: self.interface.clone(), source }
     }
 
-    /// What has happened since the last call, told of the interface under the name that it has now.
+    /// What has happened since the last call, reported of the interface under the name that it has now.
     pub(super) fn notices(&self, interface: &str) -> Vec<Notice> {
         let failed = |errno| {
             let interface = interface.to_owned();
             if errno == ENOBUFS { Notice::QueueFull { interface } } else { Notice::SendFailed { interface, errno } }
         };
-        let mut notices: Vec<_> = self.failures.take_untold().map(failed).collect();
-        self.ledger.count_socket(&self.socket);
-        let frames = self.ledger.take_untold_losses();
+        let mut notices: Vec<_> = self.failures.take_unreported().map(failed).collect();
+        self.accounting.count_socket(&self.socket);
+        let frames = self.accounting.take_unreported_losses();
         if frames != 0 {
             notices.push(Notice::ReceiveOverflow { interface: interface.to_owned(), frames });
         }
@@ -304,11 +305,11 @@ fn ring_echoes_right(
     jobs: &[Job],
     demand: &Demand,
     link: &Link,
-) -> Result<bool, GatewayError> {
+) -> Result<bool, UserError> {
     let echo = demand.loopback == Loopback::On;
     let is_right = echo == link.echoes;
     if engine.sender() == Sender::Mmap && !is_right && jobs.iter().any(|job| job.to == bus) {
-        return Err(GatewayError::RingEcho { engine: engine.name(), interface: link.name.clone(), echo });
+        return Err(UserError::RingEcho { engine: engine.name(), interface: link.name.clone(), echo });
     }
     Ok(is_right)
 }
@@ -331,18 +332,16 @@ impl ErrnoSet {
     }
 
     /// The errnos that occurred for the first time since the last call.
-    fn take_untold(&self) -> impl Iterator<Item = i32> {
+    fn take_unreported(&self) -> impl Iterator<Item = i32> {
         (0..=MAX_ERRNO).filter(|&errno| {
             let Some((word, bit)) = place(errno) else { return false };
             self.seen[word].load(Ordering::Relaxed) & bit != 0
-                && self.told[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
+                && self.reported[word].fetch_or(bit, Ordering::Relaxed) & bit == 0
         })
     }
 }
 
-const EAGAIN: i32 = 11;
-const ENOBUFS: i32 = 105;
-/// The largest errno of Linux is 133.
+/// The largest errno that a socket reports is 133, on MIPS 168.
 const MAX_ERRNO: i32 = 191;
 
 fn place(errno: i32) -> Option<(usize, u64)> {
@@ -358,22 +357,24 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
 
 /// Whether an error of a socket says that its interface is no more.
 pub(super) fn is_gone(error: &io::Error) -> bool {
-    error.raw_os_error().map(Fate::of_errno) == Some(Fate::Gone)
+    error.raw_os_error().map(Disposition::of_errno) == Some(Disposition::Gone)
 }
 
 #[cfg(test)]
 mod tests {
+    use candor_io::errno::{EINVAL, ENETDOWN};
+
     use super::*;
 
     #[test]
     fn an_errno_is_told_once() {
         let set = ErrnoSet::default();
-        for errno in [105, 22, 11, -3, 9999] {
+        for errno in [ENOBUFS, EINVAL, EAGAIN, -3, 9999] {
             set.note(errno);
         }
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [22, 105]);
-        set.note(105);
-        set.note(100);
-        assert_eq!(set.take_untold().collect::<Vec<_>>(), [100]);
+        assert_eq!(set.take_unreported().collect::<Vec<_>>(), [EINVAL, ENOBUFS]);
+        set.note(ENOBUFS);
+        set.note(ENETDOWN);
+        assert_eq!(set.take_unreported().collect::<Vec<_>>(), [ENETDOWN]);
     }
 }

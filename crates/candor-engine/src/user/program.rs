@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use candor_config::plan::{BusIndex, Plan, WhenFull};
@@ -10,8 +9,10 @@ use candor_core::job::Job;
 use candor_core::ruleset::RuleSet;
 
 use super::age::Ages;
+use super::count::Count;
+use super::disposition::Disposition;
 use super::port::Port;
-use super::send::Queued;
+use super::queued::Queued;
 use crate::counters::{Drops, RouteCounters};
 use crate::latency::{self, Latencies, MeasureLatency};
 
@@ -43,8 +44,8 @@ pub(super) struct Program {
 struct JobCounts {
     /// Frames that the rules let through, counted before anything is done with them.
     matched: Count,
-    /// Where those that were let through have ended, by [`Fate::place`].
-    fates: [Count; Fate::PLACES],
+    /// Where those that were let through have ended, by [`Disposition::place`].
+    dispositions: [Count; Disposition::PLACES],
     /// Payload bytes of those that were sent.
     sent_bytes: Count,
 }
@@ -56,64 +57,6 @@ struct JobLatencies {
     classes: [Count; latency::CLASSES],
     sum_ns: Count,
 }
-
-/// Where a frame ends that the rules let through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Fate {
-    /// The outgoing interface's queue has it.
-    Sent,
-    /// There was no room for it (`ENOBUFS`, `EAGAIN`).
-    Full,
-    /// It was older than its route allows.
-    Expired,
-    /// The interface is down (`ENETDOWN`).
-    Down,
-    /// The interface is no more (`ENXIO`, `ENODEV`).
-    Gone,
-    /// It is larger than the interface's MTU, or the driver does not take its kind (`EINVAL`, `EMSGSIZE`).
-    TooLarge,
-    /// The kernel gave another reason.
-    Other,
-}
-
-impl Fate {
-    /// How many of them are counted apart.
-    const PLACES: usize = 6;
-
-    /// Where it is counted. Gone is as good as down.
-    const fn place(self) -> usize {
-        match self {
-            Self::Sent => 0,
-            Self::Full => 1,
-            Self::Expired => 2,
-            Self::Down | Self::Gone => 3,
-            Self::TooLarge => 4,
-            Self::Other => 5,
-        }
-    }
-
-    /// What an errno of sending means.
-    pub(super) const fn of_errno(errno: i32) -> Self {
-        const ENXIO: i32 = 6;
-        const EAGAIN: i32 = 11;
-        const ENODEV: i32 = 19;
-        const EINVAL: i32 = 22;
-        const EMSGSIZE: i32 = 90;
-        const ENETDOWN: i32 = 100;
-        const ENOBUFS: i32 = 105;
-        match errno {
-            EAGAIN | ENOBUFS => Self::Full,
-            ENETDOWN => Self::Down,
-            ENXIO | ENODEV => Self::Gone,
-            EINVAL | EMSGSIZE => Self::TooLarge,
-            _ => Self::Other,
-        }
-    }
-}
-
-/// A number that one thread raises and others read.
-#[derive(Debug, Default)]
-pub(super) struct Count(AtomicU64);
 
 impl Program {
     pub(super) fn new(plan: &Plan, jobs: &[Job], ports: Box<[Option<Arc<Port>>]>, latency: MeasureLatency) -> Self {
@@ -140,14 +83,15 @@ impl Program {
 
     /// By job of this program: a job of the next one that counts what becomes of its frames that still wait. It has to be
     /// of the same route and be counted by the same thread.
-    pub(super) fn heirs(&self, next: &Self) -> Box<[Option<usize>]> {
-        let mut heirs = HashMap::with_capacity(next.accounts.len());
+    pub(super) fn successors(&self, next: &Self) -> Box<[Option<usize>]> {
+        let mut successors = HashMap::with_capacity(next.accounts.len());
         for (job, (name, from)) in next.accounts.iter().enumerate() {
-            heirs.entry((name.as_str(), Arc::as_ptr(next.port(*from)))).or_insert(job);
+            successors.entry((name.as_str(), Arc::as_ptr(next.port(*from)))).or_insert(job);
         }
-        let heir =
-            |(name, from): &(String, BusIndex)| heirs.get(&(name.as_str(), Arc::as_ptr(self.port(*from)))).copied();
-        self.accounts.iter().map(heir).collect()
+        let successor = |(name, from): &(String, BusIndex)| {
+            successors.get(&(name.as_str(), Arc::as_ptr(self.port(*from)))).copied()
+        };
+        self.accounts.iter().map(successor).collect()
     }
 
     /// The bus of this program that has the port.
@@ -215,7 +159,7 @@ impl Program {
     /// Counts a frame that was sent.
     pub(super) fn count_sent(&self, queued: &Queued) {
         let counters = &self.counters[queued.job];
-        counters.fates[Fate::Sent.place()].bump();
+        counters.dispositions[Disposition::Sent.place()].bump();
         counters.sent_bytes.add(queued.payload_bytes());
     }
 
@@ -225,8 +169,8 @@ impl Program {
     }
 
     /// Counts the end of a frame.
-    pub(super) fn count(&self, queued: &Queued, fate: Fate) {
-        self.counters[queued.job].fates[fate.place()].bump();
+    pub(super) fn count(&self, queued: &Queued, disposition: Disposition) {
+        self.counters[queued.job].dispositions[disposition.place()].bump();
     }
 
     /// The port of a bus that a job uses.
@@ -243,16 +187,16 @@ impl Program {
 impl JobCounts {
     /// What stands here; the rest is counted elsewhere.
     fn read(&self) -> RouteCounters {
-        let of = |fate: Fate| self.fates[fate.place()].value();
+        let of = |disposition: Disposition| self.dispositions[disposition.place()].value();
         let drops = Drops {
-            full: of(Fate::Full),
-            expired: of(Fate::Expired),
-            down: of(Fate::Down),
-            too_large: of(Fate::TooLarge),
-            other: of(Fate::Other),
+            full: of(Disposition::Full),
+            expired: of(Disposition::Expired),
+            down: of(Disposition::Down),
+            too_large: of(Disposition::TooLarge),
+            other: of(Disposition::Other),
         };
         RouteCounters {
-            handled: of(Fate::Sent),
+            handled: of(Disposition::Sent),
             dropped: drops.total(),
             drops,
             matched: Some(self.matched.value()),
@@ -266,21 +210,5 @@ impl JobLatencies {
     fn read(&self) -> Latencies {
         let classes = self.classes.each_ref().map(Count::value);
         Latencies { classes, sum: Duration::from_nanos(self.sum_ns.value()) }
-    }
-}
-
-impl Count {
-    pub(super) fn value(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    /// As [`bump`](Self::bump), for many.
-    pub(super) fn add(&self, more: u64) {
-        self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
-    }
-
-    /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.
-    pub(super) fn bump(&self) {
-        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 }

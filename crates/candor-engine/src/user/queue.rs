@@ -1,6 +1,6 @@
 //! Frames that wait for room at a bus.
 
-use super::send::Queued;
+use super::queued::Queued;
 
 /// A queue with room for a fixed number of frames, made once.
 #[derive(Debug)]

@@ -10,14 +10,14 @@ use std::sync::Arc;
 use candor_config::plan::{BusIndex, Plan};
 use candor_core::job::Job;
 
-use super::exchange::Successor;
-use super::ledger::OfJobs;
+use super::accounting::JobSums;
+use super::error::UserError;
+use super::exchange::NextProgram;
 use super::port::{Port, Transition};
 use super::program::Program;
 use super::thread::Gated;
 use super::{UserGateway, used_buses};
 use crate::counters::{BusCounters, RouteCounters};
-use crate::error::GatewayError;
 use crate::preflight::Interfaces;
 
 /// Everything that a new program needs.
@@ -47,7 +47,7 @@ impl UserGateway {
         plan: &Plan,
         jobs: Arc<[Job]>,
         interfaces: &Interfaces,
-    ) -> Result<Prepared, GatewayError> {
+    ) -> Result<Prepared, UserError> {
         let mut staying = Vec::new();
         let outcome = self.prepare_with(plan, &jobs, interfaces, &mut staying);
         match outcome {
@@ -65,7 +65,7 @@ impl UserGateway {
         jobs: &[Job],
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<(Arc<Program>, Gated), GatewayError> {
+    ) -> Result<(Arc<Program>, Gated), UserError> {
         let mut ports: Vec<Option<Arc<Port>>> = Vec::new();
         for bus in used_buses(plan, jobs) {
             let port = match bus {
@@ -74,15 +74,15 @@ impl UserGateway {
             };
             ports.push(port);
         }
-        let program = Arc::new(Program::new(plan, jobs, ports.into(), self.manner.latency));
+        let program = Arc::new(Program::new(plan, jobs, ports.into(), self.config.latency));
         if staying.iter().any(|(_, transition)| transition.widens()) {
-            self.have_look()?;
+            self.sync_threads()?;
             staying.iter().try_for_each(|(port, _)| port.has_followed())?;
         }
         let renewed = staying.iter().filter(|(_, transition)| transition.renews_senders());
         let renewed = renewed.map(|(port, _)| Arc::clone(port)).collect();
-        let heirs = self.program.heirs(&program).into();
-        let successor = Successor { program: Arc::clone(&program), heirs, renewed };
+        let successors = self.program.successors(&program).into();
+        let successor = NextProgram { program: Arc::clone(&program), successors, renewed };
         for thread in &self.threads {
             let old = self.program.bus_of(&thread.port).expect("threads are for ports of the program");
             match program.bus_of(&thread.port).filter(|from| program.sources().any(|source| source == *from)) {
@@ -108,31 +108,31 @@ impl UserGateway {
         jobs: &[Job],
         interfaces: &Interfaces,
         staying: &mut Vec<(Arc<Port>, Transition)>,
-    ) -> Result<Arc<Port>, GatewayError> {
+    ) -> Result<Arc<Port>, UserError> {
         let same = self.program.used_ports().find(|(_, port)| port.index() == interfaces.index(bus));
         let Some((old, port)) = same else {
-            return Port::open(plan, self.manner, bus, jobs, interfaces).map(Arc::new);
+            return Port::open(plan, self.config, bus, jobs, interfaces).map(Arc::new);
         };
         // Where they lead makes no difference here.
         let earlier = self.jobs.iter().filter(|job| job.from == old);
         let earlier: Vec<Job> = earlier.map(|job| Job { from: bus, ..job.clone() }).collect();
-        let transition = port.begin(plan, self.manner, bus, jobs, &earlier, interfaces)?;
+        let transition = port.begin(plan, self.config, bus, jobs, &earlier, interfaces)?;
         staying.push((Arc::clone(port), transition));
         Ok(Arc::clone(port))
     }
 
     /// Leaves everything as it was.
-    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), GatewayError> {
+    pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
         let Prepared { staying, new_threads, .. } = prepared;
         drop(new_threads);
         self.take_back(&staying)
     }
 
-    fn take_back(&self, staying: &[(Arc<Port>, Transition)]) -> Result<(), GatewayError> {
+    fn take_back(&self, staying: &[(Arc<Port>, Transition)]) -> Result<(), UserError> {
         self.threads.iter().for_each(|thread| thread.slot.clear());
         staying.iter().for_each(|(port, transition)| port.take_back(transition));
         if staying.iter().any(|(_, transition)| transition.widens()) {
-            self.have_look()?;
+            self.sync_threads()?;
             // A receiver that hears too much makes no difference.
             staying.iter().for_each(|(port, _)| drop(port.has_followed()));
         }
@@ -142,15 +142,15 @@ impl UserGateway {
     /// Has all threads go over to what was prepared. `plan` and `interfaces` are those of before.
     ///
     /// # Errors
-    /// [`GatewayError`] if a thread fails: the gateway cannot go on.
+    /// [`UserError`] if a thread fails: the gateway cannot go on.
     pub(crate) fn exchange(
         &mut self,
         prepared: Prepared,
         plan: &Plan,
         interfaces: &Interfaces,
-    ) -> Result<Replaced, GatewayError> {
+    ) -> Result<Replaced, UserError> {
         let Prepared { program, jobs, staying, new_threads } = prepared;
-        self.have_look()?;
+        self.sync_threads()?;
         for thread in &mut self.threads {
             if thread.state.has_ended() {
                 thread.join()?;
@@ -162,13 +162,13 @@ impl UserGateway {
         // No thread counts in the old program any more.
         let counted = self.counters();
         for (bus, port) in self.program.used_ports() {
-            port.ledger.keep(self.of_jobs(bus, &counted));
+            port.accounting.keep(self.job_sums(bus, &counted));
         }
         let gone = |(_, port): &(BusIndex, &Arc<Port>)| program.bus_of(port).is_none();
         let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
-            port.ledger.count_socket(&port.socket);
-            let of_jobs = port.ledger.with_earlier(OfJobs::default());
-            port.ledger.read().counters(plan.bus(bus).name.clone(), interfaces.link(bus).name.clone(), of_jobs)
+            port.accounting.count_socket(&port.socket);
+            let job_sums = port.accounting.with_earlier(JobSums::default());
+            port.accounting.read().counters(plan.bus(bus).name.clone(), interfaces.link(bus).name.clone(), job_sums)
         };
         let buses = self.program.used_ports().filter(gone).map(of_bus).collect();
         (self.program, self.jobs) = (program, jobs);
@@ -178,7 +178,7 @@ impl UserGateway {
             port.settle(transition)?;
         }
         if staying.iter().any(|(_, transition)| transition.narrows()) {
-            self.have_look()?;
+            self.sync_threads()?;
             staying.iter().for_each(|(port, _)| drop(port.has_followed()));
         }
         Ok(Replaced { jobs: counted, buses })

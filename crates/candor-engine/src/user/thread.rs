@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use candor_io::signal::WakeUp;
 
+use super::error::UserError;
 use super::exchange::Exchange;
 use super::port::Port;
 use super::worker::{State, Stopped};
-use crate::error::GatewayError;
+use crate::system_error::SystemError;
 
 /// How long to wait between two wake-ups of a thread that is to look.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
@@ -24,7 +25,7 @@ pub(super) struct Thread {
     /// Where it finds what it is to run next.
     pub(super) slot: Arc<dyn Exchange>,
     /// `None` after it has been joined.
-    pub(super) handle: Option<JoinHandle<Result<Stopped, GatewayError>>>,
+    pub(super) handle: Option<JoinHandle<Result<Stopped, UserError>>>,
 }
 
 /// Threads that wait for their beginning. They end if it is not to be.
@@ -36,12 +37,12 @@ pub(super) struct Gated {
 
 impl Thread {
     /// Has it look at the order; once may not be enough.
-    pub(super) fn wake(&self) -> Result<(), GatewayError> {
-        self.wake_up.wake().map_err(|source| GatewayError::System { what: "Waking a thread", source })
+    pub(super) fn wake(&self) -> Result<(), UserError> {
+        Ok(self.wake_up.wake().map_err(SystemError::while_doing("Waking a thread"))?)
     }
 
     /// Wakes it until it has carried out the order or has ended.
-    pub(super) fn has_seen(&self, order: u32) -> Result<(), GatewayError> {
+    pub(super) fn has_seen(&self, order: u32) -> Result<(), UserError> {
         // A wake-up just before the thread blocks has no effect, so one is not enough.
         while !self.state.has_seen(order) && !self.state.has_ended() {
             self.wake()?;
@@ -51,13 +52,13 @@ impl Thread {
     }
 
     /// Wakes it until it ends.
-    pub(super) fn join(&mut self) -> Result<(), GatewayError> {
+    pub(super) fn join(&mut self) -> Result<(), UserError> {
         let Some(handle) = self.handle.take() else { return Ok(()) };
         while !handle.is_finished() {
             self.wake()?;
             std::thread::sleep(WAKE_INTERVAL);
         }
-        let panicked = || GatewayError::ThreadPanicked { interface: self.port.interface.clone() };
+        let panicked = || UserError::ThreadPanicked { interface: self.port.interface.clone() };
         handle.join().map_err(|_panic| panicked())?.map(|Stopped| ())
     }
 }

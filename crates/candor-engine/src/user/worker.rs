@@ -10,14 +10,16 @@ use candor_core::frame::Frame;
 use candor_core::ruleset::Visit;
 use candor_io::signal::{self, WakeUp};
 
+use super::accounting::Tally;
+use super::error::UserError;
 use super::exchange::{Change, Slot};
-use super::ledger::Tally;
 use super::outlets::Outlets;
 use super::port::{Port, is_passing};
 use super::program::Program;
+use super::queued::Sent;
 use super::receive::{Arrived, Receive};
-use super::send::{Sent, Transmit};
-use crate::error::GatewayError;
+use super::send::Transmit;
+use crate::system_error::SystemError;
 
 /// The thread ended because it was asked to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +38,11 @@ impl Orders {
     /// Has the threads end.
     pub(super) fn end(&self) {
         self.is_end.store(true, Ordering::Relaxed);
-        self.look_again();
+        self.request_check();
     }
 
     /// Has the threads look at their interfaces, and says which number they have to see.
-    pub(super) fn look_again(&self) -> u32 {
+    pub(super) fn request_check(&self) -> u32 {
         // Release: whoever sees the number sees what was stored before it.
         self.number.fetch_add(1, Ordering::Release).wrapping_add(1)
     }
@@ -103,14 +105,12 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     /// is waited for.
     ///
     /// Nothing is allocated, formatted or locked for a frame.
-    pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, GatewayError> {
+    pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, UserError> {
         let _supervisor_looks_when_this_ends = Nudge { state };
         if gate.recv().is_err() {
             return Ok(Stopped);
         }
-        let _woken_here = wake_up
-            .target_this_thread()
-            .map_err(|source| GatewayError::System { what: "Unblocking SIGUSR2", source })?;
+        let _woken_here = wake_up.target_this_thread().map_err(SystemError::while_doing("Unblocking SIGUSR2"))?;
         let mut order = 0;
         loop {
             let number = self.orders.number();
@@ -134,7 +134,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                 state.seen.store(order, Ordering::Release);
             }
             if let Err(error) = self.forward() {
-                // Those that pass are told by the supervisor, and frames come again when they have passed.
+                // Those that pass are reported by the supervisor, and frames come again when they have passed.
                 if !is_passing(&error) {
                     return Err(self.port.failed(error));
                 }
@@ -161,7 +161,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
             },
         );
         let is_any_unwanted = way.tally.is_any_unwanted();
-        port.ledger.add(&way.tally);
+        port.accounting.add(&way.tally);
         outlets.flush(program);
         if is_any_unwanted {
             receiver.keep_unwanted_away();
@@ -170,7 +170,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     }
 
     /// Interfaces have changed.
-    fn follow(&mut self) -> Result<(), GatewayError> {
+    fn follow(&mut self) -> Result<(), UserError> {
         let followed = self.receiver.follow().and_then(|()| self.outlets.follow());
         match followed {
             Err(error) if !is_passing(&error) => Err(self.port.failed(error)),

@@ -42,7 +42,7 @@ impl TimedSender {
     /// is still to come from an earlier call does not come any more.
     ///
     /// # Source
-    /// `bcm_tx_setup()` in `net/can/bcm.c`: `STARTTIMER` implies `TX_ANNOUNCE`, which counts as one of the frames.
+    /// [`bcm_tx_setup()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/bcm.c#L1022): `STARTTIMER` implies `TX_ANNOUNCE`, which counts as one of the frames.
     ///
     /// # Errors
     /// `EINVAL` for frames that make no sense, `ENODEV` or `ENXIO` if the interface is gone. That it is down or full is not

@@ -4,7 +4,7 @@ use std::io;
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU};
 
-use super::lane::{Lane, Packet};
+use super::frame_ring::{FrameRing, Packet};
 use super::layout;
 use crate::can::InterfaceIndex;
 
@@ -15,8 +15,8 @@ use crate::can::InterfaceIndex;
 /// they fit every interface. Both are handed over in the order of the frames.
 #[derive(Debug)]
 pub struct TransmitRing {
-    classic: Lane<CAN_MTU>,
-    fd: Lane<CANFD_MTU>,
+    classic: FrameRing<CAN_MTU>,
+    fd: FrameRing<CANFD_MTU>,
 }
 
 /// What became of frames that were handed over.
@@ -38,9 +38,9 @@ impl TransmitRing {
     /// `EPERM` without the capability, `ENOMEM`.
     pub fn open(interface: InterfaceIndex, slots: usize, mark: Option<u32>) -> io::Result<Self> {
         Ok(Self {
-            classic: Lane::open((interface, layout::ETH_P_CAN), slots, mark, Packet::Copied)?,
+            classic: FrameRing::open((interface, layout::ETH_P_CAN), slots, mark, Packet::Copied)?,
             // A driver of a classic controller would read and write beyond its frame, if nobody refused these.
-            fd: Lane::open((interface, libc::ETH_P_CANFD), slots, mark, Packet::Referring)?,
+            fd: FrameRing::open((interface, libc::ETH_P_CANFD), slots, mark, Packet::Referring)?,
         })
     }
 

@@ -7,6 +7,7 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MTU, Frame};
 use candor_io::can::{self, CanSocket, Options, Stamps};
 use candor_io::clock::RealtimeNs;
+use candor_io::errno::ENOBUFS;
 use candor_netlink::client::Client;
 use candor_netlink::link::Link;
 
@@ -14,8 +15,6 @@ use super::{Bench, Heard, Side};
 pub use crate::tester::InterfacesError;
 use crate::tester::interfaces;
 
-/// `ENOBUFS`: the interface's queue is full.
-const ENOBUFS: i32 = 105;
 /// How long a full queue may stay full.
 const QUEUE_PATIENCE: Duration = Duration::from_secs(2);
 const QUEUE_LOOK: Duration = Duration::from_millis(1);

@@ -7,6 +7,7 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CANFD_MTU, Frame};
 use candor_io::can::{self, CanSocket, Loopback, Options, SendStage, Stamps, TimedSender};
 use candor_io::clock::{self, RealtimeNs};
+use candor_io::errno::EPROTONOSUPPORT;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
@@ -14,9 +15,6 @@ use super::{AdapterEar, Bench, Law, Origin, StampSource, Stamped, share_a_clock}
 
 /// How the kernel's stamps are asked for.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
-
-/// What the kernel says where it has CAN, but no broadcast manager.
-const EPROTONOSUPPORT: i32 = 93;
 
 /// Three sockets: one sends, one watches the first bus, one receives on the second.
 #[derive(Debug)]
@@ -192,6 +190,7 @@ pub(crate) fn open(client: &mut Client, name: &str, options: &Options<'_>) -> Re
 pub(crate) fn open_timed(client: &mut Client, name: &str) -> Result<TimedSender, InterfacesError> {
     let link = find(client, name)?;
     TimedSender::open(link.index).map_err(|source| match source.raw_os_error() {
+        // The kernel has CAN, but no broadcast manager.
         Some(EPROTONOSUPPORT) => InterfacesError::NoTimer { source },
         _ => InterfacesError::Open { name: name.to_owned(), source },
     })

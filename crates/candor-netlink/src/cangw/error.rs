@@ -92,27 +92,27 @@ mod tests {
     #[test]
     fn errnos_have_a_meaning() {
         for (errno, meanings) in [
-            (1, ["permission"; 3]),
-            (12, ["memory"; 3]),
-            (13, ["permission"; 3]),
-            (19, ["interface"; 3]),
-            (22, ["invalid job", "no job", "other"]),
-            (34, ["short"; 3]),
-            (95, ["module"; 3]),
-            (96, ["module"; 3]),
-            (97, ["module"; 3]),
-            (105, ["memory"; 3]),
-            (5, ["other"; 3]),
+            (Errno::EPERM, ["permission"; 3]),
+            (Errno::ENOMEM, ["memory"; 3]),
+            (Errno::EACCES, ["permission"; 3]),
+            (Errno::ENODEV, ["interface"; 3]),
+            (Errno::EINVAL, ["invalid job", "no job", "other"]),
+            (Errno::ERANGE, ["short"; 3]),
+            (Errno::EOPNOTSUPP, ["module"; 3]),
+            (Errno::EPFNOSUPPORT, ["module"; 3]),
+            (Errno::EAFNOSUPPORT, ["module"; 3]),
+            (Errno::ENOBUFS, ["memory"; 3]),
+            (Errno::EEXIST, ["other"; 3]),
         ] {
-            let refused = || NetlinkError::Refused { errno: Errno(errno), text: None };
+            let refused = || NetlinkError::Refused { errno, text: None };
             let on = [CangwError::on_add, CangwError::on_delete, CangwError::on_dump];
-            assert_eq!(on.map(|on| name(&on(refused()))), meanings, "errno {errno}");
+            assert_eq!(on.map(|on| name(&on(refused()))), meanings, "{errno:?}");
         }
     }
 
     #[test]
     fn what_has_no_meaning_here_keeps_the_kernels_words() {
-        let refused = NetlinkError::Refused { errno: Errno(16), text: Some("later".into()) };
+        let refused = NetlinkError::Refused { errno: Errno::EBUSY, text: Some("later".into()) };
         assert_eq!(CangwError::on_add(refused).to_string(), "The kernel refused: the interface is busy (later)");
     }
 }

@@ -159,6 +159,6 @@ proptest! {
         let _ = CangwJob::decode(&Message { kind: RTM_NEWROUTE, flags: 0, sequence: 0, payload: &payload });
         let mut writer = MessageWriter::new(RTM_NEWROUTE, 0);
         writer.header(&payload);
-        promises::hold(&writer.finish(1));
+        invariants::check(&writer.finish(1));
     }
 }

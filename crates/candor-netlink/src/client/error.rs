@@ -3,52 +3,56 @@
 use std::fmt;
 use std::io;
 
+use candor_io::errno;
+
 use crate::codec::DecodeError;
 
-/// An errno of the kernel, with a word for those that occur.
+/// An errno of the kernel; its display text is specific to rtnetlink.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Errno(pub i32);
 
 impl Errno {
-    /// Not permitted: a capability is missing.
-    pub const EPERM: Self = Self(1);
-    /// The interface has no such address or the entry does not exist.
-    pub const ENOENT: Self = Self(2);
+    /// A capability is missing.
+    pub const EPERM: Self = Self(errno::EPERM);
+    /// The entry does not exist; for a queueing discipline also: its module is missing.
+    pub const ENOENT: Self = Self(errno::ENOENT);
     /// The kernel is out of memory.
-    pub const ENOMEM: Self = Self(12);
-    /// Not permitted: a security module says so.
-    pub const EACCES: Self = Self(13);
-    /// It exists already.
-    pub const EEXIST: Self = Self(17);
+    pub const ENOMEM: Self = Self(errno::ENOMEM);
+    /// A security module denies it.
+    pub const EACCES: Self = Self(errno::EACCES);
+    /// The interface must be down first.
+    pub const EBUSY: Self = Self(errno::EBUSY);
+    /// The entry exists already.
+    pub const EEXIST: Self = Self(errno::EEXIST);
     /// No such network interface.
-    pub const ENODEV: Self = Self(19);
-    /// Something in the request is wrong.
-    pub const EINVAL: Self = Self(22);
+    pub const ENODEV: Self = Self(errno::ENODEV);
+    /// A value of the request is invalid.
+    pub const EINVAL: Self = Self(errno::EINVAL);
     /// A length or value is out of range.
-    pub const ERANGE: Self = Self(34);
-    /// The kernel has no code for this.
-    pub const EOPNOTSUPP: Self = Self(95);
-    /// The message is for another protocol family.
-    pub const EPFNOSUPPORT: Self = Self(96);
+    pub const ERANGE: Self = Self(errno::ERANGE);
+    /// The kernel does not implement the request.
+    pub const EOPNOTSUPP: Self = Self(errno::EOPNOTSUPP);
+    /// The kernel does not handle messages of this protocol family.
+    pub const EPFNOSUPPORT: Self = Self(errno::EPFNOSUPPORT);
     /// The kernel does not know the address family.
-    pub const EAFNOSUPPORT: Self = Self(97);
+    pub const EAFNOSUPPORT: Self = Self(errno::EAFNOSUPPORT);
     /// The kernel has no buffer space left.
-    pub const ENOBUFS: Self = Self(105);
+    pub const ENOBUFS: Self = Self(errno::ENOBUFS);
 
-    const fn word(self) -> Option<&'static str> {
+    const fn text(self) -> Option<&'static str> {
         Some(match self.0 {
-            1 => "not permitted",
-            2 => "no such entry",
-            6 | 19 => "no such network interface",
-            12 => "the kernel is out of memory",
-            16 => "the interface is busy",
-            17 => "it exists already",
-            22 => "the kernel finds a value invalid",
-            34 => "a value is out of range",
-            95 => "the kernel has no support for it",
-            96 | 97 => "the kernel does not know the protocol family",
-            100 => "the interface is down",
-            105 => "the kernel has no buffer space left",
+            errno::EPERM => "not permitted",
+            errno::ENOENT => "no such entry",
+            errno::ENXIO | errno::ENODEV => "no such network interface",
+            errno::ENOMEM => "the kernel is out of memory",
+            errno::EBUSY => "the interface is busy",
+            errno::EEXIST => "it exists already",
+            errno::EINVAL => "the kernel finds a value invalid",
+            errno::ERANGE => "a value is out of range",
+            errno::EOPNOTSUPP => "the kernel has no support for it",
+            errno::EPFNOSUPPORT | errno::EAFNOSUPPORT => "the kernel does not know the protocol family",
+            errno::ENETDOWN => "the interface is down",
+            errno::ENOBUFS => "the kernel has no buffer space left",
             _ => return None,
         })
     }
@@ -56,8 +60,8 @@ impl Errno {
 
 impl fmt::Display for Errno {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.word() {
-            Some(word) => f.write_str(word),
+        match self.text() {
+            Some(text) => f.write_str(text),
             None => write!(f, "{}", io::Error::from_raw_os_error(self.0)),
         }
     }

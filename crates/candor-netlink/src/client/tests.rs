@@ -18,12 +18,12 @@ const RTM_NEWROUTE: u16 = 24;
 
 /// Gives prepared datagrams, one list of them for each request; a sequence number of 0 in them becomes the request's.
 #[derive(Debug, Default)]
-struct Played {
+struct FakeKernel {
     scenes: Mutex<VecDeque<Vec<Vec<u8>>>>,
     now: Mutex<VecDeque<Vec<u8>>>,
 }
 
-impl Transport for Played {
+impl Transport for FakeKernel {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         let scene = self.scenes.lock().unwrap().pop_front().expect("no further request");
         self.now.lock().unwrap().extend(scene.into_iter().map(|mut datagram| {
@@ -51,7 +51,7 @@ fn answer(datagram: &mut [u8], sequence: &[u8]) {
 }
 
 fn client(scenes: Vec<Vec<Vec<u8>>>) -> Client {
-    Client::over(Box::new(Played { scenes: Mutex::new(scenes.into()), ..Played::default() }))
+    Client::over(Box::new(FakeKernel { scenes: Mutex::new(scenes.into()), ..FakeKernel::default() }))
 }
 
 fn message(kind: u16, flags: u16, payload: &[u8]) -> Vec<u8> {
@@ -64,7 +64,7 @@ fn done() -> Vec<u8> {
     message(NLMSG_DONE, NLM_F_MULTI, &0_i32.to_ne_bytes())
 }
 
-fn error(errno: i32) -> Vec<u8> {
+fn error(Errno(errno): Errno) -> Vec<u8> {
     message(NLMSG_ERROR, 0, &[(-errno).to_ne_bytes().to_vec(), vec![0; 16]].concat())
 }
 
@@ -140,7 +140,7 @@ fn foreign_routes_mean_that_the_module_is_missing() {
         let scene = vec![[listed(1), odd, listed(2)].concat(), done()];
         assert!(matches!(cangw::dump(&mut client(vec![scene])), Err(CangwError::ModuleMissing)));
     }
-    assert!(matches!(cangw::dump(&mut client(vec![vec![error(95)]])), Err(CangwError::ModuleMissing)));
+    assert!(matches!(cangw::dump(&mut client(vec![vec![error(Errno::EOPNOTSUPP)]])), Err(CangwError::ModuleMissing)));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn answers_to_somebody_else_are_passed_over() {
         writer.header(&(-1_i32).to_ne_bytes());
         writer.finish(77)
     };
-    let mut client = client(vec![vec![late, error(0)], vec![error(19)]]);
+    let mut client = client(vec![vec![late, error(Errno(0))], vec![error(Errno::ENODEV)]]);
     cangw::add(&mut client, &job(1)).unwrap();
     assert!(matches!(cangw::add(&mut client, &job(1)), Err(CangwError::NoSuchInterface)));
 }

@@ -1,5 +1,7 @@
 //! What a device answers.
 
+use candor_io::errno;
+
 use super::{HEADER_BYTES, Header, Seqnum};
 
 /// How a transfer or an unlink request ended: 0 or a negative errno.
@@ -8,15 +10,15 @@ use super::{HEADER_BYTES, Header, Seqnum};
 /// `Documentation/driver-api/usb/error-codes.rst`; `vhci_rx.c` passes them on to the driver as they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// -71, `EPROTO`: the device did not take it.
+    /// `-EPROTO`: the device did not take it.
     NotTaken,
     /// 0.
     Ok,
-    /// -75, `EOVERFLOW`: the message does not fit into the room that the host gave.
+    /// `-EOVERFLOW`: the message does not fit into the room that the host gave.
     Overflow,
-    /// -32, `EPIPE`: stall, a request that the device does not know.
+    /// `-EPIPE`: stall, a request that the device does not know.
     Stall,
-    /// -104, `ECONNRESET`: the transfer was still here and will have no other reply.
+    /// `-ECONNRESET`: the transfer was still here and will have no other reply.
     Unlinked,
 }
 
@@ -25,11 +27,11 @@ impl Status {
     #[must_use]
     pub const fn code(self) -> i32 {
         match self {
-            Self::NotTaken => -71,
+            Self::NotTaken => -errno::EPROTO,
             Self::Ok => 0,
-            Self::Overflow => -75,
-            Self::Stall => -32,
-            Self::Unlinked => -104,
+            Self::Overflow => -errno::EOVERFLOW,
+            Self::Stall => -errno::EPIPE,
+            Self::Unlinked => -errno::ECONNRESET,
         }
     }
 }
@@ -50,7 +52,7 @@ pub enum Reply {
     Unlink {
         /// Its number.
         seqnum: Seqnum,
-        /// -104 if the transfer was still here, 0 if it was not.
+        /// `-ECONNRESET` if the transfer was still here, 0 if it was not.
         status: i32,
     },
 }

@@ -4,94 +4,46 @@ mod egress;
 pub(crate) mod log;
 pub(crate) mod metrics;
 mod output;
-mod privileges;
 mod reload;
 mod report;
-mod seccomp;
 mod service;
+mod startup;
 pub(crate) mod user;
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use candor_config::config::Loaded;
-use candor_config::plan::{Engine, Plan};
+use candor_config::plan::Plan;
 use candor_core::causes::in_full;
 use candor_core::diagnostic::{Diagnostic, Severity};
 use candor_engine::{Gateway, MeasureLatency};
-use candor_io::process;
 use candor_io::signal::{EndingSignals, Signal, Woken};
 
 use crate::cli::RunArgs;
-use crate::netns;
 use candor_cli::Exit;
 use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use egress::Egress;
-use log::Log;
 use metrics::{Address, Metrics, Observer};
-use output::Output;
 use reload::{Hangup, Reloader};
 use report::{Moment, Report};
 use service::Service;
+use startup::Started;
 
 /// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
 /// that somebody deleted, and is rare because a look takes time from the frames.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
-    netns::enter(&args.netns)?;
-    // What the engine of the file cannot do says nothing about the one that is asked for: whether that one can is seen at
-    // the start.
-    let file = GatewayFile::read_for(&args.file, args.engine.map(|_other| Engine::Auto))?;
-    let Some(loaded) = file.gateway_or_say(Form::running(args.json))? else { return Ok(Exit::No) };
-    render::err(&render::digest(&file.source, &warnings(loaded), render::wants_colour()));
-    // The text and the findings of a large file are not kept for as long as it runs.
-    let GatewayFile { source, checked } = file;
-    let name = source.name().to_owned();
-    drop(source);
-    let Ok(loaded) = checked else { return Ok(Exit::No) };
-    let plan = match args.engine {
-        Some(engine) => loaded.plan.with_engine(engine),
-        None => loaded.plan,
+    let Some(Started { plan, file, signals, hangup, report, metrics }) = startup::start(args)? else {
+        return Ok(Exit::No);
     };
-    match args.user {
-        Some(user) => candor_engine::give_run_dir(user.user.as_raw(), user.group.as_raw())?,
-        None => candor_engine::take_run_dir_back()?,
-    }
-    privileges::give_up(&plan, &args.file, args.user)?;
-    // The code that reads files and checks them is as large as all other code. While the seccomp filter still allows it;
-    // all that is lost by a failure is some memory.
-    let _kept = process::forget_code();
-    if args.seccomp {
-        let internet = matches!(args.metrics, Some(Address::Tcp(_)));
-        seccomp::confine(seccomp::Needs {
-            internet,
-            namespaces: privileges::tries_crc8(&plan),
-            programs: privileges::loads_programs(&plan),
-        })?;
-    }
-
-    // Blocked before the engine starts its threads, so that only this one is told; a signal that comes while jobs are
-    // installed waits until they can be removed.
-    let mut signals = EndingSignals::block()?;
-    let hangup = Hangup::new(signals.take_hangups()?);
-    let log = args.log.map(Log::open).transpose()?;
-    let form = match (args.json, &log) {
-        (true, _) => report::Form::Json,
-        (false, Some(_)) => report::Form::Log,
-        (false, None) => report::Form::Text,
-    };
-    let report = Report::new(form, Output::start(log)?);
-    let mut metrics = Metrics::new();
-    args.metrics.iter().try_for_each(|address| metrics.listen(address))?;
-    let outcome = forward(plan, &name, args, &signals, hangup, &report, metrics);
+    let outcome = forward(plan, &file, args, &signals, hangup, &report, metrics);
     report.finish();
     outcome
 }
 
-/// What there is to say of a file before its gateway runs. What notes warn of is known then, and said by the gateway itself.
+/// The findings of a file above notes: a note concerns what the gateway itself finds out and reports at its start.
 fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
     loaded.warnings.iter().filter(|finding| finding.severity < Severity::Note).cloned().collect()
 }
@@ -109,7 +61,7 @@ fn forward(
     // Before the first frame, and until the last one.
     let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
-    let mut gateway = Gateway::start_and_tell(plan, latency, &mut |notice| report.notice(&notice))?;
+    let mut gateway = Gateway::start_with(plan, latency, &mut |notice| report.notice(&notice))?;
     let started = Instant::now();
     let reloader = Reloader::new(args);
     if let Some(path) = reloader.metrics()
@@ -154,7 +106,7 @@ impl<'a> Running<'a> {
             // Whoever asks for the end gets it, whatever else there would be to say.
             let now = Instant::now();
             let due = next.saturating_duration_since(now);
-            let occasions = [gateway.look_again_within(), self.service.due_within(now)];
+            let occasions = [gateway.check_within(), self.service.due_within(now)];
             let occasion = occasions.into_iter().flatten().fold(due, Duration::min);
             let signal = self.wait(now + occasion)?;
             if let Some(signal) = signal.filter(|signal| *signal != Signal::Hangup || self.hangup.is_end()) {
@@ -188,10 +140,10 @@ impl<'a> Running<'a> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let groups = self.egress.groups_due_within().filter(|within| *within < left);
-            match self.signals.wait_or_look(groups.unwrap_or(left))? {
+            match self.signals.wait_or_check(groups.unwrap_or(left))? {
                 Woken::Signal(signal) => return Ok(Some(signal)),
-                Woken::Time if groups.is_some() && !self.egress.have_groups_moved() => {}
-                Woken::Look | Woken::Time => return Ok(None),
+                Woken::Timeout if groups.is_some() && !self.egress.have_groups_moved() => {}
+                Woken::Check | Woken::Timeout => return Ok(None),
             }
         }
     }

@@ -45,11 +45,11 @@ fn a_missing_interface() {
     let run_dir = tempfile::tempdir().unwrap();
     for engine in ENGINES {
         let typed = run(&gateway("t-rihgt"), engine, run_dir.path()).fails();
-        says(&typed, &["There is no interface t-rihgt (bus \"right\")", "did you mean t-right?"]);
+        says(&typed, &["interface t-rihgt (bus \"right\") not found", "did you mean t-right?"]);
         let virtual_one = run(&gateway("vcan77"), engine, run_dir.path()).fails();
-        says(&virtual_one, &["There is no interface vcan77", "sudo ip link add dev vcan77 type vcan"]);
+        says(&virtual_one, &["interface vcan77 (bus \"right\") not found", "sudo ip link add dev vcan77 type vcan"]);
         let ethernet = run(&gateway("lo"), engine, run_dir.path()).fails();
-        says(&ethernet, &["Interface lo (bus \"right\") is no CAN interface"]);
+        says(&ethernet, &["interface lo (bus \"right\") is not a CAN interface"]);
     }
     assert_eq!(jobs_between(&[&left]), []);
 }
@@ -202,7 +202,7 @@ fn a_hop_limit_beyond_that_of_the_module() {
     let run_dir = tempfile::tempdir().unwrap();
     let text = gateway("t-right") + "hop-limit = 2\n";
     let ended = run(&text, "kernel", run_dir.path()).fails();
-    says(&ended, &["Route \"over\" has the hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"]);
+    says(&ended, &["route \"over\" has hop limit 2", "max_hops=1", "modprobe can-gw max_hops=2"]);
     assert_eq!(jobs_between(&[&left]), []);
     let user_space = run(&text, "read-write", run_dir.path()).fails();
     says(&user_space, &["count the hops", "--engine kernel"]);

@@ -250,7 +250,7 @@ fn somebody_who_deletes_jobs_again_and_again_wins() {
     look();
     let ended = candor.wait();
     assert_eq!(ended.status.code(), Some(2), "{ended:?}");
-    assert!(ended.errors.contains("Somebody fights with candor over can-gw"), "{}", ended.errors);
+    assert!(ended.errors.contains("another program keeps deleting the can-gw jobs of route"), "{}", ended.errors);
     assert!(ended.errors.contains("5 times within 300 s"), "{}", ended.errors);
     assert_eq!(place.jobs(), []);
     assert_eq!(place.run_dir.path().read_dir().unwrap().count(), 1, "only the lock is left");

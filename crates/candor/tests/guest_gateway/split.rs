@@ -18,7 +18,7 @@ use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 use candor_core::job::Job;
 use candor_core::oracle;
 use candor_core::payload::PayloadPattern;
-use candor_engine::{Gateway, GatewayError};
+use candor_engine::{Gateway, GatewayError, UserError};
 use candor_netlink::cangw;
 use candor_netlink::client::Client;
 use proptest::prelude::*;
@@ -148,7 +148,7 @@ fn a_start_that_fails_leaves_nothing() {
         }
     }
     // At least one of them came when the kernel's part ran already.
-    let in_user_space = |error: &GatewayError| matches!(error, GatewayError::Socket { .. });
+    let in_user_space = |error: &GatewayError| matches!(error, GatewayError::User(UserError::Socket { .. }));
     assert!(failures.iter().any(in_user_space), "{failures:#?}");
     assert_eq!((in_kernel(), lists()), (0, 0));
 }

@@ -23,12 +23,12 @@ const CGW_HANDLED: u16 = 7;
 
 /// Answers each request with the next list of messages, and notes what was asked. Without a list it is silent.
 #[derive(Clone, Debug, Default)]
-struct Played {
+struct FakeKernel {
     answers: Arc<Mutex<VecDeque<Vec<MessageWriter>>>>,
     asked: Arc<Mutex<Vec<Vec<u8>>>>,
 }
 
-impl Transport for Played {
+impl Transport for FakeKernel {
     fn send(&self, message: &[u8]) -> io::Result<()> {
         self.asked.lock().unwrap().push(message.to_vec());
         Ok(())
@@ -44,7 +44,7 @@ impl Transport for Played {
     }
 }
 
-impl Played {
+impl FakeKernel {
     fn installed(&self, folder: &tempfile::TempDir) -> Installed {
         let run_dir = RunDir::open_at(folder.path().to_owned(), &mut |_notice| {}).unwrap();
         let entry = run_dir.announce(Engine::Kernel, Vec::new()).unwrap();
@@ -78,7 +78,7 @@ fn job() -> CangwJob {
 
 #[test]
 fn a_job_whose_confirmation_was_lost_is_taken_out_too() {
-    let (kernel, folder) = (Played::default(), tempfile::tempdir().unwrap());
+    let (kernel, folder) = (FakeKernel::default(), tempfile::tempdir().unwrap());
     let mut installed = kernel.installed(&folder);
     kernel.answer(silence());
     installed.add(&job()).unwrap_err();
@@ -92,7 +92,7 @@ fn a_job_whose_confirmation_was_lost_is_taken_out_too() {
 
 #[test]
 fn the_newest_jobs_of_the_kernel_go_first() {
-    let (kernel, folder) = (Played::default(), tempfile::tempdir().unwrap());
+    let (kernel, folder) = (FakeKernel::default(), tempfile::tempdir().unwrap());
     let mut installed = kernel.installed(&folder);
     let jobs = [1, 2, 3].map(|id| CangwJob { filter: Filter { id, mask: 0x7FF }, ..job() });
     for job in jobs.iter().rev() {
@@ -111,7 +111,7 @@ fn the_newest_jobs_of_the_kernel_go_first() {
 
 #[test]
 fn of_equal_jobs_the_one_that_goes_on_is_followed() {
-    let (kernel, folder) = (Played::default(), tempfile::tempdir().unwrap());
+    let (kernel, folder) = (FakeKernel::default(), tempfile::tempdir().unwrap());
     let mut installed = kernel.installed(&folder);
     installed.take_over(&[job()]);
     // Somebody added one before ours, and one after it.

@@ -1,4 +1,5 @@
-//! The kernel's list of jobs, played after `net/can/gw.c` and without the help of what is tested.
+//! A fake of the kernel's job list, written after
+//! [`net/can/gw.c`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1071) and independent of the code under test.
 
 use candor_core::filter::ReceiveList;
 use candor_netlink::cangw::{CangwJob, ExactJob, JobCounters};

@@ -66,7 +66,7 @@ impl<const BUSY: bool> Ring<BUSY> {
     #[cold]
     fn go_on_to_later(&mut self) {
         if let Some(later) = self.later.pop_front() {
-            self.port.ledger.count_ring(self.ring.take_lost());
+            self.port.accounting.count_ring(self.ring.take_lost());
             self.ring = later;
         }
     }
@@ -95,7 +95,7 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
                 return Ok(());
             }
         }
-        self.port.ledger.count_ring(self.ring.known_lost());
+        self.port.accounting.count_ring(self.ring.known_lost());
         Ok(())
     }
 
@@ -107,7 +107,7 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
     }
 
     fn follow(&mut self) -> io::Result<()> {
-        self.port.ledger.count_ring(self.ring.take_lost());
+        self.port.accounting.count_ring(self.ring.take_lost());
         if self.port.index() != self.interface {
             *self = Self::open_on(&self.port, self.port.index())?;
         } else if let Err(error) = self.hear_what_is_wanted() {
@@ -121,7 +121,7 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
 impl<const BUSY: bool> Drop for Ring<BUSY> {
     fn drop(&mut self) {
         for ring in std::iter::once(&mut self.ring).chain(&mut self.later) {
-            self.port.ledger.count_ring(ring.take_lost());
+            self.port.accounting.count_ring(ring.take_lost());
         }
     }
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use candor_io::can::SendList;
 
-use super::{Handed, Queued, Transmit};
+use super::{Handed, Transmit};
 use crate::user::port::Port;
+use crate::user::queued::Queued;
 
 #[derive(Debug)]
 pub(in crate::user) struct Mmsg {

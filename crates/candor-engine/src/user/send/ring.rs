@@ -6,8 +6,9 @@ use std::sync::Arc;
 use candor_io::can::InterfaceIndex;
 use candor_io::packet::TransmitRing;
 
-use super::{Handed, Queued, Transmit, Write};
+use super::{Handed, Transmit, Write};
 use crate::user::port::Port;
+use crate::user::queued::Queued;
 
 /// Frames that are in the queue of the interface or on their way there. 32 KiB for each way from bus to bus.
 const SLOTS: usize = 128;

@@ -3,8 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
-use super::{Handed, Queued, Transmit};
+use super::{Handed, Transmit};
 use crate::user::port::Port;
+use crate::user::queued::Queued;
 
 /// `send()` that does not wait, rather than `write()`: a bus that is full must not hold up the others.
 #[derive(Debug)]

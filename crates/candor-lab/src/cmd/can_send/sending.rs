@@ -5,6 +5,7 @@ use std::time::Duration;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_MTU, Frame, RawId};
 use candor_io::can::CanSocket;
 use candor_io::clock::{self, MonotonicNs};
+use candor_io::errno::ENOBUFS;
 use candor_lab::stats::{LatencyNs, Series};
 
 use crate::cmd::load::Failed;
@@ -14,7 +15,6 @@ const AGAIN_NS: i64 = 200_000;
 /// Then nothing ever leaves.
 const MOST_REFUSED: usize = 1_000_000;
 const PAYLOAD: [u8; 8] = [0x00, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77];
-const ENOBUFS: i32 = 105;
 
 /// Which frames are sent, as `cangen -I` has it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -69,7 +69,7 @@ fn a_captured_job_may_be_cut_anywhere() {
             }
             let mut writer = MessageWriter::new(RTM_NEWROUTE, 2);
             writer.header(&payload[..len]);
-            promises::hold(&writer.finish(1));
+            invariants::check(&writer.finish(1));
         }
     }
 }

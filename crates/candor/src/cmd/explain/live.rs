@@ -8,7 +8,7 @@ use candor_config::placement::{KernelAbilities, Missing};
 use candor_config::plan::{Bus, BusIndex, Engine, Plan, Timestamp};
 use candor_core::frame::CANFD_MTU;
 use candor_egress::netlink;
-use candor_engine::GatewayError;
+use candor_engine::SystemError;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, CanState, Link};
 
@@ -19,7 +19,7 @@ const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
 /// What can-gw can do here, as `candor run` finds it out. Whether this user may use it is not asked: `candor run` may be
 /// another's.
-pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, GatewayError> {
+pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, SystemError> {
     let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
     match plan.engine() {
         Engine::User(_) => return Ok(missing),

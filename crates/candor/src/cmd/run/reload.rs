@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use candor_config::config::Loaded;
 use candor_config::plan::Engine;
 use candor_core::causes::in_full;
-use candor_engine::{Desk, Gateway, Reload};
+use candor_engine::{ControlFile, Gateway, Reload};
 use serde_json::{Value, json};
 
 use super::egress::Egress;
@@ -47,18 +47,18 @@ pub(super) struct Reloader<'a> {
     file: &'a Path,
     engine: Option<Engine>,
     /// `None` where this user has no place for it.
-    desk: Option<Desk>,
+    control_file: Option<ControlFile>,
 }
 
 impl<'a> Reloader<'a> {
     pub(super) fn new(args: &'a RunArgs) -> Self {
         let file = Some(args.file.as_path()).filter(|file| can_be_read_again(file));
-        Self { file: &args.file, engine: args.engine, desk: Desk::open(file.map(identity)) }
+        Self { file: &args.file, engine: args.engine, control_file: ControlFile::open(file.map(identity)) }
     }
 
     /// Where `candor top` looks for the metrics of this process.
     pub(super) fn metrics(&self) -> Option<PathBuf> {
-        self.desk.as_ref().map(Desk::metrics)
+        self.control_file.as_ref().map(ControlFile::metrics)
     }
 
     /// Reads the file and goes over to it, or says why not.
@@ -71,12 +71,12 @@ impl<'a> Reloader<'a> {
         egress: &mut Egress<'_>,
         report: &Report,
     ) -> Result<(), Box<dyn Error>> {
-        if let Some(desk) = &mut self.desk {
-            desk.begin();
+        if let Some(control_file) = &mut self.control_file {
+            control_file.begin();
         }
         let answer = self.try_to(gateway, egress, report)?;
-        if let Some(desk) = &mut self.desk {
-            desk.answer(answer);
+        if let Some(control_file) = &mut self.control_file {
+            control_file.answer(answer);
         }
         Ok(())
     }

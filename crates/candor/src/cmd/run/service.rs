@@ -3,7 +3,9 @@
 //! Nothing at all where candor was not started by systemd (no `NOTIFY_SOCKET`).
 //!
 //! # Source
-//! sd_notify(3), systemd.service(5) (`Type=notify`, `Type=notify-reload`, `WatchdogSec=`).
+//! [sd_notify(3)](https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html),
+//! [systemd.service(5)](https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html) (`Type=notify`,
+//! `Type=notify-reload`, `WatchdogSec=`).
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -18,7 +18,7 @@ impl Identity {
     ///
     /// # Kernel
     /// `PR_SET_KEEPCAPS`: without it a process that is root's no more has no capabilities either.
-    pub(super) fn assume(self) -> Result<(), Errno> {
+    pub(in crate::cmd::run) fn assume(self) -> Result<(), Errno> {
         prctl::set_keepcaps(true)?;
         // While the right to do so is there; root's other groups would open root's files.
         unistd::setgroups(&[self.group])?;

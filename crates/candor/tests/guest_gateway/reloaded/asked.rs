@@ -41,7 +41,7 @@ fn who_asks_learns_what_became_of_the_file() {
     assert!(lines.into_iter().any(|line| *line == 2), "{answer}");
 
     write(&file, &files[0].replace("t-right", "t-nowhere"));
-    says(&ask(&place, &[]), 1, &["was not taken, and what ran goes on", "There is no interface t-nowhere"]);
+    says(&ask(&place, &[]), 1, &["was not taken, and what ran goes on", "interface t-nowhere (bus "]);
     std::fs::remove_file(&file).unwrap();
     says(&ask(&place, &[]), 1, &["was not taken", "Cannot read"]);
     says(&ask(&place, &["/nowhere.toml"]), 2, &["No candor runs /nowhere.toml; there is ", name]);
@@ -64,7 +64,7 @@ fn what_cannot_be_exchanged_asks_for_a_restart() {
         assert_eq!(candor.try_wait().unwrap(), None);
     }
     write(&place.file(), &with("mmap-write"));
-    says(&ask(&place, &[]), 1, &["started again for the engine: read-write runs, the file says mmap-write"]);
+    says(&ask(&place, &[]), 1, &["restart candor to change the engine: read-write runs, the file says mmap-write"]);
     // What is not told of on standard output is told at the desk only; the gateway goes on.
     assert_eq!(Stream::new(&place).flows(64, || {})[1], 0);
     signal::send(candor.id(), Signal::Terminate).unwrap();

@@ -14,6 +14,7 @@ use candor_egress::compile;
 use candor_egress::kernel::{self, Target};
 use candor_io::can::{CanSocket, Loopback, Options};
 use candor_io::clock::{self, MonotonicNs};
+use candor_io::errno::ENOBUFS;
 use candor_io::schedule::{self, Policy};
 use candor_io::signal::EndingSignals;
 use candor_lab::device::{Device, Gateway};
@@ -51,8 +52,6 @@ const LEAD: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(10);
 /// The longest queue of an act is empty after a part of this.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What a full queue says.
-const ENOBUFS: i32 = 105;
 
 type Failure = Box<dyn Error>;
 /// Of a thread.

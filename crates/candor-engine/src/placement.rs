@@ -6,20 +6,103 @@ use candor_config::plan::{Engine, Plan};
 use candor_core::job::Job;
 use candor_netlink::client::Client;
 
-use crate::engines::UserAbilities;
-use crate::error::GatewayError;
-use crate::kernel::abilities;
+use crate::abilities::{self, AbilitiesError};
+use crate::engines::{Lack, UserAbilities};
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
+use crate::system_error::SystemError;
+
+/// Routes that cannot run where the plan wants them, or nowhere.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlacementError {
+    /// The user-space engine that the plan names lacks a feature of can-gw.
+    #[error("a user-space engine cannot {feature}, as route {route:?} requires; use --engine kernel")]
+    CannotDo {
+        /// Name of the route.
+        route: String,
+        /// Completes "cannot".
+        feature: String,
+    },
+    /// The module can-gw is not loaded.
+    #[error("the kernel module can-gw is not loaded; load it: sudo modprobe can-gw")]
+    CangwMissing,
+    /// The engine that the plan names does not run on this kernel or for this user.
+    #[error("engine {engine} cannot run here: {lack}; try: {}\n  candor engines lists the engines that can", lack.remedy())]
+    EngineLacks {
+        /// Name of the engine.
+        engine: &'static str,
+        /// The missing feature.
+        lack: Lack,
+    },
+    /// The hop limit of a route exceeds `max_hops` of the module.
+    #[error(
+        "route {route:?} has hop limit {limit}, but can-gw was loaded with max_hops={max_hops}; reload it: sudo modprobe -r can-gw \
+         && sudo modprobe can-gw max_hops={limit}"
+    )]
+    HopLimit {
+        /// Name of the route.
+        route: String,
+        /// Its `hop-limit`.
+        limit: u8,
+        /// Parameter of the module.
+        max_hops: u8,
+    },
+    /// can-gw lacks a feature, a user-space engine has it.
+    #[error("can-gw cannot run route {route:?}, because {because}; use --engine auto or --engine read-write")]
+    KernelCannot {
+        /// Name of the route.
+        route: String,
+        /// Completes "because".
+        because: String,
+    },
+    /// can-gw cannot be queried.
+    #[error(transparent)]
+    Abilities(#[from] AbilitiesError),
+    /// The kernel engine needs a capability.
+    #[error(
+        "the kernel engine needs CAP_NET_ADMIN in the initial user namespace; run it as root (sudo candor run …), or use --engine \
+         read-write, which needs no privileges"
+    )]
+    NotPermitted,
+    /// Neither engine can run a route.
+    #[error(
+        "route {route:?} can run neither in the kernel, because {kernel}, nor in user space, which cannot {user}; {advice}"
+    )]
+    NowhereToRun {
+        /// Name of the route.
+        route: String,
+        /// Completes "in the kernel, because".
+        kernel: String,
+        /// Completes "in user space, which cannot".
+        user: String,
+        /// A change of the file or a command.
+        advice: String,
+    },
+    /// The kernel may write outside the frame (CVE-2026-31570).
+    #[error(
+        "route {route:?} has a CRC8 with positions from the end, which kernel {kernel} may compute outside the frame (fixed in \
+         6.1.168, 6.6.131, 6.12.80, 6.18.21, 6.19.11, 7.0); use --engine read-write, or count the positions from the start"
+    )]
+    RelativeCrc8 {
+        /// Name of the route.
+        route: String,
+        /// The kernel release.
+        kernel: String,
+    },
+    /// A system call that should not fail.
+    #[error(transparent)]
+    System(#[from] SystemError),
+}
 
 /// Finds the side of every route, and makes the jobs mean the same on both.
-pub(super) fn place(
+pub(crate) fn place(
     plan: &Plan,
     jobs: &mut [Job],
     client: &mut Client,
     interfaces: &Interfaces,
-    tell: &mut dyn FnMut(Notice),
-) -> Result<Placement, GatewayError> {
+    notify: &mut dyn FnMut(Notice),
+) -> Result<Placement, PlacementError> {
     let kernel = match plan.engine() {
         Engine::User(_) => KernelAbilities::EVERY,
         Engine::Auto | Engine::Kernel => abilities::find(client, jobs, interfaces)?,
@@ -27,7 +110,7 @@ pub(super) fn place(
     let placement = Placement::of(plan, kernel).or_else(|refused| Err(refusal(plan, refused, kernel)?))?;
     if plan.engine() == Engine::Auto {
         if let Some(missing) = kernel.missing {
-            tell(Notice::WithoutKernel { missing });
+            notify(Notice::WithoutKernel { missing });
         }
         if kernel.max_hops > 1 {
             one_hop(jobs, &placement);
@@ -37,12 +120,12 @@ pub(super) fn place(
 }
 
 /// Which engine runs what is in user space: the one that was named, or the best that can run here.
-pub(super) fn user_engine(plan: &Plan) -> Result<UserEngine, GatewayError> {
+pub(crate) fn user_engine(plan: &Plan) -> Result<UserEngine, PlacementError> {
     match plan.engine() {
         Engine::Auto | Engine::Kernel => Ok(UserAbilities::find_for(|engine| engine == UserEngine::BEST)?.best()),
         Engine::User(engine) => match UserAbilities::find_for(|asked| asked == engine)?.lack(engine) {
             None => Ok(engine),
-            Some(lack) => Err(GatewayError::EngineLacks { engine: engine.name(), lack }),
+            Some(lack) => Err(PlacementError::EngineLacks { engine: engine.name(), lack }),
         },
     }
 }
@@ -60,20 +143,20 @@ pub(crate) fn refusal(
     plan: &Plan,
     refused: Unplaceable,
     kernel: KernelAbilities,
-) -> Result<GatewayError, GatewayError> {
+) -> Result<PlacementError, PlacementError> {
     let route = plan.route(refused.route);
     let name = route.name.clone();
     let limit = route.hop_limit.unwrap_or_default();
     Ok(match (refused.user, refused.kernel) {
-        (None, Because::Missing(Missing::Module)) => GatewayError::CangwMissing,
-        (None, Because::Missing(Missing::Privilege)) => GatewayError::NotPermitted,
-        (None, Because::HopLimit { max_hops }) => GatewayError::HopLimit { route: name, limit, max_hops },
+        (None, Because::Missing(Missing::Module)) => PlacementError::CangwMissing,
+        (None, Because::Missing(Missing::Privilege)) => PlacementError::NotPermitted,
+        (None, Because::HopLimit { max_hops }) => PlacementError::HopLimit { route: name, limit, max_hops },
         (None, Because::RelativeCrc8) => {
-            GatewayError::RelativeCrc8 { route: name, kernel: abilities::running_kernel()?.to_string() }
+            PlacementError::RelativeCrc8 { route: name, kernel: abilities::running_kernel()?.to_string() }
         }
-        (None, because) => GatewayError::KernelCannot { route: name, because: because.in_words(plan) },
-        (Some(what), Because::Chosen) => GatewayError::CannotDo { route: name, what: what.in_words(plan) },
-        (Some(user), because) => GatewayError::NowhereToRun {
+        (None, because) => PlacementError::KernelCannot { route: name, because: because.in_words(plan) },
+        (Some(what), Because::Chosen) => PlacementError::CannotDo { route: name, feature: what.in_words(plan) },
+        (Some(user), because) => PlacementError::NowhereToRun {
             route: name,
             kernel: because.in_words(plan),
             user: user.in_words(plan),
@@ -112,7 +195,6 @@ fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities
 #[cfg(test)]
 mod tests {
     use candor_config::config;
-    use candor_core::job;
 
     use super::*;
 
@@ -152,7 +234,7 @@ mod tests {
         ] {
             let refused = Placement::of(&plan, kernel).unwrap_err();
             let text = refusal(&plan, refused, kernel).unwrap().to_string();
-            assert!(text.starts_with("Route \"r1\" can run neither in the kernel, because"), "{text}");
+            assert!(text.starts_with("route \"r1\" can run neither in the kernel, because"), "{text}");
             assert!(text.contains("nor in user space, which cannot count the hops of a frame"), "{text}");
             assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }

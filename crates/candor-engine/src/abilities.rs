@@ -1,14 +1,30 @@
-//! What this kernel's can-gw can do for this process.
+//! Features of this kernel's can-gw.
+
+mod probe;
+mod version;
+
+pub use probe::{TrialError, relative_crc8_by_trial};
 
 use candor_config::placement::{KernelAbilities, MAX_MAX_HOPS, Missing};
 use candor_core::job::Job;
 use candor_netlink::cangw::{self, CangwError};
 use candor_netlink::client::Client;
 
-use super::probe::{self, TrialError};
-use super::version::RunningKernel;
-use crate::error::GatewayError;
 use crate::preflight::Interfaces;
+use crate::system_error::SystemError;
+use version::RunningKernel;
+
+/// can-gw or the kernel's version cannot be queried.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AbilitiesError {
+    /// can-gw gave an unexpected answer.
+    #[error("cannot list the can-gw jobs")]
+    List(#[source] CangwError),
+    /// A system call that should not fail.
+    #[error(transparent)]
+    System(#[from] SystemError),
+}
 
 /// Where can-gw says how many hops it allows.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
@@ -19,13 +35,13 @@ pub(crate) fn find(
     client: &mut Client,
     jobs: &[Job],
     interfaces: &Interfaces,
-) -> Result<KernelAbilities, GatewayError> {
+) -> Result<KernelAbilities, AbilitiesError> {
     let Some(job) = jobs.first() else { return Ok(KernelAbilities::EVERY) };
     let missing = match cangw::probe(client, interfaces.index(job.from)) {
         Ok(()) => None,
         Err(CangwError::ModuleMissing) => Some(Missing::Module),
         Err(CangwError::NotPermitted) => Some(Missing::Privilege),
-        Err(other) => return Err(GatewayError::ListJobs(other)),
+        Err(other) => return Err(AbilitiesError::List(other)),
     };
     if missing.is_some() {
         return Ok(KernelAbilities { missing, ..KernelAbilities::EVERY });
@@ -40,12 +56,12 @@ pub(crate) fn find(
 /// found out is not trusted: a kernel that gets it wrong writes outside the frame.
 ///
 /// # Errors
-/// [`GatewayError::System`] if the kernel does not tell its version.
-pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialError>), GatewayError> {
+/// [`SystemError`] if `/proc` does not give the version.
+pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialError>), SystemError> {
     let running = running_kernel()?;
     let is_wanted = jobs.iter().any(wants_relative_crc8);
     let (relative_crc8, untold) = match running.computes_relative_crc8() {
-        false if is_wanted => match probe::relative_crc8_by_trial() {
+        false if is_wanted => match relative_crc8_by_trial() {
             Ok(is_inside) => (is_inside, None),
             Err(why) => (false, Some(why)),
         },
@@ -56,9 +72,8 @@ pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialEr
 }
 
 /// The kernel by its own words.
-pub(crate) fn running_kernel() -> Result<RunningKernel, GatewayError> {
-    RunningKernel::read()
-        .map_err(|source| GatewayError::System { what: "Reading the kernel's version from /proc", source })
+pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
+    RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
 }
 
 fn wants_relative_crc8(job: &Job) -> bool {

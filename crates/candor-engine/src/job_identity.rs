@@ -13,7 +13,7 @@ use candor_netlink::cangw::{CangwJob, ExactJob};
 /// checksums.
 ///
 /// # Source
-/// `cgw_remove_job()` in `net/can/gw.c`.
+/// [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity<'a>(Cow<'a, [u8]>);
 
@@ -33,7 +33,7 @@ impl<'a> Identity<'a> {
 pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
 
 impl Counts {
-    pub(super) fn of(identities: &[Identity<'_>]) -> Self {
+    pub(crate) fn of(identities: &[Identity<'_>]) -> Self {
         let mut counts = BTreeMap::new();
         for identity in identities {
             *counts.entry(identity.0.to_vec()).or_default() += 1;
@@ -53,7 +53,7 @@ impl Counts {
         true
     }
 
-    pub(super) fn contains(&self, identity: &Identity<'_>) -> bool {
+    pub(crate) fn contains(&self, identity: &Identity<'_>) -> bool {
         self.0.contains_key(&*identity.0)
     }
 
@@ -64,12 +64,12 @@ impl Counts {
     }
 
     /// Of each not more than there.
-    pub(super) fn at_most(&self, other: &Self) -> Self {
+    pub(crate) fn at_most(&self, other: &Self) -> Self {
         self.with(other, usize::min)
     }
 
     /// What is left of each when the others are gone.
-    pub(super) fn without(&self, other: &Self) -> Self {
+    pub(crate) fn without(&self, other: &Self) -> Self {
         self.with(other, usize::saturating_sub)
     }
 
@@ -85,9 +85,10 @@ impl Counts {
 /// Jobs that the kernel offers a frame one after the other. Between groups the order of adding makes no difference.
 ///
 /// # Source
-/// `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
+/// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364),
+/// [`can_rcv_filter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L578).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Group {
+pub(crate) struct Group {
     source: InterfaceIndex,
     list: ReceiveList,
     /// In the list of single identifiers, which one.
@@ -96,7 +97,7 @@ pub(super) struct Group {
 }
 
 impl Group {
-    pub(super) fn of(exact: &ExactJob) -> Self {
+    pub(crate) fn of(exact: &ExactJob) -> Self {
         let job = exact.job();
         let normalised = job.filter.normalise();
         let identifier = if normalised.list == ReceiveList::Exact { normalised.id } else { 0 };

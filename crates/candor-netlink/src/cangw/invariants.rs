@@ -8,7 +8,7 @@ use crate::codec::{MessageWriter, Messages};
 /// # Panics
 /// If a promise is broken: what was read is written and read again as the same, a job is known again by its bytes, and
 /// counters are no part of them.
-pub fn hold(datagram: &[u8]) {
+pub fn check(datagram: &[u8]) {
     for message in Messages::new(datagram).flatten() {
         let (job, exact) = (CangwJob::decode(&message), ExactJob::decode(&message));
         let (Ok(job), Ok(exact)) = (job, exact) else { continue };

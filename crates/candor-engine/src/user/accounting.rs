@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use candor_io::can::CanSocket;
 
-use super::program::Count;
+use super::count::Count;
 use crate::counters::BusCounters;
 
 /// The numbers of one bus, which go on whatever its routes become.
 #[derive(Debug, Default)]
-pub(super) struct Ledger {
+pub(super) struct BusAccounting {
     /// Frames that the receiver gave.
     received: Count,
     /// Those of them that no job took.
     unwanted: Count,
     /// How often jobs took one.
-    takings: Count,
+    matches: Count,
     lost_in_socket: AtomicU64,
     lost_in_ring: AtomicU64,
-    /// Losses that have been told.
-    told: AtomicU64,
+    /// Losses that have been reported.
+    reported: AtomicU64,
     /// What the present socket says of its losses, at the last look.
     of_socket: AtomicU32,
     /// What jobs counted that are no more.
@@ -34,14 +34,14 @@ pub(super) struct Ledger {
 pub(super) struct Tally {
     received: u64,
     unwanted: u64,
-    takings: u64,
+    matches: u64,
 }
 
 /// What the jobs of a bus have counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct OfJobs {
+pub(super) struct JobSums {
     /// By those that start here: frames that they took.
-    pub(super) takings: u64,
+    pub(super) matches: u64,
     /// By those that lead here: frames that the interface took.
     pub(super) sent: u64,
     /// By those that lead here: frames that ended in candor or that the interface did not take.
@@ -50,11 +50,11 @@ pub(super) struct OfJobs {
 
 /// The numbers of a bus at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Read {
+pub(super) struct Snapshot {
     pub(super) received: u64,
     pub(super) taken: u64,
     pub(super) unwanted: u64,
-    pub(super) takings: u64,
+    pub(super) matches: u64,
     pub(super) lost_in_socket: u64,
     pub(super) lost_in_ring: u64,
 }
@@ -62,7 +62,7 @@ pub(super) struct Read {
 impl Tally {
     /// A job has taken the present frame.
     pub(super) const fn take(&mut self) {
-        self.takings += 1;
+        self.matches += 1;
     }
 
     /// A frame has been offered to all jobs, and some took it or none.
@@ -79,11 +79,11 @@ impl Tally {
     }
 }
 
-impl Ledger {
+impl BusAccounting {
     /// Only the thread that receives may call this.
     pub(super) fn add(&self, tally: &Tally) {
         self.received.add(tally.received);
-        self.takings.add(tally.takings);
+        self.matches.add(tally.matches);
         if tally.is_any_unwanted() {
             self.unwanted.add(tally.unwanted);
         }
@@ -110,44 +110,44 @@ impl Ledger {
     }
 
     /// Frames that were lost since the last call.
-    pub(super) fn take_untold_losses(&self) -> u64 {
+    pub(super) fn take_unreported_losses(&self) -> u64 {
         let all = self.lost_in_socket.load(Ordering::Relaxed) + self.lost_in_ring.load(Ordering::Relaxed);
-        all - self.told.swap(all, Ordering::Relaxed)
+        all - self.reported.swap(all, Ordering::Relaxed)
     }
 
     /// Keeps what jobs counted that are no more.
-    pub(super) fn keep(&self, jobs: OfJobs) {
-        for (sum, more) in self.earlier.iter().zip([jobs.takings, jobs.sent, jobs.refused]) {
+    pub(super) fn keep(&self, jobs: JobSums) {
+        for (sum, more) in self.earlier.iter().zip([jobs.matches, jobs.sent, jobs.refused]) {
             sum.fetch_add(more, Ordering::Relaxed);
         }
     }
 
     /// What all jobs have counted, with those that are no more.
-    pub(super) fn with_earlier(&self, jobs: OfJobs) -> OfJobs {
-        let [takings, sent, refused] = self.earlier.each_ref().map(|sum| sum.load(Ordering::Relaxed));
-        OfJobs { takings: jobs.takings + takings, sent: jobs.sent + sent, refused: jobs.refused + refused }
+    pub(super) fn with_earlier(&self, jobs: JobSums) -> JobSums {
+        let [matches, sent, refused] = self.earlier.each_ref().map(|sum| sum.load(Ordering::Relaxed));
+        JobSums { matches: jobs.matches + matches, sent: jobs.sent + sent, refused: jobs.refused + refused }
     }
 
-    pub(super) fn read(&self) -> Read {
+    pub(super) fn read(&self) -> Snapshot {
         // The thread that receives may be between the two: what is unwanted came before.
         let unwanted = self.unwanted.value();
         let received = self.received.value();
-        Read {
+        Snapshot {
             received,
             taken: received.saturating_sub(unwanted),
             unwanted,
-            takings: self.takings.value(),
+            matches: self.matches.value(),
             lost_in_socket: self.lost_in_socket.load(Ordering::Relaxed),
             lost_in_ring: self.lost_in_ring.load(Ordering::Relaxed),
         }
     }
 }
 
-impl Read {
-    /// As it is told, with what jobs have counted.
-    pub(super) fn counters(self, bus: String, interface: String, jobs: OfJobs) -> BusCounters {
-        let Self { received, taken, unwanted, takings, lost_in_socket, lost_in_ring } = self;
-        let OfJobs { takings: takings_of_routes, sent, refused } = jobs;
+impl Snapshot {
+    /// As it is reported, with what jobs have counted.
+    pub(super) fn counters(self, bus: String, interface: String, jobs: JobSums) -> BusCounters {
+        let Self { received, taken, unwanted, matches, lost_in_socket, lost_in_ring } = self;
+        let JobSums { matches: route_matches, sent, refused } = jobs;
         BusCounters {
             bus,
             interface,
@@ -158,8 +158,8 @@ impl Read {
             lost_in_ring,
             sent,
             refused,
-            takings,
-            takings_of_routes,
+            matches,
+            route_matches,
         }
     }
 }
@@ -170,24 +170,24 @@ mod tests {
 
     #[test]
     fn every_frame_is_taken_or_unwanted() {
-        let ledger = Ledger::default();
+        let accounting = BusAccounting::default();
         let mut tally = Tally::default();
-        for takings in [0, 2, 1, 0, 0] {
-            (0..takings).for_each(|_| tally.take());
-            tally.count(takings > 0);
+        for matches in [0, 2, 1, 0, 0] {
+            (0..matches).for_each(|_| tally.take());
+            tally.count(matches > 0);
         }
-        ledger.add(&tally);
-        ledger.add(&tally);
-        let read = ledger.read();
-        assert_eq!((read.received, read.taken, read.unwanted, read.takings), (10, 4, 6, 6));
+        accounting.add(&tally);
+        accounting.add(&tally);
+        let read = accounting.read();
+        assert_eq!((read.received, read.taken, read.unwanted, read.matches), (10, 4, 6, 6));
     }
 
     #[test]
     fn losses_are_told_once() {
-        let ledger = Ledger::default();
-        ledger.count_ring(3);
-        assert_eq!((ledger.take_untold_losses(), ledger.take_untold_losses()), (3, 0));
-        ledger.count_ring(2);
-        assert_eq!((ledger.take_untold_losses(), ledger.read().lost_in_ring), (2, 5));
+        let accounting = BusAccounting::default();
+        accounting.count_ring(3);
+        assert_eq!((accounting.take_unreported_losses(), accounting.take_unreported_losses()), (3, 0));
+        accounting.count_ring(2);
+        assert_eq!((accounting.take_unreported_losses(), accounting.read().lost_in_ring), (2, 5));
     }
 }

@@ -6,11 +6,11 @@ use std::path::Path;
 use candor_io::{lock, netns};
 use serde::{Deserialize, Serialize};
 
-use crate::error::GatewayError;
+use crate::system_error::SystemError;
 
 /// Where jobs are: they end with the boot and live in one network namespace.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct Scope {
     pub(super) boot_id: String,
     pub(super) netns: u64,
     /// Tells a namespace from a later one with the same number; kernels before 5.14 have none.
@@ -18,15 +18,15 @@ pub(crate) struct Place {
     pub(super) netns_cookie: Option<u64>,
 }
 
-impl Place {
+impl Scope {
     /// The network namespace of the calling thread.
-    pub(super) fn of_this_process() -> Result<Self, GatewayError> {
+    pub(super) fn of_this_process() -> Result<Self, SystemError> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
-            .map_err(|source| GatewayError::System { what: "Reading the boot id from /proc", source })?;
+            .map_err(SystemError::while_doing("Reading the boot id from /proc"))?;
         let netns = lock::inode(Path::new("/proc/thread-self/ns/net"))
-            .map_err(|source| GatewayError::System { what: "Reading the network namespace from /proc", source })?;
-        let netns_cookie = netns::cookie()
-            .map_err(|source| GatewayError::System { what: "Asking for the network namespace's cookie", source })?;
+            .map_err(SystemError::while_doing("Reading the network namespace from /proc"))?;
+        let netns_cookie =
+            netns::cookie().map_err(SystemError::while_doing("Asking for the network namespace's cookie"))?;
         Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie })
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use candor_config::placement::Missing;
+use candor_io::errno::{EINVAL, EMSGSIZE, ENETDOWN};
 
 use super::{Notice, Restart};
 
@@ -50,7 +51,7 @@ impl fmt::Display for Notice {
                 "The kernel module can-gw was unloaded, and with it the jobs of all routes in the kernel; they are put \
                  back as soon as you type: sudo modprobe can-gw",
             ),
-            Self::CannotLook { why } => write!(
+            Self::CheckFailed { why } => write!(
                 f,
                 "candor cannot look after jobs and interfaces just now ({why}); what runs goes on, and it tries again \
                  every second"
@@ -95,7 +96,7 @@ impl fmt::Display for Notice {
                 count(*jobs),
                 if *jobs == 1 { "it" } else { "them" }
             ),
-            Self::LedgerWrong(numbers) => write!(
+            Self::CountersInconsistent(numbers) => write!(
                 f,
                 "candor has lost sight of a frame, which is a mistake in candor: {numbers}; please report it with the \
                  gateway file and all that candor has said"
@@ -196,7 +197,3 @@ fn advice(errno: i32, interface: &str) -> String {
         _ => String::new(),
     }
 }
-
-const EINVAL: i32 = 22;
-const EMSGSIZE: i32 = 90;
-const ENETDOWN: i32 = 100;

@@ -15,22 +15,21 @@ use candor_io::signal::{self, Signal};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::error::GatewayError;
-use crate::run_dir::RunDir;
+use crate::run_dir::{RunDir, RunDirError, process_exists};
 
 const PRIVATE_FILE: u32 = 0o600;
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The desk of this process, which goes away with the value.
+/// The control_file of this process, which goes away with the value.
 #[derive(Debug)]
-pub struct Desk {
+pub struct ControlFile {
     path: PathBuf,
-    sheet: Sheet,
+    state: ControlState,
 }
 
-/// What lies on a desk.
+/// What lies on a control_file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-struct Sheet {
+struct ControlState {
     /// The gateway file by its full path; `None` if it cannot be read again.
     file: Option<String>,
     begun: u64,
@@ -47,13 +46,13 @@ pub struct Running {
     pub file: Option<String>,
     /// Where it serves its metrics, in a socket that only its user can open.
     pub metrics: PathBuf,
-    desk: PathBuf,
+    control_file: PathBuf,
 }
 
 /// A question without an answer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NoAnswer {
+pub enum ReloadError {
     /// The process ended.
     #[error("candor process {pid} ended before it answered; what it said is where its output goes")]
     Ended {
@@ -78,46 +77,49 @@ pub enum NoAnswer {
     },
 }
 
-impl Desk {
-    /// Opens the desk of this process; `None` where this user has no place for it.
+impl ControlFile {
+    /// Opens the control_file of this process; `None` where this user has no place for it.
     #[must_use]
     pub fn open(file: Option<String>) -> Option<Self> {
         let run_dir = RunDir::open_where_possible(&mut |_told_at_the_start| {}).ok()??;
-        let desk = Self { path: run_dir.desk(std::process::id()), sheet: Sheet { file, ..Sheet::default() } };
-        desk.write().ok()?;
-        Some(desk)
+        let control_file = Self {
+            path: run_dir.control_file(std::process::id()),
+            state: ControlState { file, ..ControlState::default() },
+        };
+        control_file.write().ok()?;
+        Some(control_file)
     }
 
     /// Where this process may serve its metrics: in a socket that only its user can open.
     #[must_use]
     pub fn metrics(&self) -> PathBuf {
-        metrics_beside(&self.path)
+        metrics_socket(&self.path)
     }
 
     /// The file is about to be read.
     pub fn begin(&mut self) {
-        self.sheet.begun += 1;
+        self.state.begun += 1;
         // Whoever waits for an answer notices that none comes.
         let _ = self.write();
     }
 
     /// What has come of the last beginning.
     pub fn answer(&mut self, answer: Value) {
-        self.sheet.done = self.sheet.begun;
-        self.sheet.answer = answer;
+        self.state.done = self.state.begun;
+        self.state.answer = answer;
         let _ = self.write();
     }
 
     fn write(&self) -> io::Result<()> {
         let aside = self.path.with_extension("reload-new");
-        let text = serde_json::to_vec(&self.sheet)?;
+        let text = serde_json::to_vec(&self.state)?;
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(PRIVATE_FILE).open(&aside)?;
         file.write_all(&text)?;
         fs::rename(&aside, &self.path)
     }
 }
 
-impl Drop for Desk {
+impl Drop for ControlFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
@@ -127,12 +129,12 @@ impl Running {
     /// All candors of this network namespace that run, as far as this user may know.
     ///
     /// # Errors
-    /// [`GatewayError`] if the run directory cannot be read.
-    pub fn list() -> Result<Vec<Self>, GatewayError> {
-        let look = RunDir::look(&mut |_told_by_status| {})?;
-        let running: Vec<_> = look.open.iter().flat_map(of_dir).collect();
-        match look.denied.into_iter().next() {
-            Some(error) if running.is_empty() => Err(GatewayError::OwnersUnknown(error)),
+    /// [`RunDirError`] if the run directory cannot be read.
+    pub fn list() -> Result<Vec<Self>, RunDirError> {
+        let opened = RunDir::open_existing(&mut |_told_by_status| {})?;
+        let running: Vec<_> = opened.open.iter().flat_map(of_dir).collect();
+        match opened.denied.into_iter().next() {
+            Some(error) if running.is_empty() => Err(RunDirError::OwnersUnknown(error)),
             _ => Ok(running),
         }
     }
@@ -140,47 +142,42 @@ impl Running {
     /// Has it read its file again, and waits for what comes of it.
     ///
     /// # Errors
-    /// [`NoAnswer`].
-    pub fn reload(&self, patience: Duration) -> Result<Value, NoAnswer> {
+    /// [`ReloadError`].
+    pub fn reload(&self, patience: Duration) -> Result<Value, ReloadError> {
         let pid = self.pid;
-        let Some(before) = read(&self.desk) else { return Err(NoAnswer::Ended { pid }) };
-        signal::send(pid, Signal::Hangup).map_err(|source| NoAnswer::NotPermitted { pid, source })?;
+        let Some(before) = read(&self.control_file) else { return Err(ReloadError::Ended { pid }) };
+        signal::send(pid, Signal::Hangup).map_err(|source| ReloadError::NotPermitted { pid, source })?;
         let asked = Instant::now();
         loop {
-            match read(&self.desk) {
-                Some(sheet) if sheet.done > before.begun => return Ok(sheet.answer),
+            match read(&self.control_file) {
+                Some(state) if state.done > before.begun => return Ok(state.answer),
                 Some(_) if process_exists(pid) => {}
-                _ => return Err(NoAnswer::Ended { pid }),
+                _ => return Err(ReloadError::Ended { pid }),
             }
             let waited = asked.elapsed();
             if waited >= patience {
-                return Err(NoAnswer::Silent { pid, waited });
+                return Err(ReloadError::Silent { pid, waited });
             }
             std::thread::sleep(LOOK_INTERVAL);
         }
     }
 }
 
-fn metrics_beside(desk: &Path) -> PathBuf {
-    desk.with_extension("metrics")
+fn metrics_socket(control_file: &Path) -> PathBuf {
+    control_file.with_extension("metrics")
 }
 
 fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
     run_dir.alive().iter().filter_map(|instance| {
         let pid = instance.pid()?;
-        let desk = run_dir.desk(pid);
-        let file = read(&desk).and_then(|sheet| sheet.file);
-        Some(Running { pid, file, metrics: metrics_beside(&desk), desk })
+        let control_file = run_dir.control_file(pid);
+        let file = read(&control_file).and_then(|state| state.file);
+        Some(Running { pid, file, metrics: metrics_socket(&control_file), control_file })
     })
 }
 
-/// Whether there is such a process, whatever it is.
-pub(crate) fn process_exists(pid: u32) -> bool {
-    Path::new("/proc").join(pid.to_string()).exists()
-}
-
 /// `None` if there is none, or none that this version understands.
-fn read(path: &Path) -> Option<Sheet> {
+fn read(path: &Path) -> Option<ControlState> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
@@ -192,18 +189,18 @@ mod tests {
     fn only_a_later_reading_answers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("1-1.reload");
-        let mut desk = Desk { path: path.clone(), sheet: Sheet::default() };
-        desk.write().unwrap();
+        let mut control_file = ControlFile { path: path.clone(), state: ControlState::default() };
+        control_file.write().unwrap();
         // One reading is under way when somebody asks.
-        desk.begin();
+        control_file.begin();
         let asked = read(&path).unwrap().begun;
-        desk.answer("old".into());
+        control_file.answer("old".into());
         assert!(read(&path).unwrap().done <= asked);
-        desk.begin();
-        desk.answer("new".into());
-        let sheet = read(&path).unwrap();
-        assert!(sheet.done > asked && sheet.answer == "new");
-        drop(desk);
+        control_file.begin();
+        control_file.answer("new".into());
+        let state = read(&path).unwrap();
+        assert!(state.done > asked && state.answer == "new");
+        drop(control_file);
         assert!(!path.exists());
     }
 }

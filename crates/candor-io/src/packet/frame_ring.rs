@@ -10,7 +10,7 @@ use crate::socket;
 
 /// A socket and its ring, for frames of `LEN` bytes.
 #[derive(Debug)]
-pub(super) struct Lane<const LEN: usize> {
+pub(super) struct FrameRing<const LEN: usize> {
     mapping: Mapping,
     /// Where the frames go.
     address: libc::sockaddr_ll,
@@ -43,7 +43,7 @@ pub(super) struct Put {
     start: usize,
 }
 
-impl<const LEN: usize> Lane<LEN> {
+impl<const LEN: usize> FrameRing<LEN> {
     /// Opens a ring for at least so many frames.
     pub(super) fn open(
         (interface, protocol): (InterfaceIndex, libc::c_int),
@@ -66,9 +66,9 @@ impl<const LEN: usize> Lane<LEN> {
         };
         let mapping = Mapping::new(&fd, libc::PACKET_TX_RING, &layout::request(slots)?)?;
         let address = super::address(interface, protocol)?;
-        let lane = Self { mapping, address, next: 0, place: SEND_OFFSET + lead, fd };
-        (0..lane.mapping.slots()).for_each(|slot| lane.prepare(slot, packet));
-        Ok(lane)
+        let frame_ring = Self { mapping, address, next: 0, place: SEND_OFFSET + lead, fd };
+        (0..frame_ring.mapping.slots()).for_each(|slot| frame_ring.prepare(slot, packet));
+        Ok(frame_ring)
     }
 
     /// Writes down what is the same for every frame. The kernel leaves it as it is.

@@ -50,7 +50,8 @@ pub enum TrialError {
 /// [`TrialError`] if any of that is missing. What the kernel does is then unknown.
 ///
 /// # Source
-/// `cgw_csum_crc8_rel()` in `net/can/gw.c` before and after mainline commit `b9c310d72783`.
+/// [`cgw_csum_crc8_rel()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L364)
+/// with the fix, mainline commit [`b9c310d72783`](https://git.kernel.org/torvalds/c/b9c310d72783).
 pub fn relative_crc8_by_trial() -> Result<bool, TrialError> {
     own_netns::run(trial)?
 }

@@ -17,7 +17,7 @@ use caps::errors::CapsError;
 use caps::{CapSet, Capability};
 use nix::errno::Errno;
 
-use super::user::Identity;
+use crate::cmd::run::user::Identity;
 
 /// Privileges that could not be given up.
 #[derive(Debug)]

@@ -1,41 +1,14 @@
 //! Who has jobs, since when, and which.
 
-use std::fmt;
-
 use candor_config::placement::Side;
-use candor_config::plan::{Engine, Plan};
+use candor_config::plan::Plan;
 use candor_core::job::Job;
 use candor_io::clock;
 use candor_netlink::cangw::{CangwJob, ExactJob};
 
-use crate::error::GatewayError;
+use crate::owner::Owner;
 use crate::preflight::Interfaces;
-
-/// Whoever put jobs of candor on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// `candor apply`, which has ended; the jobs stay.
-    Applied {
-        /// The gateway file by its full path.
-        file: String,
-    },
-    /// A `candor run`.
-    Process {
-        /// Its number.
-        pid: u32,
-        /// What it runs.
-        engine: Engine,
-    },
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Applied { file } => write!(f, "the applied file {file}"),
-            Self::Process { pid, .. } => write!(f, "candor process {pid}"),
-        }
-    }
-}
+use crate::system_error::SystemError;
 
 /// A moment by two clocks: the one that people read, and the one that nobody can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,8 +21,8 @@ pub struct Since {
 
 impl Since {
     /// The present moment.
-    pub(crate) fn now() -> Result<Self, GatewayError> {
-        let failed = |source| GatewayError::System { what: "Reading the clock", source };
+    pub(crate) fn now() -> Result<Self, SystemError> {
+        let failed = SystemError::while_doing("Reading the clock");
         let (real, boot) = (clock::realtime().map_err(failed)?, clock::boottime().map_err(failed)?);
         Ok(Self { unix_s: real.0 / NS_PER_S, boot_s: boot.0 / NS_PER_S })
     }

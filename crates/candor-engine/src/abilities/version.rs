@@ -19,14 +19,16 @@ pub(crate) struct RunningKernel {
 /// The first stable releases with the fix of the CRC8 with positions from the end; from 7.0 on all have it.
 ///
 /// # Source
-/// Mainline commit `b9c310d72783`, CVE-2026-31570.
+/// CVE-2026-31570, fixed by mainline commit
+/// [`b9c310d72783`](https://git.kernel.org/torvalds/c/b9c310d72783).
 const RELATIVE_CRC8: [Version; 7] =
     [(5, 10, 253), (5, 15, 203), (6, 1, 168), (6, 6, 131), (6, 12, 80), (6, 18, 21), (6, 19, 11)];
 
 /// The first release with CAN FD in can-gw.
 ///
 /// # Source
-/// Mainline commit `456a8a646b25`: `net/can/gw.c` of 5.4 calls itself revision 20190810 and knows `CGW_FLAGS_CAN_FD`.
+/// Mainline commit [`456a8a646b25`](https://git.kernel.org/torvalds/c/456a8a646b25): can-gw revision 20190810 of Linux 5.4
+/// introduces `CGW_FLAGS_CAN_FD`.
 const FD_JOBS: (u32, u32) = (5, 4);
 
 impl RunningKernel {
