@@ -1,4 +1,4 @@
-//! `--netns`: working in another network namespace.
+//! `--netns`: entering another network namespace.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -9,14 +9,14 @@ use candor_io::netns;
 
 use crate::cli::NetnsArgs;
 
-/// Where `ip netns` keeps its names.
+/// The directory of `ip netns`.
 const NAMES: &str = "/run/netns";
 const EINVAL: i32 = 22;
 
-/// A namespace that cannot be entered.
 #[derive(Debug)]
 pub(crate) struct NetnsError {
     which: Which,
+    /// Names in [`NAMES`].
     known: Vec<String>,
     source: io::Error,
 }
@@ -28,7 +28,7 @@ enum Which {
     Process(u32),
 }
 
-/// Enters the namespace that was asked for, if any. To be called before anything opens a socket or starts a thread.
+/// Enters the namespace of `--netns`, if there is one. Call this before the process opens a socket or starts a thread.
 pub(crate) fn enter(args: &NetnsArgs) -> Result<(), NetnsError> {
     let Some(text) = &args.which else { return Ok(()) };
     let which = Which::parse(text);
@@ -37,7 +37,7 @@ pub(crate) fn enter(args: &NetnsArgs) -> Result<(), NetnsError> {
 }
 
 impl Which {
-    /// A number is a process, a slash makes a path; whoever has a namespace with such a name gives its path.
+    /// A number is a PID, and text with a slash is a path.
     fn parse(text: &str) -> Self {
         match text.parse() {
             Ok(pid) => Self::Process(pid),
@@ -66,26 +66,35 @@ impl fmt::Display for NetnsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = self.source.kind() == ErrorKind::NotFound;
         match (&self.which, self.source.kind()) {
-            (_, ErrorKind::PermissionDenied) => write!(
-                f,
-                "Entering another network namespace needs the capability CAP_SYS_ADMIN; run it as root: sudo candor …"
-            ),
-            (Which::Name(name), _) if missing && self.known.is_empty() => {
+            (which, ErrorKind::PermissionDenied) => {
                 write!(
                     f,
-                    "There is no network namespace {name}, nor any other with a name; to make it: sudo ip netns add {name}"
+                    "cannot enter network namespace {which}: CAP_SYS_ADMIN is missing; run it as root: sudo candor …"
                 )
             }
+            (Which::Name(name), _) if missing && self.known.is_empty() => {
+                write!(f, "no network namespace {name}; create it: sudo ip netns add {name}")
+            }
             (Which::Name(name), _) if missing => {
-                write!(f, "There is no network namespace {name}; there are {}", self.known.join(", "))
+                write!(f, "no network namespace {name}; existing ones: {}", self.known.join(", "))
             }
             (Which::Process(pid), _) if missing => {
-                write!(f, "There is no process {pid} (for a namespace of that name: --netns {NAMES}/{pid})")
+                write!(f, "no process {pid} (for a namespace with this name: --netns {NAMES}/{pid})")
             }
             (which, _) if self.source.raw_os_error() == Some(EINVAL) => {
-                write!(f, "{} is no network namespace", which.path().display())
+                write!(f, "{which} is not a network namespace")
             }
-            (which, _) => write!(f, "Cannot enter the network namespace {}", which.path().display()),
+            (which, _) => write!(f, "cannot enter network namespace {which}"),
+        }
+    }
+}
+
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Process(pid) => write!(f, "of process {pid}"),
         }
     }
 }
@@ -110,17 +119,17 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_has_words() {
+    fn every_failure_has_its_message() {
         let said = |text: &str, known: &[&str], source: io::Error| {
             let known = known.iter().map(|&name| name.to_owned()).collect();
             NetnsError { which: Which::parse(text), known, source }.to_string()
         };
         let missing = || io::Error::from(ErrorKind::NotFound);
         assert!(said("red", &[], missing()).ends_with("sudo ip netns add red"));
-        assert!(said("red", &["blue", "green"], missing()).ends_with("there are blue, green"));
-        assert!(said("12", &[], missing()).starts_with("There is no process 12"));
+        assert!(said("red", &["blue", "green"], missing()).ends_with("existing ones: blue, green"));
+        assert!(said("12", &[], missing()).starts_with("no process 12"));
         assert!(said("red", &[], ErrorKind::PermissionDenied.into()).contains("CAP_SYS_ADMIN"));
-        assert_eq!(said("/a/b", &[], io::Error::from_raw_os_error(EINVAL)), "/a/b is no network namespace");
-        assert!(said("/a/b", &[], missing()).starts_with("Cannot enter the network namespace /a/b"));
+        assert_eq!(said("/a/b", &[], io::Error::from_raw_os_error(EINVAL)), "/a/b is not a network namespace");
+        assert!(said("/a/b", &[], missing()).starts_with("cannot enter network namespace /a/b"));
     }
 }

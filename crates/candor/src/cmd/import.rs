@@ -1,6 +1,4 @@
-//! `candor import`: what other tools have, as a gateway file.
-//!
-//! The gateway file goes to standard output; everything said about it goes to standard error.
+//! `candor import`: conversion to a gateway file, which goes to standard output; messages go to standard error.
 
 mod cangw;
 mod tc;
@@ -17,10 +15,9 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::{plural, tally};
 use candor_cli::render::{self, Source};
 
-/// Commands that were left out are listed up to this many.
+/// Skipped commands that are listed.
 const MOST_LEFT_OUT: usize = 10;
 
-/// A file that cannot be written.
 #[derive(Debug)]
 struct WriteError {
     path: PathBuf,
@@ -31,8 +28,8 @@ impl std::fmt::Display for WriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let path = self.path.display();
         match self.source.kind() {
-            io::ErrorKind::AlreadyExists => write!(f, "{path} is there already; --force replaces it"),
-            _ => write!(f, "Cannot write {path}"),
+            io::ErrorKind::AlreadyExists => write!(f, "{path} exists already; use --force to overwrite it"),
+            _ => write!(f, "cannot write {path}"),
         }
     }
 }
@@ -43,15 +40,15 @@ impl std::error::Error for WriteError {
     }
 }
 
-/// A gateway file that says something else than was read: a mistake of candor's, which nobody must have to notice later.
+/// The written gateway file does not parse to the imported gateway.
 #[derive(Debug)]
 struct NotTheSame;
 
 impl std::fmt::Display for NotTheSame {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(
-            "The gateway file would say something else than was read, so it was not written; this is a mistake in \
-             candor, please report it with the text",
+            "internal error: the gateway file would differ from the input, so it was not written; please report this with \
+             the input",
         )
     }
 }
@@ -65,7 +62,7 @@ pub(crate) fn run(command: &ImportCommand) -> Outcome {
     }
 }
 
-/// The file as `candor check` sees it; warnings are shown. `None`, after saying why, if candor would refuse it.
+/// Checks the written file and prints its warnings; if it is not valid, prints the findings and returns `None`.
 fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
     let output =
         output.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
@@ -77,27 +74,26 @@ fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
         }
         Err(findings) => {
             render::err(&render::text(&source, &findings, render::wants_colour()));
-            render::err(&format!("{output}: not written: candor could not run it: {}\n", tally(&findings)));
+            render::err(&format!("{output}: not written: not valid: {}\n", tally(&findings)));
             None
         }
     }
 }
 
-/// Commands that make nothing.
+/// Lists commands that have no equivalent in a gateway file.
 fn left_out(source: &Source, left_out: &[Span]) {
     let mut text = String::new();
     for span in left_out.iter().take(MOST_LEFT_OUT) {
         let Position { line, column } = source.position(span.start);
         let command = source.part(span.clone()).lines().next().unwrap_or_default();
-        text.push_str(&format!("{}:{line}:{column}: left out: {}\n", source.name(), command.escape_debug()));
+        text.push_str(&format!("{}:{line}:{column}: skipped: {}\n", source.name(), command.escape_debug()));
     }
     if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
-        text.push_str(&format!("{}: left out: {} more\n", source.name(), plural(more, "command")));
+        text.push_str(&format!("{}: skipped: {} more\n", source.name(), plural(more, "command")));
     }
     render::err(&text);
 }
 
-/// To where it was asked for.
 fn put(output: &OutputArgs, text: &str) -> Result<(), Box<dyn std::error::Error>> {
     match &output.output {
         Some(path) => write(path, text, output.force)?,

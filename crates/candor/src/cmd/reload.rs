@@ -1,4 +1,4 @@
-//! `candor reload`: asks a candor that runs to read its file again.
+//! `candor reload`.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::identity;
 use candor_cli::render;
 
-/// Longer than a route may block everything that comes from its bus.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Longer than the largest `block-limit`.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// There is no file that could be read again.
+/// The gateway has no file to read again.
 #[derive(Debug)]
 struct NoFile {
     pid: u32,
@@ -28,10 +28,7 @@ impl std::error::Error for NoFile {}
 impl fmt::Display for NoFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pid } = self;
-        write!(
-            f,
-            "candor process {pid} has its gateway from standard input, which cannot be read again; start it with a file"
-        )
+        write!(f, "cannot reload process {pid}: it read its gateway from standard input; restart it with a file")
     }
 }
 
@@ -44,7 +41,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Outcome {
     if meant.file.is_none() {
         return Err(NoFile { pid: meant.pid }.into());
     }
-    let answer = meant.reload(PATIENCE)?;
+    let answer = meant.reload(TIMEOUT)?;
     let taken = answer["taken"] == true;
     if args.json {
         render::out(&format!("{:#}\n", without_text(answer)))?;
@@ -55,7 +52,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Outcome {
     Ok(if taken { Exit::Fine } else { Exit::No })
 }
 
-/// People read the text, programs the rest.
+/// `text` is for people.
 fn without_text(mut answer: Value) -> Value {
     if let Some(answer) = answer.as_object_mut() {
         answer.remove("text");

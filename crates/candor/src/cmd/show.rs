@@ -1,4 +1,4 @@
-//! `candor show`: the same gateway in four forms, each made from the plan alone.
+//! `candor show`.
 
 mod dot;
 mod json;

@@ -37,8 +37,8 @@ pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
     }
     put(&args.output, &written)?;
     let order = match imported.reading {
-        Reading::Listing => "a listing: its first line is delivered to first",
-        Reading::Script => "a script: its last command is delivered to first",
+        Reading::Listing => "a listing (first line first)",
+        Reading::Script => "a script (last command first)",
     };
     let (jobs, routes) = (plural(imported.jobs.len(), "job"), plural(plan.routes().len(), "route"));
     render::err(&format!("{}: {jobs}, {routes}, read as {order}\n", source.name()));
