@@ -53,22 +53,11 @@ pub struct GatewayFile {
     pub checked: Result<Loaded, Vec<Diagnostic>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name}")]
 pub struct ReadError {
     name: String,
     source: io::Error,
-}
-
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot read {}", self.name)
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }
 
 impl GatewayFile {

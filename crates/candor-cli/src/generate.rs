@@ -48,22 +48,11 @@ fn man(dir: &Path, program: Command) -> Result<(), ManError> {
     written.map_err(|source| ManError { dir: dir.to_owned(), source })
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write man pages to {}", .dir.display())]
 struct ManError {
     dir: PathBuf,
     source: io::Error,
-}
-
-impl std::fmt::Display for ManError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "cannot write man pages to {}", self.dir.display())
-    }
-}
-
-impl std::error::Error for ManError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }
 
 /// The command without hidden subcommands, which completions would offer too.

@@ -20,21 +20,10 @@ pub fn out(text: &str) -> io::Result<()> {
 }
 
 /// An error of standard output, inside an [`io::Error`] of the same kind.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output")]
 struct OutError {
     source: io::Error,
-}
-
-impl std::fmt::Display for OutError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("cannot write to standard output")
-    }
-}
-
-impl std::error::Error for OutError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }
 
 /// A JSON object for standard output, indented and with sorted keys.

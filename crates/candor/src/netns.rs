@@ -13,7 +13,8 @@ use crate::cli::NetnsArgs;
 const NAMES: &str = "/run/netns";
 const EINVAL: i32 = 22;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.message())]
 pub(crate) struct NetnsError {
     which: Which,
     /// Names in [`NAMES`].
@@ -62,29 +63,27 @@ fn names() -> Vec<String> {
     names
 }
 
-impl fmt::Display for NetnsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let missing = self.source.kind() == ErrorKind::NotFound;
-        match (&self.which, self.source.kind()) {
-            (which, ErrorKind::PermissionDenied) => {
-                write!(
-                    f,
+impl NetnsError {
+    fn message(&self) -> String {
+        let which = &self.which;
+        let is_missing = self.source.kind() == ErrorKind::NotFound;
+        match which {
+            _ if self.source.kind() == ErrorKind::PermissionDenied => {
+                format!(
                     "cannot enter network namespace {which}: CAP_SYS_ADMIN is missing; run it as root: sudo candor …"
                 )
             }
-            (Which::Name(name), _) if missing && self.known.is_empty() => {
-                write!(f, "no network namespace {name}; create it: sudo ip netns add {name}")
+            Which::Name(name) if is_missing && self.known.is_empty() => {
+                format!("no network namespace {name}; create it: sudo ip netns add {name}")
             }
-            (Which::Name(name), _) if missing => {
-                write!(f, "no network namespace {name}; existing ones: {}", self.known.join(", "))
+            Which::Name(name) if is_missing => {
+                format!("no network namespace {name}; existing ones: {}", self.known.join(", "))
             }
-            (Which::Process(pid), _) if missing => {
-                write!(f, "no process {pid} (for a namespace with this name: --netns {NAMES}/{pid})")
+            Which::Process(pid) if is_missing => {
+                format!("no process {pid} (for a namespace with this name: --netns {NAMES}/{pid})")
             }
-            (which, _) if self.source.raw_os_error() == Some(EINVAL) => {
-                write!(f, "{which} is not a network namespace")
-            }
-            (which, _) => write!(f, "cannot enter network namespace {which}"),
+            _ if self.source.raw_os_error() == Some(EINVAL) => format!("{which} is not a network namespace"),
+            _ => format!("cannot enter network namespace {which}"),
         }
     }
 }
@@ -96,12 +95,6 @@ impl fmt::Display for Which {
             Self::Path(path) => write!(f, "{}", path.display()),
             Self::Process(pid) => write!(f, "of process {pid}"),
         }
-    }
-}
-
-impl std::error::Error for NetnsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
     }
 }
 

@@ -1,5 +1,7 @@
 //! `candor apply`.
 
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::reconcile::{self, Applied, LineKind};
 use candor_io::signal::EndingSignals;
 use serde::Serialize;
@@ -7,10 +9,6 @@ use serde::Serialize;
 use crate::cli::ApplyArgs;
 use crate::cmd::plan;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;

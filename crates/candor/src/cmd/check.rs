@@ -8,6 +8,9 @@ mod levels;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use candor_cli::gateway_file::{GatewayFile, plural, tally};
+use candor_cli::render::{self, Finding};
+use candor_cli::{Exit, Outcome};
 use candor_config::config::Loaded;
 use candor_config::safety::{self, Amplification};
 use candor_core::diagnostic::{Diagnostic, Severity};
@@ -16,10 +19,6 @@ use serde::Serialize;
 pub(crate) use levels::{AllowedCode, Denied, ExplainedCode};
 
 use crate::cli::CheckArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{GatewayFile, plural, tally};
-use candor_cli::render::{self, Finding};
 use levels::Levels;
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {

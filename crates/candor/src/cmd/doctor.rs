@@ -16,6 +16,8 @@ mod test_machines;
 
 use std::fs::OpenOptions;
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::UserEngine;
 use candor_egress::netlink::{self, ListedQdisc};
 use candor_engine::UserAbilities;
@@ -28,10 +30,6 @@ use candor_netlink::link;
 
 use crate::cli::{DoctorArgs, DoctorCommand};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use check::{Section, Verdict};
 use interface::Network;
 pub(super) use interface::{frames_ahead, recovers_itself};

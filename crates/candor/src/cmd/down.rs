@@ -1,5 +1,7 @@
 //! `candor down`.
 
+use candor_cli::gateway_file::{identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::Owner;
 use candor_engine::reconcile::{self, Down};
 use candor_io::signal::EndingSignals;
@@ -7,10 +9,6 @@ use serde::Serialize;
 
 use crate::cli::DownArgs;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     netns::enter(&args.netns)?;

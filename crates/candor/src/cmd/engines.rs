@@ -1,13 +1,11 @@
 //! `candor engines`.
 
+use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_engine::{Lack, UserAbilities};
 use serde::Serialize;
 
 use crate::cli::EnginesArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
 pub(crate) fn run(args: &EnginesArgs) -> Outcome {
     let abilities = UserAbilities::find()?;

@@ -9,15 +9,13 @@ mod text;
 mod view;
 mod words;
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::explain::{Interface, Machine};
 use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
 use candor_config::plan::{Engine, Plan};
 
 use crate::cli::ExplainArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
@@ -59,7 +57,8 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
 }
 
 /// A route that no side can run.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct NoSide(String);
 
 impl NoSide {
@@ -77,14 +76,6 @@ impl NoSide {
         })
     }
 }
-
-impl std::fmt::Display for NoSide {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoSide {}
 
 /// The placement of the routes. With the kernel engine, a CRC8 with positions from the end assumes a kernel with the fix.
 fn placement(plan: &Plan, kernel: KernelAbilities, notes: &mut Vec<String>) -> Result<Placement, Unplaceable> {

@@ -7,53 +7,31 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{plural, tally};
+use candor_cli::render::{self, Source};
 use candor_config::config::{self, Loaded};
 use candor_core::diagnostic::{Position, Span};
 
 use crate::cli::{ImportCommand, OutputArgs};
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{plural, tally};
-use candor_cli::render::{self, Source};
 
 /// Skipped commands that are listed.
 const MOST_LEFT_OUT: usize = 10;
 
-#[derive(Debug)]
-struct WriteError {
-    path: PathBuf,
-    source: io::Error,
-}
-
-impl std::fmt::Display for WriteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = self.path.display();
-        match self.source.kind() {
-            io::ErrorKind::AlreadyExists => write!(f, "{path} exists already; use --force to overwrite it"),
-            _ => write!(f, "cannot write {path}"),
-        }
-    }
-}
-
-impl std::error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error("{} exists already; use --force to overwrite it", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write {}", .path.display())]
+    Other { path: PathBuf, source: io::Error },
 }
 
 /// The written gateway file does not parse to the imported gateway.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "internal error: the gateway file would differ from the input, so it was not written; please report this with the input"
+)]
 struct NotTheSame;
-
-impl std::fmt::Display for NotTheSame {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "internal error: the gateway file would differ from the input, so it was not written; please report this with \
-             the input",
-        )
-    }
-}
-
-impl std::error::Error for NotTheSame {}
 
 pub(crate) fn run(command: &ImportCommand) -> Outcome {
     match command {
@@ -111,5 +89,8 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), WriteError> {
         options.create_new(true);
     }
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|source| WriteError { path: path.to_owned(), source })
+    written.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
+        _ => WriteError::Other { path: path.to_owned(), source },
+    })
 }

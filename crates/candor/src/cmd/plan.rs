@@ -1,15 +1,13 @@
 //! `candor plan`.
 
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
 use serde::Serialize;
 
 use crate::cli::{ForeignArgs, PlanArgs};
 use crate::cmd::job_text::{self, JobView};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.netns)?;

@@ -1,33 +1,16 @@
 //! Selecting one of the running gateways.
 
-use std::fmt;
-
 use candor_engine::Running;
 
 /// No gateway matches, or several do.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unclear {
+    #[error("no gateway is running in this network namespace; start one: sudo candor run FILE")]
     None,
+    #[error("no gateway is running {wanted}; running: {}", .others.join(", "))]
     NotThis { wanted: String, others: Vec<String> },
+    #[error("several gateways are running; select one: {command} FILE; running: {}", .names.join(", "))]
     Several { command: &'static str, names: Vec<String> },
-}
-
-impl std::error::Error for Unclear {}
-
-impl fmt::Display for Unclear {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::None => {
-                f.write_str("no gateway is running in this network namespace; start one: sudo candor run FILE")
-            }
-            Self::NotThis { wanted, others } => {
-                write!(f, "no gateway is running {wanted}; running: {}", others.join(", "))
-            }
-            Self::Several { command, names } => {
-                write!(f, "several gateways are running; select one: {command} FILE; running: {}", names.join(", "))
-            }
-        }
-    }
 }
 
 /// The only running gateway, or the only one that matches `wanted`.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use candor_cli::{Exit, Outcome, render};
 use candor_config::placement::Side;
 use candor_engine::Owner;
 use candor_engine::reconcile::{self, End, JobState, OwnerState, Status};
@@ -13,9 +14,6 @@ use crate::cli::StatusArgs;
 use crate::cmd::job_text::{self, JobView};
 use crate::cmd::time_text::{span, utc};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
 pub(crate) fn run(args: &StatusArgs) -> Outcome {
     netns::enter(&args.netns)?;

@@ -9,7 +9,6 @@ mod screen;
 mod source;
 mod view;
 
-use std::fmt;
 use std::io::{self, IsTerminal};
 
 use model::Model;
@@ -17,22 +16,10 @@ use model::Model;
 pub(super) use plain::View;
 use source::Source;
 
+use candor_cli::{Exit, Outcome, render};
+
 use crate::cli::TopArgs;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
-
-#[derive(Debug)]
-struct NoTerminal;
-
-impl std::error::Error for NoTerminal {}
-
-impl fmt::Display for NoTerminal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("candor top needs a terminal; use candor top --once for a table, or --json")
-    }
-}
 
 pub(crate) fn run(args: &TopArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -44,7 +31,7 @@ pub(crate) fn run(args: &TopArgs) -> Outcome {
         return once(args, &source);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(NoTerminal.into());
+        return Err("candor top needs a terminal; use candor top --once for a table, or --json".into());
     }
     screen::run(source, args.interval, render::wants_colour())?;
     Ok(Exit::Fine)

@@ -5,16 +5,9 @@ use candor_config::plan::{BusIndex, Plan};
 /// Jaro-Winkler similarity above which a name is suggested.
 const SIMILAR: f64 = 0.7;
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(super) struct UnknownBus(String);
-
-impl std::fmt::Display for UnknownBus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UnknownBus {}
 
 /// The bus with this name, otherwise the one with this interface.
 pub(super) fn named(plan: &Plan, wanted: &str) -> Result<BusIndex, UnknownBus> {

@@ -1,14 +1,13 @@
 //! `candor import cangw`.
 
+use candor_cli::gateway_file::{plural, read_bytes, tally};
+use candor_cli::render::{self, Source};
+use candor_cli::{Exit, Outcome};
 use candor_config::import::{self, Reading};
 use candor_config::text;
 
 use super::{NotTheSame, checked, left_out, put};
 use crate::cli::{ImportCangwArgs, ImportForm};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{plural, read_bytes, tally};
-use candor_cli::render::{self, Source};
 
 pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
     let (name, bytes) = read_bytes(&args.file, import::MAX_BYTES)?;

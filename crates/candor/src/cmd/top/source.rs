@@ -1,7 +1,6 @@
 //! Sources of samples: the socket of a gateway in the run directory, or an address.
 
 use std::error::Error;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -35,11 +34,24 @@ pub(super) struct Found {
     pub(super) title: String,
 }
 
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NoSample {
+    #[error("cannot query the gateway {title}{}", advice(.source))]
     Connect { title: String, source: io::Error },
+    #[error("the gateway {title} returned no metrics: {status}")]
     Refused { title: String, status: String },
+    #[error("{title} is not the metrics address of a gateway; see candor run --metrics")]
     NoGateway { title: String },
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => ": it belongs to another user; use sudo candor top",
+        io::ErrorKind::NotFound => {
+            ": it has no socket in the run directory; it may be of an earlier version, or have failed to create one"
+        }
+        _ => "",
+    }
 }
 
 impl Source {
@@ -107,36 +119,6 @@ fn talk(mut stream: impl Read + Write) -> io::Result<String> {
     let mut answer = Vec::new();
     stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
     Ok(String::from_utf8_lossy(&answer).into_owned())
-}
-
-impl fmt::Display for NoSample {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect { title, source } => {
-                write!(f, "cannot query the gateway {title}")?;
-                match source.kind() {
-                    io::ErrorKind::PermissionDenied => f.write_str(": it belongs to another user; use sudo candor top"),
-                    io::ErrorKind::NotFound => f.write_str(
-                        ": it has no socket in the run directory; it may be of an earlier version, or have failed to create one",
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            Self::Refused { title, status } => write!(f, "the gateway {title} returned no metrics: {status}"),
-            Self::NoGateway { title } => {
-                write!(f, "{title} is not the metrics address of a gateway; see candor run --metrics")
-            }
-        }
-    }
-}
-
-impl Error for NoSample {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Connect { source, .. } => Some(source),
-            Self::Refused { .. } | Self::NoGateway { .. } => None,
-        }
-    }
 }
 
 #[cfg(test)]
