@@ -4,10 +4,10 @@
 
 mod bus;
 mod json;
+mod labels;
 mod live;
 mod text;
 mod view;
-mod words;
 
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};

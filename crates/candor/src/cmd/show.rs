@@ -2,12 +2,12 @@
 
 mod dot;
 mod json;
+mod labels;
 mod realtime;
 mod tree;
-mod words;
 
+pub(crate) use labels::{matches, payloads};
 pub(crate) use realtime::{obtained_json, obtained_text};
-pub(crate) use words::{payloads, takes};
 
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::{Exit, Outcome, render};
