@@ -106,19 +106,19 @@ fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
 
 pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
     let name = &link.name;
-    let look = format!("ip -details -statistics link show {name}");
+    let counters = format!("ip -details -statistics link show {name}");
     Some(match link.can?.state? {
         CanState::ErrorActive => Check::ok(check::STATE, "error-active"),
         CanState::ErrorWarning => Check::weak(
             check::STATE,
             "error-warning: more than 95 errors",
-            format!("check wiring, termination and bit rates; counters: {look}"),
+            format!("check wiring, termination and bit rates; counters: {counters}"),
         ),
         CanState::ErrorPassive => Check::weak(
             check::STATE,
             "error-passive: frames are not acknowledged or are corrupted",
             format!(
-                "check that another node is on the bus, with the same bit rate, and the termination; counters: {look}"
+                "check that another node is on the bus, with the same bit rate, and the termination; counters: {counters}"
             ),
         ),
         CanState::BusOff => {

@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     const ROOT: &str = "000001ffffffffff";
-    const NOBODY: &str = "0000000000000000";
+    const NO_CAPABILITY: &str = "0000000000000000";
     const RAW: &str = "0000000000002000";
     const NICE: &str = "0000000000800000";
 
@@ -180,10 +180,10 @@ mod tests {
     fn capabilities_are_compared_with_the_engine() {
         let capabilities = |has, engine| verdicts(has, LOW, INITIAL, Ok(()), &needs(engine, ""))[0].1;
         assert_eq!(capabilities(ROOT, "kernel"), Verdict::Ok);
-        assert_eq!(capabilities(NOBODY, "kernel"), Verdict::Missing);
-        assert_eq!(capabilities(NOBODY, "auto"), Verdict::Weak);
-        assert_eq!(capabilities(NOBODY, "read-write"), Verdict::Ok);
-        assert_eq!(capabilities(NOBODY, "mmap-write"), Verdict::Missing);
+        assert_eq!(capabilities(NO_CAPABILITY, "kernel"), Verdict::Missing);
+        assert_eq!(capabilities(NO_CAPABILITY, "auto"), Verdict::Weak);
+        assert_eq!(capabilities(NO_CAPABILITY, "read-write"), Verdict::Ok);
+        assert_eq!(capabilities(NO_CAPABILITY, "mmap-write"), Verdict::Missing);
         assert_eq!(capabilities(RAW, "mmap-write"), Verdict::Ok);
         let contained = |engine| verdicts(ROOT, LOW, "0 1000 1", Ok(()), &needs(engine, ""))[0].1;
         assert_eq!(
@@ -199,7 +199,7 @@ mod tests {
         let with = |verdicts: [Verdict; 5]| names.into_iter().zip(verdicts).collect::<Vec<_>>();
         use Verdict::{Missing, Ok as Fine};
         assert_eq!(verdicts(ROOT, LOW, INITIAL, Ok(()), &all), with([Fine; 5]));
-        let found = verdicts(NOBODY, LOW, INITIAL, Err(ErrorKind::PermissionDenied), &all);
+        let found = verdicts(NO_CAPABILITY, LOW, INITIAL, Err(ErrorKind::PermissionDenied), &all);
         assert_eq!(found, with([Missing, Missing, Fine, Missing, Missing]));
         let raised =
             "Max locked memory unlimited x bytes\nMax realtime priority 40 40\nMax realtime timeout 200000 x us\n";

@@ -142,9 +142,9 @@ fn few(listed: &[String], noun: &str, most: usize) -> String {
             [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
             all => all.join(", "),
         },
-        (told, others) => {
+        (listed, others) => {
             let plural = if others.len() == 1 { "" } else { "s" };
-            format!("{} and {} more {noun}{plural}", told.join(", "), others.len())
+            format!("{} and {} more {noun}{plural}", listed.join(", "), others.len())
         }
     }
 }
@@ -153,8 +153,8 @@ fn few(listed: &[String], noun: &str, most: usize) -> String {
 fn few_or(listed: &[String]) -> String {
     match listed.split_at(listed.len().min(MOST)) {
         ([others @ .., last], []) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        (told, []) => told.join(", "),
-        (told, others) => format!("{} or one of {} more", told.join(", "), others.len()),
+        (listed, []) => listed.join(", "),
+        (listed, others) => format!("{} or one of {} more", listed.join(", "), others.len()),
     }
 }
 
@@ -177,13 +177,13 @@ fn payload(pattern: &PayloadPattern) -> String {
     digits.map_or_else(|| compared.collect::<Vec<_>>().join(" and "), |digits| digits.join(" "))
 }
 
-/// What becomes of frames of the other format.
+/// The effect on frames of the other format.
 pub(crate) fn converted(send_as: SendAs) -> String {
     match send_as {
-        SendAs::Classic => "CAN FD frames leave as classic frames; longer ones than 8 bytes are deleted".to_owned(),
+        SendAs::Classic => "CAN FD frames are sent as classic frames; those longer than 8 bytes are deleted".to_owned(),
         SendAs::Fd { bit_rate_switch } => {
             let switch = if bit_rate_switch { ", with bit-rate switch" } else { "" };
-            format!("classic frames leave as CAN FD frames{switch}; remote frames are deleted")
+            format!("classic frames are sent as CAN FD frames{switch}; remote frames are deleted")
         }
     }
 }
