@@ -1,17 +1,16 @@
-//! Exit codes, decided in one place.
+//! Exit codes.
 
 use std::process::ExitCode;
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// It did what it was asked, and the answer is yes.
+    /// Status 0: the command succeeded, and its answer is yes.
     Fine,
-    /// The answer is no: an invalid file, a missed budget.
+    /// Status 1: the answer is no, such as an invalid file or an exceeded budget.
     No,
-    /// It could not run.
+    /// Status 2: the command could not run.
     CouldNotRun,
-    /// The status of a command that ran in a guest.
+    /// Status of a command in a guest.
     Guest(u8),
 }
 
@@ -25,7 +24,7 @@ impl Exit {
         }
     }
 
-    /// Ends the process now, whatever its other threads do.
+    /// Ends the process without waiting for its other threads.
     pub fn at_once(self) -> ! {
         std::process::exit(i32::from(self.status()))
     }

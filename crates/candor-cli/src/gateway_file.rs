@@ -1,4 +1,4 @@
-//! A gateway file from the disk or from standard input, and what is said when it is wrong.
+//! Reading a gateway file, and printing its findings if it is not valid.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
@@ -7,71 +7,69 @@ use std::path::Path;
 use candor_config::config::{self, Lists, Loaded, MAX_FILE_BYTES};
 use candor_config::plan::Engine;
 use candor_core::diagnostic::{Diagnostic, Severity};
-use serde_json::json;
+use serde::Serialize;
 
-use crate::render::{self, Source};
+use crate::render::{self, Finding, Source};
 
-/// In which form a command answers.
+/// Output format of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Event,
-    /// One JSON object.
+    /// A single JSON object.
     Object,
-    /// Text for people.
     Text,
 }
 
 impl Form {
-    /// That of a command which answers once.
+    /// For a command that prints one answer.
     pub const fn once(json: bool) -> Self {
         if json { Self::Object } else { Self::Text }
     }
 
-    /// That of a command which runs.
+    /// For a command that prints events.
     pub const fn running(json: bool) -> Self {
         if json { Self::Event } else { Self::Text }
     }
 }
 
+/// The answer of a command to a file that is not valid.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Invalid<'a> {
+    /// `invalid`, for commands that print events.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    event: Option<&'a str>,
+    file: &'a str,
+    valid: bool,
+    findings: Vec<Finding<'a>>,
+}
+
 /// A gateway file that has been read and checked.
 #[derive(Debug)]
 pub struct GatewayFile {
-    /// Its name and text, for messages.
     pub source: Source,
-    /// The gateway, or everything that is wrong.
+    /// The gateway, or all findings of a file that is not valid.
     pub checked: Result<Loaded, Vec<Diagnostic>>,
 }
 
-/// A file that cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read {name}")]
 pub struct ReadError {
     name: String,
     source: io::Error,
-}
-
-impl std::fmt::Display for ReadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cannot read {}", self.name)
-    }
-}
-
-impl std::error::Error for ReadError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
 }
 
 impl GatewayFile {
     /// Reads a file; `-` is standard input.
     ///
     /// # Errors
-    /// [`ReadError`] only if the bytes cannot be had. A wrong file is a value.
+    /// [`ReadError`] if the file cannot be read. Findings are not an error, see [`checked`](Self::checked).
     pub fn read(path: &Path) -> Result<Self, ReadError> {
         Self::read_for(path, None)
     }
 
-    /// Reads a file for this engine instead of the one that it names.
+    /// Reads a file and checks it for this engine instead of the one in the file.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -80,32 +78,30 @@ impl GatewayFile {
         Ok(Self { checked: config::load_for(&bytes, engine), source: Source::new(name, &bytes) })
     }
 
-    /// The gateway; if there is none, every finding has been written, in this form.
+    /// The gateway; if the file is not valid, prints all findings in this format and returns `None`.
     ///
     /// # Errors
-    /// If nobody takes the JSON.
+    /// If standard output fails.
     pub fn gateway_or_say(&self, form: Form) -> io::Result<Option<&Loaded>> {
         let Err(findings) = &self.checked else { return Ok(self.gateway()) };
-        let mut value = json!({
-            "file": self.source.name(),
-            "valid": false,
-            "findings": render::json(&self.source, findings),
-        });
+        let invalid = |event| Invalid {
+            event,
+            file: self.source.name(),
+            valid: false,
+            findings: render::json(&self.source, findings),
+        };
         match form {
             Form::Text => return Ok(self.gateway()),
-            Form::Object => render::out(&format!("{value:#}\n"))?,
-            Form::Event => {
-                value["event"] = "invalid".into();
-                render::out(&format!("{value}\n"))?;
-            }
+            Form::Object => render::out(&render::object(&invalid(None)))?,
+            Form::Event => render::out(&render::line(&invalid(Some("invalid"))))?,
         }
         Ok(None)
     }
 
-    /// As [`gateway_or_say`](Self::gateway_or_say); what there is to warn of has been written to standard error.
+    /// As [`gateway_or_say`](Self::gateway_or_say), and prints the warnings of a valid file to standard error.
     ///
     /// # Errors
-    /// If nobody takes the JSON.
+    /// If standard output fails.
     pub fn gateway_and_warnings(&self, form: Form) -> io::Result<Option<&Loaded>> {
         let loaded = self.gateway_or_say(form)?;
         if let Some(loaded) = loaded {
@@ -114,12 +110,12 @@ impl GatewayFile {
         Ok(loaded)
     }
 
-    /// Which lists keep frames from its routes; for the engine that the file was read for. `None` if it is no gateway.
+    /// The lists that exclude frames from routes, for the engine of [`read_for`](Self::read_for). `None` if the file is not valid.
     pub fn lists(&self, engine: Option<Engine>) -> Option<Lists> {
         config::lists_for(self.source.text().as_bytes(), engine)
     }
 
-    /// The gateway; if there is none, every finding has been written to standard error.
+    /// The gateway; if the file is not valid, prints all findings to standard error and returns `None`.
     pub fn gateway(&self) -> Option<&Loaded> {
         match &self.checked {
             Ok(loaded) => Some(loaded),
@@ -132,15 +128,14 @@ impl GatewayFile {
     }
 }
 
-/// The name of a file and its bytes, one more than `most` if it has more; `-` is standard input.
+/// The name of a file and up to `most` + 1 of its bytes; `-` is standard input.
 ///
 /// # Errors
-/// [`ReadError`] if the bytes cannot be had.
+/// [`ReadError`] if the file cannot be read.
 pub fn read_bytes(path: &Path, most: usize) -> Result<(String, Vec<u8>), ReadError> {
     let (name, bytes) = if path.as_os_str() == "-" {
-        // Who has forgotten the name of a file would wait for long.
         if io::stdin().is_terminal() {
-            render::err("candor: reading standard input; Ctrl-D ends it\n");
+            render::err("reading standard input; end it with Ctrl-D\n");
         }
         ("standard input".to_owned(), at_most(io::stdin().lock(), most))
     } else {
@@ -152,7 +147,7 @@ pub fn read_bytes(path: &Path, most: usize) -> Result<(String, Vec<u8>), ReadErr
     }
 }
 
-/// The name under which what was applied from a file is known: its full path, also after it has been removed.
+/// The name of a file in ownership records: its absolute path, also after it has been removed.
 pub fn identity(path: &Path) -> String {
     if path.as_os_str() == "-" {
         return "-".into();
@@ -161,7 +156,7 @@ pub fn identity(path: &Path) -> String {
     full.as_deref().unwrap_or(path).display().to_string()
 }
 
-/// How many of what: `5 errors, 1 warning`. That there are more is a line, but no finding of its own.
+/// The number of findings by severity: `5 errors, 1 warning`.
 pub fn tally(findings: &[Diagnostic]) -> String {
     let listed = || findings.iter().filter(|finding| !render::is_more(finding));
     let count = |severity| listed().filter(|finding| finding.severity == severity).count();
@@ -183,7 +178,7 @@ pub fn plural(count: usize, noun: &str) -> String {
     format!("{count} {noun}{ending}")
 }
 
-/// One byte more than candor accepts is enough to know that a file is too large, and `/dev/zero` ends too.
+/// Reads up to `most` + 1 bytes: enough to detect a file that is too large, such as `/dev/zero`.
 fn at_most(reader: impl Read, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let limit = u64::try_from(most).map_or(u64::MAX, |max| max + 1);

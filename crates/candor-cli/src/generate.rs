@@ -1,4 +1,4 @@
-//! `generate`: man pages and shell completions from the definition of the command line.
+//! `generate`: man pages and shell completions.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -7,22 +7,22 @@ use clap::{Command, Subcommand};
 
 use crate::{Exit, Outcome, render};
 
-/// Write shell completions and man pages.
+/// Generate man pages and shell completions.
 #[derive(Debug, Subcommand)]
 pub enum GenerateCommand {
-    /// Man pages of all commands, into a folder.
+    /// Write a man page for each command to a directory.
     Man {
-        /// Folder to write to.
+        /// Directory, created if it does not exist.
         dir: PathBuf,
     },
-    /// Completions for a shell, to standard output.
+    /// Print completions for a shell.
     Completions {
         /// Shell.
         shell: clap_complete::Shell,
     },
 }
 
-/// Runs `generate` for the program of this command line.
+/// Runs `generate` for a program.
 ///
 /// # Errors
 /// If the files cannot be written.
@@ -48,26 +48,14 @@ fn man(dir: &Path, program: Command) -> Result<(), ManError> {
     written.map_err(|source| ManError { dir: dir.to_owned(), source })
 }
 
-/// A folder that takes no man pages.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write man pages to {}", .dir.display())]
 struct ManError {
     dir: PathBuf,
     source: io::Error,
 }
 
-impl std::fmt::Display for ManError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cannot write man pages to {}", self.dir.display())
-    }
-}
-
-impl std::error::Error for ManError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-/// The command without what is hidden: completions would offer the hidden commands too.
+/// The command without hidden subcommands, which completions would offer too.
 fn visible(name: &'static str, command: &Command) -> Command {
     let shown = command.get_subcommands().filter(|subcommand| !subcommand.is_hide_set()).cloned();
     Command::new(name)

@@ -1,4 +1,4 @@
-//! What the commands `candor` and `candor-lab` share.
+//! Exit codes, output and gateway files, shared by the programs `candor` and `candor-lab`.
 #![forbid(unsafe_code)]
 
 pub mod exit;
@@ -11,10 +11,10 @@ pub use exit::Exit;
 
 use std::process::ExitCode;
 
-/// The result of a command: an exit status, or an error that [`finish`] prints with its causes.
+/// An exit status, or an error that [`finish`] prints with its causes.
 pub type Outcome = Result<Exit, Box<dyn std::error::Error>>;
 
-/// Ends a command: prints its error, if it has one, under the name of the program. A closed pipe is not an error.
+/// Prints the error of a command, if there is one, after the name of the program. A closed pipe is not an error.
 pub fn finish(program: &str, outcome: Outcome) -> ExitCode {
     outcome
         .unwrap_or_else(|error| {

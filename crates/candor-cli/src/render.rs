@@ -1,57 +1,62 @@
-//! What people and programs read. Output that nobody reads any more ends the command quietly.
+//! Standard output and standard error. Output to a closed pipe ends the command without an error.
 
 mod diagnostics;
-pub use diagnostics::{Source, digest, is_more, json, text};
+pub use diagnostics::{Finding, Source, digest, is_more, json, text};
 
 use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
 
 use crate::Outcome;
 use crate::exit::Exit;
 
 /// Writes to standard output.
 ///
-/// Unlike `print!` this gives back the error of a closed pipe, which `main` does not take for a failure.
+/// Unlike `print!`, returns the error of a closed pipe; [`is_broken_pipe`] recognizes it.
 pub fn out(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|source| io::Error::new(source.kind(), OutError { source }))
 }
 
-/// Standard output that takes nothing more, within an [`io::Error`] of the same kind.
-#[derive(Debug)]
+/// An error of standard output, inside an [`io::Error`] of the same kind.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write to standard output")]
 struct OutError {
     source: io::Error,
 }
 
-impl std::fmt::Display for OutError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Cannot write to standard output")
-    }
+/// A JSON object for standard output, indented and with sorted keys.
+pub fn object(value: &impl Serialize) -> String {
+    format!("{:#}\n", sorted(value))
 }
 
-impl std::error::Error for OutError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
+/// A JSON object on a single line, with sorted keys.
+pub fn line(value: &impl Serialize) -> String {
+    format!("{}\n", sorted(value))
 }
 
-/// Writes to standard error. Where that is closed too, nobody is left to tell.
+fn sorted(value: &impl Serialize) -> serde_json::Value {
+    serde_json::to_value(value).expect("views have string keys and no fallible fields")
+}
+
+/// Writes to standard error; errors are ignored.
 pub fn err(text: &str) {
     let _unread = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Prints an error and everything that caused it to standard error.
+/// Prints an error and its causes to standard error, each on a line of its own.
 pub fn error_chain(program: &str, error: &dyn std::error::Error) {
     let mut text = format!("{program}: {error}\n");
     let mut cause = error.source();
     while let Some(error) = cause {
-        text.push_str(&format!("  because: {error}\n"));
+        text.push_str(&format!("  caused by: {error}\n"));
         cause = error.source();
     }
     err(&text);
 }
 
-/// Whether an error says that the reader of our output is gone. Other pipes break, too: those are failures.
+/// True for an error of [`out`] because the reader closed the pipe; other broken pipes are failures.
 pub fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -67,7 +72,7 @@ fn is_unread(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe && error.get_ref().is_some_and(|inner| inner.is::<OutError>())
 }
 
-/// Writes the answer of a command to standard output. An answer that nobody reads any more is the same answer.
+/// Writes the answer of a command to standard output. A closed pipe does not change the exit status.
 pub fn answer(text: &str, exit: Exit) -> Outcome {
     match out(text) {
         Err(error) if !is_unread(&error) => Err(error.into()),
@@ -75,7 +80,7 @@ pub fn answer(text: &str, exit: Exit) -> Outcome {
     }
 }
 
-/// Whether standard error wants colours.
+/// True if standard error is a terminal with colours, and `NO_COLOR` is not set.
 pub fn wants_colour() -> bool {
     let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     io::stderr().is_terminal() && !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")

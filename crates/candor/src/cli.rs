@@ -1,4 +1,4 @@
-//! The command line as types. Help, completions and man pages all come from here.
+//! The command line as types, the source of help, completions and man pages.
 
 mod egress;
 mod import;
@@ -25,22 +25,52 @@ use candor_config::engine::Engine;
 use candor_core::frame::Frame;
 use candor_core::units::parse_duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::cmd::check::{AllowedCode, Denied, ExplainedCode};
 use crate::cmd::run::log::LogForm;
 use crate::cmd::run::metrics::Address;
 use crate::cmd::run::user::Identity;
 
-/// A CAN gateway for Linux whose timing can be believed.
+/// A CAN gateway for Linux with measured, reproducible latency.
 ///
-/// One file says which frames cross from which bus to which and how they are changed. candor puts that into the
-/// kernel (can-gw) or runs it in user space, and measures what each choice costs.
+/// A gateway file says which frames cross from which bus to which, and how they are changed. candor runs it in the kernel
+/// (can-gw), in user space, or in both.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The commands as `candor --help` groups them.
+const GROUPS: &[(&str, &[&str])] = &[
+    ("Gateway file", &["check", "explain", "show", "import"]),
+    ("Running", &["run", "reload", "top"]),
+    ("Kernel state", &["plan", "apply", "status", "down", "egress"]),
+    ("Diagnostics", &["doctor", "engines"]),
+    ("Laboratory", &["lab"]),
+    ("Other", &["generate"]),
+];
+
+impl Cli {
+    /// The command line with its grouped help.
+    pub(crate) fn grouped() -> clap::Command {
+        let command = Self::command();
+        let styles = clap::builder::Styles::default();
+        let (header, literal) = (styles.get_header(), styles.get_literal());
+        let mut help = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+        for (title, names) in GROUPS {
+            help += &format!("\n{header}{title}:{header:#}\n");
+            for name in *names {
+                let about =
+                    command.find_subcommand(name).and_then(clap::Command::get_about).cloned().unwrap_or_default();
+                help += &format!("  {literal}{name:<8}{literal:#}  {about}\n");
+            }
+        }
+        help += &format!("\n{header}Options:{header:#}\n{{options}}\n\nRun candor COMMAND --help for examples.\n");
+        command.help_template(help)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -63,22 +93,32 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Run a command of the laboratory: `candor lab ARGS` is `candor-lab ARGS`.
+    /// Run a command of candor-lab: experiments, emulated kernels and adapters.
+    ///
+    /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire
+    /// and demo.
     #[command(disable_help_flag = true)]
     Lab(LabArgs),
-    /// A command that candor-lab has.
+    /// A command of candor-lab, or a mistake.
     #[command(external_subcommand)]
     Other(Vec<OsString>),
 }
 
-/// Say whether a gateway file is right, and everything that is wrong with it.
+/// Check a gateway file and report every finding in it.
 ///
-/// Nothing is sent to the kernel.
+/// Reads only the file; the kernel is not involved. candor doctor checks the machine.
 ///
-/// Exit status: 0 the file is valid, 1 it is not or has findings that are denied, 2 it could not be read.
+/// Exit status: 0 the file is valid, 1 it is not valid or has denied findings, 2 it could not be read.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor check car.toml
+  candor check --deny warnings car.toml     exit with 1 on any warning, for CI
+  candor check --allow W0601 car.toml       leave out one kind of warning
+  candor check --explain W0601              explain a code
+  candor check --json - < car.toml          findings as JSON")]
 pub(crate) struct CheckArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     #[arg(required_unless_present = "explain")]
     pub(crate) file: Option<PathBuf>,
     /// Print the findings as JSON.
@@ -90,34 +130,39 @@ pub(crate) struct CheckArgs {
     /// Leave out warnings or notes of this code (repeatable).
     #[arg(long, value_name = "CODE")]
     pub(crate) allow: Vec<AllowedCode>,
-    /// Say what a code means and what to do about its findings, such as W0601.
+    /// Explain a code, such as W0601, and how to resolve its findings.
     #[arg(long, value_name = "CODE", conflicts_with_all = ["file", "json", "deny", "allow"])]
     pub(crate) explain: Option<ExplainedCode>,
 }
 
-/// Explain what becomes of a frame: every rule that takes it, the frame after each step, and which counter moves.
+/// Trace a frame through the rules of a gateway file.
 ///
-/// Nothing is sent and no gateway need run: the answer comes from the file. Where no rule takes the frame, the nearest
-/// misses are told.
+/// Shows each matching rule, the frame after each modification, the outcome and the counters. Sends nothing and needs no running gateway: the answer follows from the file. If no rule matches, the nearest misses are
+/// shown.
 ///
-/// Exit status: 0 it was explained, 1 the file is not valid, 2 it could not be explained (an unknown bus, for example).
+/// Exit status: 0 the frame was explained, 1 the file is not valid, 2 another error, such as an unknown bus.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor explain car.toml --on powertrain --frame 123#1122
+  candor explain car.toml --on can0 --frame 18FEF100#R --all     with the reason of each route that does not match
+  candor explain car.toml --on can0 --frame 123##1AABB --live    with the state of this machine")]
 pub(crate) struct ExplainArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
-    /// Bus on which the frame comes in: its name in the file, or its interface.
+    /// Bus that receives the frame: its name in the file, or its interface.
     #[arg(long, value_name = "BUS")]
     pub(crate) on: String,
     /// Frame in can-utils notation, for example 123#1122, 12345678#R, 123##1AABB (repeatable).
     #[arg(long, value_name = "FRAME", required = true)]
     pub(crate) frame: Vec<Frame>,
-    /// Tell of every other route from this bus why it does not take the frame.
+    /// For every other route from this bus, show why it does not match.
     #[arg(long)]
     pub(crate) all: bool,
-    /// Explain this engine instead of the one that the file names.
+    /// Use this engine instead of the one in the file.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,
-    /// Look at this machine: which interfaces are up, how large their frames are, what its can-gw can do.
+    /// Include the state of this machine: interfaces that are down, their MTU, and what its can-gw supports.
     #[arg(long)]
     pub(crate) live: bool,
     /// Print JSON.
@@ -127,15 +172,22 @@ pub(crate) struct ExplainArgs {
 
 /// Run the gateway of a file until SIGINT or SIGTERM.
 ///
-/// Prints what it did, and the counters of every route at the end. Leaves nothing behind.
+/// Prints each job or rule it installs, and the counters of every route at the end. Removes everything it installed.
 ///
-/// SIGHUP, or candor reload, has it read the file again and go over to the new routes between two frames. A file that is
-/// broken changes nothing. If the terminal that it was started from goes away, it ends.
+/// SIGHUP, or candor reload, reads the file again and switches to the new routes between two frames; a file that is not
+/// valid changes nothing. The gateway also ends if its terminal is closed.
 ///
 /// Exit status: 0 it ran until the signal, 1 the file is not valid, 2 it could not run.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor run car.toml
+  sudo candor run car.toml --stats 1s                      print counters every second
+  sudo candor run car.toml --latency --metrics 127.0.0.1:9316
+  sudo candor run car.toml --user candor --seccomp         with the least privileges
+  candor run car.toml --engine read-write                  without can-gw or packet rings")]
 pub(crate) struct RunArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
     /// Print the counters at this interval, for example 1s or 500ms.
     #[arg(long, value_name = "INTERVAL", value_parser = parse_duration)]
@@ -143,23 +195,22 @@ pub(crate) struct RunArgs {
     /// Serve metrics in OpenMetrics text over HTTP: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<Address>,
-    /// Measure how long each frame is under way, for --metrics and candor top; only routes in user space. Costs two readings of a clock
-    /// for each frame.
+    /// Measure the latency of each frame, for --metrics and candor top. User-space routes only; costs two clock readings per
+    /// frame.
     #[arg(long)]
     pub(crate) latency: bool,
-    /// Run this engine instead of the one that the file names; candor engines lists them.
+    /// Use this engine instead of the one in the file; candor engines lists them.
     #[arg(long, value_parser = engines(), hide_possible_values = true)]
     pub(crate) engine: Option<Engine>,
-    /// Run as this user and group, by name or number, with the capabilities that the file needs: NAME, or NAME:GROUP. Only
-    /// root can.
+    /// Switch to this user and group, by name or number, and keep only the capabilities that the file needs. Requires root.
     #[arg(long, value_name = "USER[:GROUP]")]
     pub(crate) user: Option<Identity>,
-    /// Have the kernel refuse every system call that a gateway does not make: programs, namespaces, tracing, modules.
+    /// Block system calls that a gateway does not need: starting programs, namespaces, tracing, modules.
     #[arg(long)]
     pub(crate) seccomp: bool,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
-    /// Log what happens instead of printing it for somebody who looks on.
+    /// Write structured logs instead of interactive output.
     #[arg(long, value_name = "FORM", conflicts_with = "json")]
     pub(crate) log: Option<LogForm>,
     /// Print one JSON object per line instead of text.
@@ -167,17 +218,16 @@ pub(crate) struct RunArgs {
     pub(crate) json: bool,
 }
 
-/// Every engine by its name.
 fn engines() -> impl TypedValueParser<Value = Engine> {
     let names = Engine::all().map(|engine| PossibleValue::new(engine.name()));
     PossibleValuesParser::new(names).try_map(|name| Engine::named(&name).ok_or("no engine has this name"))
 }
 
-/// List the engines, which of them this kernel and this user can run, and what is missing for the rest.
+/// List the engines that this kernel and this user can run.
 ///
-/// Nothing is left behind by looking.
+/// For each other engine, prints the reason and the command that fixes it. Changes nothing.
 ///
-/// Exit status: 0 they were listed, 2 the kernel could not be asked.
+/// Exit status: 0 the engines were listed, 2 the kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct EnginesArgs {
     /// Print JSON.
@@ -185,19 +235,25 @@ pub(crate) struct EnginesArgs {
     pub(crate) json: bool,
 }
 
-/// Look whether this machine lets a gateway run, and run in time: ok, weak or missing, each with what to do.
+/// Check that this machine can run a gateway, and on time.
 ///
-/// Kernel, modules, privileges, clock and sleep of the processors, interrupts, and for each CAN interface its state, queue
-/// and driver. With a file its interfaces are looked at, and its engine and `[realtime]` decide what is needed; without one
-/// all CAN interfaces. Nothing is changed.
+/// Checks the kernel, modules, privileges, CPU frequency and sleep states, interrupts, and the state, queue and driver of each
+/// CAN interface. Reports each as ok, weak or missing, with the command that fixes it. With a file, checks its interfaces
+/// against its engine and [realtime]; without one, all CAN interfaces. Changes nothing.
 ///
-/// Exit status: 0 nothing is missing, 1 something is, or the file is not valid, 2 the machine could not be looked at.
+/// Exit status: 0 nothing is missing, 1 something is missing or the file is not valid, 2 the machine could not be checked.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
+#[command(after_help = "\
+Examples:
+  sudo candor doctor car.toml                            with the privileges that the gateway will have
+  candor doctor                                          all CAN interfaces
+  candor doctor egress --interface can0 --programs 3     queue lengths against ENOBUFS
+  candor doctor --json | jq '.checks[] | select(.verdict != \"ok\")'")]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
     pub(crate) about: Option<DoctorCommand>,
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
@@ -206,24 +262,24 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// What to look at more closely.
+/// One subject in depth.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DoctorCommand {
     Egress(DoctorEgressArgs),
 }
 
-/// Explain ENOBUFS: which program waits when the bus is slower than it, which one fails, and after how many frames.
+/// Explain ENOBUFS: predict which programs block and which fail when the bus is slower than they are.
 ///
-/// Looks at the queue of each interface, the send buffers of programs, the driver and the state of the bus, and reckons
-/// a length of the queue and a SO_SNDBUF that fit together.
+/// Reads the queue of each interface, the default send buffer, the driver and the bus state, and computes a matching
+/// txqueuelen and SO_SNDBUF.
 ///
-/// Exit status: 0 nothing is missing, 1 an interface cannot send, 2 it could not be looked at.
+/// Exit status: 0 nothing is missing, 1 an interface cannot send, 2 the machine could not be checked.
 #[derive(Args, Debug)]
 pub(crate) struct DoctorEgressArgs {
-    /// Only this interface (repeatable; default: all CAN interfaces).
+    /// Check only this interface (repeatable; default: all CAN interfaces).
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
-    /// How many programs write to it at the same time.
+    /// Number of programs that send at the same time.
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) programs: NonZeroU32,
     #[command(flatten)]
@@ -233,27 +289,27 @@ pub(crate) struct DoctorEgressArgs {
     pub(crate) json: bool,
 }
 
-/// Show the gateway of a file: as a picture, as cangw commands, as a graph.
+/// Print the gateway of a file as a tree, cangw commands, a graph or JSON.
 ///
-/// Exit status: 0 it was shown, 1 the file is not valid, 2 it could not be read.
+/// Exit status: 0 the gateway was printed, 1 the file is not valid, 2 it could not be read.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
-    /// Print the gateway in this form (default: tree).
+    /// Output format (default: tree).
     #[arg(long = "as", value_name = "FORM", conflicts_with_all = ["dot", "json"])]
     pub(crate) form: Option<ShowForm>,
-    /// Print a graph for Graphviz's dot.
+    /// Print a graph for Graphviz.
     #[arg(long, conflicts_with = "json")]
     pub(crate) dot: bool,
-    /// Print the checked gateway as JSON.
+    /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ShowForm {
-    /// cangw commands that install the same jobs.
+    /// cangw commands that add the same jobs.
     Cangw,
     /// A text tree.
     Tree,
@@ -265,4 +321,20 @@ pub(crate) struct LabArgs {
     /// Command of candor-lab and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group_of_the_help() {
+        let mut grouped: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        let command = Cli::command();
+        let mut known: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        grouped.sort_unstable();
+        known.sort_unstable();
+        assert_eq!(grouped, known);
+        Cli::grouped().debug_assert();
+    }
 }

@@ -1,4 +1,4 @@
-//! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
+//! One module per command.
 
 pub(crate) mod apply;
 pub(crate) mod check;
@@ -10,13 +10,15 @@ pub(crate) mod explain;
 pub(crate) mod import;
 mod job_text;
 pub(crate) mod lab;
-#[cfg(test)]
-mod links;
 pub(crate) mod plan;
 pub(crate) mod reload;
 pub(crate) mod run;
 mod running;
+#[cfg(test)]
+mod schema;
 pub(crate) mod show;
 pub(crate) mod status;
+#[cfg(test)]
+mod test_links;
 mod time_text;
 pub(crate) mod top;

@@ -1,4 +1,4 @@
-//! The `candor` command: see `candor --help`.
+//! The program `candor`, a CAN gateway; see `candor --help`.
 #![forbid(unsafe_code)]
 
 mod cli;
@@ -7,12 +7,12 @@ mod netns;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser};
+use clap::FromArgMatches as _;
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::from_arg_matches(&Cli::grouped().get_matches()).unwrap_or_else(|error| error.exit());
     let result = match cli.command {
         Command::Check(args) => cmd::check::run(&args),
         Command::Explain(args) => cmd::explain::run(&args),
@@ -28,9 +28,9 @@ fn main() -> ExitCode {
         Command::Egress(command) => cmd::egress::run(&command),
         Command::Engines(args) => cmd::engines::run(&args),
         Command::Doctor(args) => cmd::doctor::run(&args),
-        Command::Generate(command) => candor_cli::generate::run(&command, "candor", &Cli::command()),
+        Command::Generate(command) => candor_cli::generate::run(&command, "candor", &Cli::grouped()),
         Command::Lab(args) => cmd::lab::run(&args.arguments),
-        Command::Other(words) => cmd::lab::moved(&words),
+        Command::Other(arguments) => cmd::lab::moved(&arguments),
     };
     candor_cli::finish("candor", result)
 }

@@ -1,4 +1,4 @@
-//! `--netns`: working in another network namespace.
+//! `--netns`: entering another network namespace.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -10,13 +10,14 @@ use candor_io::netns;
 
 use crate::cli::NetnsArgs;
 
-/// Where `ip netns` keeps its names.
+/// The directory of `ip netns`.
 const NAMES: &str = "/run/netns";
 
-/// A namespace that cannot be entered.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{}", self.message())]
 pub(crate) struct NetnsError {
     which: Which,
+    /// Names in [`NAMES`].
     known: Vec<String>,
     source: io::Error,
 }
@@ -28,7 +29,7 @@ enum Which {
     Process(u32),
 }
 
-/// Enters the namespace that was asked for, if any. To be called before anything opens a socket or starts a thread.
+/// Enters the namespace of `--netns`, if there is one. Call this before the process opens a socket or starts a thread.
 pub(crate) fn enter(args: &NetnsArgs) -> Result<(), NetnsError> {
     let Some(text) = &args.which else { return Ok(()) };
     let which = Which::parse(text);
@@ -37,7 +38,7 @@ pub(crate) fn enter(args: &NetnsArgs) -> Result<(), NetnsError> {
 }
 
 impl Which {
-    /// A number is a process, a slash makes a path; whoever has a namespace with such a name gives its path.
+    /// A number is a PID, and text with a slash is a path.
     fn parse(text: &str) -> Self {
         match text.parse() {
             Ok(pid) => Self::Process(pid),
@@ -62,37 +63,38 @@ fn names() -> Vec<String> {
     names
 }
 
-impl fmt::Display for NetnsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let missing = self.source.kind() == ErrorKind::NotFound;
-        match (&self.which, self.source.kind()) {
-            (_, ErrorKind::PermissionDenied) => write!(
-                f,
-                "Entering another network namespace needs the capability CAP_SYS_ADMIN; run it as root: sudo candor …"
-            ),
-            (Which::Name(name), _) if missing && self.known.is_empty() => {
-                write!(
-                    f,
-                    "There is no network namespace {name}, nor any other with a name; to make it: sudo ip netns add {name}"
+impl NetnsError {
+    fn message(&self) -> String {
+        let which = &self.which;
+        let is_missing = self.source.kind() == ErrorKind::NotFound;
+        match which {
+            _ if self.source.kind() == ErrorKind::PermissionDenied => {
+                format!(
+                    "cannot enter network namespace {which}: CAP_SYS_ADMIN is missing; run it as root: sudo candor …"
                 )
             }
-            (Which::Name(name), _) if missing => {
-                write!(f, "There is no network namespace {name}; there are {}", self.known.join(", "))
+            Which::Name(name) if is_missing && self.known.is_empty() => {
+                format!("no network namespace {name}; create it: sudo ip netns add {name}")
             }
-            (Which::Process(pid), _) if missing => {
-                write!(f, "There is no process {pid} (for a namespace of that name: --netns {NAMES}/{pid})")
+            Which::Name(name) if is_missing => {
+                format!("no network namespace {name}; existing ones: {}", self.known.join(", "))
             }
-            (which, _) if self.source.raw_os_error() == Some(EINVAL) => {
-                write!(f, "{} is no network namespace", which.path().display())
+            Which::Process(pid) if is_missing => {
+                format!("no process {pid} (for a namespace with this name: --netns {NAMES}/{pid})")
             }
-            (which, _) => write!(f, "Cannot enter the network namespace {}", which.path().display()),
+            _ if self.source.raw_os_error() == Some(EINVAL) => format!("{which} is not a network namespace"),
+            _ => format!("cannot enter network namespace {which}"),
         }
     }
 }
 
-impl std::error::Error for NetnsError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
+impl fmt::Display for Which {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Path(path) => write!(f, "{}", path.display()),
+            Self::Process(pid) => write!(f, "of process {pid}"),
+        }
     }
 }
 
@@ -110,17 +112,17 @@ mod tests {
     }
 
     #[test]
-    fn every_failure_has_words() {
+    fn every_failure_has_its_message() {
         let said = |text: &str, known: &[&str], source: io::Error| {
             let known = known.iter().map(|&name| name.to_owned()).collect();
             NetnsError { which: Which::parse(text), known, source }.to_string()
         };
         let missing = || io::Error::from(ErrorKind::NotFound);
         assert!(said("red", &[], missing()).ends_with("sudo ip netns add red"));
-        assert!(said("red", &["blue", "green"], missing()).ends_with("there are blue, green"));
-        assert!(said("12", &[], missing()).starts_with("There is no process 12"));
+        assert!(said("red", &["blue", "green"], missing()).ends_with("existing ones: blue, green"));
+        assert!(said("12", &[], missing()).starts_with("no process 12"));
         assert!(said("red", &[], ErrorKind::PermissionDenied.into()).contains("CAP_SYS_ADMIN"));
-        assert_eq!(said("/a/b", &[], io::Error::from_raw_os_error(EINVAL)), "/a/b is no network namespace");
-        assert!(said("/a/b", &[], missing()).starts_with("Cannot enter the network namespace /a/b"));
+        assert_eq!(said("/a/b", &[], io::Error::from_raw_os_error(EINVAL)), "/a/b is not a network namespace");
+        assert!(said("/a/b", &[], missing()).starts_with("cannot enter network namespace /a/b"));
     }
 }

@@ -24,15 +24,15 @@ fn failing_files_have_names() {
     };
     ends_with(
         candor().args(["check", "-"]).stdin(File::open(env!("CARGO_MANIFEST_DIR")).unwrap()),
-        "candor: Cannot read standard input\n  because: Is a directory (os error 21)\n",
+        "candor: cannot read standard input\n  caused by: Is a directory (os error 21)\n",
     );
     ends_with(
         candor().args(["show", "01-forward.toml"]).stdout(OpenOptions::new().write(true).open("/dev/full").unwrap()),
-        "candor: Cannot write to standard output\n  because: No space left on device (os error 28)\n",
+        "candor: cannot write to standard output\n  caused by: No space left on device (os error 28)\n",
     );
     ends_with(
         candor().args(["generate", "man", "/dev/null"]),
-        "candor: Cannot write man pages to /dev/null\n  because: not a directory\n",
+        "candor: cannot write man pages to /dev/null\n  caused by: not a directory\n",
     );
 }
 

@@ -1,4 +1,4 @@
-//! Findings in a gateway file: underlined source lines for people, JSON for programs.
+//! Findings in a gateway file, as underlined source lines and as JSON.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,79 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use candor_config::config::code;
 use candor_config::import;
 use candor_core::diagnostic::{Diagnostic, Label, Position, Severity, Span};
-use serde_json::{Value, json};
+use serde::Serialize;
 
-/// So many findings of one code show what it is about.
+/// Findings of one code in a digest.
 const MOST_OF_A_CODE: usize = 3;
 
-/// A gateway file as it is shown: its name, and its text with the same offsets as its bytes.
+/// A finding as JSON.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding<'a> {
+    code: &'a str,
+    severity: Weight,
+    message: &'a str,
+    help: Option<&'a str>,
+    #[serde(flatten)]
+    place: Place<'a>,
+    related: Vec<Place<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename = "Severity"))]
+enum Weight {
+    Error,
+    Warning,
+    Note,
+}
+
+/// A labelled position in the file.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Place<'a> {
+    /// From 1.
+    line: usize,
+    /// From 1, in characters.
+    column: usize,
+    span: Bytes,
+    label: Option<&'a str>,
+}
+
+/// Offsets in the file.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+struct Bytes {
+    start_byte: usize,
+    end_byte: usize,
+}
+
+impl<'a> Finding<'a> {
+    fn of(source: &Source, finding: &'a Diagnostic) -> Self {
+        Self {
+            code: finding.code,
+            severity: match finding.severity {
+                Severity::Error => Weight::Error,
+                Severity::Warning => Weight::Warning,
+                Severity::Note => Weight::Note,
+            },
+            message: &finding.message,
+            help: finding.help.as_deref(),
+            place: Place::of(source, &finding.primary),
+            related: finding.secondary.iter().map(|label| Place::of(source, label)).collect(),
+        }
+    }
+}
+
+impl<'a> Place<'a> {
+    fn of(source: &Source, label: &'a Label) -> Self {
+        let Position { line, column } = source.position(label.span.start);
+        let span = Bytes { start_byte: label.span.start, end_byte: label.span.end };
+        Self { line, column, span, label: Some(label.text.as_str()).filter(|text| !text.is_empty()) }
+    }
+}
+
+/// Name and text of a gateway file. Offsets in the text equal offsets in its bytes.
 #[derive(Debug)]
 pub struct Source {
     name: String,
@@ -20,7 +87,7 @@ pub struct Source {
 
 impl Source {
     pub fn new(name: String, bytes: &[u8]) -> Self {
-        // One character for each byte that is no UTF-8, so that the spans still fit.
+        // One character for each invalid byte keeps the offsets.
         let text = bytes
             .utf8_chunks()
             .flat_map(|chunk| [chunk.valid().to_owned(), "?".repeat(chunk.invalid().len())])
@@ -32,7 +99,7 @@ impl Source {
         &self.name
     }
 
-    /// All of it; of a valid file, its bytes.
+    /// The text, with `?` for each byte that is not UTF-8.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -42,19 +109,19 @@ impl Source {
         Position::of(&self.text, offset)
     }
 
-    /// A part of the text, on whole characters.
+    /// The text of a span, extended to whole characters.
     pub fn part(&self, span: Span) -> &str {
         &self.text[inside(&self.text, &span)]
     }
 }
 
-/// The findings for a terminal, with a blank line after each.
+/// Renders findings for a terminal, with a blank line after each.
 pub fn text(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     findings.iter().map(|finding| format!("{}\n\n", renderer.render(&[group(source, finding)]))).collect()
 }
 
-/// The findings for a terminal where something else is the matter: the first of each code, and how many there are more.
+/// Renders the first findings of each code, and the number of the others.
 pub fn digest(source: &Source, findings: &[Diagnostic], colour: bool) -> String {
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
     let mut shown = Vec::new();
@@ -80,14 +147,14 @@ pub fn digest(source: &Source, findings: &[Diagnostic], colour: bool) -> String 
     digest
 }
 
-/// Whether this is the line that there are more findings.
+/// True for the finding that stands for those beyond a limit.
 pub fn is_more(finding: &Diagnostic) -> bool {
     [code::TOO_MANY, code::TOO_MANY_NOTES, code::TOO_MANY_WARNINGS].contains(&finding.code)
 }
 
-/// The findings for programs. Lines and columns count from 1, spans are bytes of the file.
-pub fn json(source: &Source, findings: &[Diagnostic]) -> Value {
-    findings.iter().map(|finding| json_finding(source, finding)).collect()
+/// Findings as JSON.
+pub fn json<'a>(source: &Source, findings: &'a [Diagnostic]) -> Vec<Finding<'a>> {
+    findings.iter().map(|finding| Finding::of(source, finding)).collect()
 }
 
 fn group<'a>(source: &'a Source, finding: &'a Diagnostic) -> Group<'a> {
@@ -108,7 +175,7 @@ fn group<'a>(source: &'a Source, finding: &'a Diagnostic) -> Group<'a> {
     }
 }
 
-/// The lines from the first to the last label. Only these are given to the renderer, which looks at all it gets.
+/// The lines from the first to the last label; the renderer scans all the text it gets.
 fn snippet<'a>(source: &'a Source, finding: &'a Diagnostic) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
     let text = source.text.as_str();
     let labels = || std::iter::once(&finding.primary).chain(&finding.secondary);
@@ -130,7 +197,7 @@ fn snippet<'a>(source: &'a Source, finding: &'a Diagnostic) -> Snippet<'a, annot
         )
 }
 
-/// The part of a span that is in the text, on whole characters.
+/// A span, limited to the text and extended to whole characters.
 fn inside(text: &str, span: &Span) -> Span {
     let is_between = |at: &usize| text.is_char_boundary(*at);
     let start = (0..=span.start.min(text.len())).rev().find(is_between).unwrap_or(0);
@@ -150,32 +217,6 @@ fn is_about_the_whole_file(finding: &Diagnostic) -> bool {
         import::code::TOO_LARGE,
     ];
     is_more(finding) || codes.contains(&finding.code)
-}
-
-fn json_finding(source: &Source, finding: &Diagnostic) -> Value {
-    let related: Vec<_> = finding.secondary.iter().map(|label| json_place(source, label)).collect();
-    let mut value = json_place(source, &finding.primary);
-    value["code"] = finding.code.into();
-    value["severity"] = match finding.severity {
-        Severity::Error => "error".into(),
-        Severity::Warning => "warning".into(),
-        Severity::Note => "note".into(),
-    };
-    value["message"] = finding.message.as_str().into();
-    value["help"] = finding.help.as_deref().into();
-    value["related"] = related.into();
-    value
-}
-
-fn json_place(source: &Source, label: &Label) -> Value {
-    let Position { line, column } = Position::of(&source.text, label.span.start);
-    let text = Some(label.text.as_str()).filter(|text| !text.is_empty());
-    json!({
-        "line": line,
-        "column": column,
-        "span": { "start_byte": label.span.start, "end_byte": label.span.end },
-        "label": text,
-    })
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ fn a_command_runs_in_uml_and_its_output_and_status_come_back() {
     assert_eq!(text(&version.stdout), format!("candor {}\n", env!("CARGO_PKG_VERSION")));
     let missing = lab_run(&lab, &[], &["candor", "check", "nothing.toml"]);
     assert_eq!(missing.status.code(), Some(2));
-    assert!(text(&missing.stderr).contains("Cannot read nothing.toml"), "{}", text(&missing.stderr));
+    assert!(text(&missing.stderr).contains("cannot read nothing.toml"), "{}", text(&missing.stderr));
 }
 
 #[test]

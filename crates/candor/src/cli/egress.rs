@@ -6,10 +6,10 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::NetnsArgs;
 
-/// What waits before a bus, and in which order: the trees of [egress.BUS] in the kernel.
+/// Manage the qdisc trees of [egress.BUS] in the kernel.
 ///
-/// Most people want these: `candor egress plan FILE` to see what would change, `apply` to change it, `show FILE` to see
-/// which band has sent, dropped and holds how many frames.
+/// `plan` shows what would change, `apply` changes it, and `show` prints the frames that each band has sent, dropped and
+/// queued.
 #[derive(Debug, Subcommand)]
 pub(crate) enum EgressCommand {
     Plan(EgressPlanArgs),
@@ -20,17 +20,17 @@ pub(crate) enum EgressCommand {
     Clear(EgressClearArgs),
 }
 
-/// Show what `candor egress apply` would change, like a diff. Changes nothing.
+/// Show what `candor egress apply` would change, as a diff. Changes nothing.
 ///
-/// `+` made, `-` taken away, `~` changed where it is. Whether frames that wait are lost on the way is said.
+/// `+` add, `-` remove, `~` change in place. Warns if queued frames would be lost.
 ///
-/// Exit status: 0 it was shown, 1 the file is not valid, or with --exit-code there is something to change, 2 it could
-/// not be compared.
+/// Exit status: 0 the difference was shown, 1 the file is not valid or, with --exit-code, differs from the kernel, 2 the
+/// kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressPlanArgs {
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
-    /// Exit with 1 if the kernel is not what the file says, as `git diff --exit-code` does.
+    /// Exit with 1 if the kernel differs from the file, like `git diff --exit-code`.
     #[arg(long)]
     pub(crate) exit_code: bool,
     /// Print JSON.
@@ -38,12 +38,13 @@ pub(crate) struct EgressPlanArgs {
     pub(crate) json: bool,
 }
 
-/// Give every interface the disciplines, classes and filters that its bus has in the file, and leave them so.
+/// Install the qdiscs, classes and filters of the file on its interfaces.
 ///
-/// Interfaces that are as they should be are not touched. If the kernel refuses anything, all interfaces are as they were
-/// before. The tree of the file is all that hangs on an interface: what others have made there is replaced, and told.
+/// They stay when candor exits. Interfaces that already match are left untouched. If the kernel refuses a change, all
+/// interfaces are rolled back. The tree of the file replaces whatever was configured on an interface before, and this is
+/// reported.
 ///
-/// Exit status: 0 the kernel is what the file says, 1 the file is not valid, 2 it could not be applied.
+/// Exit status: 0 the kernel matches the file, 1 the file is not valid, 2 it could not be applied.
 #[derive(Args, Debug)]
 pub(crate) struct EgressApplyArgs {
     #[command(flatten)]
@@ -53,22 +54,23 @@ pub(crate) struct EgressApplyArgs {
     pub(crate) json: bool,
 }
 
-/// Draw what interfaces have, with what it has counted: frames sent, dropped and waiting, hits of filters.
+/// Print the qdisc trees of interfaces with their statistics: frames sent, dropped and queued, filter matches.
 ///
-/// Needs no privilege. With a file its bands are named and only its interfaces are shown; without one, all CAN interfaces.
+/// Needs no privileges. With a file, shows its interfaces and the names of its bands; without one, all CAN interfaces.
 ///
-/// Exit status: 0 it was shown, 1 the file is not valid, or tc cannot say it, 2 it could not be shown.
+/// Exit status: 0 the trees were printed, 1 the file is not valid or tc cannot express a tree, 2 the kernel could not be
+/// queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressShowArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: Option<PathBuf>,
     /// Show this interface (repeatable).
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
-    /// Show what the file wants; no kernel is asked.
+    /// Show the trees of the file without reading the kernel.
     #[arg(long, requires = "file")]
     pub(crate) wanted: bool,
-    /// Print it in this form (default: tree).
+    /// Output format (default: tree).
     #[arg(long = "as", value_name = "FORM", conflicts_with = "json")]
     pub(crate) form: Option<EgressForm>,
     #[command(flatten)]
@@ -78,22 +80,21 @@ pub(crate) struct EgressShowArgs {
     pub(crate) json: bool,
 }
 
-/// A form of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EgressForm {
-    /// A picture: scalable vector graphics, of one interface.
+    /// An SVG image of one interface.
     Svg,
-    /// A shell script with commands of tc that make the same, of one interface.
+    /// A shell script with the tc commands for one interface.
     Tc,
     /// A text tree.
     Tree,
 }
 
-/// Say whether the kernel has what the file wants, and which traps are left on this machine.
+/// Verify that the kernel matches the file, and report known traps on this machine.
 ///
-/// As `candor egress plan --exit-code`, and with what only the machine knows: length of queues, kernel, bit rate.
+/// Like `candor egress plan --exit-code`, with checks that need the machine: queue lengths, kernel version, bit rates.
 ///
-/// Exit status: 0 it has, 1 it has not, or the file is not valid, 2 the kernel could not be asked.
+/// Exit status: 0 the kernel matches, 1 it does not or the file is not valid, 2 the kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressVerifyArgs {
     #[command(flatten)]
@@ -103,14 +104,15 @@ pub(crate) struct EgressVerifyArgs {
     pub(crate) json: bool,
 }
 
-/// Look on until SIGINT or SIGTERM, and tell when somebody changes what the file wants.
+/// Report changes to the trees of the file until SIGINT or SIGTERM.
 ///
-/// Exit status: 0 nothing was otherwise when it ended, 1 something was, or the file is not valid, 2 it could not look on.
+/// Exit status: 0 the kernel matched the file at the end, 1 it did not or the file is not valid, 2 the kernel could not be
+/// queried.
 #[derive(Args, Debug)]
 pub(crate) struct EgressWatchArgs {
     #[command(flatten)]
     pub(crate) wanted: WantedArgs,
-    /// Put back what is not as the file wants it, also on interfaces that come back. It stays after the end.
+    /// Restore the trees of the file, also on interfaces that are plugged in again. They stay when candor exits.
     #[arg(long)]
     pub(crate) mend: bool,
     /// Print one JSON object per line instead of text.
@@ -118,18 +120,18 @@ pub(crate) struct EgressWatchArgs {
     pub(crate) json: bool,
 }
 
-/// Take away what `candor egress apply` has made; the interfaces have the kernel's default again.
+/// Remove the trees that `candor egress apply` installed and restore the kernel's default qdisc.
 ///
-/// Interfaces that have something else than the file says are left alone, and told.
+/// Interfaces whose tree is not that of the file are reported and left untouched.
 ///
-/// Exit status: 0 nothing of it is left, 1 something else is there and was left alone, or the file is not valid, 2 it
-/// could not be taken away.
+/// Exit status: 0 the trees are removed, 1 an interface was left untouched or the file is not valid, 2 a tree could not be
+/// removed.
 #[derive(Args, Debug)]
 pub(crate) struct EgressClearArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     #[arg(required_unless_present = "interface")]
     pub(crate) file: Option<PathBuf>,
-    /// Take away whatever is at this interface, whoever made it (repeatable).
+    /// Remove the tree of this interface, even if another program configured it (repeatable).
     #[arg(long, value_name = "NAME", conflicts_with = "file")]
     pub(crate) interface: Vec<String>,
     #[command(flatten)]
@@ -139,10 +141,10 @@ pub(crate) struct EgressClearArgs {
     pub(crate) json: bool,
 }
 
-/// Whose trees.
+/// The file whose trees are compared with the kernel.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WantedArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,

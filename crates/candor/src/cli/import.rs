@@ -6,58 +6,71 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use crate::cli::NetnsArgs;
 
-/// Make a gateway file of what other tools have.
+/// Convert cangw or tc commands to a gateway file.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  candor import cangw gateway.sh -o car.toml     a script with cangw commands
+  cangw -L | candor import cangw                 the jobs that are installed now
+  candor import tc qdisc.sh -o car.toml          a script with tc commands
+  candor import tc --running --interface can0    the qdiscs of an interface")]
 pub(crate) enum ImportCommand {
     Cangw(ImportCangwArgs),
     Tc(ImportTcArgs),
 }
 
-/// Read can-gw jobs from cangw commands, from a script with them, or from what `cangw -L` prints.
+/// Convert cangw commands, or the output of `cangw -L`, to a gateway file.
 ///
-/// Prints the gateway file, and on standard error what may not be meant as written and what was left out. Nothing runs,
-/// and nothing is sent to the kernel: what only a running script could know is an error.
+/// Prints the gateway file; warnings and skipped commands go to standard error. The script is parsed, not run: a value that
+/// is known only at run time is an error.
 ///
-/// Exit status: 0 every job was imported, 1 something cannot be imported and nothing was written, 2 it could not be
-/// read or written.
+/// Exit status: 0 every job was imported, 1 a job cannot be imported and nothing was written, 2 a file could not be read or
+/// written.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor import cangw gateway.sh -o car.toml
+  cangw -L | candor import cangw")]
 pub(crate) struct ImportCangwArgs {
-    /// The script or listing; - is standard input.
+    /// Script or listing; - reads standard input.
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
-    /// Read it as this (default: a listing if every line ends with counters and the first is not #!).
+    /// Input format (default: a listing if every line ends with counters and the first is not #!).
     #[arg(long = "as", value_name = "FORM")]
     pub(crate) form: Option<ImportForm>,
 }
 
-/// How the order of the lines is to be understood.
+/// The input format, which determines the order of delivery.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ImportForm {
-    /// What `cangw -L` prints: the first line is delivered to first.
+    /// Output of `cangw -L`: frames are delivered to the job of the first line first.
     Listing,
-    /// Commands: the last one is delivered to first.
+    /// Commands: frames are delivered to the job of the last command first.
     Script,
 }
 
-/// Read queueing disciplines, classes and filters from a script with commands of tc, or from the kernel.
+/// Convert tc commands, or the qdiscs of the running kernel, to a gateway file.
 ///
-/// Prints a gateway file with [egress.BUS] and its tree for each interface, and on standard error what may not be meant as
-/// written, what was left out, and which traps are in it. Nothing runs, and nothing is changed. The filter `can` of the
-/// report of 2011 is understood.
+/// Prints a gateway file with the tree of each interface as [egress.BUS]; warnings, skipped commands and known traps go to
+/// standard error. The script is parsed, not run. The filter `can` of the 2011 report is supported.
 ///
-/// Exit status: 0 everything was imported, 1 something cannot be imported and nothing was written, 2 it could not be read
+/// Exit status: 0 everything was imported, 1 a command cannot be imported and nothing was written, 2 a file could not be read
 /// or written.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor import tc qdisc.sh -o car.toml
+  candor import tc --running --interface can0")]
 pub(crate) struct ImportTcArgs {
-    /// The script; - is standard input.
+    /// Script; - reads standard input.
     #[arg(default_value = "-")]
     pub(crate) file: PathBuf,
-    /// Read what the kernel has now.
+    /// Read the qdiscs of the running kernel.
     #[arg(long, conflicts_with = "file")]
     pub(crate) running: bool,
-    /// Only this interface (repeatable); of a script for one interface that it does not name, which one.
+    /// Import only this interface (repeatable); required for a script that takes the interface as a parameter.
     #[arg(long, value_name = "NAME")]
     pub(crate) interface: Vec<String>,
     #[command(flatten)]
@@ -66,13 +79,13 @@ pub(crate) struct ImportTcArgs {
     pub(crate) netns: NetnsArgs,
 }
 
-/// Where a gateway file goes.
+/// The destination of a gateway file.
 #[derive(Args, Debug)]
 pub(crate) struct OutputArgs {
-    /// Write the gateway file here and not to standard output.
+    /// Write the gateway file here instead of to standard output.
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Replace the output file if it is there already.
+    /// Overwrite the output file.
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
 }

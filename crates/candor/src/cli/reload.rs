@@ -6,17 +6,18 @@ use clap::Args;
 
 use super::NetnsArgs;
 
-/// Have a running gateway read its file again, and say whether it was taken.
+/// Make a running gateway read its file again, and report the result.
 ///
-/// The candor that runs goes over to the new routes between two frames: in user space no frame is lost, doubled or treated by
-/// half of each file, and routes that keep their names go on with their counters. In the kernel jobs that stay are not
-/// touched; those that change are deleted and added again, so that a frame that comes just then is not forwarded. A broken
-/// file, or one that asks for something that cannot be exchanged (another engine), changes nothing.
+/// The gateway switches to the new routes between two frames. In user space no frame is lost or duplicated, or processed by a
+/// mix of both files, and routes that keep their names keep their counters. In the kernel, unchanged jobs are not touched;
+/// changed ones are deleted and added again, so a frame that arrives in between is not forwarded. A file that is not valid, or
+/// that changes a fixed setting such as the engine, changes nothing.
 ///
-/// Exit status: 0 the file was taken, 1 it was not, and what ran goes on, 2 nobody could be asked.
+/// Exit status: 0 the gateway runs the new file, 1 the file was rejected and the old one keeps running, 2 no gateway was
+/// reached.
 #[derive(Args, Debug)]
 pub(crate) struct ReloadArgs {
-    /// The gateway file that is run; needed only if more than one candor runs.
+    /// File of the gateway; required only if several are running.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,

@@ -1,23 +1,23 @@
-//! Arguments of the commands that look at the kernel's jobs and change them.
+//! Arguments of the commands that show and change the can-gw jobs of the kernel.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
-/// Show what `candor apply` would change, like a diff. Changes nothing.
+/// Show what `candor apply` would change, as a diff. Changes nothing.
 ///
-/// `+` added, `-` removed, `~` changed where it is, `-/+` removed and added again because of the order, `>` adopted;
-/// `?` somebody else's, `!` somebody else's that doubles one of the file.
+/// `+` add, `-` remove, `~` change in place, `-/+` remove and add again to restore the order, `>` adopt, `?` job of another
+/// program, `!` job of another program that duplicates one in the file.
 ///
-/// Exit status: 0 it was shown, 1 the file is not valid, or with --exit-code there is something to change, 2 it could
-/// not be compared.
+/// Exit status: 0 the difference was shown, 1 the file is not valid or, with --exit-code, differs from the kernel, 2 the
+/// kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
-    /// Exit with 1 if the kernel is not what the file says, as `git diff --exit-code` does.
+    /// Exit with 1 if the kernel differs from the file, like `git diff --exit-code`.
     #[arg(long)]
     pub(crate) exit_code: bool,
     #[command(flatten)]
@@ -27,16 +27,23 @@ pub(crate) struct PlanArgs {
     pub(crate) json: bool,
 }
 
-/// Make the kernel what a gateway file says, and leave it so.
+/// Install the routes of a file as can-gw jobs.
 ///
-/// Only routes that can-gw can do by itself can be applied. Jobs that are as they should be are not touched, and doing it
-/// again changes nothing. If anything is refused, the jobs are what they were before. Jobs that candor did not make are
-/// reported and left alone.
+/// The jobs stay when candor exits. Every route must be one that can-gw supports. Jobs that already match are left untouched,
+/// so applying the same file again changes nothing. If the kernel refuses a job, all changes are rolled back. Jobs of other
+/// programs are reported and left untouched.
 ///
-/// Exit status: 0 the kernel is what the file says, 1 the file is not valid, 2 it could not be applied.
+/// Exit status: 0 the kernel matches the file, 1 the file is not valid, 2 it could not be applied.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  sudo candor plan car.toml             show the changes first
+  sudo candor apply car.toml
+  sudo candor apply car.toml --adopt    take over equal jobs that a cangw script added
+  sudo candor status
+  sudo candor down car.toml             remove the jobs")]
 pub(crate) struct ApplyArgs {
-    /// The gateway file (candor.toml); - is standard input.
+    /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
     #[command(flatten)]
     pub(crate) foreign: ForeignArgs,
@@ -47,12 +54,12 @@ pub(crate) struct ApplyArgs {
     pub(crate) json: bool,
 }
 
-/// Show the can-gw jobs of this machine by route, with counters and owners, and the gateways in user space.
+/// Show can-gw jobs and running gateways, by route, with owners and counters.
 ///
-/// Counters are the kernel's 32-bit numbers, which begin anew after 4 294 967 295. Needs no privilege; which jobs are
-/// candor's is known to those who may read its lists (root).
+/// Counters have 32 bits in the kernel and wrap to 0 after 4 294 967 295. Needs no privileges, but only root can read the
+/// ownership records that identify candor's jobs.
 ///
-/// Exit status: 0 it was shown, 2 it could not be.
+/// Exit status: 0 the jobs were shown, 2 the kernel could not be queried.
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
@@ -62,15 +69,15 @@ pub(crate) struct StatusArgs {
     pub(crate) json: bool,
 }
 
-/// Take out what `candor apply` has put into the kernel.
+/// Remove the can-gw jobs that `candor apply` installed.
 ///
-/// Without a file: all of it, and what a `candor run` that died has left. Jobs of running ones and of others are left
-/// alone. The file need not exist any more.
+/// Without a file, removes the jobs of all applied files and of `candor run` processes that died. Jobs of running gateways
+/// and of other programs are left untouched. The file itself need not exist any more.
 ///
-/// Exit status: 0 nothing of it is in the kernel any more, 2 it could not be taken out.
+/// Exit status: 0 the jobs are removed, 2 they could not be removed.
 #[derive(Args, Debug)]
 pub(crate) struct DownArgs {
-    /// The gateway file that was applied.
+    /// Gateway file that was applied.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
@@ -79,21 +86,21 @@ pub(crate) struct DownArgs {
     pub(crate) json: bool,
 }
 
-/// What becomes of jobs that candor did not make.
+/// The treatment of jobs that other programs added.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct ForeignArgs {
-    /// Take over jobs that candor did not make and that are equal to wanted ones; their counters go on.
+    /// Take over jobs of other programs that equal a job of the file; their counters are kept.
     #[arg(long)]
     pub(crate) adopt: bool,
-    /// Remove ALL can-gw jobs of the network namespace that candor did not make, except equal ones, which are adopted.
+    /// Remove ALL can-gw jobs of other programs in the network namespace, except equal ones, which are adopted.
     #[arg(long)]
     pub(crate) prune: bool,
 }
 
-/// Where to work.
+/// The network namespace.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct NetnsArgs {
-    /// Work in this network namespace: a name (ip netns), the number of a process in it, or a path.
+    /// Run in this network namespace: a name (ip netns), the PID of a process in it, or a path.
     #[arg(long = "netns", value_name = "NAME|PID|PATH")]
     pub(crate) which: Option<String>,
 }

@@ -8,44 +8,44 @@ use clap::Args;
 use super::NetnsArgs;
 use crate::cmd::run::metrics::Address;
 
-/// Watch a running gateway: buses with load and state, routes with rates, drops by cause, latencies.
+/// Watch a running gateway: bus load and state, rates, drops by reason, and latencies.
 ///
-/// Finds the candor that runs, whether its routes are in the kernel or in user space; a name is needed only if several run.
-/// It asks the gateway as often as the interval says, and forwarding notices nothing. A gateway that ends is waited for.
-/// Latencies are there if the gateway was started with --latency. The keys are on the last line of the screen.
+/// Finds the running gateway, in the kernel or in user space; a name is required only if several are running. Sampling does
+/// not slow down forwarding. When the gateway ends, waits for it to restart. Latencies require candor run --latency. The last
+/// line of the screen lists the keys.
 ///
-/// Exit status: 0 it was shown, 2 there is no gateway (--once), or no terminal.
+/// Exit status: 0 the user quit or the table was printed, 2 no gateway (with --once) or no terminal.
 #[derive(Args, Debug)]
-#[command(after_long_help = EXAMPLES)]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct TopArgs {
-    /// The gateway: its file, the file's name without .toml, or the number of its process.
+    /// Gateway: its file, the name of the file without .toml, or its PID.
     #[arg(conflicts_with = "metrics")]
     pub(crate) name: Option<String>,
-    /// Ask the one that serves its metrics here: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
+    /// Read the metrics served at this address: unix:/PATH, or a loopback address such as 127.0.0.1:9316.
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<Address>,
-    /// How often to ask, for example 500ms.
+    /// Sampling interval, at least 100ms.
     #[arg(long, value_name = "INTERVAL", value_parser = interval, default_value = "1s")]
     pub(crate) interval: Duration,
-    /// Look twice, an interval apart, and print a table.
+    /// Print one table, from two samples an interval apart.
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]
     pub(crate) netns: NetnsArgs,
-    /// The same as JSON.
+    /// Print the same as JSON.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  sudo candor top                          the gateway that runs
-  sudo candor top car                      the one of car.toml, if several run
-  candor top --metrics 127.0.0.1:9316      one that was started with --metrics
-  sudo candor top --once --interval 5s     a table, with rates over 5 s
+  sudo candor top                          the running gateway
+  sudo candor top car                      the one of car.toml, if several are running
+  candor top --metrics 127.0.0.1:9316      a gateway started with --metrics
+  sudo candor top --once --interval 5s     one table, with rates over 5 s
   sudo candor top --json | jq '.buses[] | {bus, load_most}'";
 
-/// So short that one sees no difference, and so long that a counter of a whole number makes a rate.
+/// A shorter interval makes rates of slow routes jump between 0 and large values.
 const SHORTEST: Duration = Duration::from_millis(100);
 
 fn interval(text: &str) -> Result<Duration, String> {

@@ -1,15 +1,14 @@
-//! `candor apply`: makes the kernel what a gateway file says.
+//! `candor apply`.
 
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::reconcile::{self, Applied, LineKind};
 use candor_io::signal::EndingSignals;
+use serde::Serialize;
 
 use crate::cli::ApplyArgs;
 use crate::cmd::plan;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -17,7 +16,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let applied = {
-        // Ctrl-C waits until the kernel is one thing or the other.
+        // Ctrl-C must not leave the kernel half changed.
         let _held = EndingSignals::block()?;
         reconcile::apply(&loaded.plan, &identity(&args.file), args.foreign.into(), &mut |notice| {
             render::err(&format!("{}: {notice}\n", if notice.is_warning() { "warning" } else { "note" }));
@@ -27,19 +26,24 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     let pruned = applied.difference.lines.iter().filter(|line| line.kind == LineKind::Prune).count();
     if pruned > 0 {
         let jobs = plural(pruned, "job");
-        render::err(&format!("warning: {jobs} that candor did not make WERE REMOVED (--prune): see the list\n"));
+        render::err(&format!("warning: {jobs} of other programs WERE REMOVED (--prune), see the list\n"));
     }
     let name = file.source.name();
     if args.json {
-        let mut value = plan::as_json(&applied.difference);
-        value["file"] = name.into();
-        value["leftovers_jobs"] = applied.leftovers.into();
-        value["notices"] = notices.into();
-        render::out(&format!("{value:#}\n"))?;
+        let plan = plan::View::of(name, &applied.difference, notices);
+        render::out(&render::object(&View { plan, leftovers_jobs: applied.leftovers }))?;
     } else {
         render::out(&(plan::text(&applied.difference) + &summary(&applied, name)))?;
     }
     Ok(Exit::Fine)
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    #[serde(flatten)]
+    plan: plan::View<'a>,
+    leftovers_jobs: usize,
 }
 
 fn summary(applied: &Applied, name: &str) -> String {
@@ -47,12 +51,12 @@ fn summary(applied: &Applied, name: &str) -> String {
     let kept = plan::kept(difference);
     let died = match leftovers {
         0 => String::new(),
-        jobs => format!("; {} of candor processes that died taken over or removed", plural(*jobs, "job")),
+        jobs => format!("; {} of dead candor processes taken over or removed", plural(*jobs, "job")),
     };
     if difference.is_none() {
-        return format!("{name}: applied already, {} in the kernel{died}\n", plural(kept, "job"));
+        return format!("{name}: already applied, {} in the kernel{died}\n", plural(kept, "job"));
     }
     let mut parts = plan::parts(difference, ["added", "changed", "adopted", "removed", "pruned", "re-created"]);
     parts.push(format!("{kept} unchanged"));
-    format!("{name}: applied: {}{died}; candor down {name} takes it out\n", parts.join(", "))
+    format!("{name}: applied: {}{died}; remove it with candor down {name}\n", parts.join(", "))
 }

@@ -1,6 +1,6 @@
 //! `candor check`.
 //!
-//! Findings go to standard error, as a compiler's do; the verdict on a valid file and JSON go to standard output.
+//! Findings go to standard error, the verdict on a valid file and JSON to standard output.
 
 mod codes;
 mod levels;
@@ -8,18 +8,17 @@ mod levels;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use candor_cli::gateway_file::{GatewayFile, plural, tally};
+use candor_cli::render::{self, Finding};
+use candor_cli::{Exit, Outcome};
 use candor_config::config::Loaded;
 use candor_config::safety::{self, Amplification};
 use candor_core::diagnostic::{Diagnostic, Severity};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 pub(crate) use levels::{AllowedCode, Denied, ExplainedCode};
 
 use crate::cli::CheckArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{GatewayFile, plural, tally};
-use candor_cli::render;
 use levels::Levels;
 
 pub(crate) fn run(args: &CheckArgs) -> Outcome {
@@ -28,7 +27,7 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
         return Ok(Exit::Fine);
     }
     let levels = Levels { allowed: &args.allow, denied: &args.deny };
-    // Without --explain there is a file: the command line sees to that.
+    // clap requires FILE without --explain.
     let path = args.file.as_deref().unwrap_or_else(|| Path::new("-"));
     let mut file = GatewayFile::read(path)?;
     match &mut file.checked {
@@ -38,18 +37,17 @@ pub(crate) fn run(args: &CheckArgs) -> Outcome {
     let denied = file.checked.as_ref().map_or(0, |loaded| levels.count_denied(&loaded.warnings));
     let exit = if file.checked.is_ok() && denied == 0 { Exit::Fine } else { Exit::No };
     if args.json {
-        return render::answer(&format!("{:#}\n", as_json(&file, denied)), exit);
+        return render::answer(&render::object(&View::of(&file, denied)), exit);
     }
     let Some(loaded) = file.gateway() else { return Ok(exit) };
     render::err(&render::text(&file.source, &loaded.warnings, render::wants_colour()));
     render::answer(&verdict(file.source.name(), loaded, denied), exit)
 }
 
-/// One line.
 fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
     let plan = &loaded.plan;
     let mut line = if denied > 0 {
-        format!("{name}: valid, but {denied} of its findings {} denied: ", if denied == 1 { "is" } else { "are" })
+        format!("{name}: valid, with {} denied: ", plural(denied, "finding"))
     } else {
         format!("{name}: valid: ")
     };
@@ -59,7 +57,7 @@ fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
         let most_or_more = if most.is_exact { "up to" } else { "at least" };
         let _ = write!(line, ", 1 frame becomes {most_or_more} {}", most.frames);
     }
-    // What is denied has been counted.
+    // Denied findings are errors now, and counted above.
     let others: Vec<_> =
         loaded.warnings.iter().filter(|finding| finding.severity != Severity::Error).cloned().collect();
     if !others.is_empty() {
@@ -68,30 +66,54 @@ fn verdict(name: &str, loaded: &Loaded, denied: usize) -> String {
     line + "\n"
 }
 
-fn as_json(file: &GatewayFile, denied: usize) -> Value {
-    let findings: &[Diagnostic] = match &file.checked {
-        Ok(loaded) => &loaded.warnings,
-        Err(findings) => findings,
-    };
-    let mut value = json!({
-        "file": file.source.name(),
-        "valid": file.checked.is_ok(),
-        "denied": denied,
-        "findings": render::json(&file.source, findings),
-    });
-    if let Ok(loaded) = &file.checked {
-        let plan = &loaded.plan;
-        value["engine"] = plan.engine().name().into();
-        value["buses"] = plan.buses().len().into();
-        value["routes"] = plan.routes().len().into();
-        value["amplification"] = safety::amplification(plan).map_or(Value::Null, |most| {
-            json!({
-                "frames": most.frames,
-                "bus": plan.bus(most.bus).name,
-                "example": most.example.to_string(),
-                "exact": most.is_exact,
-            })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    file: &'a str,
+    valid: bool,
+    denied: usize,
+    findings: Vec<Finding<'a>>,
+    #[serde(flatten)]
+    gateway: Option<GatewayView>,
+}
+
+/// Only of a valid file.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct GatewayView {
+    engine: &'static str,
+    buses: usize,
+    routes: usize,
+    amplification: Option<AmplificationView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AmplificationView {
+    frames: usize,
+    bus: String,
+    example: String,
+    exact: bool,
+}
+
+impl<'a> View<'a> {
+    fn of(file: &'a GatewayFile, denied: usize) -> Self {
+        let (findings, loaded): (&[Diagnostic], _) = match &file.checked {
+            Ok(loaded) => (&loaded.warnings, Some(loaded)),
+            Err(findings) => (findings, None),
+        };
+        let gateway = loaded.map(|Loaded { plan, .. }| GatewayView {
+            engine: plan.engine().name(),
+            buses: plan.buses().len(),
+            routes: plan.routes().len(),
+            amplification: safety::amplification(plan).map(|most| AmplificationView {
+                frames: most.frames,
+                bus: plan.bus(most.bus).name.clone(),
+                example: most.example.to_string(),
+                exact: most.is_exact,
+            }),
         });
+        let findings = render::json(&file.source, findings);
+        Self { file: file.source.name(), valid: loaded.is_some(), denied, findings, gateway }
     }
-    value
 }

@@ -1,21 +1,23 @@
-//! `candor doctor`: looks at everything between a frame and its being in time, and says what to do about it.
+//! `candor doctor`: checks that this machine can run a gateway, and on time.
 //!
-//! Files of the kernel come from a [`Machine`], interfaces from netlink, abilities by trying; each check is a function of
-//! these and of what the file needs, so that tests can make up any machine.
+//! Each check is a pure function of the kernel's files ([`Machine`]), the interfaces (netlink), the probed abilities and the
+//! needs of the file, so tests can simulate any machine.
 
 mod check;
 mod egress;
 mod interface;
 mod kernel;
-#[cfg(test)]
-mod machines;
 mod needs;
 mod privileges;
 mod processors;
 mod report;
+#[cfg(test)]
+mod test_machines;
 
 use std::fs::OpenOptions;
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::UserEngine;
 use candor_egress::netlink::{self, ListedQdisc};
 use candor_engine::UserAbilities;
@@ -28,16 +30,14 @@ use candor_netlink::link;
 
 use crate::cli::{DoctorArgs, DoctorCommand};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use check::{Section, Verdict};
 use interface::Network;
 pub(super) use interface::{frames_ahead, recovers_itself};
-use kernel::{Asked, Cangw};
+use kernel::{Cangw, Probed};
 use needs::{Needs, Wanted};
 use privileges::Awake;
+#[cfg(test)]
+pub(super) use report::View;
 
 pub(crate) fn run(args: &DoctorArgs) -> Outcome {
     if let Some(DoctorCommand::Egress(args)) = &args.about {
@@ -53,17 +53,17 @@ pub(crate) fn run(args: &DoctorArgs) -> Outcome {
         },
     };
     let mut client = Client::open()?;
-    let found = Found { asked: ask(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
+    let found = Found { probed: probe(&mut client)?, network: network(&mut client)?, awake: try_awake(&needs) };
     let sections = examine(&Machine::here(), &found, &needs);
     let name = file.as_ref().map(|file| file.source.name());
-    let text = if args.json { format!("{:#}\n", report::json(name, &sections)) } else { report::text(name, &sections) };
+    let text = if args.json { render::object(&report::json(name, &sections)) } else { report::text(name, &sections) };
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
     render::answer(&text, exit)
 }
 
-/// What does not stand in files.
+/// Findings that are not in the kernel's files.
 struct Found {
-    asked: Asked,
+    probed: Probed,
     network: Network,
     awake: Awake,
 }
@@ -71,9 +71,9 @@ struct Found {
 fn examine(machine: &Machine, found: &Found, needs: &Needs) -> Vec<Section> {
     let section = |title: &str, checks| Section { title: title.to_owned(), checks };
     let mut sections = vec![
-        section("kernel", kernel::checks(machine, &found.asked, needs)),
+        section("kernel", kernel::checks(machine, &found.probed, needs)),
         section("this process", privileges::checks(machine, found.awake, needs)),
-        section("processors", processors::checks(machine, needs)),
+        section("CPUs", processors::checks(machine, needs)),
     ];
     let threads = interface::interrupt_threads(machine);
     let network = &found.network;
@@ -93,18 +93,18 @@ fn examine(machine: &Machine, found: &Found, needs: &Needs) -> Vec<Section> {
     sections
 }
 
-fn ask(client: &mut Client) -> Result<Asked, Box<dyn std::error::Error>> {
+fn probe(client: &mut Client) -> Result<Probed, Box<dyn std::error::Error>> {
     let abilities = UserAbilities::find()?;
     let engines = UserEngine::all().map(|engine| (engine, abilities.lack(engine))).collect();
-    // Any number will do: the kernel looks whether it has can-gw, and whether this process may, before it looks for jobs.
-    let any = InterfaceIndex::new(1).ok_or("interfaces have numbers from 1 on")?;
+    // The kernel checks for can-gw and for privileges before it looks for the interface.
+    let any = InterfaceIndex::new(1).ok_or("interface indexes start at 1")?;
     let cangw = match cangw::probe(client, any) {
         Ok(()) => Cangw::Ready,
         Err(CangwError::ModuleMissing) => Cangw::Missing,
         Err(CangwError::NotPermitted) => Cangw::NotPermitted,
         Err(other) => return Err(other.into()),
     };
-    Ok(Asked { can: can::support()?, cangw, engines })
+    Ok(Probed { can: can::support()?, cangw, engines })
 }
 
 fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {
@@ -113,7 +113,7 @@ fn network(client: &mut Client) -> Result<Network, Box<dyn std::error::Error>> {
     Ok(Network { links: link::list(client)?, roots })
 }
 
-/// Opening alone wishes for nothing.
+/// Opens the file without requesting a latency.
 fn try_awake(needs: &Needs) -> Awake {
     match needs.realtime.cpu_dma_latency {
         Some(_) => OpenOptions::new().write(true).open(CPU_DMA_LATENCY).map(drop).map_err(|error| error.kind()),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_check_and_its_source_are_written_down() {
+    fn docs_list_every_check_and_its_source() {
         const DOCS: &str = include_str!("../../../../docs/realtime.md");
         let rows: BTreeSet<_> = DOCS
             .lines()

@@ -1,16 +1,14 @@
-//! `candor down`: takes out what was applied.
+//! `candor down`.
 
+use candor_cli::gateway_file::{identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::Owner;
 use candor_engine::reconcile::{self, Down};
 use candor_io::signal::EndingSignals;
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::DownArgs;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -20,22 +18,37 @@ pub(crate) fn run(args: &DownArgs) -> Outcome {
         reconcile::down(file.as_deref(), &mut |notice| render::err(&format!("warning: {notice}\n")))?
     };
     if args.json {
-        let owners: Vec<_> = down
+        let owners = down
             .owners
             .iter()
             .map(|(owner, count)| {
                 let (file, pid) = match owner {
-                    Owner::Applied { file } => (Some(file), None),
-                    Owner::Process { pid, .. } => (None, Some(pid)),
+                    Owner::Applied { file } => (Some(file.as_str()), None),
+                    Owner::Process { pid, .. } => (None, Some(*pid)),
                 };
-                json!({"file": file, "pid": pid, "removed_jobs": count.removed, "missing_jobs": count.missing})
+                OwnerView { file, pid, removed_jobs: count.removed, missing_jobs: count.missing }
             })
             .collect();
-        render::out(&format!("{:#}\n", json!({ "owners": owners })))?;
+        render::out(&render::object(&View { owners }))?;
     } else {
         render::out(&text(&down, file.as_deref()))?;
     }
     Ok(Exit::Fine)
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    owners: Vec<OwnerView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OwnerView<'a> {
+    file: Option<&'a str>,
+    pid: Option<u32>,
+    removed_jobs: usize,
+    missing_jobs: usize,
 }
 
 fn text(down: &Down, file: Option<&str>) -> String {
@@ -43,15 +56,15 @@ fn text(down: &Down, file: Option<&str>) -> String {
         let died = if matches!(owner, Owner::Process { .. }) { ", which died" } else { "" };
         let missing = match count.missing {
             0 => String::new(),
-            missing => format!("; {missing} were gone already"),
+            missing => format!("; {missing} had already been removed"),
         };
         format!("Removed {} of {owner}{died}{missing}\n", plural(count.removed, "can-gw job"))
     });
     let text: String = lines.collect();
     match file {
         _ if !text.is_empty() => text,
-        None => "Nothing is applied\n".into(),
-        Some(file) if down.others.is_empty() => format!("{file} is not applied, nor any other file\n"),
-        Some(file) => format!("{file} is not applied; there is {}\n", down.others.join(" and ")),
+        None => "No file is applied\n".into(),
+        Some(file) if down.others.is_empty() => format!("{file} is not applied; no file is\n"),
+        Some(file) => format!("{file} is not applied; applied or running: {}\n", down.others.join(", ")),
     }
 }

@@ -1,40 +1,55 @@
-//! `candor engines`: what this kernel and this user can run, and what is missing for the rest.
+//! `candor engines`.
 
+use candor_cli::{Exit, Outcome, render};
 use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_engine::{Lack, UserAbilities};
-use serde_json::json;
+use serde::Serialize;
 
 use crate::cli::EnginesArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
 pub(crate) fn run(args: &EnginesArgs) -> Outcome {
     let abilities = UserAbilities::find()?;
     let rows: Vec<_> = UserEngine::all().map(|engine| (engine, abilities.lack(engine))).collect();
     if args.json {
-        let engines: Vec<_> = rows.iter().map(|(engine, lack)| in_json(*engine, *lack)).collect();
-        let best = abilities.best().name();
-        render::out(&format!("{:#}\n", json!({ "auto_user_engine": best, "engines": engines })))?;
+        let engines = rows.iter().map(|(engine, lack)| EngineView::of(*engine, *lack)).collect();
+        render::out(&render::object(&View { auto_user_engine: abilities.best().name(), engines }))?;
     } else {
         render::out(&table(&rows, abilities.best()))?;
     }
     Ok(Exit::Fine)
 }
 
-fn in_json(engine: UserEngine, lack: Option<Lack>) -> serde_json::Value {
-    json!({
-        "engine": engine.name(),
-        "runs_here": lack.is_none(),
-        "because": lack.map(|lack| lack.to_string()),
-        "remedy": lack.map(Lack::remedy),
-        "spins": engine.receiver().spins(),
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View {
+    auto_user_engine: &'static str,
+    engines: Vec<EngineView>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct EngineView {
+    engine: &'static str,
+    runs_here: bool,
+    because: Option<String>,
+    remedy: Option<&'static str>,
+    spins: bool,
+}
+
+impl EngineView {
+    fn of(engine: UserEngine, lack: Option<Lack>) -> Self {
+        Self {
+            engine: engine.name(),
+            runs_here: lack.is_none(),
+            because: lack.map(|lack| lack.to_string()),
+            remedy: lack.map(Lack::remedy),
+            spins: engine.receiver().spins(),
+        }
+    }
 }
 
 fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine) -> String {
-    let mut text =
-        String::from("kernel             can-gw jobs; candor check FILE and candor run FILE say what it lacks\n\n");
+    let mut text = String::from("kernel             can-gw jobs; candor doctor FILE checks what they need\n\n");
     let width = rows.iter().map(|(engine, _)| engine.name().len()).max().unwrap_or_default();
     let mut remedies: Vec<(String, &str)> = Vec::new();
     let mut receiver = None;
@@ -44,7 +59,7 @@ fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine) -> String {
         }
         let says = match lack {
             None if *engine == best => {
-                format!("ok       {} (engine = \"auto\" takes this one)", sends(engine.sender()))
+                format!("ok       {} (engine = \"auto\" uses this one)", sends(engine.sender()))
             }
             None => format!("ok       {}", sends(engine.sender())),
             Some(lack) => format!("missing  {lack}"),
@@ -57,7 +72,7 @@ fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine) -> String {
         }
     }
     if !remedies.is_empty() {
-        text.push_str("\nwhat is missing, and what to type\n");
+        text.push_str("\nmissing, and how to fix it\n");
         remedies.iter().for_each(|(lack, remedy)| text.push_str(&format!("  {lack}:\n    {remedy}\n")));
     }
     text
@@ -65,23 +80,23 @@ fn table(rows: &[(UserEngine, Option<Lack>)], best: UserEngine) -> String {
 
 const fn receives(receiver: Receiver) -> &'static str {
     match receiver {
-        Receiver::Read => "read: a read() that waits for each frame",
-        Receiver::ReadNb => "readnb: a read() that does not wait, again and again; takes a whole processor",
-        Receiver::ReadBusy => "readbusy: read with SO_BUSY_POLL, which no CAN driver honours so far: as fast as read",
-        Receiver::Mmap => "mmap: a ring that the kernel fills, and poll() while it is empty",
-        Receiver::MmapBusy => "mmapbusy: a ring that is looked at again and again; takes a whole processor",
-        Receiver::Mmsg => "mmsg: one recvmmsg() for all frames that wait",
-        Receiver::Uring => "uring: a receive of io_uring that stays",
+        Receiver::Read => "read: one blocking read() per frame",
+        Receiver::ReadNb => "readnb: non-blocking read() in a loop; uses a whole CPU",
+        Receiver::ReadBusy => "readbusy: read with SO_BUSY_POLL, which no CAN driver supports yet: as fast as read",
+        Receiver::Mmap => "mmap: a packet ring, and poll() while it is empty",
+        Receiver::MmapBusy => "mmapbusy: a packet ring, polled in a loop; uses a whole CPU",
+        Receiver::Mmsg => "mmsg: one recvmmsg() for all queued frames",
+        Receiver::Uring => "uring: multishot receive of io_uring",
     }
 }
 
 const fn sends(sender: Sender) -> &'static str {
     match sender {
-        Sender::Write => "one send() for each frame",
-        Sender::Mmap => "a ring and one send() for all that wait",
-        Sender::Mmsg => "one sendmmsg() for all that wait",
-        Sender::Uring => "one submission for all that wait",
-        Sender::Adaptive => "write for one frame, mmap for more",
+        Sender::Write => "one send() per frame",
+        Sender::Mmap => "a packet ring and one send() per batch",
+        Sender::Mmsg => "one sendmmsg() per batch",
+        Sender::Uring => "one io_uring submission per batch",
+        Sender::Adaptive => "write for a single frame, mmap for a batch",
     }
 }
 
@@ -92,15 +107,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_is_said_once_with_its_remedy() {
+    fn each_remedy_is_printed_once() {
         let lack = Lack::Packet(Obstacle::Privilege);
         let rows: Vec<_> =
             UserEngine::all().map(|engine| (engine, engine.receiver().has_ring().then_some(lack))).collect();
         let text = table(&rows, UserEngine::PLAINEST);
         assert_eq!(text.matches("setcap").count(), 1, "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
-        assert!(
-            text.contains("  read-write         ok       one send() for each frame (engine = \"auto\" takes this one)")
-        );
+        assert!(text.contains("  read-write         ok       one send() per frame (engine = \"auto\" uses this one)"));
     }
 }

@@ -1,27 +1,25 @@
-//! `candor explain`: what becomes of a frame, rule by rule and step by step, and why other rules leave it alone.
+//! `candor explain`: traces a frame through the rules, step by step, with the reasons of those that do not match.
 //!
-//! Nothing is sent and nothing is changed. Without `--live` the answer depends on the file and the frame alone.
+//! Without `--live` the answer depends only on the file and the frame.
 
 mod bus;
 mod json;
+mod labels;
 mod live;
 mod text;
 mod view;
-mod words;
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::explain::{Interface, Machine};
 use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable};
 use candor_config::plan::{Engine, Plan};
 
 use crate::cli::ExplainArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
-    // As `candor run` does it: what the engine of the file cannot do says nothing about the one that is asked for.
+    // As in `candor run`: findings for the engine of the file do not apply to that of --engine.
     let engine = args.engine.map(|_other| Engine::Auto);
     let file = GatewayFile::read_for(&args.file, engine)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
@@ -42,7 +40,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let mut jobs = candor_config::lower(&plan);
     let sides: Vec<_> = jobs.iter().map(|job| placement.side(job.route)).collect();
     if plan.engine() == Engine::Auto {
-        // What a file means must not depend on who runs which route, and in user space a frame makes one hop.
+        // User space allows one hop; the result must not depend on the placement.
         for job in &mut jobs {
             job.hop_limit.get_or_insert(1);
         }
@@ -58,8 +56,9 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     Ok(Exit::Fine)
 }
 
-/// A route that no side can run, as people are told.
-#[derive(Debug)]
+/// A route that no side can run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 struct NoSide(String);
 
 impl NoSide {
@@ -67,27 +66,18 @@ impl NoSide {
         let name = &plan.route(unplaceable.route).name;
         let kernel = unplaceable.kernel.in_words(plan);
         Self(match (unplaceable.kernel, unplaceable.user) {
-            (_, None) => format!("The kernel engine cannot run route {name:?}: {kernel}"),
+            (_, None) => format!("the kernel engine cannot run route {name:?}: {kernel}"),
             (Because::Chosen, Some(only)) => {
-                format!("An engine of user space cannot run route {name:?}: it cannot {}", only.in_words(plan))
+                format!("user-space engines cannot run route {name:?}: they cannot {}", only.in_words(plan))
             }
             (_, Some(only)) => {
-                format!("No engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
+                format!("no engine can run route {name:?}: {kernel}, and user space cannot {}", only.in_words(plan))
             }
         })
     }
 }
 
-impl std::fmt::Display for NoSide {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for NoSide {}
-
-/// Where the routes run. The kernel engine runs a CRC8 with positions from the end on kernels only that do it right, so
-/// that is what such a route is explained for.
+/// The placement of the routes. With the kernel engine, a CRC8 with positions from the end assumes a kernel with the fix.
 fn placement(plan: &Plan, kernel: KernelAbilities, notes: &mut Vec<String>) -> Result<Placement, Unplaceable> {
     let placed = Placement::of(plan, kernel);
     let Err(Unplaceable { route, kernel: Because::RelativeCrc8, user: None }) = placed else { return placed };
@@ -102,7 +92,7 @@ fn unknown_interfaces(plan: &Plan) -> Vec<Interface> {
     plan.buses().iter().map(|bus| Interface { peer: bus.vxcan_peer, ..Interface::default() }).collect()
 }
 
-/// can-gw allows one hop unless it was loaded for more, as routes with a higher limit need it.
+/// can-gw allows one hop by default; routes with a higher `hop-limit` need a larger `max_hops`.
 fn needed_hops(plan: &Plan) -> u8 {
     plan.routes().iter().filter_map(|route| route.hop_limit).max().unwrap_or(1).max(1)
 }

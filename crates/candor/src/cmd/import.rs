@@ -1,6 +1,4 @@
-//! `candor import`: what other tools have, as a gateway file.
-//!
-//! The gateway file goes to standard output; everything said about it goes to standard error.
+//! `candor import`: conversion to a gateway file, which goes to standard output; messages go to standard error.
 
 mod cangw;
 mod tc;
@@ -9,54 +7,31 @@ use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use candor_cli::Outcome;
+use candor_cli::gateway_file::{plural, tally};
+use candor_cli::render::{self, Source};
 use candor_config::config::{self, Loaded};
 use candor_core::diagnostic::{Position, Span};
 
 use crate::cli::{ImportCommand, OutputArgs};
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{plural, tally};
-use candor_cli::render::{self, Source};
 
-/// Commands that were left out are listed up to this many.
+/// Skipped commands that are listed.
 const MOST_LEFT_OUT: usize = 10;
 
-/// A file that cannot be written.
-#[derive(Debug)]
-struct WriteError {
-    path: PathBuf,
-    source: io::Error,
+#[derive(Debug, thiserror::Error)]
+enum WriteError {
+    #[error("{} exists already; use --force to overwrite it", .0.display())]
+    Exists(PathBuf),
+    #[error("cannot write {}", .path.display())]
+    Other { path: PathBuf, source: io::Error },
 }
 
-impl std::fmt::Display for WriteError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let path = self.path.display();
-        match self.source.kind() {
-            io::ErrorKind::AlreadyExists => write!(f, "{path} is there already; --force replaces it"),
-            _ => write!(f, "Cannot write {path}"),
-        }
-    }
-}
-
-impl std::error::Error for WriteError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
-
-/// A gateway file that says something else than was read: a mistake of candor's, which nobody must have to notice later.
-#[derive(Debug)]
+/// The written gateway file does not parse to the imported gateway.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "internal error: the gateway file would differ from the input, so it was not written; please report this with the input"
+)]
 struct NotTheSame;
-
-impl std::fmt::Display for NotTheSame {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "The gateway file would say something else than was read, so it was not written; this is a mistake in \
-             candor, please report it with the text",
-        )
-    }
-}
-
-impl std::error::Error for NotTheSame {}
 
 pub(crate) fn run(command: &ImportCommand) -> Outcome {
     match command {
@@ -65,7 +40,7 @@ pub(crate) fn run(command: &ImportCommand) -> Outcome {
     }
 }
 
-/// The file as `candor check` sees it; warnings are shown. `None`, after saying why, if candor would refuse it.
+/// Checks the written file and prints its warnings; if it is not valid, prints the findings and returns `None`.
 fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
     let output =
         output.output.as_ref().map_or_else(|| "the gateway file".to_owned(), |path| path.display().to_string());
@@ -77,27 +52,26 @@ fn checked(output: &OutputArgs, written: &str) -> Option<Loaded> {
         }
         Err(findings) => {
             render::err(&render::text(&source, &findings, render::wants_colour()));
-            render::err(&format!("{output}: not written: candor could not run it: {}\n", tally(&findings)));
+            render::err(&format!("{output}: not written: not valid: {}\n", tally(&findings)));
             None
         }
     }
 }
 
-/// Commands that make nothing.
+/// Lists commands that have no equivalent in a gateway file.
 fn left_out(source: &Source, left_out: &[Span]) {
     let mut text = String::new();
     for span in left_out.iter().take(MOST_LEFT_OUT) {
         let Position { line, column } = source.position(span.start);
         let command = source.part(span.clone()).lines().next().unwrap_or_default();
-        text.push_str(&format!("{}:{line}:{column}: left out: {}\n", source.name(), command.escape_debug()));
+        text.push_str(&format!("{}:{line}:{column}: skipped: {}\n", source.name(), command.escape_debug()));
     }
     if let Some(more) = left_out.len().checked_sub(MOST_LEFT_OUT).filter(|more| *more > 0) {
-        text.push_str(&format!("{}: left out: {} more\n", source.name(), plural(more, "command")));
+        text.push_str(&format!("{}: skipped: {} more\n", source.name(), plural(more, "command")));
     }
     render::err(&text);
 }
 
-/// To where it was asked for.
 fn put(output: &OutputArgs, text: &str) -> Result<(), Box<dyn std::error::Error>> {
     match &output.output {
         Some(path) => write(path, text, output.force)?,
@@ -115,5 +89,8 @@ fn write(path: &Path, text: &str, force: bool) -> Result<(), WriteError> {
         options.create_new(true);
     }
     let written = options.open(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    written.map_err(|source| WriteError { path: path.to_owned(), source })
+    written.map_err(|source| match source.kind() {
+        io::ErrorKind::AlreadyExists => WriteError::Exists(path.to_owned()),
+        _ => WriteError::Other { path: path.to_owned(), source },
+    })
 }

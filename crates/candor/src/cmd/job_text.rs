@@ -1,4 +1,4 @@
-//! A can-gw job in words and as JSON.
+//! A can-gw job as text and as JSON.
 
 use std::fmt::Write as _;
 
@@ -6,16 +6,16 @@ use candor_core::filter::Filter;
 use candor_core::frame::{FrameFormat, RawId};
 use candor_core::rule::{ChecksumSpan, Operand};
 use candor_netlink::cangw::{CangwJob, JobFlags};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 const FLAGS: [(JobFlags, &str); 3] = [
     (JobFlags::ECHO, "echo"),
-    (JobFlags::SOURCE_TIMESTAMP, "keeps the time stamp"),
+    (JobFlags::SOURCE_TIMESTAMP, "keeps the timestamp"),
     (JobFlags::INCOMING_INTERFACE, "back to incoming"),
 ];
 
-/// What a job takes and does, on one line: `classic 123, set id=00000456, echo`.
-pub(crate) fn words(job: &CangwJob) -> String {
+/// One line, such as `classic 123, set id=00000456, echo`.
+pub(crate) fn text(job: &CangwJob) -> String {
     let format = format_name(job.flags.format());
     let mut text = match job.filter {
         Filter::ALL => format!("{format}, all"),
@@ -46,23 +46,45 @@ pub(crate) fn words(job: &CangwJob) -> String {
     text
 }
 
-/// The same for programs. `job_hex` is the request to the kernel; interface numbers in it are those of this machine.
-pub(crate) fn json(job: &CangwJob) -> Value {
-    json!({
-        "format": format_name(job.flags.format()),
-        "filter": job.filter.to_string(),
-        "flags_hex": format!("{:04X}", job.flags.0),
-        "modifies": !job.modifications.is_empty(),
-        "hop_limit_hops": (job.hop_limit != 0).then_some(job.hop_limit),
-        "uid_hex": (job.uid != 0).then(|| format!("{:08X}", job.uid)),
-        "job_hex": hex(&job.to_bytes()),
-        "handled": job.counters.handled,
-        "dropped": job.counters.dropped,
-        "deleted": job.counters.deleted,
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct JobView {
+    format: &'static str,
+    filter: String,
+    flags_hex: String,
+    modifies: bool,
+    hop_limit_hops: Option<u8>,
+    uid_hex: Option<String>,
+    /// The request to the kernel; its interface indexes are those of this machine.
+    job_hex: String,
+    handled: Option<u32>,
+    dropped: Option<u32>,
+    deleted: Option<u32>,
 }
 
-/// A single identifier as it is written in the file, with three digits or eight.
+impl JobView {
+    pub(crate) fn of(job: &CangwJob) -> Self {
+        Self {
+            format: format_name(job.flags.format()),
+            filter: job.filter.to_string(),
+            flags_hex: format!("{:04X}", job.flags.0),
+            modifies: !job.modifications.is_empty(),
+            hop_limit_hops: (job.hop_limit != 0).then_some(job.hop_limit),
+            uid_hex: (job.uid != 0).then(|| format!("{:08X}", job.uid)),
+            job_hex: hex(&job.to_bytes()),
+            handled: Some(job.counters.handled),
+            dropped: Some(job.counters.dropped),
+            deleted: Some(job.counters.deleted),
+        }
+    }
+
+    /// The process of a user-space route counts, not the kernel.
+    pub(crate) fn without_counters(self) -> Self {
+        Self { handled: None, dropped: None, deleted: None, ..self }
+    }
+}
+
+/// A single identifier with three or eight digits, as in the file.
 fn filter_text(filter: Filter) -> String {
     let id = RawId(filter.id);
     match filter == Filter::exact(id) {
@@ -121,18 +143,18 @@ mod tests {
         let mut job =
             Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter { id: 0x123, mask: 0xC000_07FF });
         let index = |number| InterfaceIndex::new(number).unwrap();
-        let words_of = |job: &Job| words(&CangwJob::new(job, index(1), index(2)));
-        assert_eq!(words_of(&job), "classic 123");
+        let text_of = |job: &Job| text(&CangwJob::new(job, index(1), index(2)));
+        assert_eq!(text_of(&job), "classic 123");
         job.modifications.set.id = Some(0x456);
         job.modifications.or.data = Some([1; 64]);
         let span = ChecksumSpan { from: 0, to: -2, result: -1 };
         job.checksums.xor = Some(XorChecksum { span, init: 0 });
         (job.echo, job.hop_limit) = (Echo::On, Some(1));
         assert_eq!(
-            words_of(&job),
+            text_of(&job),
             "classic 123, or data=0101010101010101, set id=00000456, xor-sum of 0 to -2 into -1, echo, hop limit 1"
         );
         job.filter = Filter::ALL;
-        assert!(words_of(&job).starts_with("classic, all, or data="));
+        assert!(text_of(&job).starts_with("classic, all, or data="));
     }
 }

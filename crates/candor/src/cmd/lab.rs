@@ -1,4 +1,4 @@
-//! The commands of `candor-lab`, which is a program of its own: `candor lab ARGS` runs it as git and cargo run theirs.
+//! `candor lab` and the former commands of candor that are now in `candor-lab`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -7,43 +7,39 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use candor_cli::Outcome;
-use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind as UsageError};
 
 use crate::cli::Cli;
 
-/// The program.
 const LAB: &str = "candor-lab";
 
-/// Commands that candor had before the laboratory was a program of its own.
 const MOVED: [&str; 9] = ["compare", "conformance", "demo", "measure", "merge", "papers", "report", "tester", "wire"];
 
-/// Replaces this process by `candor-lab` with these arguments.
+/// Replaces this process with `candor-lab`.
 pub(crate) fn run(arguments: &[OsString]) -> Outcome {
     let error = Command::new(find()).args(arguments).exec();
     Err(match error.kind() {
         ErrorKind::NotFound => format!(
-            "the laboratory is a program of its own, {LAB}, and it is neither next to candor nor in PATH; to install it: \
-             cargo install --path crates/candor-lab"
+            "{LAB} not found, neither next to candor nor in PATH; install it: cargo install --path crates/candor-lab"
         )
         .into(),
         _ => format!("cannot start {LAB}: {error}").into(),
     })
 }
 
-/// Runs a command that moved to `candor-lab`; any other word is a mistake, which clap explains.
-pub(crate) fn moved(words: &[OsString]) -> Outcome {
-    let word = words.first().map(OsString::as_os_str).unwrap_or_default();
-    if MOVED.iter().any(|moved| OsStr::new(moved) == word) {
-        return run(words);
+/// Runs a command of `candor-lab`; rejects any other as clap does.
+pub(crate) fn moved(arguments: &[OsString]) -> Outcome {
+    let name = arguments.first().map(OsString::as_os_str).unwrap_or_default();
+    if MOVED.iter().any(|moved| OsStr::new(moved) == name) {
+        return run(arguments);
     }
-    let mut command = Cli::command();
+    let mut command = Cli::grouped();
     let mut error = clap::Error::new(UsageError::InvalidSubcommand).with_cmd(&command);
-    let word = word.to_string_lossy().into_owned();
+    let name = name.to_string_lossy().into_owned();
     let near = command.get_subcommands().filter(|known| !known.is_hide_set()).map(|known| known.get_name());
-    let near = near.map(|known| (strsim::jaro(&word, known), known.to_owned())).filter(|(score, _)| *score > 0.7);
+    let near = near.map(|known| (strsim::jaro(&name, known), known.to_owned())).filter(|(score, _)| *score > 0.7);
     let near = near.max_by(|(one, _), (other, _)| one.total_cmp(other)).map(|(_, known)| known);
-    error.insert(ContextKind::InvalidSubcommand, ContextValue::String(word));
+    error.insert(ContextKind::InvalidSubcommand, ContextValue::String(name));
     error.insert(ContextKind::Usage, ContextValue::StyledStr(command.render_usage()));
     if let Some(near) = near {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
@@ -51,7 +47,7 @@ pub(crate) fn moved(words: &[OsString]) -> Outcome {
     error.exit()
 }
 
-/// The one next to this program, else the first in `PATH`.
+/// The program next to this one, otherwise the first in `PATH`.
 fn find() -> PathBuf {
     let sibling = std::env::current_exe().ok().map(|this| this.with_file_name(LAB));
     sibling.filter(|path| path.is_file()).unwrap_or_else(|| LAB.into())

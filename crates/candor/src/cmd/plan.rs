@@ -1,14 +1,13 @@
-//! `candor plan`: a gateway file against the kernel, like a diff.
+//! `candor plan`.
 
+use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::reconcile::{self, Difference, Foreign, Line, LineKind};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::cli::{ForeignArgs, PlanArgs};
+use crate::cmd::job_text::{self, JobView};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
-use candor_cli::render;
 
 pub(crate) fn run(args: &PlanArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -23,10 +22,7 @@ pub(crate) fn run(args: &PlanArgs) -> Outcome {
     let name = file.source.name();
     let exit = if args.exit_code && !difference.is_none() { Exit::No } else { Exit::Fine };
     if args.json {
-        let mut value = as_json(&difference);
-        value["file"] = name.into();
-        value["notices"] = notices.into();
-        return render::answer(&format!("{value:#}\n"), exit);
+        return render::answer(&render::object(&View::of(name, &difference, notices)), exit);
     }
     let answered = render::answer(&(text(&difference) + &summary(&difference, name)), exit);
     if let Some(refusal) = &difference.refusal {
@@ -41,17 +37,20 @@ impl From<ForeignArgs> for Foreign {
     }
 }
 
-/// A line for each job that is not simply as it should be.
+/// A line for each job that differs, and the number of the others.
 pub(super) fn text(difference: &Difference) -> String {
     let others = difference.lines.iter().filter(|line| matches!(line.kind, LineKind::Other(_))).count();
     let lines = difference.lines.iter().filter_map(line);
     let mut text: String = lines.collect();
     match kept(difference) {
         0 => {}
-        kept => text += &format!("  =   {} as in the file\n", plural(kept, "job")),
+        kept => text += &format!("  =   {} unchanged\n", plural(kept, "job")),
     }
     if others > 0 {
-        text += &format!("  =   {} of other candors, left alone (candor status shows them)\n", plural(others, "job"));
+        text += &format!(
+            "  =   {} of other candor processes or files, left untouched (candor status lists them)\n",
+            plural(others, "job")
+        );
     }
     text
 }
@@ -64,27 +63,23 @@ fn line(line: &Line) -> Option<String> {
     let (sign, remark) = match &line.kind {
         LineKind::Keep | LineKind::Other(_) => return None,
         LineKind::Add => ("+", ""),
-        LineKind::Adopt => (">", " (not candor's so far; its counters go on)"),
-        LineKind::Change => ("~", " (changed where it is; its counters go on)"),
-        LineKind::Foreign { duplicate: false } => ("?", " (not candor's; left alone)"),
+        LineKind::Adopt => (">", " (of another program; its counters are kept)"),
+        LineKind::Change => ("~", " (changed in place; its counters are kept)"),
+        LineKind::Foreign { duplicate: false } => ("?", " (of another program; left untouched)"),
         LineKind::Foreign { duplicate: true } => {
-            ("!", " (not candor's, and the same as in the file: frames are forwarded twice)")
+            ("!", " (of another program, equal to one in the file: frames are forwarded twice)")
         }
-        LineKind::Move { adopted: false } => ("-/+", " (for the order; its counters begin anew)"),
-        LineKind::Move { adopted: true } => ("-/+", " (not candor's so far; for the order, its counters begin anew)"),
-        LineKind::Prune => ("-", " (NOT candor's)"),
+        LineKind::Move { adopted: false } => ("-/+", " (to restore the order; its counters restart at 0)"),
+        LineKind::Move { adopted: true } => {
+            ("-/+", " (of another program; to restore the order, its counters restart at 0)")
+        }
+        LineKind::Prune => ("-", " (of ANOTHER PROGRAM)"),
         LineKind::Remove => ("-", ""),
     };
     let route = line.route.as_ref().map_or_else(String::new, |route| format!("route {route:?}: "));
-    Some(format!(
-        "  {sign:<3} {route}{} -> {}, {}{remark}\n",
-        line.from,
-        line.to,
-        crate::cmd::job_text::words(&line.job)
-    ))
+    Some(format!("  {sign:<3} {route}{} -> {}, {}{remark}\n", line.from, line.to, job_text::text(&line.job)))
 }
 
-/// What there is to do, in one line.
 fn summary(difference: &Difference, name: &str) -> String {
     let mut parts = parts(difference, ["to add", "to change", "to adopt", "to remove", "to prune", "to re-create"]);
     let kept = kept(difference);
@@ -95,8 +90,8 @@ fn summary(difference: &Difference, name: &str) -> String {
     format!("{name}: {}\n", parts.join(", "))
 }
 
-/// How many of what, without what there is none of.
-pub(super) fn parts(difference: &Difference, words: [&str; 6]) -> Vec<String> {
+/// The numbers of changes, without those that are 0.
+pub(super) fn parts(difference: &Difference, labels: [&str; 6]) -> Vec<String> {
     let kinds: [fn(&LineKind) -> bool; 6] = [
         |kind| *kind == LineKind::Add,
         |kind| *kind == LineKind::Change,
@@ -106,40 +101,63 @@ pub(super) fn parts(difference: &Difference, words: [&str; 6]) -> Vec<String> {
         |kind| matches!(kind, LineKind::Move { .. }),
     ];
     let count = |is: fn(&LineKind) -> bool| difference.lines.iter().filter(|line| is(&line.kind)).count();
-    let counted = kinds.into_iter().map(count).zip(words);
-    counted.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect()
+    let counted = kinds.into_iter().map(count).zip(labels);
+    counted.filter(|(count, _)| *count > 0).map(|(count, label)| format!("{count} {label}")).collect()
 }
 
-pub(super) fn as_json(difference: &Difference) -> Value {
-    let jobs: Vec<_> = difference.lines.iter().map(line_json).collect();
-    json!({
-        "equal": difference.is_none(),
-        "requests": difference.steps,
-        "refusal": difference.refusal,
-        "jobs": jobs,
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    file: &'a str,
+    equal: bool,
+    requests: usize,
+    refusal: Option<String>,
+    jobs: Vec<LineView>,
+    notices: Vec<String>,
 }
 
-fn line_json(line: &Line) -> Value {
-    let mut value = crate::cmd::job_text::json(&line.job);
-    value["change"] = match line.kind {
-        LineKind::Add => "add",
-        LineKind::Adopt => "adopt",
-        LineKind::Change => "change",
-        LineKind::Foreign { duplicate: false } => "foreign",
-        LineKind::Foreign { duplicate: true } => "foreign-duplicate",
-        LineKind::Keep => "keep",
-        LineKind::Move { .. } => "re-create",
-        LineKind::Other(_) => "other",
-        LineKind::Prune => "prune",
-        LineKind::Remove => "remove",
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct LineView {
+    change: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
+    route: Option<String>,
+    from: String,
+    to: String,
+    #[serde(flatten)]
+    job: JobView,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(file: &'a str, difference: &Difference, notices: Vec<String>) -> Self {
+        Self {
+            file,
+            equal: difference.is_none(),
+            requests: difference.steps,
+            refusal: difference.refusal.clone(),
+            jobs: difference.lines.iter().map(LineView::of).collect(),
+            notices,
+        }
     }
-    .into();
-    if let LineKind::Other(owner) = &line.kind {
-        value["owner"] = owner.to_string().into();
+}
+
+impl LineView {
+    fn of(line: &Line) -> Self {
+        let change = match line.kind {
+            LineKind::Add => "add",
+            LineKind::Adopt => "adopt",
+            LineKind::Change => "change",
+            LineKind::Foreign { duplicate: false } => "foreign",
+            LineKind::Foreign { duplicate: true } => "foreign-duplicate",
+            LineKind::Keep => "keep",
+            LineKind::Move { .. } => "re-create",
+            LineKind::Other(_) => "other",
+            LineKind::Prune => "prune",
+            LineKind::Remove => "remove",
+        };
+        let owner = if let LineKind::Other(owner) = &line.kind { Some(owner.to_string()) } else { None };
+        let (route, from, to) = (line.route.clone(), line.from.clone(), line.to.clone());
+        Self { change, owner, route, from, to, job: JobView::of(&line.job) }
     }
-    value["route"] = line.route.clone().into();
-    value["from"] = line.from.clone().into();
-    value["to"] = line.to.clone().into();
-    value
 }

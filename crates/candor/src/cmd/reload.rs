@@ -1,50 +1,31 @@
-//! `candor reload`: asks a candor that runs to read its file again.
+//! `candor reload`.
 
-use std::fmt;
 use std::time::Duration;
 
+use candor_cli::gateway_file::identity;
+use candor_cli::{Exit, Outcome, render};
 use candor_engine::Running;
 use serde_json::Value;
 
 use crate::cli::ReloadArgs;
 use crate::cmd::running;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::identity;
-use candor_cli::render;
 
-/// Longer than a route may block everything that comes from its bus.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// There is no file that could be read again.
-#[derive(Debug)]
-struct NoFile {
-    pid: u32,
-}
-
-impl std::error::Error for NoFile {}
-
-impl fmt::Display for NoFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pid } = self;
-        write!(
-            f,
-            "candor process {pid} has its gateway from standard input, which cannot be read again; start it with a file"
-        )
-    }
-}
+/// Longer than the largest `block-limit`.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) fn run(args: &ReloadArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let file = args.file.as_deref().map(identity);
     let running = Running::list()?;
-    let meant =
+    let chosen =
         running::choose(&running, "candor reload", file.as_deref(), |one, file| one.file.as_deref() == Some(file))?;
-    if meant.file.is_none() {
-        return Err(NoFile { pid: meant.pid }.into());
+    if chosen.file.is_none() {
+        let pid = chosen.pid;
+        let why = "it read its gateway from standard input; restart it with a file";
+        return Err(format!("cannot reload process {pid}: {why}").into());
     }
-    let answer = meant.reload(PATIENCE)?;
+    let answer = chosen.reload(TIMEOUT)?;
     let taken = answer["taken"] == true;
     if args.json {
         render::out(&format!("{:#}\n", without_text(answer)))?;
@@ -55,7 +36,7 @@ pub(crate) fn run(args: &ReloadArgs) -> Outcome {
     Ok(if taken { Exit::Fine } else { Exit::No })
 }
 
-/// People read the text, programs the rest.
+/// `text` is for people.
 fn without_text(mut answer: Value) -> Value {
     if let Some(answer) = answer.as_object_mut() {
         answer.remove("text");

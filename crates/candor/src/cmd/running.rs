@@ -1,34 +1,19 @@
-//! Which of the candors that run is meant.
-
-use std::fmt;
+//! Selecting one of the running gateways.
 
 use candor_engine::Running;
 
-/// Nobody, or nobody in particular.
-#[derive(Debug, PartialEq, Eq)]
+/// No gateway matches, or several do.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unclear {
-    Nobody,
+    #[error("no gateway is running in this network namespace; start one: sudo candor run FILE")]
+    None,
+    #[error("no gateway is running {wanted}; running: {}", .others.join(", "))]
     NotThis { wanted: String, others: Vec<String> },
+    #[error("several gateways are running; select one: {command} FILE; running: {}", .names.join(", "))]
     Several { command: &'static str, names: Vec<String> },
 }
 
-impl std::error::Error for Unclear {}
-
-impl fmt::Display for Unclear {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let among =
-            |names: &[String]| format!("there {} {}", if names.len() == 1 { "is" } else { "are" }, names.join(", "));
-        match self {
-            Self::Nobody => f.write_str("No candor runs in this network namespace; to start one: candor run FILE"),
-            Self::NotThis { wanted, others } => write!(f, "No candor runs {wanted}; {}", among(others)),
-            Self::Several { command, names } => {
-                write!(f, "More than one candor runs; say which by its file, {command} FILE; {}", among(names))
-            }
-        }
-    }
-}
-
-/// The one that is meant by a command: the only one that there is, or that fits what was said.
+/// The only running gateway, or the only one that matches `wanted`.
 pub(crate) fn choose<'a>(
     running: &'a [Running],
     command: &'static str,
@@ -39,7 +24,7 @@ pub(crate) fn choose<'a>(
     let meant: Vec<_> = running.iter().filter(is_meant).collect();
     match (meant.as_slice(), wanted) {
         ([one], _) => Ok(one),
-        ([], _) if running.is_empty() => Err(Unclear::Nobody),
+        ([], _) if running.is_empty() => Err(Unclear::None),
         ([], Some(wanted)) => Err(Unclear::NotThis { wanted: wanted.to_owned(), others: names(running) }),
         (_, _) => Err(Unclear::Several { command, names: names(running) }),
     }

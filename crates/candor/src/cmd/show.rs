@@ -1,21 +1,19 @@
-//! `candor show`: the same gateway in four forms, each made from the plan alone.
+//! `candor show`.
 
 mod dot;
 mod json;
+mod labels;
 mod realtime;
 mod tree;
-mod words;
 
+pub(crate) use labels::{matches, payloads};
 pub(crate) use realtime::{obtained_json, obtained_text};
-pub(crate) use words::{payloads, takes};
 
+use candor_cli::gateway_file::{Form, GatewayFile};
+use candor_cli::{Exit, Outcome, render};
 use candor_config::text;
 
 use crate::cli::{ShowArgs, ShowForm};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
 
 pub(crate) fn run(args: &ShowArgs) -> Outcome {
     let file = GatewayFile::read(&args.file)?;

@@ -1,30 +1,30 @@
-//! `candor status`: what runs now.
+//! `candor status`.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
+use candor_cli::{Exit, Outcome, render};
 use candor_config::placement::Side;
 use candor_engine::Owner;
 use candor_engine::reconcile::{self, End, JobState, OwnerState, Status};
 use candor_io::clock;
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::cli::StatusArgs;
+use crate::cmd::job_text::{self, JobView};
 use crate::cmd::time_text::{span, utc};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
 
 pub(crate) fn run(args: &StatusArgs) -> Outcome {
     netns::enter(&args.netns)?;
     let status = reconcile::status(&mut |notice| render::err(&format!("warning: {notice}\n")))?;
     let now_boot_s = clock::boottime()?.0 / 1_000_000_000;
     if args.json {
-        render::out(&format!("{:#}\n", as_json(&status, now_boot_s)))?;
+        render::out(&render::object(&View::of(&status, now_boot_s)))?;
     } else {
         for path in &status.unreadable {
             render::err(&format!(
-                "note: {} cannot be read, so it is not known which jobs are candor's; sudo candor status tells\n",
+                "note: {} cannot be read, so jobs of candor are not recognized; use sudo candor status\n",
                 path.display()
             ));
         }
@@ -36,55 +36,55 @@ pub(crate) fn run(args: &StatusArgs) -> Outcome {
 fn text(status: &Status, now_boot_s: i64) -> String {
     let mut text = String::new();
     if !status.has_cangw {
-        text += "The kernel module can-gw is not loaded, so there are no jobs in the kernel\n";
+        text += "The kernel module can-gw is not loaded: no jobs in the kernel\n";
     }
     for owner in &status.owners {
         text += &heading(owner, now_boot_s);
         text += &table(&owner.jobs);
     }
     if !status.foreign.is_empty() {
-        let unknown = if status.unreadable.is_empty() { "Jobs that candor did not make" } else { "Jobs" };
+        let unknown = if status.unreadable.is_empty() { "Jobs of other programs" } else { "Jobs" };
         text += &format!("{unknown}\n{}", table(&status.foreign));
     }
     if text.is_empty() {
-        text += "Nothing runs: no can-gw job, and no candor in user space\n";
+        text += "No can-gw jobs, no running gateway\n";
     }
     text
 }
 
 fn heading(state: &OwnerState, now_boot_s: i64) -> String {
-    let who = match &state.owner {
+    let owner = match &state.owner {
         Owner::Applied { file } => format!("Applied: {file}"),
         Owner::Process { pid, engine } => format!("Process {pid}: candor run, {} engine", engine.name()),
     };
     let remark = match (state.dead, state.unfinished) {
-        (true, _) => "; it DIED and left these jobs (candor down removes them, candor run adopts them)",
-        (_, true) => "; a change was NOT FINISHED (candor apply or candor down does it)",
+        (true, _) => "; DEAD, its jobs are still installed (candor down removes them, candor run takes them over)",
+        (_, true) => "; a change was NOT FINISHED (repeat candor apply or candor down)",
         _ => "",
     };
     let age = span(now_boot_s - state.since.boot_s);
-    format!("{who}, since {} ({age}){remark}\n", utc(state.since.unix_s))
+    format!("{owner}, since {} ({age}){remark}\n", utc(state.since.unix_s))
 }
 
 fn table(jobs: &[JobState]) -> String {
     let route = |job: &JobState| job.route.clone().unwrap_or_else(|| "-".into());
-    let way = |job: &JobState| format!("{} -> {}", name(&job.from), name(&job.to));
+    let path = |job: &JobState| format!("{} -> {}", name(&job.from), name(&job.to));
     let width = |text: &dyn Fn(&JobState) -> String, title: &str| {
         jobs.iter().map(|job| text(job).chars().count()).chain([title.len()]).max().unwrap_or_default()
     };
-    let (routes, ways) = (width(&route, "route"), width(&way, "from -> to"));
+    let (routes, paths) = (width(&route, "route"), width(&path, "from -> to"));
     let (title, from_to) = ("route", "from -> to");
     let mut text =
-        format!("  {title:routes$}  {from_to:ways$}  {:>10}  {:>10}  {:>10}  job\n", "handled", "dropped", "deleted");
+        format!("  {title:routes$}  {from_to:paths$}  {:>10}  {:>10}  {:>10}  job\n", "handled", "dropped", "deleted");
     for job in jobs {
         let counters = job.job.counters;
         let counted = match (job.side, job.present) {
-            (Side::User, _) => format!("{:<34}", "in user space (the process counts)"),
+            (Side::User, _) => format!("{:<34}", "in user space (see candor top)"),
             (_, false) => format!("{:<34}", "NOT in the kernel"),
             _ => format!("{:>10}  {:>10}  {:>10}", counters.handled, counters.dropped, counters.deleted),
         };
-        let words = crate::cmd::job_text::words(&job.job);
-        let _ = writeln!(text, "  {:routes$}  {:ways$}  {counted}  {words}", route(job), way(job));
+        let job_text = job_text::text(&job.job);
+        let _ = writeln!(text, "  {:routes$}  {:paths$}  {counted}  {job_text}", route(job), path(job));
     }
     text
 }
@@ -98,46 +98,90 @@ fn name(end: &End) -> String {
     }
 }
 
-fn as_json(status: &Status, now_boot_s: i64) -> Value {
-    let owners: Vec<_> = status
-        .owners
-        .iter()
-        .map(|state| {
-            let mut value = match &state.owner {
-                Owner::Applied { file } => json!({"kind": "applied", "file": file}),
-                Owner::Process { pid, engine } => json!({"kind": "process", "pid": pid, "engine": engine.name()}),
-            };
-            value["dead"] = state.dead.into();
-            value["unfinished"] = state.unfinished.into();
-            value["since_unix_s"] = state.since.unix_s.into();
-            value["since"] = utc(state.since.unix_s).into();
-            value["age_s"] = (now_boot_s - state.since.boot_s).into();
-            value["jobs"] = state.jobs.iter().map(job_json).collect();
-            value
-        })
-        .collect();
-    json!({
-        "cangw_loaded": status.has_cangw,
-        "owners": owners,
-        "foreign": status.foreign.iter().map(job_json).collect::<Vec<_>>(),
-        "unreadable": status.unreadable,
-    })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct View<'a> {
+    cangw_loaded: bool,
+    owners: Vec<OwnerView<'a>>,
+    foreign: Vec<JobStateView<'a>>,
+    unreadable: &'a [PathBuf],
 }
 
-fn job_json(job: &JobState) -> Value {
-    let mut value = crate::cmd::job_text::json(&job.job);
-    value["route"] = job.route.clone().into();
-    value["from"] = job.from.name.clone().into();
-    value["from_was"] = job.from.was.clone().into();
-    value["to"] = job.to.name.clone().into();
-    value["to_was"] = job.to.was.clone().into();
-    value["in_kernel"] = (job.side == Side::Kernel).into();
-    value["present"] = job.present.into();
-    if job.side == Side::User {
-        // The process counts for itself.
-        for counter in ["handled", "dropped", "deleted"] {
-            value[counter] = Value::Null;
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct OwnerView<'a> {
+    #[serde(flatten)]
+    owner: OwnerKind<'a>,
+    dead: bool,
+    unfinished: bool,
+    since_unix_s: i64,
+    since: String,
+    age_s: i64,
+    jobs: Vec<JobStateView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+enum OwnerKind<'a> {
+    Applied { file: &'a str },
+    Process { pid: u32, engine: &'static str },
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct JobStateView<'a> {
+    route: Option<&'a str>,
+    from: Option<&'a str>,
+    from_was: Option<&'a str>,
+    to: Option<&'a str>,
+    to_was: Option<&'a str>,
+    in_kernel: bool,
+    present: bool,
+    #[serde(flatten)]
+    job: JobView,
+}
+
+impl<'a> View<'a> {
+    fn of(status: &'a Status, now_boot_s: i64) -> Self {
+        Self {
+            cangw_loaded: status.has_cangw,
+            owners: status.owners.iter().map(|state| OwnerView::of(state, now_boot_s)).collect(),
+            foreign: status.foreign.iter().map(JobStateView::of).collect(),
+            unreadable: &status.unreadable,
         }
     }
-    value
+}
+
+impl<'a> OwnerView<'a> {
+    fn of(state: &'a OwnerState, now_boot_s: i64) -> Self {
+        Self {
+            owner: match &state.owner {
+                Owner::Applied { file } => OwnerKind::Applied { file },
+                Owner::Process { pid, engine } => OwnerKind::Process { pid: *pid, engine: engine.name() },
+            },
+            dead: state.dead,
+            unfinished: state.unfinished,
+            since_unix_s: state.since.unix_s,
+            since: utc(state.since.unix_s),
+            age_s: now_boot_s - state.since.boot_s,
+            jobs: state.jobs.iter().map(JobStateView::of).collect(),
+        }
+    }
+}
+
+impl<'a> JobStateView<'a> {
+    fn of(state: &'a JobState) -> Self {
+        let job = JobView::of(&state.job);
+        Self {
+            route: state.route.as_deref(),
+            from: state.from.name.as_deref(),
+            from_was: state.from.was.as_deref(),
+            to: state.to.name.as_deref(),
+            to_was: state.to.was.as_deref(),
+            in_kernel: state.side == Side::Kernel,
+            present: state.present,
+            job: if state.side == Side::User { job.without_counters() } else { job },
+        }
+    }
 }

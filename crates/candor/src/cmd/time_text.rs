@@ -1,10 +1,10 @@
-//! Moments and spans of time for people.
+//! Dates and durations as text.
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// A moment of the Unix epoch, in UTC: `2026-11-21 12:50:13 UTC`.
+/// A Unix time: `2026-11-21 12:50:13 UTC`.
 pub(crate) fn utc(unix_s: i64) -> String {
     let (days, of_day) = (unix_s.div_euclid(DAY), unix_s.rem_euclid(DAY));
     let (year, month, day) = date(days);
@@ -12,7 +12,7 @@ pub(crate) fn utc(unix_s: i64) -> String {
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// How long ago something was: its two largest units.
+/// A duration in its two largest units: `3 h 5 min`.
 pub(crate) fn span(seconds: i64) -> String {
     match seconds.max(0) {
         s if s < MINUTE => format!("{s} s"),

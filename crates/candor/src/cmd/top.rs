@@ -1,5 +1,6 @@
-//! `candor top`: a running gateway as a live view, or one look at it.
+//! `candor top`: a live view of a running gateway, or one table.
 
+mod display;
 mod metrics;
 mod model;
 mod plain;
@@ -7,31 +8,18 @@ mod sample;
 mod screen;
 mod source;
 mod view;
-mod words;
 
-use std::fmt;
 use std::io::{self, IsTerminal};
 
 use model::Model;
+#[cfg(test)]
+pub(super) use plain::View;
 use source::Source;
+
+use candor_cli::{Exit, Outcome, render};
 
 use crate::cli::TopArgs;
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::render;
-
-/// There is nothing to draw on.
-#[derive(Debug)]
-struct NoTerminal;
-
-impl std::error::Error for NoTerminal {}
-
-impl fmt::Display for NoTerminal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("candor top draws on a terminal, and there is none; candor top --once prints a table, --json JSON")
-    }
-}
 
 pub(crate) fn run(args: &TopArgs) -> Outcome {
     netns::enter(&args.netns)?;
@@ -43,21 +31,21 @@ pub(crate) fn run(args: &TopArgs) -> Outcome {
         return once(args, &source);
     }
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
-        return Err(NoTerminal.into());
+        return Err("candor top needs a terminal; use candor top --once for a table, or --json".into());
     }
     screen::run(source, args.interval, render::wants_colour())?;
     Ok(Exit::Fine)
 }
 
-/// Looks twice, because rates are between two looks.
+/// Takes two samples, since rates are differences.
 fn once(args: &TopArgs, source: &Source) -> Outcome {
     let found = source.find()?;
     let mut model = Model::default();
-    model.take(found.ask()?);
+    model.take(found.sample()?);
     std::thread::sleep(args.interval);
-    model.take(found.ask()?);
+    model.take(found.sample()?);
     if args.json {
-        render::out(&format!("{:#}\n", plain::json(&model, &found.title)))?;
+        render::out(&render::object(&plain::json(&model, &found.title)))?;
     } else {
         render::out(&plain::text(&model, &found.title))?;
     }

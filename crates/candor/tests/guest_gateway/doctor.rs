@@ -62,7 +62,7 @@ fn a_machine_that_can_run_a_file_is_told_so_and_runs_it() {
         ("kernel", "can-raw", "CAN_RAW sockets"),
         ("kernel", "engine", "mmap-write runs here"),
         ("this process", "sched", "any priority, by CAP_SYS_NICE"),
-        ("processors", "cpus", "threads run on 0; 1 online (0)"),
+        ("CPUs", "cpus", "threads run on 0; 1 online (0)"),
         ("t-left", "interface", "vcan, up"),
         ("t-right", "qdisc", "noqueue"),
         ("t-right", "fd", "classic and FD frames (MTU 72)"),

@@ -37,7 +37,7 @@ fn gateways_are_found_and_looked_at() {
         Run { gateway, engine, run_dir, uid: None }.start_from(&folder.path().join(file))
     };
     let nobody = said(top(folder.path(), &["--once"]));
-    assert!(nobody.0 == Some(2) && nobody.1.contains("No candor runs in this network namespace"), "{nobody:?}");
+    assert!(nobody.0 == Some(2) && nobody.1.contains("no gateway is running in this network namespace"), "{nobody:?}");
 
     let car = run(CAR, "auto", "car.toml");
     let sender = sender_on(left.index);
@@ -68,12 +68,12 @@ fn gateways_are_found_and_looked_at() {
     // A gateway that is all in the kernel, beside it.
     let doors = run(DOORS, "kernel", "doors.toml");
     let unclear = said(top(folder.path(), &["--once"]));
-    assert!(unclear.0 == Some(2) && unclear.1.contains("say which by its file, candor top FILE"), "{unclear:?}");
+    assert!(unclear.0 == Some(2) && unclear.1.contains("select one: candor top FILE"), "{unclear:?}");
     let by_name = said(top(folder.path(), &["doors", "--once", "--interval", "100ms"]));
     assert!(by_name.0 == Some(0) && by_name.1.contains("kernel engine, up 00:00:0"), "{by_name:?}");
     assert!(by_name.1.contains("doors  left -> right  kernel"), "{by_name:?}");
     let other = said(top(folder.path(), &["lights", "--once"]));
-    assert!(other.0 == Some(2) && other.1.contains("No candor runs lights"), "{other:?}");
+    assert!(other.0 == Some(2) && other.1.contains("no gateway is running lights"), "{other:?}");
 
     // What a killed one leaves is no gateway, and the next one takes it away.
     car.kill();

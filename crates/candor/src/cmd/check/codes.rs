@@ -1,8 +1,7 @@
-//! `--explain`: what a code means, from `docs/findings.md`.
+//! `--explain`: the section of a code in `docs/findings.md`.
 
 const EXPLANATIONS: &str = include_str!("../../../../../docs/findings.md");
 
-/// The section of a code, without the marks of its heading.
 pub(super) fn explanation(code: &str) -> String {
     let section = EXPLANATIONS.split("\n## ").find(|section| section.starts_with(code));
     // A test in `tests/reference.rs` goes through all codes.

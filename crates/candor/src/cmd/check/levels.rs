@@ -1,4 +1,4 @@
-//! `--allow` and `--deny`: what counts, for whoever runs the check.
+//! `--allow` and `--deny`.
 
 use std::str::FromStr;
 
@@ -8,28 +8,25 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 
 use candor_cli::render;
 
-/// A code of a finding of `candor check`.
+/// A code that `candor check` can report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KnownCode(&'static str);
 
-/// A code of any finding.
+/// A code that any command can report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ExplainedCode(pub(crate) &'static str);
 
-/// A code whose findings are left out. Errors are not: the file is no gateway then.
+/// The code of a warning or note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AllowedCode(KnownCode);
 
-/// Findings that are a reason to say no.
+/// Findings that make the exit status 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Denied {
-    /// Those of one code.
     Code(KnownCode),
-    /// All warnings.
     Warnings,
 }
 
-/// What the command line makes of findings.
 #[derive(Debug)]
 pub(super) struct Levels<'a> {
     pub(super) allowed: &'a [AllowedCode],
@@ -37,8 +34,8 @@ pub(super) struct Levels<'a> {
 }
 
 impl Levels<'_> {
-    /// Leaves out what is allowed. What is denied becomes an error, so that it is seen which. So many of these codes are not
-    /// listed: the line that says so stays as long as one of them is not allowed.
+    /// Removes allowed findings and raises denied ones to errors. `left_out` counts the findings beyond the limit, by code; the
+    /// finding that stands for them stays unless all these codes are allowed.
     pub(super) fn apply(&self, findings: &mut Vec<Diagnostic>, left_out: &[(&str, usize)]) {
         let is_allowed = |code| self.allowed.iter().any(|allowed| allowed.0.0 == code);
         let all_left_out_is_allowed = !left_out.is_empty() && left_out.iter().all(|&(code, _)| is_allowed(code));
@@ -51,7 +48,7 @@ impl Levels<'_> {
         }
     }
 
-    /// How many of the findings of a valid file are denied, after [`apply`](Self::apply).
+    /// The number of denied findings of a valid file, after [`apply`](Self::apply).
     pub(super) fn count_denied(&self, findings: &[Diagnostic]) -> usize {
         findings.iter().filter(|finding| finding.severity == Severity::Error).count()
     }
@@ -84,7 +81,7 @@ impl FromStr for ExplainedCode {
 fn find(text: &str, codes: &[&[&'static str]]) -> Result<&'static str, String> {
     let wanted = text.to_ascii_uppercase();
     let known = codes.iter().copied().flatten().find(|code| **code == wanted).copied();
-    known.ok_or_else(|| "there is no such code; codes stand in brackets: warning[W0601]".to_owned())
+    known.ok_or_else(|| "no such code; findings show their code in brackets: warning[W0601]".to_owned())
 }
 
 impl FromStr for AllowedCode {
@@ -93,7 +90,7 @@ impl FromStr for AllowedCode {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let code = KnownCode::from_str(text)?;
         if code.0.starts_with('E') {
-            return Err("errors cannot be allowed: the file is no gateway as long as it has one".to_owned());
+            return Err("errors cannot be allowed: a file with an error is not valid".to_owned());
         }
         Ok(Self(code))
     }
@@ -107,7 +104,7 @@ impl FromStr for Denied {
             "warnings" => Ok(Self::Warnings),
             code => match KnownCode::from_str(code) {
                 Ok(code) => Ok(Self::Code(code)),
-                Err(why) => Err(format!("{why}; or write: warnings")),
+                Err(why) => Err(format!("{why}; or: warnings")),
             },
         }
     }
@@ -120,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_listed_counts_unless_it_is_allowed() {
+    fn findings_beyond_the_limit_count_unless_allowed() {
         let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
         let routes: String = (0..200).map(route).collect();
         let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
@@ -138,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn only_codes_that_exist_are_taken() {
+    fn unknown_codes_are_rejected() {
         assert_eq!("W0601".parse(), Ok(Denied::Code(KnownCode("W0601"))));
         assert_eq!("w0601".parse(), Ok(AllowedCode(KnownCode("W0601"))));
         assert_eq!("warnings".parse(), Ok(Denied::Warnings));

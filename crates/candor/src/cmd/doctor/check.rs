@@ -1,12 +1,11 @@
-//! One thing that was looked at, and what is to be said of it.
+//! A check and its result.
 
-/// How well something serves a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Ok,
-    /// It works, but later or less surely than it could.
+    /// Works, with higher or less predictable latency.
     Weak,
-    /// The gateway cannot run without it, or not as its file says.
+    /// The gateway cannot run, or not as configured.
     Missing,
 }
 
@@ -20,7 +19,7 @@ impl Verdict {
     }
 }
 
-/// What is looked at, and where the answer comes from.
+/// Name of a check, and the source of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Topic {
     pub(super) name: &'static str,
@@ -41,9 +40,9 @@ topics! {
     RELEASE = "release", "/proc/sys/kernel/osrelease";
     PREEMPTION = "preemption", "/proc/sys/kernel/version, /sys/kernel/realtime, /sys/kernel/debug/sched/preempt, /proc/cmdline";
     CAN = "can-raw", "socket(PF_CAN, SOCK_RAW, CAN_RAW)";
-    CANGW = "can-gw", "RTM_DELROUTE of a job that nobody has, /sys/module/can_gw/parameters/max_hops";
+    CANGW = "can-gw", "RTM_DELROUTE of a job that does not exist, /sys/module/can_gw/parameters/max_hops";
     MODULES = "modules", "/sys/module, /lib/modules/RELEASE/modules.builtin, modules.dep";
-    ENGINE = "engine", "sockets, rings and io_uring, tried as candor engines does";
+    ENGINE = "engine", "sockets, packet rings and io_uring, probed as by candor engines";
     CLOCK = "clock", "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     DEFAULT_QDISC = "default qdisc", "/proc/sys/net/core/default_qdisc, attach_one_default_qdisc() in net/sched/sch_generic.c";
     CAPABILITIES = "capabilities", "CapEff in /proc/self/status, /proc/self/uid_map";
@@ -65,20 +64,19 @@ topics! {
     QUEUE = "txqueuelen", "RTM_GETLINK: IFLA_TXQLEN";
     QDISC = "qdisc", "RTM_GETQDISC: TCA_KIND of the root";
     BUFFER = "send buffer", "/proc/sys/net/core/wmem_default, truesize of a frame";
-    ENOBUFS = "ENOBUFS", "queue, send buffer and driver, reckoned";
+    ENOBUFS = "ENOBUFS", "computed from queue, send buffer and driver";
     TRAP = "trap", "candor egress verify";
     DRIVER = "driver", "/sys/class/net/IF/device/driver; echo_skb_max of alloc_candev() in drivers/net/can";
     NAPI = "napi", "/sys/class/net/IF/threaded, napi/IF-… in /proc/PID/stat";
     INTERRUPT = "interrupt", "/proc/interrupts, /proc/irq/N/effective_affinity_list, irq/N-… in /proc/PID/stat";
 }
 
-/// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) topic: Topic,
     pub(super) verdict: Verdict,
     pub(super) found: String,
-    /// What to type or to write; only where something is not right.
+    /// The command or setting that fixes it, unless the verdict is ok.
     pub(super) remedy: Option<String>,
 }
 
@@ -96,7 +94,6 @@ impl Check {
     }
 }
 
-/// Checks that belong together.
 #[derive(Clone, Debug)]
 pub(super) struct Section {
     pub(super) title: String,

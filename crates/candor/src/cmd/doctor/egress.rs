@@ -45,7 +45,7 @@ pub(super) fn run(args: &DoctorEgressArgs) -> Outcome {
     }
     let exit = if report::worst(&sections) == Verdict::Missing { Exit::No } else { Exit::Fine };
     if args.json {
-        return render::answer(&format!("{:#}\n", report::json(None, &sections)), exit);
+        return render::answer(&render::object(&report::json(None, &sections)), exit);
     }
     let nothing = if sections.is_empty() { "There is no CAN interface\n" } else { "" };
     render::answer(&(report::table(&sections) + nothing), exit)

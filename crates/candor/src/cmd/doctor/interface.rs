@@ -1,4 +1,4 @@
-//! One CAN interface: is it there, does its controller work, and what lies between candor and the wire?
+//! One CAN interface: its state, configuration, queue, driver and interrupt.
 
 mod driver;
 mod interrupt;
@@ -15,15 +15,13 @@ use candor_netlink::link::{CanState, Link};
 use super::check::{self, Check};
 use super::needs::{Needs, Wanted};
 
-/// What drivers set, and less than a burst of most buses.
+/// The default of most drivers, and less than a typical burst.
 const SHORT_QUEUE: u32 = 10;
 
-/// What the kernel says of the interfaces.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Network {
-    /// All of them.
     pub(super) links: Vec<Link>,
-    /// The root discipline of each that has one, by its number.
+    /// Kind of the root qdisc by interface index.
     pub(super) roots: Vec<(u32, String)>,
 }
 
@@ -34,7 +32,7 @@ impl Network {
     }
 }
 
-/// An interface that a file names.
+/// Checks of an interface in the file.
 pub(super) fn of_file(
     machine: &Machine,
     network: &Network,
@@ -48,28 +46,28 @@ pub(super) fn of_file(
         Some(link) if link.can.is_some() => of_link(machine, network, threads, needs, link, Some(wanted)),
         Some(_) => vec![Check::missing(
             check::INTERFACE,
-            format!("{name} is no CAN interface"),
-            "write another one: ip link show type can, ip link show type vcan",
+            format!("{name} is not a CAN interface"),
+            "choose another one: ip link show type can, ip link show type vcan",
         )],
         None => {
             let there: Vec<_> =
                 network.links.iter().filter(|link| link.can.is_some()).map(|link| &*link.name).collect();
             let found = if there.is_empty() {
-                "there is none, nor any other CAN interface".to_owned()
+                "not found; this machine has no CAN interface".to_owned()
             } else {
-                format!("there is none; there are {}", there.join(", "))
+                format!("not found; found: {}", there.join(", "))
             };
             let remedy = if name.starts_with("vcan") {
                 format!("sudo ip link add dev {name} type vcan && sudo ip link set {name} up")
             } else {
-                "plug it in and see what its driver says: sudo dmesg | grep -i can".to_owned()
+                "plug it in and check the messages of its driver: sudo dmesg | grep -i can".to_owned()
             };
             vec![Check::missing(check::INTERFACE, found, remedy)]
         }
     }
 }
 
-/// An interface that is there; `wanted` if a file names it.
+/// Checks of an existing interface; `wanted` if it is in the file.
 pub(super) fn of_link(
     machine: &Machine,
     network: &Network,
@@ -95,7 +93,7 @@ pub(super) fn of_link(
 }
 
 fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
-    let kind = link.kind.as_deref().unwrap_or("of a driver that does not say its kind");
+    let kind = link.kind.as_deref().unwrap_or("unknown kind");
     if link.up {
         return Check::ok(check::INTERFACE, format!("{kind}, up"));
     }
@@ -108,18 +106,20 @@ fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
 
 pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
     let name = &link.name;
-    let look = format!("ip -details -statistics link show {name}");
+    let counters = format!("ip -details -statistics link show {name}");
     Some(match link.can?.state? {
         CanState::ErrorActive => Check::ok(check::STATE, "error-active"),
         CanState::ErrorWarning => Check::weak(
             check::STATE,
             "error-warning: more than 95 errors",
-            format!("look at wires, termination and bit rates; counters: {look}"),
+            format!("check wiring, termination and bit rates; counters: {counters}"),
         ),
         CanState::ErrorPassive => Check::weak(
             check::STATE,
-            "error-passive: frames are not acknowledged, or destroyed",
-            format!("is another node on the bus, with the same bit rate and termination? counters: {look}"),
+            "error-passive: frames are not acknowledged or are corrupted",
+            format!(
+                "check that another node is on the bus, with the same bit rate, and the termination; counters: {counters}"
+            ),
         ),
         CanState::BusOff => {
             let (found, remedy) =
@@ -129,10 +129,10 @@ pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
                 None => Check::weak(check::STATE, found, remedy),
             }
         }
-        // That it is down has been said.
+        // Reported by is_up().
         CanState::Stopped => return None,
         CanState::Sleeping => {
-            Check::weak(check::STATE, "asleep", format!("sudo ip link set {name} down && sudo ip link set {name} up"))
+            Check::weak(check::STATE, "sleeping", format!("sudo ip link set {name} down && sudo ip link set {name} up"))
         }
     })
 }
@@ -140,8 +140,8 @@ pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
 fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
     let can = link.can.unwrap_or_default();
     let name = &link.name;
-    let words = |rate: Option<BitRate>| rate.map_or_else(|| "not set".to_owned(), |rate| rate.to_string());
-    let mut found = words(can.bitrate);
+    let text = |rate: Option<BitRate>| rate.map_or_else(|| "not set".to_owned(), |rate| rate.to_string());
+    let mut found = text(can.bitrate);
     if let Some(rate) = can.data_bitrate {
         found += &format!(", data phase {rate}");
     }
@@ -163,7 +163,7 @@ fn bit_rate(link: &Link, wanted: Option<&Wanted>) -> Check {
         if let Some(data) = bus.data_bitrate {
             rates += &format!(" dbitrate {} fd on", data.bits_per_second());
         }
-        let says = bus.bitrate.map(|rate| format!(", but the file says {rate}")).unwrap_or_default();
+        let says = bus.bitrate.map(|rate| format!(", but the file has {rate}")).unwrap_or_default();
         let says_data = bus.data_bitrate.map(|rate| format!(", data phase {rate}")).unwrap_or_default();
         return Check::missing(check::BIT_RATE, format!("{found}{says}{says_data}"), down_and_set(rates));
     }
@@ -180,7 +180,7 @@ fn restart(machine: &Machine, link: &Link, wanted: Option<&Wanted>) -> Check {
         None if recovers_itself(machine, name) => Check::ok(check::RESTART, "by the adapter itself, after bus-off"),
         None => Check::weak(
             check::RESTART,
-            "never: after bus-off the interface stays dead",
+            "never: the interface stays off after bus-off",
             format!(
                 "sudo ip link set {name} down && sudo ip link set {name} type can restart-ms 100; sudo ip link set {name} up"
             ),
@@ -205,7 +205,7 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
     }
 }
 
-/// With the rates of the file, or those that most have.
+/// With the bit rates of the file, of the controller, or common ones.
 fn fd_on(link: &Link, wanted: Option<&Wanted>) -> String {
     let of_file = |rate: fn(&Wanted) -> Option<BitRate>| wanted.and_then(rate);
     let is = link.can.unwrap_or_default();
@@ -218,14 +218,14 @@ fn fd_on(link: &Link, wanted: Option<&Wanted>) -> String {
 fn queue(link: &Link, root: Option<&str>) -> Check {
     let length = link.tx_queue_len;
     if root == Some("noqueue") {
-        return Check::ok(check::QUEUE, "no queue: frames are there at once");
+        return Check::ok(check::QUEUE, "none: frames are delivered at once");
     }
     if length > SHORT_QUEUE {
         return Check::ok(check::QUEUE, format!("{length} frames"));
     }
     Check::weak(
         check::QUEUE,
-        format!("{length} frames: the rest of a burst is dropped (`full`), or waits as when-full says"),
+        format!("{length} frames: the rest of a burst is handled by when-full (default: dropped)"),
         format!("sudo ip link set {} txqueuelen 100", link.name),
     )
 }
@@ -233,25 +233,25 @@ fn queue(link: &Link, root: Option<&str>) -> Check {
 fn qdisc(link: &Link, root: Option<&str>) -> Check {
     let replace = format!("sudo tc qdisc replace dev {} root pfifo_fast", link.name);
     match root {
-        None => Check::ok(check::QDISC, "not told, or none while it is down"),
+        None => Check::ok(check::QDISC, "unknown, or none while the interface is down"),
         Some(kind @ ("pfifo_fast" | "pfifo" | "bfifo" | "noqueue" | "mq" | "prio" | "skbprio" | "noop")) => {
             Check::ok(check::QDISC, kind)
         }
         Some(kind @ ("etf" | "taprio")) => Check::missing(
             check::QDISC,
-            format!("{kind} drops frames that do not say when they are to be sent, and a gateway says nothing"),
+            format!("{kind} drops frames without a transmit time, as those of a gateway are"),
             replace,
         ),
         Some(
             kind @ ("fq_codel" | "codel" | "fq_pie" | "pie" | "cake" | "red" | "choke" | "sfb" | "hhf"
             | "pfifo_head_drop"),
-        ) => Check::weak(check::QDISC, format!("{kind} drops frames that wait, and tells nobody"), replace),
-        Some("netem") => Check::weak(check::QDISC, "netem disturbs frames on purpose", replace),
-        Some(kind) => Check::ok(check::QDISC, format!("{kind}, set by somebody")),
+        ) => Check::weak(check::QDISC, format!("{kind} drops queued frames silently"), replace),
+        Some("netem") => Check::weak(check::QDISC, "netem delays or drops frames on purpose", replace),
+        Some(kind) => Check::ok(check::QDISC, format!("{kind}, not the default")),
     }
 }
 
-/// Whether a thread empties the controller, and before what it comes.
+/// The thread that polls the controller, and its priority.
 fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<Check> {
     let name = &link.name;
     let has_device = machine.has(&format!("/sys/class/net/{name}/device"));
@@ -263,7 +263,7 @@ fn napi(machine: &Machine, threads: &[InterruptThread], link: &Link) -> Option<C
     Some(match of_interface().find(|thread| !thread.policy.is_realtime()) {
         Some(late) => Check::weak(
             check::NAPI,
-            format!("in a thread ({}), and everything else may come first", late.policy),
+            format!("in a thread ({}) that any other may delay", late.policy),
             format!("for pid in $(pgrep ^napi/{name}-); do sudo chrt -f -p 50 $pid; done"),
         ),
         None => Check::ok(check::NAPI, "in a thread with a real-time policy"),

@@ -1,4 +1,4 @@
-//! The kernel: which one, how it preempts, and what it has of CAN.
+//! The kernel: release, preemption, CAN support, engines and clock.
 
 use candor_config::engine::UserEngine;
 use candor_engine::Lack;
@@ -8,15 +8,15 @@ use candor_io::machine::Machine;
 use super::check::{self, Check};
 use super::needs::{Needs, Runs};
 
-/// What was found by asking the kernel, not by reading its files.
+/// Abilities found by probing.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct Probed {
     pub(super) can: Support,
     pub(super) cangw: Cangw,
     pub(super) engines: Vec<(UserEngine, Option<Lack>)>,
 }
 
-/// Whether this process can use can-gw.
+/// can-gw, as this process sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cangw {
     Missing,
@@ -24,19 +24,19 @@ pub(super) enum Cangw {
     Ready,
 }
 
-/// Modules of CAN beside those that engines need.
+/// CAN modules that are listed.
 const MODULES: [&str; 7] = ["can", "can_raw", "can_gw", "can_bcm", "vcan", "vxcan", "af_packet"];
 
-pub(super) fn checks(machine: &Machine, asked: &Asked, needs: &Needs) -> Vec<Check> {
+pub(super) fn checks(machine: &Machine, probed: &Probed, needs: &Needs) -> Vec<Check> {
     let release = machine.text("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut checks = vec![
         self::release(machine, &release),
         preemption(machine, needs),
-        can(asked, needs),
-        cangw(machine, asked, needs),
+        can(probed, needs),
+        cangw(machine, probed, needs),
         modules(machine, &release),
     ];
-    checks.extend(engine(asked, needs));
+    checks.extend(engine(probed, needs));
     checks.push(clock(machine));
     checks.push(default_qdisc(machine));
     checks
@@ -57,9 +57,9 @@ fn preemption(machine: &Machine, needs: &Needs) -> Check {
     let is_realtime = machine.number("/sys/kernel/realtime") == Some(1)
         || words.iter().any(|word| matches!(*word, "PREEMPT_RT" | "RT"));
     if is_realtime {
-        return Check::ok(check::PREEMPTION, "PREEMPT_RT: almost everything in the kernel can be interrupted");
+        return Check::ok(check::PREEMPTION, "PREEMPT_RT: almost all kernel code is preemptible");
     }
-    // "none (voluntary) full": the one in brackets is in use.
+    // "none (voluntary) full": the model in brackets is active.
     let chosen = machine.text("/sys/kernel/debug/sched/preempt");
     let chosen = chosen.as_deref().and_then(|text| text.split_once('(')?.1.split_once(')')).map(|(chosen, _)| chosen);
     let command_line = machine.text("/proc/cmdline").unwrap_or_default();
@@ -68,7 +68,7 @@ fn preemption(machine: &Machine, needs: &Needs) -> Check {
     let is_dynamic = words.contains(&"PREEMPT_DYNAMIC");
     let kind = match (chosen, is_dynamic, words.contains(&"PREEMPT")) {
         (Some(chosen), _, _) => chosen,
-        (None, true, _) => "dynamic (debugfs does not tell which)",
+        (None, true, _) => "dynamic (model unknown without debugfs)",
         (None, false, true) => "full",
         (None, false, false) => "none or voluntary",
     };
@@ -77,29 +77,29 @@ fn preemption(machine: &Machine, needs: &Needs) -> Check {
         return Check::ok(check::PREEMPTION, kind);
     }
     let remedy = if is_dynamic {
-        "boot with preempt=full; for a bound on the worst case a PREEMPT_RT kernel (its median is higher)"
+        "boot with preempt=full; to bound the worst case, boot a PREEMPT_RT kernel (its median is higher)"
     } else {
-        "for a bound on the worst case boot a PREEMPT_RT kernel (its median is higher)"
+        "to bound the worst case, boot a PREEMPT_RT kernel (its median is higher)"
     };
-    Check::weak(check::PREEMPTION, format!("{kind}: a frame may wait until the kernel has done something else"), remedy)
+    Check::weak(check::PREEMPTION, format!("{kind}: other kernel work may delay a frame"), remedy)
 }
 
-fn can(asked: &Asked, needs: &Needs) -> Check {
-    if asked.can == Support::Raw {
+fn can(probed: &Probed, needs: &Needs) -> Check {
+    if probed.can == Support::Raw {
         return Check::ok(check::CAN, "CAN_RAW sockets");
     }
-    let found = if asked.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
-    let nobody_else = matches!(needs.runs, Runs::Unknown | Runs::KernelIfThere) && asked.cangw != Cangw::Ready;
-    if needs.engine.is_some() || nobody_else {
+    let found = if probed.can == Support::None { "no CAN sockets" } else { "CAN, but no CAN_RAW sockets" };
+    let no_kernel_routes = matches!(needs.runs, Runs::Unknown | Runs::KernelIfThere) && probed.cangw != Cangw::Ready;
+    if needs.engine.is_some() || no_kernel_routes {
         Check::missing(check::CAN, found, "sudo modprobe can-raw")
     } else {
-        Check::ok(check::CAN, format!("{found}; not needed in the kernel"))
+        Check::ok(check::CAN, format!("{found}; not needed for the kernel engine"))
     }
 }
 
-fn cangw(machine: &Machine, asked: &Asked, needs: &Needs) -> Check {
+fn cangw(machine: &Machine, probed: &Probed, needs: &Needs) -> Check {
     const MAX_HOPS: &str = "/sys/module/can_gw/parameters/max_hops";
-    let (found, remedy) = match asked.cangw {
+    let (found, remedy) = match probed.cangw {
         Cangw::Ready => {
             let most = machine.number(MAX_HOPS);
             let hops = i64::from(needs.hops);
@@ -115,19 +115,19 @@ fn cangw(machine: &Machine, asked: &Asked, needs: &Needs) -> Check {
         }
         Cangw::Missing => ("not loaded", "sudo modprobe can-gw"),
         Cangw::NotPermitted => (
-            "there, but jobs need CAP_NET_ADMIN in the initial user namespace",
+            "not permitted: jobs need CAP_NET_ADMIN in the initial user namespace",
             "run candor as root: sudo candor run …",
         ),
     };
     match needs.runs {
         Runs::Kernel => Check::missing(check::CANGW, found, remedy),
         Runs::KernelIfThere => Check::weak(check::CANGW, format!("{found}: all routes run in user space"), remedy),
-        Runs::Unknown => Check::weak(check::CANGW, format!("{found}: no routes in the kernel"), remedy),
+        Runs::Unknown => Check::weak(check::CANGW, format!("{found}: no routes can run in the kernel"), remedy),
         Runs::User => Check::ok(check::CANGW, format!("{found}; not needed in user space")),
     }
 }
 
-/// Says only which there are: what is needed is asked for above, and most load themselves.
+/// Lists the modules only; the checks above test what is needed, and most modules load on demand.
 fn modules(machine: &Machine, release: &str) -> Check {
     let builtin = machine.text(&format!("/lib/modules/{release}/modules.builtin")).unwrap_or_default();
     let on_disk = machine.text(&format!("/lib/modules/{release}/modules.dep")).unwrap_or_default();
@@ -150,22 +150,22 @@ fn modules(machine: &Machine, release: &str) -> Check {
         (!names.is_empty()).then(|| names.join(", "))
     };
     let parts = [
-        of(0).map(|names| format!("there: {names}")),
-        of(1).map(|names| format!("can be loaded: {names}")),
-        of(2).map(|names| format!("not seen: {names}")),
+        of(0).map(|names| format!("loaded or built in: {names}")),
+        of(1).map(|names| format!("loadable: {names}")),
+        of(2).map(|names| format!("not found: {names}")),
     ];
     Check::ok(check::MODULES, parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
-fn engine(asked: &Asked, needs: &Needs) -> Option<Check> {
-    let lack = |engine| asked.engines.iter().find(|(listed, _)| *listed == engine).and_then(|(_, lack)| *lack);
+fn engine(probed: &Probed, needs: &Needs) -> Option<Check> {
+    let lack = |engine| probed.engines.iter().find(|(listed, _)| *listed == engine).and_then(|(_, lack)| *lack);
     let Some(engine) = needs.engine else {
         if needs.runs != Runs::Unknown {
             return None;
         }
-        let runs = asked.engines.iter().filter(|(_, lack)| lack.is_none()).count();
-        let found = format!("{runs} of the {} engines of user space run here", asked.engines.len());
-        let first = asked.engines.iter().find_map(|(_, lack)| *lack);
+        let runs = probed.engines.iter().filter(|(_, lack)| lack.is_none()).count();
+        let found = format!("{runs} of the {} user-space engines run here", probed.engines.len());
+        let first = probed.engines.iter().find_map(|(_, lack)| *lack);
         return Some(match first {
             None => Check::ok(check::ENGINE, found),
             Some(lack) => Check::weak(
@@ -181,7 +181,7 @@ fn engine(asked: &Asked, needs: &Needs) -> Option<Check> {
             Check::missing(check::ENGINE, format!("{engine} does not run here: {lack}"), lack.remedy())
         }
         Some(lack) => {
-            let found = format!("{}, because {lack}", UserEngine::PLAINEST);
+            let found = format!("falls back to {}: {lack}", UserEngine::PLAINEST);
             Check::weak(check::ENGINE, found, lack.remedy())
         }
     })
@@ -192,28 +192,28 @@ fn clock(machine: &Machine) -> Check {
     match source.as_deref() {
         Some(source @ ("hpet" | "acpi_pm" | "jiffies" | "refined-jiffies" | "pit")) => Check::weak(
             check::CLOCK,
-            format!("{source}: reading the time takes microseconds, and every frame is stamped"),
-            "see why the processor's own clock is not trusted: sudo dmesg | grep -i clocksource",
+            format!("{source}: reading the time takes microseconds, and every frame is timestamped"),
+            "find out why the kernel rejected the TSC: sudo dmesg | grep -i clocksource",
         ),
         Some(source) => Check::ok(check::CLOCK, source),
-        None => Check::ok(check::CLOCK, "not told"),
+        None => Check::ok(check::CLOCK, "unknown"),
     }
 }
 
-/// Since 5.4 CAN controllers get `pfifo_fast`, whatever the default is.
+/// Since Linux 5.4 CAN interfaces get `pfifo_fast`, regardless of the default.
 fn default_qdisc(machine: &Machine) -> Check {
     let Some(kind) = machine.text("/proc/sys/net/core/default_qdisc") else {
-        return Check::ok(check::DEFAULT_QDISC, "not told (in a network namespace of its own)");
+        return Check::ok(check::DEFAULT_QDISC, "unknown (in a network namespace)");
     };
     let is_plain = matches!(kind.as_str(), "pfifo_fast" | "pfifo");
     match machine.kernel_version() {
         Some(version) if version < (5, 4) && !is_plain => Check::weak(
             check::DEFAULT_QDISC,
-            format!("{kind}, also for CAN on this kernel, and it may drop frames without a word"),
+            format!("{kind}, which on this kernel applies to CAN too and may drop frames silently"),
             "sudo sysctl net.core.default_qdisc=pfifo_fast, then set the interfaces down and up",
         ),
         _ if is_plain => Check::ok(check::DEFAULT_QDISC, kind),
-        _ => Check::ok(check::DEFAULT_QDISC, format!("{kind}, but not for CAN, which gets pfifo_fast since 5.4")),
+        _ => Check::ok(check::DEFAULT_QDISC, format!("{kind}, but CAN gets pfifo_fast since Linux 5.4")),
     }
 }
 
@@ -222,21 +222,21 @@ mod tests {
     use candor_io::packet::Obstacle;
 
     use super::super::check::Verdict;
-    use super::super::machines::{machine, needs};
+    use super::super::test_machines::{machine, needs};
     use super::*;
 
-    fn all(lack: Option<Lack>) -> Asked {
+    fn all(lack: Option<Lack>) -> Probed {
         let engines = UserEngine::all().map(|engine| (engine, lack.filter(|_| engine.receiver().has_ring()))).collect();
-        Asked { can: Support::Raw, cangw: Cangw::Ready, engines }
+        Probed { can: Support::Raw, cangw: Cangw::Ready, engines }
     }
 
-    fn one(files: &[(&str, &str)], asked: &Asked, needs: &Needs, topic: check::Topic) -> Check {
+    fn one(files: &[(&str, &str)], probed: &Probed, needs: &Needs, topic: check::Topic) -> Check {
         let (_root, machine) = machine(files);
-        checks(&machine, asked, needs).into_iter().find(|check| check.topic == topic).unwrap()
+        checks(&machine, probed, needs).into_iter().find(|check| check.topic == topic).unwrap()
     }
 
     #[test]
-    fn preemption_matters_to_those_who_ask_for_priority() {
+    fn preemption_matters_with_a_priority() {
         let (fifo, plain) = (needs("mmap-write", "sched = \"fifo:50\""), needs("mmap-write", ""));
         let version = |text| ("/proc/sys/kernel/version", text);
         let stock = version("#1 SMP PREEMPT_DYNAMIC Debian 6.1.0");
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(preempt(&[stock], &plain).0, Verdict::Ok);
         let (verdict, _found, remedy) = preempt(&[stock], &fifo);
         assert!(verdict == Verdict::Weak && remedy.contains("preempt=full"), "{remedy}");
-        let told = ("/sys/kernel/debug/sched/preempt", "none (voluntary) full");
-        assert!(preempt(&[stock, told], &fifo).1.starts_with("voluntary"));
+        let known = ("/sys/kernel/debug/sched/preempt", "none (voluntary) full");
+        assert!(preempt(&[stock, known], &fifo).1.starts_with("voluntary"));
         assert_eq!(preempt(&[stock, ("/proc/cmdline", "quiet preempt=full")], &fifo).0, Verdict::Ok);
         let full = ("/sys/kernel/debug/sched/preempt", "none voluntary (full)");
         assert_eq!(preempt(&[stock, full], &fifo).0, Verdict::Ok);
@@ -258,9 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn can_gw_is_missing_only_where_a_file_insists_on_it() {
-        let asked = |cangw| Asked { cangw, ..all(None) };
-        let verdict = |cangw, needs: &Needs| one(&[], &asked(cangw), needs, check::CANGW).verdict;
+    fn can_gw_is_missing_only_for_the_kernel_engine() {
+        let probed = |cangw| Probed { cangw, ..all(None) };
+        let verdict = |cangw, needs: &Needs| one(&[], &probed(cangw), needs, check::CANGW).verdict;
         let (kernel, auto, user) = (needs("kernel", ""), needs("auto", ""), needs("read-write", ""));
         for (needs, missing) in [
             (&kernel, Verdict::Missing),
@@ -273,22 +273,25 @@ mod tests {
             assert_eq!(verdict(Cangw::Ready, needs), Verdict::Ok, "{needs:?}");
         }
         let hops = ("/sys/module/can_gw/parameters/max_hops", "1");
-        let check = one(&[hops], &asked(Cangw::Ready), &Needs { hops: 3, ..kernel }, check::CANGW);
+        let check = one(&[hops], &probed(Cangw::Ready), &Needs { hops: 3, ..kernel }, check::CANGW);
         assert_eq!((check.verdict, check.remedy.unwrap().contains("max_hops=3")), (Verdict::Missing, true));
     }
 
     #[test]
-    fn sockets_and_engines_are_held_against_the_file() {
-        let none = Asked { can: Support::None, cangw: Cangw::Missing, ..all(None) };
-        let verdict = |asked: &Asked, needs: &Needs, topic| one(&[], asked, needs, topic).verdict;
+    fn sockets_and_engines_are_compared_with_the_file() {
+        let none = Probed { can: Support::None, cangw: Cangw::Missing, ..all(None) };
+        let verdict = |probed: &Probed, needs: &Needs, topic| one(&[], probed, needs, topic).verdict;
         assert_eq!(verdict(&none, &Needs::unknown(), check::CAN), Verdict::Missing);
-        assert_eq!(verdict(&Asked { cangw: Cangw::Ready, ..none.clone() }, &Needs::unknown(), check::CAN), Verdict::Ok);
+        assert_eq!(
+            verdict(&Probed { cangw: Cangw::Ready, ..none.clone() }, &Needs::unknown(), check::CAN),
+            Verdict::Ok
+        );
         assert_eq!(verdict(&none, &needs("read-write", ""), check::CAN), Verdict::Missing);
         assert_eq!(verdict(&none, &needs("kernel", ""), check::CAN), Verdict::Ok);
-        // Without can-gw all of it is user space, which has nothing but sockets.
+        // Without can-gw all routes need sockets.
         assert_eq!(verdict(&none, &needs("auto", ""), check::CAN), Verdict::Missing);
         assert_eq!(
-            verdict(&Asked { cangw: Cangw::Ready, ..none.clone() }, &needs("auto", ""), check::CAN),
+            verdict(&Probed { cangw: Cangw::Ready, ..none.clone() }, &needs("auto", ""), check::CAN),
             Verdict::Ok
         );
         let no_rings = all(Some(Lack::Packet(Obstacle::Privilege)));
@@ -313,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_are_told_apart_by_where_they_are() {
+    fn modules_are_listed_by_state() {
         let files = [
             ("/proc/sys/kernel/osrelease", "6.1.0"),
             ("/sys/module/can/refcnt", "1"),
@@ -323,7 +326,7 @@ mod tests {
         let check = one(&files, &all(None), &Needs::unknown(), check::MODULES);
         assert_eq!(
             check.found,
-            "there: can, af-packet; can be loaded: can-gw; not seen: can-raw, can-bcm, vcan, vxcan"
+            "loaded or built in: can, af-packet; loadable: can-gw; not found: can-raw, can-bcm, vcan, vxcan"
         );
     }
 }

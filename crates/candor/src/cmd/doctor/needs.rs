@@ -1,4 +1,4 @@
-//! What a gateway file needs of the machine; without a file, what any gateway would like to have.
+//! Requirements of a gateway file on the machine; without a file, those of any gateway.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,29 @@ use candor_config::plan::{Bus, BusIndex, Engine, Formats, Plan, RouteIndex, Send
 use candor_core::frame::FrameFormat;
 use candor_core::realtime::{Cpu, Realtime, RtPriority};
 
-/// Who is to run routes.
+/// The side that runs the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Runs {
-    /// can-gw, whatever the rest.
+    /// can-gw.
     Kernel,
-    /// can-gw if it is there, otherwise candor.
+    /// can-gw if it is loaded, otherwise user space.
     KernelIfThere,
-    /// Candor alone.
     User,
-    /// Nobody knows: there is no file.
+    /// No file.
     Unknown,
 }
 
-/// What is needed.
 #[derive(Clone, Debug)]
 pub(super) struct Needs {
     pub(super) runs: Runs,
-    /// The engine of user space, if some route is there; the best one if the file leaves it to candor.
+    /// The user-space engine, if a route runs there; the best one for `"auto"`.
     pub(super) engine: Option<UserEngine>,
-    /// Whether that engine must be it.
+    /// The file names that engine; there is no fallback.
     pub(super) is_named: bool,
     pub(super) realtime: Realtime,
     /// The largest `hop-limit`.
     pub(super) hops: u8,
-    /// The interfaces, if a file names them.
+    /// `None` without a file.
     pub(super) interfaces: Option<Vec<Wanted>>,
 }
 
@@ -40,14 +38,13 @@ pub(super) struct Needs {
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
     pub(super) bus: Bus,
-    /// Whether frames go there.
+    /// A route sends frames there.
     pub(super) is_destination: bool,
-    /// Whether a route says that FD frames go there.
+    /// A route sends FD frames there.
     pub(super) wants_fd: bool,
 }
 
 impl Needs {
-    /// Of no file.
     pub(super) fn unknown() -> Self {
         let realtime = Realtime::default();
         Self { runs: Runs::Unknown, engine: None, is_named: false, realtime, hops: 0, interfaces: None }
@@ -80,17 +77,16 @@ impl Needs {
         }
     }
 
-    /// The real-time priority of threads that there are.
+    /// Real-time priority of the threads; `None` without threads.
     pub(super) fn priority(&self) -> Option<RtPriority> {
         self.engine.and(self.realtime.sched)?.priority()
     }
 
-    /// Whether threads spin.
     pub(super) fn spins(&self) -> bool {
         self.engine.is_some_and(|engine| engine.receiver().spins())
     }
 
-    /// The processors of the threads: all of these that the file does not rule out.
+    /// The CPUs of `online` that may run the threads.
     pub(super) fn cpus(&self, online: &[Cpu]) -> Vec<Cpu> {
         let cpus = &self.realtime.cpus;
         online.iter().copied().filter(|cpu| cpus.is_empty() || cpus.contains(cpu)).collect()

@@ -1,19 +1,19 @@
-//! What this process may do, against what the file asks for.
+//! Privileges and limits of this process.
 
 use candor_io::machine::{Capability, Limit, Machine};
 
 use super::check::{self, Check};
 use super::needs::{Needs, Runs};
 
-/// The file that was tried to be opened for `cpu-dma-latency`.
+/// The result of opening `/dev/cpu_dma_latency`.
 pub(super) type Awake = Result<(), std::io::ErrorKind>;
 
-/// A static candor with its threads and rings has less than this.
+/// More than the memory of candor with its threads and rings.
 const PLENTY_BYTES: u64 = 64 << 20;
 
 pub(super) fn checks(machine: &Machine, awake: Awake, needs: &Needs) -> Vec<Check> {
     let mut checks = vec![capabilities(machine, needs)];
-    // Threads that there are not need nothing.
+    // Limits matter only if there are threads.
     let threads = needs.engine.is_some();
     checks.extend(needs.realtime.sched.filter(|_| threads).map(|_| priority(machine, needs)));
     checks.extend(timeout(machine, needs));
@@ -53,8 +53,8 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
     };
     if machine.own().is_in_user_namespace() && matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere | Runs::Unknown)
     {
-        let found = format!("{found}, but in a user namespace of its own, where can-gw takes no jobs");
-        let remedy = "run candor outside of the container, or with an engine of user space";
+        let found = format!("{found}, but in a user namespace, where can-gw accepts no jobs");
+        let remedy = "run candor outside of the container, or with a user-space engine";
         return if needs.runs == Runs::Kernel {
             Check::missing(check::CAPABILITIES, found, remedy)
         } else {
@@ -73,7 +73,7 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
 }
 
 fn priority(machine: &Machine, needs: &Needs) -> Check {
-    let Some(priority) = needs.priority() else { return Check::ok(check::PRIORITY, "other needs no privilege") };
+    let Some(priority) = needs.priority() else { return Check::ok(check::PRIORITY, "other needs no privileges") };
     let own = machine.own();
     let is_within = own.realtime_limit().is_some_and(|limit| limit >= Limit::UpTo(priority.number().into()));
     let by_capability = has(machine, Capability::SysNice) && !own.is_in_user_namespace();
@@ -81,10 +81,10 @@ fn priority(machine: &Machine, needs: &Needs) -> Check {
         (true, ..) => Check::ok(check::PRIORITY, "any priority, by CAP_SYS_NICE"),
         (_, true, _) => Check::ok(check::PRIORITY, format!("priority {priority}, by RLIMIT_RTPRIO")),
         (_, _, limit) => {
-            let limit = limit.map_or_else(|| "not told".to_owned(), words);
+            let limit = limit.map_or_else(|| "unknown".to_owned(), text);
             Check::missing(
                 check::PRIORITY,
-                format!("no CAP_SYS_NICE, RLIMIT_RTPRIO is {limit}, and the file wants {priority}"),
+                format!("no CAP_SYS_NICE, and RLIMIT_RTPRIO is {limit}; the file sets {priority}"),
                 format!(
                     "run candor as root, or: sudo setcap cap_sys_nice+ep $(command -v candor), LimitRTPRIO={priority}, ulimit \
                      -r {priority}"
@@ -94,14 +94,14 @@ fn priority(machine: &Machine, needs: &Needs) -> Check {
     }
 }
 
-/// The kernel ends a real-time thread that does not wait for so long.
+/// The kernel kills a real-time thread that runs this long without blocking.
 fn timeout(machine: &Machine, needs: &Needs) -> Option<Check> {
     needs.priority().filter(|_| needs.spins())?;
     Some(match machine.own().limit("Max realtime timeout") {
         Some(Limit::UpTo(microseconds)) => Check::missing(
             check::TIMEOUT,
-            format!("a thread that spins is killed (SIGXCPU) after {microseconds} us"),
-            "LimitRTTIME=infinity in the unit, or ulimit -R unlimited, or a receiver that waits (mmap)",
+            format!("a spinning thread is killed (SIGXCPU) after {microseconds} us"),
+            "LimitRTTIME=infinity in the unit, or ulimit -R unlimited, or a receiver that blocks (mmap)",
         ),
         Some(Limit::Unlimited) | None => Check::ok(check::TIMEOUT, "none"),
     })
@@ -113,13 +113,13 @@ fn memory(machine: &Machine) -> Check {
                   unlimited";
     match own.locked_memory_limit() {
         _ if has(machine, Capability::IpcLock) && !own.is_in_user_namespace() => {
-            Check::ok(check::MEMORY, "as much as there is, by CAP_IPC_LOCK")
+            Check::ok(check::MEMORY, "unlimited, by CAP_IPC_LOCK")
         }
         Some(Limit::UpTo(bytes)) if bytes < PLENTY_BYTES => {
             Check::missing(check::MEMORY, format!("only {} KiB may be locked", bytes / 1024), remedy)
         }
-        Some(limit) => Check::ok(check::MEMORY, format!("up to {} bytes, by RLIMIT_MEMLOCK", words(limit))),
-        None => Check::weak(check::MEMORY, "how much may be locked is not told", remedy),
+        Some(limit) => Check::ok(check::MEMORY, format!("up to {} bytes, by RLIMIT_MEMLOCK", text(limit))),
+        None => Check::weak(check::MEMORY, "the limit of locked memory is unknown", remedy),
     }
 }
 
@@ -129,17 +129,17 @@ fn awake(awake: Awake) -> Check {
         Err(std::io::ErrorKind::NotFound) => Check::missing(
             check::AWAKE,
             "this kernel has no /dev/cpu_dma_latency",
-            "remove the key: the processors of this kernel do not sleep deeply",
+            "remove the key: the CPUs do not enter deep sleep states",
         ),
         Err(why) => Check::missing(
             check::AWAKE,
-            format!("/dev/cpu_dma_latency cannot be opened: {why}"),
-            "run candor as root, or a rule of udev: KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\"",
+            format!("cannot open /dev/cpu_dma_latency: {why}"),
+            "run candor as root, or a udev rule: KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\"",
         ),
     }
 }
 
-fn words(limit: Limit) -> String {
+fn text(limit: Limit) -> String {
     match limit {
         Limit::UpTo(limit) => limit.to_string(),
         Limit::Unlimited => "unlimited".into(),
@@ -151,11 +151,11 @@ mod tests {
     use std::io::ErrorKind;
 
     use super::super::check::Verdict;
-    use super::super::machines::{machine, needs};
+    use super::super::test_machines::{machine, needs};
     use super::*;
 
     const ROOT: &str = "000001ffffffffff";
-    const NOBODY: &str = "0000000000000000";
+    const NO_CAPABILITY: &str = "0000000000000000";
     const RAW: &str = "0000000000002000";
     const NICE: &str = "0000000000800000";
 
@@ -177,13 +177,13 @@ mod tests {
         "Max locked memory 65536 65536 bytes\nMax realtime priority 0 0\nMax realtime timeout unlimited x us\n";
 
     #[test]
-    fn capabilities_are_held_against_the_engine() {
+    fn capabilities_are_compared_with_the_engine() {
         let capabilities = |has, engine| verdicts(has, LOW, INITIAL, Ok(()), &needs(engine, ""))[0].1;
         assert_eq!(capabilities(ROOT, "kernel"), Verdict::Ok);
-        assert_eq!(capabilities(NOBODY, "kernel"), Verdict::Missing);
-        assert_eq!(capabilities(NOBODY, "auto"), Verdict::Weak);
-        assert_eq!(capabilities(NOBODY, "read-write"), Verdict::Ok);
-        assert_eq!(capabilities(NOBODY, "mmap-write"), Verdict::Missing);
+        assert_eq!(capabilities(NO_CAPABILITY, "kernel"), Verdict::Missing);
+        assert_eq!(capabilities(NO_CAPABILITY, "auto"), Verdict::Weak);
+        assert_eq!(capabilities(NO_CAPABILITY, "read-write"), Verdict::Ok);
+        assert_eq!(capabilities(NO_CAPABILITY, "mmap-write"), Verdict::Missing);
         assert_eq!(capabilities(RAW, "mmap-write"), Verdict::Ok);
         let contained = |engine| verdicts(ROOT, LOW, "0 1000 1", Ok(()), &needs(engine, ""))[0].1;
         assert_eq!(
@@ -193,13 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn what_realtime_asks_for_is_held_against_capabilities_and_limits() {
+    fn realtime_is_compared_with_capabilities_and_limits() {
         let all = needs("mmapbusy-write", "sched = \"fifo:40\"\nlock-memory = true\ncpu-dma-latency = \"0us\"");
         let names = ["capabilities", "sched", "time limit", "lock-memory", "cpu-dma-latency"];
         let with = |verdicts: [Verdict; 5]| names.into_iter().zip(verdicts).collect::<Vec<_>>();
         use Verdict::{Missing, Ok as Fine};
         assert_eq!(verdicts(ROOT, LOW, INITIAL, Ok(()), &all), with([Fine; 5]));
-        let found = verdicts(NOBODY, LOW, INITIAL, Err(ErrorKind::PermissionDenied), &all);
+        let found = verdicts(NO_CAPABILITY, LOW, INITIAL, Err(ErrorKind::PermissionDenied), &all);
         assert_eq!(found, with([Missing, Missing, Fine, Missing, Missing]));
         let raised =
             "Max locked memory unlimited x bytes\nMax realtime priority 40 40\nMax realtime timeout 200000 x us\n";
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(found, with([Fine, Fine, Missing, Fine, Missing]));
         // In a user namespace only the limit counts.
         assert_eq!(verdicts(NICE, LOW, "0 1000 1", Ok(()), &all)[1].1, Missing);
-        // Without threads there is nothing to give.
+        // Without threads there is nothing to check.
         let kernel = needs("kernel", "sched = \"fifo:40\"\nlock-memory = true");
         assert_eq!(verdicts(ROOT, LOW, INITIAL, Ok(()), &kernel), [("capabilities", Fine)]);
     }

@@ -1,4 +1,4 @@
-//! The processors on which threads forward, and what makes those late.
+//! CPUs of the forwarding threads: clock, sleep states, isolation and throttling.
 
 use candor_core::realtime::{Cpu, CpuList};
 use candor_io::machine::Machine;
@@ -6,7 +6,7 @@ use candor_io::machine::Machine;
 use super::check::{self, Check};
 use super::needs::Needs;
 
-/// A wake-up that is faster is lost among the rest of a frame's way.
+/// Below this, the wake-up is small compared with the rest of the latency.
 const QUICK_US: i64 = 20;
 
 pub(super) fn checks(machine: &Machine, needs: &Needs) -> Vec<Check> {
@@ -26,8 +26,8 @@ fn cpus(online: &[Cpu], needs: &Needs) -> Check {
     if needs.engine.is_some() && !lacking.is_empty() {
         return Check::missing(
             check::CPUS,
-            format!("no processor {}; {run}", CpuList(&lacking)),
-            "write some that run into `cpus` of [realtime]",
+            format!("no CPU {}; {run}", CpuList(&lacking)),
+            "set `cpus` in [realtime] to CPUs that are online",
         );
     }
     if needs.engine.is_some() && !wanted.is_empty() {
@@ -50,7 +50,7 @@ fn governor(machine: &Machine, cpus: &[Cpu]) -> Check {
         }
     }
     if governed == 0 {
-        return Check::ok(check::GOVERNOR, "none: the clock of the processors is not the kernel's");
+        return Check::ok(check::GOVERNOR, "none: the kernel does not control the clock");
     }
     if slow.is_empty() {
         return Check::ok(check::GOVERNOR, "performance");
@@ -58,7 +58,7 @@ fn governor(machine: &Machine, cpus: &[Cpu]) -> Check {
     let found: Vec<_> = slow.iter().map(|(name, cpus)| format!("{name} on {}", CpuList(cpus))).collect();
     Check::weak(
         check::GOVERNOR,
-        format!("{}: a frame after a pause finds a slow processor", found.join(", ")),
+        format!("{}: after a pause the clock is low", found.join(", ")),
         "echo performance | sudo tee /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
     )
 }
@@ -71,23 +71,23 @@ fn sleep(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
         enabled.filter_map(|state| machine.number(&format!("{folder}/{state}/latency"))).max()
     });
     let Some(deepest) = deepest.max() else {
-        return Check::ok(check::SLEEP, "none that the kernel knows of");
+        return Check::ok(check::SLEEP, "none known to the kernel");
     };
-    let wish = needs.realtime.cpu_dma_latency.and_then(|wish| i64::try_from(wish.as_micros()).ok());
-    match wish {
-        Some(wish) => Check::ok(check::SLEEP, format!("up to {deepest} us to wake up, {wish} us while candor runs")),
+    let limit = needs.realtime.cpu_dma_latency.and_then(|limit| i64::try_from(limit.as_micros()).ok());
+    match limit {
+        Some(limit) => Check::ok(check::SLEEP, format!("up to {deepest} us to wake up, {limit} us while candor runs")),
         None if deepest <= QUICK_US => Check::ok(check::SLEEP, format!("{deepest} us to wake up at most")),
         None => Check::weak(
             check::SLEEP,
-            format!("a processor may take {deepest} us to wake up"),
-            "write cpu-dma-latency = \"0us\" into [realtime] (it costs electricity)",
+            format!("a CPU may take {deepest} us to wake up"),
+            "set cpu-dma-latency = \"0us\" in [realtime] (costs power)",
         ),
     }
 }
 
 fn siblings(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
     if machine.number("/sys/devices/system/cpu/smt/active") != Some(1) {
-        return Check::ok(check::SIBLINGS, "each processor has a core of its own");
+        return Check::ok(check::SIBLINGS, "one CPU per core");
     }
     let of = |cpu: &Cpu| machine.cpus(&format!("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu.0));
     let is_pinned = needs.engine.is_some() && !needs.realtime.cpus.is_empty();
@@ -98,10 +98,10 @@ fn siblings(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
     match shared.filter(|_| is_pinned) {
         Some((cpu, others)) => Check::weak(
             check::SIBLINGS,
-            format!("processor {} shares its core with {}, where others may run", cpu.0, CpuList(&others)),
+            format!("CPU {} shares its core with {}, which may run other threads", cpu.0, CpuList(&others)),
             format!("echo 0 | sudo tee /sys/devices/system/cpu/cpu{}/online, or boot with nosmt", others[0].0),
         ),
-        None => Check::ok(check::SIBLINGS, "two processors share a core"),
+        None => Check::ok(check::SIBLINGS, "two CPUs per core"),
     }
 }
 
@@ -112,52 +112,48 @@ fn isolation(machine: &Machine, cpus: &[Cpu], needs: &Needs) -> Check {
     if is_pinned && !lacking.is_empty() && needs.spins() {
         return Check::weak(
             check::ISOLATION,
-            format!("others may run on {}, where threads spin", CpuList(&lacking)),
+            format!("other threads may run on {}, where candor spins", CpuList(&lacking)),
             format!("boot with isolcpus={} nohz_full={0} rcu_nocbs={0}", CpuList(cpus)),
         );
     }
     Check::ok(
         check::ISOLATION,
-        if isolated.is_empty() {
-            "no processor is kept free".into()
-        } else {
-            format!("{} kept free", CpuList(&isolated))
-        },
+        if isolated.is_empty() { "no CPU is isolated".into() } else { format!("{} isolated", CpuList(&isolated)) },
     )
 }
 
 fn throttling(machine: &Machine, online: &[Cpu], needs: &Needs) -> Check {
     let number = |name: &str| machine.number(&format!("/proc/sys/kernel/sched_rt_{name}_us"));
     let (Some(runtime), Some(period)) = (number("runtime"), number("period")) else {
-        return Check::ok(check::THROTTLING, "not told");
+        return Check::ok(check::THROTTLING, "unknown");
     };
     let is_on = runtime >= 0 && runtime < period;
     let spins_first = needs.spins() && needs.priority().is_some();
     let takes_all = needs.cpus(online).len() == online.len() && online.len() <= 1;
     let found = if is_on {
-        format!("real-time threads have {} ms of every {} ms", runtime / 1000, period / 1000)
+        format!("real-time threads may run {} ms of every {} ms", runtime / 1000, period / 1000)
     } else {
         "off".to_owned()
     };
     match (spins_first, takes_all, is_on) {
         (true, true, _) => Check::weak(
             check::THROTTLING,
-            format!("{found}; threads that spin have the only processor, and Ctrl-C waits for the rest"),
-            "take a receiver that waits (engine = \"mmap-adaptive\") or sched = \"other\"",
+            format!("{found}; spinning threads use the only CPU, and other programs must wait"),
+            "use a receiver that blocks (engine = \"mmap-adaptive\") or sched = \"other\"",
         ),
         (true, false, true) => Check::weak(
             check::THROTTLING,
-            format!("{found}; threads that spin are stopped for the rest"),
-            "sudo sysctl kernel.sched_rt_runtime_us=-1, if a processor is theirs alone",
+            format!("{found}; spinning threads are stopped for the rest"),
+            "sudo sysctl kernel.sched_rt_runtime_us=-1, if no other thread needs their CPUs",
         ),
-        _ => Check::ok(check::THROTTLING, format!("{found}; no matter to threads that wait for frames")),
+        _ => Check::ok(check::THROTTLING, format!("{found}; irrelevant for threads that block")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::check::{Topic, Verdict};
-    use super::super::machines::{machine, needs};
+    use super::super::test_machines::{machine, needs};
     use super::*;
 
     const FOUR: (&str, &str) = ("/sys/devices/system/cpu/online", "0-3");
@@ -168,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn processors_of_the_file_have_to_be_there() {
+    fn cpus_of_the_file_must_be_online() {
         let verdict = |cpus: &str, engine: &str| one(&[FOUR], &needs(engine, cpus), check::CPUS).verdict;
         assert_eq!(verdict("cpus = [3]", "read-write"), Verdict::Ok);
         assert_eq!(verdict("cpus = [3, 4]", "read-write"), Verdict::Missing);
@@ -176,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_processors_of_the_threads_need_a_fast_clock() {
+    fn only_cpus_of_the_threads_need_a_fast_clock() {
         let governor = |cpu: u16| format!("/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
         let (zero, one_, two) = (governor(0), governor(1), governor(2));
         let files = [FOUR, (zero.as_str(), "powersave"), (one_.as_str(), "powersave"), (two.as_str(), "performance")];
@@ -187,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_sleep_is_weak_unless_it_is_kept_away() {
+    fn deep_sleep_is_weak_without_cpu_dma_latency() {
         let state = |number: u16, file: &str| format!("/sys/devices/system/cpu/cpu0/cpuidle/state{number}/{file}");
         let (shallow, deep, disable) = (state(1, "latency"), state(2, "latency"), state(2, "disable"));
         let files = [FOUR, (shallow.as_str(), "2"), (deep.as_str(), "133"), (disable.as_str(), "0")];
@@ -199,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_core_and_company_matter_to_pinned_threads() {
+    fn a_shared_core_and_other_threads_are_weak_for_pinned_threads() {
         let sibling = |cpu: u16| format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
         let (one_, three) = (sibling(1), sibling(3));
         let smt = [FOUR, ("/sys/devices/system/cpu/smt/active", "1"), (one_.as_str(), "1,3"), (three.as_str(), "1,3")];
@@ -215,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn throttling_stops_those_who_spin() {
+    fn throttling_stops_spinning_threads() {
         let throttled =
             [("/proc/sys/kernel/sched_rt_runtime_us", "950000"), ("/proc/sys/kernel/sched_rt_period_us", "1000000")];
         let with = |cpus: (&'static str, &'static str)| [cpus, throttled[0], throttled[1]];
@@ -229,6 +225,6 @@ mod tests {
         assert_eq!(verdict(&off, "mmapbusy-write", fifo), Verdict::Ok);
         let only = ("/sys/devices/system/cpu/online", "0");
         let found = one(&with(only), &needs("readnb-write", fifo), check::THROTTLING);
-        assert!(found.verdict == Verdict::Weak && found.found.contains("the only processor"), "{}", found.found);
+        assert!(found.verdict == Verdict::Weak && found.found.contains("the only CPU"), "{}", found.found);
     }
 }

@@ -1,11 +1,10 @@
-//! The findings for people and for programs.
+//! The checks as a table and as JSON.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::check::{Check, Section, Verdict};
 use candor_cli::gateway_file::plural;
 
-/// The worst of all.
 pub(super) fn worst(sections: &[Section]) -> Verdict {
     all(sections).map(|check| check.verdict).max().unwrap_or(Verdict::Ok)
 }
@@ -14,14 +13,13 @@ fn all(sections: &[Section]) -> impl Iterator<Item = &Check> {
     sections.iter().flat_map(|section| &section.checks)
 }
 
-/// A line for each check, and one below it where there is something to do.
+/// A line for each check, and one for its remedy.
 pub(super) fn table(sections: &[Section]) -> String {
     let width = all(sections).map(|check| check.topic.name.len()).max().unwrap_or_default();
     let mut text = String::new();
     for section in sections {
         text += &format!("{}\n", section.title);
         for Check { topic, verdict, found, remedy } in &section.checks {
-            // What is missing is to be found by tired eyes.
             let verdict = if *verdict == Verdict::Missing { "MISSING" } else { verdict.name() };
             text += &format!("  {verdict:<7}  {:<width$}  {found}\n", topic.name);
             if let Some(remedy) = remedy {
@@ -32,18 +30,18 @@ pub(super) fn table(sections: &[Section]) -> String {
     text
 }
 
-/// A table, and below it the answer in one line.
+/// The table and a summary line.
 pub(super) fn text(file: Option<&str>, sections: &[Section]) -> String {
     let text = table(sections);
     let count = |verdict| all(sections).filter(|check| check.verdict == verdict).count();
     let (missing, weak, ok) = (count(Verdict::Missing), count(Verdict::Weak), count(Verdict::Ok));
-    let what = file.map_or_else(|| "a gateway".to_owned(), |file| file.to_owned());
+    let name = file.unwrap_or("a gateway");
     let answer = match (missing, weak) {
-        (0, 0) => format!("{what} finds everything that it wants: {}", plural(ok, "check")),
-        (0, weak) => format!("{what} can run; {weak} of {} are weak", plural(ok + weak, "check")),
+        (0, 0) => format!("{name} can run: {} ok", plural(ok, "check")),
+        (0, weak) => format!("{name} can run: {weak} of {} weak", plural(ok + weak, "check")),
         (missing, weak) => {
             format!(
-                "{what} CANNOT run as it should: {missing} missing, {weak} weak of {}",
+                "{name} CANNOT run as configured: {missing} missing, {weak} weak of {}",
                 plural(missing + weak + ok, "check")
             )
         }
@@ -51,22 +49,37 @@ pub(super) fn text(file: Option<&str>, sections: &[Section]) -> String {
     text + &format!("\n{answer}\n")
 }
 
-pub(super) fn json(file: Option<&str>, sections: &[Section]) -> Value {
-    let checks: Vec<_> = sections
-        .iter()
-        .flat_map(|section| section.checks.iter().map(|check| (section.title.as_str(), check)))
-        .map(|(section, Check { topic, verdict, found, remedy })| {
-            json!({
-                "section": section,
-                "check": topic.name,
-                "verdict": verdict.name(),
-                "found": found,
-                "remedy": remedy,
-                "source": topic.source,
-            })
-        })
-        .collect();
-    json!({ "file": file, "verdict": worst(sections).name(), "checks": checks })
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct View<'a> {
+    file: Option<&'a str>,
+    /// The worst of all: `ok`, `weak` or `missing`.
+    verdict: &'static str,
+    checks: Vec<CheckView<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct CheckView<'a> {
+    section: &'a str,
+    check: &'static str,
+    verdict: &'static str,
+    found: &'a str,
+    remedy: Option<&'a str>,
+    source: &'static str,
+}
+
+pub(super) fn json<'a>(file: Option<&'a str>, sections: &'a [Section]) -> View<'a> {
+    let of_section = |section: &'a Section| section.checks.iter().map(|check| (section.title.as_str(), check));
+    let checks = sections.iter().flat_map(of_section).map(|(section, check)| CheckView {
+        section,
+        check: check.topic.name,
+        verdict: check.verdict.name(),
+        found: &check.found,
+        remedy: check.remedy.as_deref(),
+        source: check.topic.source,
+    });
+    View { file, verdict: worst(sections).name(), checks: checks.collect() }
 }
 
 #[cfg(test)]
@@ -75,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_stands_out() {
+    fn missing_is_in_capitals() {
         let sections = [
             Section {
                 title: "kernel".into(),
@@ -98,12 +111,12 @@ mod tests {
           MISSING  interface  can, DOWN
                               -> sudo ip link set can0 up
 
-        candor.toml CANNOT run as it should: 1 missing, 1 weak of 3 checks
+        candor.toml CANNOT run as configured: 1 missing, 1 weak of 3 checks
         ");
         assert_eq!(worst(&sections), Verdict::Missing);
-        assert_eq!(json(None, &sections)["checks"][2]["verdict"], "missing");
-        assert!(text(None, &sections[..1]).ends_with("a gateway can run; 1 of 2 checks are weak\n"));
+        assert_eq!(json(None, &sections).checks[2].verdict, "missing");
+        assert!(text(None, &sections[..1]).ends_with("a gateway can run: 1 of 2 checks weak\n"));
         let fine = [Section { title: "kernel".into(), checks: vec![Check::ok(check::RELEASE, "6.1.0")] }];
-        assert!(text(None, &fine).ends_with("a gateway finds everything that it wants: 1 check\n"));
+        assert!(text(None, &fine).ends_with("a gateway can run: 1 check ok\n"));
     }
 }

@@ -1,21 +1,13 @@
-//! The bus that is meant: by its name or by its interface.
+//! Finding a bus by its name or its interface.
 
 use candor_config::plan::{BusIndex, Plan};
 
-/// Names that are more alike than this are likely mistyped.
+/// Jaro-Winkler similarity above which a name is suggested.
 const SIMILAR: f64 = 0.7;
 
-/// A bus that the file does not have.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub(super) struct UnknownBus(String);
-
-impl std::fmt::Display for UnknownBus {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UnknownBus {}
 
 /// The bus with this name, otherwise the one with this interface.
 pub(super) fn named(plan: &Plan, wanted: &str) -> Result<BusIndex, UnknownBus> {
@@ -34,9 +26,9 @@ fn unknown(plan: &Plan, wanted: &str) -> UnknownBus {
         .map(|name| (likeness(name), name))
         .filter(|(score, _)| *score > SIMILAR)
         .max_by(|one, other| one.0.total_cmp(&other.0));
-    let hint = closest.map_or_else(|| "its".to_owned(), |(_, name)| format!("did you mean {name}? Its"));
+    let hint = closest.map_or_else(String::new, |(_, name)| format!(" (did you mean {name}?)"));
     let there: Vec<_> = plan.buses().iter().map(|bus| format!("{} ({})", bus.name, bus.interface)).collect();
-    UnknownBus(format!("The file has no bus and no interface {wanted:?}; {hint} buses are {}", there.join(", ")))
+    UnknownBus(format!("no bus or interface {wanted:?} in the file{hint}; buses: {}", there.join(", ")))
 }
 
 #[cfg(test)]
@@ -49,21 +41,25 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_goes_by_its_name_or_its_interface() {
+    fn a_bus_is_found_by_name_or_interface() {
         for (text, index) in [("powertrain", 0), ("body", 1), ("vcan0", 0), ("vcan1", 1)] {
             assert_eq!(named(&plan(), text).unwrap(), BusIndex(index));
         }
     }
 
     #[test]
-    fn an_unknown_bus_is_answered_with_what_there_is() {
+    fn an_unknown_bus_lists_the_known_ones() {
         let said = |text| named(&plan(), text).unwrap_err().to_string();
         assert_eq!(
             said("Powertrian"),
-            "The file has no bus and no interface \"Powertrian\"; did you mean powertrain? Its buses are powertrain \
-             (vcan0), body (vcan1)"
+            "no bus or interface \"Powertrian\" in the file (did you mean powertrain?); buses: powertrain (vcan0), body \
+             (vcan1)"
         );
-        assert!(said("vcan2").contains("; did you mean vcan"));
-        assert!(said("xyz").contains("\"xyz\"; its buses are powertrain (vcan0), body (vcan1)"), "{}", said("xyz"));
+        assert!(said("vcan2").contains("(did you mean vcan"));
+        assert!(
+            said("xyz").contains("\"xyz\" in the file; buses: powertrain (vcan0), body (vcan1)"),
+            "{}",
+            said("xyz")
+        );
     }
 }

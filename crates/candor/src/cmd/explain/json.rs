@@ -7,8 +7,8 @@ use candor_core::filter::ReceiveList;
 use candor_core::frame::{Frame, FrameFormat};
 use serde_json::{Value, json};
 
+use super::labels as words;
 use super::view::{NotTaken, View};
-use super::words;
 
 /// All frames, one after another.
 pub(super) fn frames(view: &View<'_>, file: &str, frames: &[Frame], notes: &[String]) -> Value {

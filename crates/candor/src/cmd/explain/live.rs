@@ -1,4 +1,4 @@
-//! What this machine knows: its interfaces, and its can-gw.
+//! `--live`: the interfaces and the can-gw of this machine.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,11 +14,9 @@ use candor_netlink::link::{self, CanState, Link};
 
 use super::needed_hops;
 
-/// Where can-gw says how many hops it allows.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
-/// What can-gw can do here, as `candor run` finds it out. Whether this user may use it is not asked: `candor run` may be
-/// another's.
+/// The abilities of can-gw, probed as by `candor run`. Privileges are not checked: another user may run the gateway.
 pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbilities, SystemError> {
     let missing = KernelAbilities { max_hops: needed_hops(plan), ..KernelAbilities::EVERY };
     match plan.engine() {
@@ -26,7 +24,7 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
         _ if Path::new(MAX_HOPS_FILE).exists() => {}
         Engine::Auto => return Ok(KernelAbilities { missing: Some(Missing::Module), ..missing }),
         Engine::Kernel => {
-            notes.push("the kernel module can-gw is not loaded; type: sudo modprobe can-gw".to_owned());
+            notes.push("the kernel module can-gw is not loaded; load it: sudo modprobe can-gw".to_owned());
             return Ok(missing);
         }
     }
@@ -36,15 +34,15 @@ pub(super) fn can_gw(plan: &Plan, notes: &mut Vec<String>) -> Result<KernelAbili
     let crc8 = "a CRC8 with positions from the end";
     if untold.is_some() {
         notes.push(format!(
-            "whether this kernel computes {crc8} inside the frame only root can try; it is taken not to"
+            "only root can test whether this kernel computes {crc8} inside the frame; assuming it does not"
         ));
     } else if wants_relative && !found.relative_crc8 && plan.engine() == Engine::Kernel {
-        notes.push(format!("this kernel computes {crc8} outside the frame, and candor run refuses it"));
+        notes.push(format!("this kernel computes {crc8} outside the frame, so candor run rejects it"));
     }
     Ok(found)
 }
 
-/// Which queueing disciplines drop what a gateway sends.
+/// Notes qdiscs that drop the frames of a gateway.
 pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), NetlinkError> {
     let mut client = Client::open()?;
     let (links, qdiscs) = (link::list(&mut client)?, netlink::qdiscs(&mut client)?);
@@ -57,24 +55,22 @@ pub(super) fn qdiscs(plan: &Plan, notes: &mut Vec<String>) -> Result<(), Netlink
     let outgoing: BTreeSet<_> = plan.routes().iter().map(|route| route.to).collect();
     for bus in outgoing.into_iter().filter(|&bus| has(bus, "etf")) {
         let interface = &plan.bus(bus).interface;
-        notes.push(format!(
-            "the qdisc etf of {interface} drops every frame of a gateway: it wants to know when to send it"
-        ));
+        notes.push(format!("the qdisc etf of {interface} drops every frame of a gateway: they have no transmit time"));
     }
     for route in plan.routes().iter().filter(|route| route.timestamp == Timestamp::Kept && has(route.to, "fq")) {
         let interface = &plan.bus(route.to).interface;
         notes.push(format!(
-            "the qdisc fq of {interface} takes the time stamps that route {:?} keeps for times to send, and drops its frames",
+            "the qdisc fq of {interface} treats the timestamps kept by route {:?} as transmit times and drops the frames",
             route.name
         ));
     }
     Ok(())
 }
 
-/// Looks at the interfaces of all buses, and notes what keeps frames from coming in at all.
+/// The interfaces of all buses; notes their problems.
 pub(super) fn interfaces(plan: &Plan, on: BusIndex, notes: &mut Vec<String>) -> Result<Vec<Interface>, NetlinkError> {
     let links = link::list(&mut Client::open()?)?;
-    let look = |(at, bus): (usize, &Bus)| {
+    let interface = |(at, bus): (usize, &Bus)| {
         let Some(link) = links.iter().find(|link| link.name == bus.interface) else {
             notes.push(format!("this machine has no interface {}", bus.interface));
             return Interface { peer: bus.vxcan_peer, ..Interface::default() };
@@ -84,18 +80,17 @@ pub(super) fn interfaces(plan: &Plan, on: BusIndex, notes: &mut Vec<String>) -> 
         let mtu_bytes = usize::try_from(link.mtu).unwrap_or(usize::MAX);
         Interface { mtu_bytes: Some(mtu_bytes), link: Some(state), peer: bus.vxcan_peer }
     };
-    Ok(plan.buses().iter().enumerate().map(look).collect())
+    Ok(plan.buses().iter().enumerate().map(interface).collect())
 }
 
-/// What an interface keeps from working.
 fn trouble(link: &Link, is_source: bool) -> Vec<String> {
     let name = &link.name;
     let mut trouble = Vec::new();
     if is_source && !link.up {
-        trouble.push(format!("{name} is down: no frame comes in"));
+        trouble.push(format!("{name} is down: it receives no frames"));
     }
     if is_source && usize::try_from(link.mtu).is_ok_and(|mtu| mtu < CANFD_MTU) {
-        trouble.push(format!("{name} has an MTU of {} bytes: no CAN FD frame comes in", link.mtu));
+        trouble.push(format!("{name} has an MTU of {} bytes: it receives no CAN FD frames", link.mtu));
     }
     if link.can.is_some_and(|can| can.state == Some(CanState::BusOff)) {
         trouble.push(format!("{name} is bus-off: it sends and receives nothing until it is restarted"));

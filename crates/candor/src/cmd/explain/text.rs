@@ -1,4 +1,4 @@
-//! An explanation for people.
+//! An explanation as text.
 
 use std::fmt::Write as _;
 
@@ -7,15 +7,15 @@ use candor_config::placement::Because;
 use candor_config::plan::{Echo, RouteIndex};
 use candor_core::frame::{Frame, FrameFormat};
 
+use super::labels;
 use super::view::{NotTaken, View};
-use super::words;
 use crate::cmd::show;
 
-/// Misses that are shown where nothing else is.
+/// Misses that are shown if no route matches.
 const MAX_NEAREST: usize = 3;
-/// Frames that are longer than this have their changes on a line of their own.
-const MAX_BESIDE: usize = 40;
-/// Rules that meet an echo and are named.
+/// Changes to a frame longer than this get a line of their own.
+const MAX_WIDTH: usize = 40;
+/// Rules for an echo that are listed by name.
 const MAX_NAMED: usize = 5;
 
 /// All frames, one after another.
@@ -36,7 +36,7 @@ pub(super) fn frames(view: &View<'_>, frames: &[Frame], all: bool, live: bool, n
 fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool) {
     let bus = view.bus(view.on);
     line(text, 0, &frame.to_string());
-    line(text, 0, &format!("comes in on {} ({}): {}", bus.name, bus.interface, words::frame(frame)));
+    line(text, 0, &format!("received on {} ({}): {}", bus.name, bus.interface, labels::frame(frame)));
     let explanation = view.explain(frame);
     for (position, visit) in explanation.visits.iter().enumerate() {
         text.push('\n');
@@ -44,24 +44,24 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
     }
     text.push('\n');
     if explanation.visits.is_empty() {
-        line(text, 0, "No route takes it: nothing is sent, no counter moves.");
+        line(text, 0, "No route matches: nothing is sent, no counter changes.");
     } else {
         line(text, 0, &counters(view, &explanation));
     }
     if explanation.is_cut {
-        line(text, 0, "What happens after that is left out. It may never end: candor check looks for loops.");
+        line(text, 0, "The rest is omitted. This may be an endless loop; candor check finds loops.");
     }
     if !live && sends_fd(&explanation) {
         line(
             text,
             0,
-            "An interface that takes no CAN FD frames (MTU 16) would drop them; --live looks at those of this machine.",
+            "An interface without CAN FD (MTU 16) would drop these frames; --live checks the interfaces of this machine.",
         );
     }
     not_taken(text, view, frame, &explanation, all);
 }
 
-/// One rule that takes the frame.
+/// A rule that matches the frame.
 fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number: &str, indent: usize) {
     let job = view.job(visit.job);
     let (route, to) = (view.route_of(visit.job), view.bus(job.to));
@@ -70,23 +70,23 @@ fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number
     let indent = indent + 3;
     let filter = match job.filter.to_string() {
         filter if filter == "000:000" => "every frame".to_owned(),
-        filter => format!("{filter} (receive list: {})", words::list(visit.list)),
+        filter => format!("{filter} (receive list: {})", labels::list(visit.list)),
     };
-    entry(text, indent, "takes", &filter);
-    let is_wide = visit.steps.iter().map(|step| step.frame).chain([*frame]).any(|frame| width(&frame) > MAX_BESIDE);
+    entry(text, indent, "matches", &filter);
+    let is_wide = visit.steps.iter().map(|step| step.frame).chain([*frame]).any(|frame| width(&frame) > MAX_WIDTH);
     let widest = visit.steps.iter().map(|step| width(&step.frame)).max().unwrap_or(0).max(width(frame));
     if !visit.steps.is_empty() {
-        entry(text, indent, "comes in", &frame.to_string());
+        entry(text, indent, "received", &frame.to_string());
     }
     let mut before = *frame;
     for step in &visit.steps {
-        let changes = words::changes(step.act, &before, &step.frame, step.changed).join(", ");
+        let changes = labels::changes(step.act, &before, &step.frame, step.changed).join(", ");
         let shown = step.frame.to_string();
         if is_wide {
-            entry(text, indent, words::act(step.act), &shown);
+            entry(text, indent, labels::act(step.act), &shown);
             entry(text, indent, "", &changes);
         } else {
-            entry(text, indent, words::act(step.act), &format!("{shown:<widest$}   {changes}"));
+            entry(text, indent, labels::act(step.act), &format!("{shown:<widest$}   {changes}"));
         }
         before = step.frame;
     }
@@ -104,49 +104,49 @@ fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
     match &visit.outcome {
         Outcome::Sent(frame) => {
             let what = match visit.steps.is_empty() {
-                true => "as it came, ".to_owned(),
-                false if width(frame) > MAX_BESIDE => String::new(),
+                true => "unchanged, ".to_owned(),
+                false if width(frame) > MAX_WIDTH => String::new(),
                 false => format!("{frame} "),
             };
             entry(text, indent, "sent", &format!("{what}to {} ({}); counter handled", to.name, to.interface));
-            if let Some(oddity) = words::oddity(frame) {
-                entry(text, indent, "careful", &oddity);
+            if let Some(oddity) = labels::oddity(frame) {
+                entry(text, indent, "warning", &oddity);
             }
             let echo = match job.echo {
                 Echo::On => format!("programs on {} see it", to.interface),
-                Echo::Off => format!("off: programs on {} do not see it, and on vcan nobody does", to.interface),
+                Echo::Off => format!("off: programs on {} do not see it (on vcan: no program at all)", to.interface),
             };
             entry(text, indent, "echo", &echo);
         }
         Outcome::Dropped(why) => {
-            entry(text, indent, "dropped", &format!("{}; counter dropped", words::dropped(*why, &to.interface)));
+            entry(text, indent, "dropped", &format!("{}; counter dropped", labels::dropped(*why, &to.interface)));
         }
         Outcome::Deleted(why) => {
-            entry(text, indent, "deleted", &format!("{}; counter deleted", words::deleted(*why)));
+            entry(text, indent, "deleted", &format!("{}; counter deleted", labels::deleted(*why)));
         }
         Outcome::BackToIncoming => {
-            entry(text, indent, "skipped", &format!("{}; no counter", words::back_to_incoming(&to.interface)));
+            entry(text, indent, "skipped", &format!("{}; no counter", labels::back_to_incoming(&to.interface)));
         }
     }
 }
 
-/// What becomes of a frame where it was sent.
+/// The frame as it is received again on the bus where it was sent.
 fn again(text: &mut String, view: &View<'_>, sent: &Frame, next: &Next, number: &str, indent: usize) {
     let bus = view.bus(next.on);
     let place = match next.by {
-        Way::Echo => format!("the echo comes in on {} ({})", bus.name, bus.interface),
-        Way::Vxcan => format!("the vxcan pair brings it to {} ({}), without its hops", bus.name, bus.interface),
+        Way::Echo => format!("the echo is received on {} ({})", bus.name, bus.interface),
+        Way::Vxcan => format!("the vxcan pair passes it to {} ({}) and resets its hop count", bus.name, bus.interface),
     };
     entry(text, indent, "then", &place);
     if !next.own.is_empty() {
         let names = names(view, next.own.iter().map(|&job| view.job(job).route));
-        entry(text, indent, "", &format!("{names}: not received, candor does not get its own frames back"));
+        entry(text, indent, "", &format!("{names}: not received, candor does not receive its own frames"));
     }
     let (short, long): (Vec<_>, Vec<_>) =
         next.visits.iter().partition(|visit| matches!(visit.outcome, Outcome::Deleted(_)) && visit.steps.is_empty());
     if let Some(Visit { outcome: Outcome::Deleted(why), .. }) = short.first() {
         let names = names(view, short.iter().map(|visit| view.job(visit.job).route));
-        entry(text, indent, "", &format!("{names}: deleted, {}; counter deleted", words::deleted(*why)));
+        entry(text, indent, "", &format!("{names}: deleted, {}; counter deleted", labels::deleted(*why)));
     }
     for (position, visit) in long.iter().enumerate() {
         rule(text, view, sent, visit, &format!("{number}.{}", position + 1), indent);
@@ -168,21 +168,21 @@ fn names(view: &View<'_>, routes: impl Iterator<Item = RouteIndex>) -> String {
 fn counters(view: &View<'_>, explanation: &Explanation) -> String {
     let moved = view.counters(explanation);
     if moved.is_empty() {
-        return "No counter moves.".to_owned();
+        return "No counter changes.".to_owned();
     }
     let routes: Vec<_> = moved
         .iter()
         .map(|(route, moved)| {
             let counters = [("handled", moved.handled), ("dropped", moved.dropped), ("deleted", moved.deleted)];
-            let told: Vec<_> =
+            let texts: Vec<_> =
                 counters.iter().filter(|(_, by)| *by > 0).map(|(name, by)| format!("{name} +{by}")).collect();
-            format!("{} {}", route.name, told.join(" "))
+            format!("{} {}", route.name, texts.join(" "))
         })
         .collect();
     format!("Counters: {}", routes.join(", "))
 }
 
-/// The routes that leave the frame alone: all of them, or the nearest if nothing else is to be told.
+/// The routes that do not match: all of them, or the nearest if no route matches.
 fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Explanation, all: bool) {
     let missed = view.not_taken(frame, explanation);
     let bus = &view.bus(view.on).name;
@@ -193,8 +193,7 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
         (false, false) => 0,
     };
     if shown > 0 {
-        let title =
-            if all { format!("Routes from {bus} that do not take it") } else { "The nearest misses".to_owned() };
+        let title = if all { format!("Routes from {bus} that do not match") } else { "Nearest misses".to_owned() };
         line(text, 0, &format!("\n{title}:"));
         let width = missed[..shown].iter().map(|missed| view.plan.route(missed.route).name.chars().count()).max();
         for missed in &missed[..shown] {
@@ -203,15 +202,15 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
     }
     match missed.len() - shown {
         0 => {}
-        1 => line(text, 0, &format!("1 more route from {bus} does not take it; --all tells why.")),
-        left => line(text, 0, &format!("{left} more routes from {bus} do not take it; --all tells why.")),
+        1 => line(text, 0, &format!("1 more route from {bus} does not match; --all shows why.")),
+        left => line(text, 0, &format!("{left} more routes from {bus} do not match; --all shows why.")),
     }
     if nothing && missed.is_empty() {
         line(text, 0, &format!("No route starts from {bus}."));
     }
     let elsewhere = view.elsewhere(explanation);
     if (nothing || all) && !elsewhere.is_empty() {
-        line(text, 0, "\nOn another bus it would be taken:");
+        line(text, 0, "\nRoutes from other buses that would match:");
         for route in elsewhere.iter().take(if all { usize::MAX } else { MAX_NEAREST }) {
             let route = view.plan.route(*route);
             let from = view.bus(route.from);
@@ -223,17 +222,17 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
 fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize) {
     let route = view.plan.route(missed.route);
     let filter = view.job(missed.nearest.job).filter;
-    let carrying = show::payloads(&route.payload).map_or_else(String::new, |payload| format!(", carrying {payload}"));
-    for (position, takes) in show::takes(&route.selections, route.formats).iter().enumerate() {
-        let (name, word) = if position == 0 { (route.name.as_str(), "takes") } else { ("", "or   ") };
-        line(text, 2, &format!("{name:<width$}   {word} {takes}{carrying}"));
+    let payload = show::payloads(&route.payload).map_or_else(String::new, |payload| format!(", payload {payload}"));
+    for (position, matched) in show::matches(&route.selections, route.formats).iter().enumerate() {
+        let (name, word) = if position == 0 { (route.name.as_str(), "matches") } else { ("", "or     ") };
+        line(text, 2, &format!("{name:<width$}   {word} {matched}{payload}"));
     }
-    // The bits of an identifier of the other format say little.
+    // Comparing the bits of an identifier with the other format is pointless.
     let other_format = missed.reasons.iter().any(|reason| matches!(reason, Reason::IdFormat { .. }));
-    let told = missed.reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
-    let withheld = missed.withheld.iter().map(|&withheld| words::withheld(withheld, &view.bus(view.on).name));
-    let told = told.map(|reason| words::reason(reason, filter, route.selections.len()));
-    for (position, reason) in withheld.chain(told).enumerate() {
+    let reasons = missed.reasons.iter().filter(|reason| !(other_format && matches!(reason, Reason::Identifier { .. })));
+    let withheld = missed.withheld.iter().map(|&withheld| labels::withheld(withheld, &view.bus(view.on).name));
+    let reasons = reasons.map(|reason| labels::reason(reason, filter, route.selections.len()));
+    for (position, reason) in withheld.chain(reasons).enumerate() {
         let word = if position == 0 { "but" } else { "and" };
         line(text, 2, &format!("{:<width$}   {word} {reason}", ""));
     }
@@ -263,6 +262,5 @@ fn entry(text: &mut String, indent: usize, word: &str, meaning: &str) {
 }
 
 fn line(text: &mut String, indent: usize, content: &str) {
-    // Writing to a string cannot fail.
     let _written = writeln!(text, "{}", format!("{:indent$}{content}", "").trim_end());
 }

@@ -1,4 +1,4 @@
-//! A gateway as it is explained, and what is the same for people and programs.
+//! The explanation, for text and JSON.
 
 use candor_config::config::{Lists, Withheld};
 use candor_config::explain::{Counter, Explanation, Gateway, Machine, Miss, Reason, Visit, explain};
@@ -7,11 +7,11 @@ use candor_config::plan::{Bus, BusIndex, Plan, Route, RouteIndex};
 use candor_core::frame::Frame;
 use candor_core::job::Job;
 
-/// A gateway and the bus on which frames come in.
+/// A gateway and the bus that receives the frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'a> {
     pub(super) plan: &'a Plan,
-    /// `allow` and `deny` of the file, of which the plan has what they leave.
+    /// `allow` and `deny` of the file; the plan has their result only.
     pub(super) lists: &'a Option<Lists>,
     pub(super) jobs: &'a [Job],
     /// By job.
@@ -21,21 +21,20 @@ pub(super) struct View<'a> {
     pub(super) on: BusIndex,
 }
 
-/// A route that does not take a frame.
+/// A route that does not match a frame.
 #[derive(Clone, Debug)]
 pub(super) struct NotTaken<'a> {
     pub(super) route: RouteIndex,
     /// The nearest of its jobs.
     pub(super) nearest: &'a Miss,
-    /// The lists that keep a frame from it which its `match` takes.
+    /// The lists that exclude a frame which its `match` includes.
     pub(super) withheld: Vec<Withheld>,
-    /// What else stands against it.
     pub(super) reasons: Vec<&'a Reason>,
-    /// How many jobs it has.
+    /// Number of its jobs.
     pub(super) jobs: usize,
 }
 
-/// What the counters of a route move by.
+/// Increments of the counters of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moved {
     pub(super) handled: u64,

@@ -1,14 +1,13 @@
 //! `candor import cangw`.
 
+use candor_cli::gateway_file::{plural, read_bytes, tally};
+use candor_cli::render::{self, Source};
+use candor_cli::{Exit, Outcome};
 use candor_config::import::{self, Reading};
 use candor_config::text;
 
 use super::{NotTheSame, checked, left_out, put};
 use crate::cli::{ImportCangwArgs, ImportForm};
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::{plural, read_bytes, tally};
-use candor_cli::render::{self, Source};
 
 pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
     let (name, bytes) = read_bytes(&args.file, import::MAX_BYTES)?;
@@ -37,8 +36,8 @@ pub(super) fn run(args: &ImportCangwArgs) -> Outcome {
     }
     put(&args.output, &written)?;
     let order = match imported.reading {
-        Reading::Listing => "a listing: its first line is delivered to first",
-        Reading::Script => "a script: its last command is delivered to first",
+        Reading::Listing => "a listing (first line first)",
+        Reading::Script => "a script (last command first)",
     };
     let (jobs, routes) = (plural(imported.jobs.len(), "job"), plural(plan.routes().len(), "route"));
     render::err(&format!("{}: {jobs}, {routes}, read as {order}\n", source.name()));

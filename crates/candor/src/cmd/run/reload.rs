@@ -96,7 +96,7 @@ impl<'a> Reloader<'a> {
             Err(findings) => {
                 let why = format!("{name}: not valid: {}; what ran goes on\n", tally(findings));
                 let text = render::text(&file.source, findings, false) + &why;
-                return Ok(report.invalid(&name, &render::json(&file.source, findings), text));
+                return Ok(report.invalid(&name, &serde_json::json!(render::json(&file.source, findings)), text));
             }
         };
         report.warn(render::digest(&file.source, &warnings(loaded), false));

@@ -1,18 +1,17 @@
-//! The gateway as a graph for Graphviz: a box for each bus, an arrow for each route. Where the engine is "auto", routes
-//! of user space are dashed.
+//! The gateway as a graph for Graphviz: a box for each bus, an arrow for each route, dashed in user space if the engine is
+//! `auto`.
 
 use std::fmt::Write;
 
 use candor_config::placement::{KernelAbilities, Placement, Side};
 use candor_config::plan::{Engine, Plan, Route, RouteIndex};
 
-use crate::cmd::show::words;
+use crate::cmd::show::labels;
 
 pub(super) fn plan(plan: &Plan) -> String {
     let mut text = String::from("digraph candor {\n  rankdir = LR;\n  node [shape = box];\n");
     for (index, bus) in plan.buses().iter().enumerate() {
         let label = format!("{}\n{}", bus.name, bus.interface);
-        // Writing to a string cannot fail.
         let _written = writeln!(text, "  bus{index} [label = {}];", quoted(&label));
     }
     let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
@@ -24,11 +23,11 @@ pub(super) fn plan(plan: &Plan) -> String {
             "  bus{} -> bus{} [label = {}{style}];",
             route.from.0,
             route.to.0,
-            quoted(&format!("{}\n{}", route.name, what_passes(route)))
+            quoted(&format!("{}\n{}", route.name, summary(route)))
         );
     }
     for (index, bus) in plan.buses().iter().enumerate() {
-        // Both ends of a pair name each other; one line is enough.
+        // Both ends of a pair name each other; draw one line.
         if let Some(peer) = bus.vxcan_peer.filter(|peer| peer.0 > index) {
             let _written =
                 writeln!(text, "  bus{index} -> bus{} [label = \"vxcan\", dir = both, style = dotted];", peer.0);
@@ -38,17 +37,17 @@ pub(super) fn plan(plan: &Plan) -> String {
     text
 }
 
-fn what_passes(route: &Route) -> String {
+fn summary(route: &Route) -> String {
     let is_changed = !route.modifications.is_empty() || route.selections.iter().any(|one| one.id.is_some());
-    let mut words = words::takes(&route.selections, route.formats).join("; ");
+    let mut text = labels::matches(&route.selections, route.formats).join("; ");
     for (holds, word) in [
         (!route.payload.is_empty(), ", by payload"),
         (route.send_as.is_some(), ", converted"),
         (is_changed, ", modified"),
     ] {
-        words.push_str(if holds { word } else { "" });
+        text.push_str(if holds { word } else { "" });
     }
-    words
+    text
 }
 
 /// A string of the dot language. There only the quote ends it, and a backslash begins an escape of the label.

@@ -13,7 +13,7 @@ use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use serde_json::{Value, json};
 
-use crate::cmd::show::words;
+use crate::cmd::show::labels as words;
 
 pub(super) fn plan(plan: &Plan) -> Value {
     let buses: Vec<_> = plan

@@ -1,4 +1,4 @@
-//! `[realtime]`: what the file asks for, and what running candors have got of it.
+//! `[realtime]`: the settings of the file, and those in effect in running gateways.
 
 use candor_config::plan::Plan;
 use candor_core::realtime::{CpuList, Realtime};
@@ -6,13 +6,13 @@ use candor_engine::realtime::{self as engine, Obtained};
 use candor_io::machine::Machine;
 use serde_json::{Value, json};
 
-/// Below the engine; nothing if the file asks for nothing.
+/// The line below the engine; empty without `[realtime]`.
 pub(super) fn text(plan: &Plan) -> String {
     if plan.realtime().is_empty() {
         return String::new();
     }
     let machine = Machine::here();
-    let mut text = format!("real time: {}\n", asked(plan.realtime()));
+    let mut text = format!("real time: {}\n", configured(plan.realtime()));
     for pid in running(plan) {
         let obtained = engine::obtained(&machine, pid);
         text += &format!("           process {pid} has {}\n", obtained_text(plan.realtime(), &obtained));
@@ -20,7 +20,7 @@ pub(super) fn text(plan: &Plan) -> String {
     text
 }
 
-/// `null` if the file asks for nothing.
+/// `null` without `[realtime]`.
 pub(super) fn json(plan: &Plan) -> Value {
     let Realtime { sched, lock_memory, cpu_dma_latency, .. } = plan.realtime();
     if plan.realtime().is_empty() {
@@ -44,14 +44,14 @@ pub(super) fn json(plan: &Plan) -> Value {
     })
 }
 
-/// Who runs the file is told beside it; that nobody can be asked changes nothing about the file.
+/// PIDs of the gateways that run this file; none if they cannot be listed.
 fn running(plan: &Plan) -> Vec<u32> {
     engine::running(plan).unwrap_or_default()
 }
 
-fn asked(wanted: &Realtime) -> String {
+fn configured(wanted: &Realtime) -> String {
     let sched = wanted.sched.map(|sched| format!("threads {sched}"));
-    let cpus = (!wanted.cpus.is_empty()).then(|| format!("on {}", processors(&CpuList(&wanted.cpus).to_string())));
+    let cpus = (!wanted.cpus.is_empty()).then(|| format!("on {}", cpus(&CpuList(&wanted.cpus).to_string())));
     let threads = match (sched, cpus) {
         (Some(sched), Some(cpus)) => Some(format!("{sched} {cpus}")),
         (None, Some(cpus)) => Some(format!("threads {cpus}")),
@@ -60,19 +60,17 @@ fn asked(wanted: &Realtime) -> String {
     let memory = wanted.lock_memory.then(|| "memory locked".to_owned());
     let awake = wanted
         .cpu_dma_latency
-        .map(|latency| format!("processors awake within {} us (/dev/cpu_dma_latency)", latency.as_micros()));
+        .map(|latency| format!("CPUs awake within {} us (/dev/cpu_dma_latency)", latency.as_micros()));
     let parts: Vec<_> = [threads, memory, awake].into_iter().flatten().collect();
-    if parts.is_empty() { "nothing beyond what it is started with".into() } else { parts.join(", ") }
+    if parts.is_empty() { "settings of the calling process".into() } else { parts.join(", ") }
 }
 
-/// What a process has, said of what it was to have.
+/// The settings in effect.
 pub(crate) fn obtained_text(wanted: &Realtime, obtained: &Obtained) -> String {
     let mut parts: Vec<_> = obtained
         .threads
         .iter()
-        .map(|thread| {
-            format!("{} {} on {}", thread.name, thread.policy, processors(&CpuList(&thread.cpus).to_string()))
-        })
+        .map(|thread| format!("{} {} on {}", thread.name, thread.policy, cpus(&CpuList(&thread.cpus).to_string())))
         .collect();
     if wanted.lock_memory || obtained.locked_kib > 0 {
         parts.push(format!("{} KiB locked", obtained.locked_kib));
@@ -81,13 +79,12 @@ pub(crate) fn obtained_text(wanted: &Realtime, obtained: &Obtained) -> String {
         parts.push(match obtained.keeps_awake {
             Some(true) => "/dev/cpu_dma_latency open".into(),
             Some(false) => "/dev/cpu_dma_latency NOT open".into(),
-            None => "/dev/cpu_dma_latency: only root may know".into(),
+            None => "/dev/cpu_dma_latency: unknown without root".into(),
         });
     }
     parts.join(", ")
 }
 
-/// The same for programs.
 pub(crate) fn obtained_json(obtained: &Obtained) -> Value {
     let threads: Vec<_> = obtained
         .threads
@@ -108,9 +105,9 @@ pub(crate) fn obtained_json(obtained: &Obtained) -> Value {
     })
 }
 
-fn processors(list: &str) -> String {
+fn cpus(list: &str) -> String {
     let is_one = list.bytes().all(|byte| byte.is_ascii_digit());
-    if is_one { format!("processor {list}") } else { format!("processors {list}") }
+    if is_one { format!("CPU {list}") } else { format!("CPUs {list}") }
 }
 
 #[cfg(test)]
@@ -123,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_asked_for_stands_over_what_was_obtained() {
+    fn settings_of_the_file_and_in_effect() {
         let wanted = Realtime {
             sched: Some("fifo:80".parse().unwrap()),
             cpus: vec![Cpu(2), Cpu(3)],
@@ -138,14 +135,14 @@ mod tests {
         };
         let obtained = Obtained { threads: vec![thread], locked_kib: 5120, keeps_awake: Some(true) };
         assert_eq!(
-            asked(&wanted),
-            "threads fifo:80 on processors 2-3, memory locked, processors awake within 0 us (/dev/cpu_dma_latency)"
+            configured(&wanted),
+            "threads fifo:80 on CPUs 2-3, memory locked, CPUs awake within 0 us (/dev/cpu_dma_latency)"
         );
         assert_eq!(
             obtained_text(&wanted, &obtained),
-            "route-can0 fifo:80 on processor 2, 5120 KiB locked, /dev/cpu_dma_latency open"
+            "route-can0 fifo:80 on CPU 2, 5120 KiB locked, /dev/cpu_dma_latency open"
         );
         let only_cpus = Realtime { cpus: vec![Cpu(1)], ..Realtime::default() };
-        assert_eq!(asked(&only_cpus), "threads on processor 1");
+        assert_eq!(configured(&only_cpus), "threads on CPU 1");
     }
 }

@@ -1,29 +1,29 @@
-//! The gateway as a text tree: under each bus the routes that leave it, in words.
+//! The gateway as a text tree: each bus with the routes from it.
 
 use candor_config::placement::{KernelAbilities, Placement};
 use candor_config::plan::{Bus, BusIndex, Engine, Plan, RouteIndex};
 
-use crate::cmd::show::words;
+use crate::cmd::show::labels;
 
-/// `realtime` is what is said below the engine.
+/// `realtime` is the text below the engine.
 pub(super) fn plan(plan: &Plan, realtime: &str) -> String {
     let engine = match plan.engine() {
-        Engine::Auto => "automatic engine: the kernel forwards what can-gw can express, candor the rest".to_owned(),
-        Engine::Kernel => "kernel engine: can-gw jobs forward the frames inside the kernel".to_owned(),
-        Engine::User(engine) => format!("{engine} engine: candor takes each frame and sends it out again"),
+        Engine::Auto => "auto engine: the kernel runs the routes that can-gw supports, candor the rest".to_owned(),
+        Engine::Kernel => "kernel engine: can-gw jobs forward the frames in the kernel".to_owned(),
+        Engine::User(engine) => format!("{engine} engine: candor receives each frame and sends it again"),
     };
     let mut text = format!("{engine}\n{realtime}");
-    // With the other engines there is nothing to choose.
+    // Other engines have no placement.
     let placement = (plan.engine() == Engine::Auto).then(|| Placement::of(plan, KernelAbilities::EVERY).ok()).flatten();
     for (index, bus) in plan.buses().iter().enumerate() {
         text.push_str(&format!("\n{}\n", describe(plan, bus)));
         let routes = (0..plan.routes().len()).map(RouteIndex);
-        let leaving: Vec<_> = routes.filter(|&route| plan.route(route).from == BusIndex(index)).collect();
-        for (position, &route) in leaving.iter().enumerate() {
-            branch(&mut text, plan, route, placement.as_ref(), position + 1 == leaving.len());
+        let from_here: Vec<_> = routes.filter(|&route| plan.route(route).from == BusIndex(index)).collect();
+        for (position, &route) in from_here.iter().enumerate() {
+            branch(&mut text, plan, route, placement.as_ref(), position + 1 == from_here.len());
         }
-        if leaving.is_empty() {
-            text.push_str("└── no route leaves this bus\n");
+        if from_here.is_empty() {
+            text.push_str("└── no route from this bus\n");
         }
     }
     text
@@ -38,10 +38,10 @@ fn describe(plan: &Plan, bus: &Bus) -> String {
         text.push_str(&format!(", data phase {rate}"));
     }
     if let Some(wait) = bus.restart_after {
-        text.push_str(&format!(", started again {wait:?} after bus-off"));
+        text.push_str(&format!(", restarted {wait:?} after bus-off"));
     }
     if let Some(peer) = bus.vxcan_peer {
-        text.push_str(&format!(", a vxcan pair with {}", plan.bus(peer).interface));
+        text.push_str(&format!(", vxcan pair with {}", plan.bus(peer).interface));
     }
     text.push(')');
     text
@@ -52,7 +52,7 @@ fn branch(text: &mut String, plan: &Plan, index: RouteIndex, placement: Option<&
     let route = plan.route(index);
     let to = plan.bus(route.to);
     text.push_str(&format!("{fork}──▶ {} ({}): route {}\n", to.name, to.interface, route.name));
-    for (word, meaning) in words::route(plan, index, placement) {
-        text.push_str(&format!("{rail}       {word:<9} {meaning}\n"));
+    for (label, meaning) in labels::route(plan, index, placement) {
+        text.push_str(&format!("{rail}       {label:<9} {meaning}\n"));
     }
 }

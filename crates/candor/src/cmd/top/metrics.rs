@@ -1,8 +1,8 @@
-//! OpenMetrics text as it comes from a gateway, taken apart.
+//! A parser for the OpenMetrics text of a gateway.
 
 use std::collections::BTreeMap;
 
-/// One line with a value.
+/// A line with a value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Point<'a> {
     pub(super) name: &'a str,
@@ -11,12 +11,12 @@ pub(super) struct Point<'a> {
 }
 
 impl Point<'_> {
-    /// The value of a label; empty if it has none of this name.
+    /// The value of a label; empty if it is missing.
     pub(super) fn label(&self, name: &str) -> &str {
         self.labels.get(name).map_or("", String::as_str)
     }
 
-    /// The value as a number of things.
+    /// The value as a count.
     pub(super) fn count(&self) -> u64 {
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
         let count = self.value as u64;
@@ -24,8 +24,7 @@ impl Point<'_> {
     }
 }
 
-/// Every line with a value; lines that are none, or that this version does not understand, are passed over. `None` if the
-/// text does not end as it should.
+/// All lines with a value; other lines are skipped. `None` if the text is incomplete.
 pub(super) fn points(text: &str) -> Option<Vec<Point<'_>>> {
     let body = text.strip_suffix("# EOF\n")?;
     Some(body.lines().filter(|line| !line.starts_with('#')).filter_map(point).collect())
@@ -38,26 +37,26 @@ fn point(line: &str) -> Option<Point<'_>> {
         Some(rest) => labels(rest)?,
         None => (BTreeMap::new(), rest),
     };
-    // A time or an example may follow.
+    // A timestamp or an exemplar may follow.
     let value = rest.trim_start().split(' ').next()?.parse().ok()?;
     Some(Point { name, labels, value })
 }
 
-/// What stands between the braces, and what follows them.
+/// The labels between the braces, and the rest of the line.
 fn labels(mut rest: &str) -> Option<(BTreeMap<&str, String>, &str)> {
     let mut labels = BTreeMap::new();
     loop {
         if let Some(rest) = rest.strip_prefix('}') {
             return Some((labels, rest));
         }
-        let (name, behind) = rest.split_once("=\"")?;
-        let (value, behind) = quoted(behind)?;
+        let (name, after) = rest.split_once("=\"")?;
+        let (value, after) = quoted(after)?;
         labels.insert(name, value);
-        rest = behind.strip_prefix(',').unwrap_or(behind);
+        rest = after.strip_prefix(',').unwrap_or(after);
     }
 }
 
-/// The text up to the closing quote, and what follows it.
+/// The text up to the closing quote, and the rest of the line.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -92,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_was_cut_off_is_none() {
+    fn an_incomplete_text_is_rejected() {
         assert_eq!(points("a_total 3\n"), None);
     }
 

@@ -1,36 +1,33 @@
-//! What samples one after the other mean: rates, what was dropped since a moment, how latencies went.
+//! Rates, drops since the start or a reset, and latencies, computed from successive samples.
 
 use std::collections::{HashMap, VecDeque};
 
 use super::sample::{Bus, Route, Sample};
 
-/// So many samples are remembered for the small curves.
+/// Samples in a sparkline.
 pub(super) const HISTORY: usize = 60;
-/// Parts of all frames.
 const HALF: f64 = 0.5;
 const NEARLY_ALL: f64 = 0.99;
 
-/// What is known of a gateway that is looked at again and again.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     now: Option<Sample>,
-    /// The sample before it of the same run of the gateway.
+    /// The previous sample, unless the gateway was restarted in between.
     before: Option<Sample>,
-    /// From where drops and losses are counted; `None` for the start of the gateway.
+    /// Sample of the last reset, from which drops and losses are counted; `None` for the start of the gateway.
     since: Option<Sample>,
     /// By route.
     histories: HashMap<String, VecDeque<Moment>>,
 }
 
-/// What is remembered of a route.
+/// A point in the history of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Moment {
     pub(super) frames_per_s: Option<f64>,
-    /// The class of the latency that 99 of 100 frames kept, from 0 to 1; `None` if there were none.
+    /// The histogram bucket of the 99th percentile, scaled to 0 to 1; `None` without frames.
     pub(super) latency: Option<f64>,
 }
 
-/// A route as it is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct RouteRow {
     pub(super) name: String,
@@ -42,52 +39,51 @@ pub(super) struct RouteRow {
     pub(super) frames_per_s: Option<f64>,
     pub(super) bytes_per_s: Option<f64>,
     pub(super) drops_per_s: Option<f64>,
-    /// Since the counting began.
+    /// Since the start or the last reset.
     pub(super) dropped: u64,
     pub(super) drops: Vec<(String, u64)>,
-    /// Of half and of 99 in 100 of the frames between the last two samples.
+    /// Percentiles of the frames between the last two samples.
     pub(super) p50: Option<Latency>,
     pub(super) p99: Option<Latency>,
     pub(super) is_measured: bool,
-    /// The oldest first.
+    /// Oldest first.
     pub(super) history: Vec<Moment>,
 }
 
-/// A bus as it is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BusRow {
     pub(super) name: String,
     pub(super) interface: String,
     pub(super) state: String,
     pub(super) bitrate: Option<u64>,
-    /// Parts of the time, at least and at most.
+    /// Lower and upper bound, from 0 to 1.
     pub(super) load: Option<(f64, f64)>,
     pub(super) received_per_s: Option<f64>,
     pub(super) sent_per_s: Option<f64>,
     pub(super) queue: Option<u64>,
-    /// Since the counting began.
+    /// Since the start or the last reset.
     pub(super) lost: u64,
     pub(super) errors: u64,
 }
 
-/// A latency that is known by its class: this bound was kept, and the one below was not.
+/// A latency as a bucket of the histogram: above the previous bound, at most this one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Latency {
     AtMost {
         seconds: f64,
     },
-    /// Above all bounds, of which this is the last.
+    /// Above the last bound, which is this one.
     Above {
         seconds: f64,
     },
 }
 
 impl Model {
-    /// Takes what the gateway says now. One that was started again begins from its start.
+    /// Adds a sample. A smaller uptime means that the gateway was restarted.
     pub(super) fn take(&mut self, sample: Sample) {
         let before = self.now.take();
         let is_new_run = before.as_ref().is_none_or(|before| sample.uptime_s < before.uptime_s);
-        // Two that asked at the same moment learn nothing from each other.
+        // Two samples of the same moment have no rates.
         let is_same_moment = before.as_ref().is_some_and(|before| sample.uptime_s <= before.uptime_s);
         if is_new_run {
             (self.before, self.since) = (None, None);
@@ -100,7 +96,7 @@ impl Model {
         }
     }
 
-    /// Counts drops and losses from now on.
+    /// Restarts the counts of drops and losses at 0.
     pub(super) fn reset(&mut self) {
         self.since.clone_from(&self.now);
         self.histories.clear();
@@ -114,12 +110,12 @@ impl Model {
         self.since.is_none()
     }
 
-    /// The routes in the order of the file.
+    /// In the order of the file.
     pub(super) fn routes(&self) -> Vec<RouteRow> {
         self.now.iter().flat_map(|now| &now.routes).map(|route| self.route(route)).collect()
     }
 
-    /// The buses in the order of the file.
+    /// In the order of the file.
     pub(super) fn buses(&self) -> Vec<BusRow> {
         self.now.iter().flat_map(|now| &now.buses).map(|bus| self.bus(bus)).collect()
     }
@@ -205,7 +201,7 @@ impl Model {
         }
     }
 
-    /// The frames of each class of latency between the last two samples.
+    /// The latency histogram of the frames between the last two samples.
     fn classes(&self, route: &Route) -> Vec<(f64, u64)> {
         let before = self.before.as_ref().and_then(|before| same_route(before, route));
         before.map(|before| between(&route.latencies, &before.latencies)).unwrap_or_default()
@@ -220,12 +216,12 @@ fn same_bus<'a>(sample: &'a Sample, bus: &Bus) -> Option<&'a Bus> {
     sample.buses.iter().find(|other| other.name == bus.name)
 }
 
-/// How much a counter has grown; `None` if it began anew, such as that of a route that was removed and came back.
+/// The increase of a counter; `None` if it restarted, as that of a route that was removed and added again.
 const fn grown(now: u64, before: u64) -> Option<u64> {
     now.checked_sub(before)
 }
 
-/// The frames of each class between two samples; empty if they cannot be compared.
+/// The difference of two cumulative histograms, by bucket; empty if they cannot be compared.
 fn between(now: &[(f64, u64)], before: &[(f64, u64)]) -> Vec<(f64, u64)> {
     let mut below = 0;
     let of_class = |((bound, now), (_, before)): (&(f64, u64), &(f64, u64))| {
@@ -237,7 +233,7 @@ fn between(now: &[(f64, u64)], before: &[(f64, u64)]) -> Vec<(f64, u64)> {
     is_same.then(|| now.iter().zip(before).map(of_class).collect::<Option<_>>()).flatten().unwrap_or_default()
 }
 
-/// The class in which this part of all frames ends; `None` if there are none.
+/// The bucket of a quantile; `None` without frames.
 fn quantile(classes: &[(f64, u64)], part: f64) -> Option<usize> {
     let all: u64 = classes.iter().map(|(_, frames)| frames).sum();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of the frames of one interval")]

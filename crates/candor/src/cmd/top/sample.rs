@@ -1,8 +1,7 @@
-//! What a gateway said at one moment.
+//! One sample of a gateway's metrics.
 
 use super::metrics::{self, Point};
 
-/// All that it said.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Sample {
     pub(super) version: String,
@@ -21,11 +20,11 @@ pub(super) struct Route {
     pub(super) side: String,
     pub(super) handled: u64,
     pub(super) deleted: u64,
-    /// `None` where nobody counts them.
+    /// `None` for routes in the kernel.
     pub(super) bytes: Option<u64>,
     /// By reason.
     pub(super) drops: Vec<(String, u64)>,
-    /// How many frames took at most so many seconds, from the short times to the endless one; empty if that is not measured.
+    /// Cumulative histogram: upper bound in seconds, the last one infinite, and frames. Empty without `--latency`.
     pub(super) latencies: Vec<(f64, u64)>,
 }
 
@@ -37,23 +36,23 @@ pub(super) struct Bus {
     /// Of the controller.
     pub(super) state: Option<String>,
     pub(super) bitrate: Option<u64>,
-    /// Seconds, at least and at most.
+    /// Lower and upper bound of the busy time, in seconds.
     pub(super) busy_s: Option<(f64, f64)>,
     pub(super) queue: Option<u64>,
-    /// `None` while the interface is away.
+    /// `None` while the interface is missing.
     pub(super) received: Option<u64>,
     pub(super) sent: Option<u64>,
     pub(super) errors: u64,
-    /// Frames for which candor's sockets and rings had no room.
+    /// Frames lost because candor's sockets and rings were full.
     pub(super) lost: u64,
 }
 
 impl Sample {
-    /// Reads what a gateway answered; `None` if it is not the answer of one.
+    /// Parses the answer of a gateway; `None` if it is not one.
     pub(super) fn read(text: &str) -> Option<Self> {
         let mut sample = Self::default();
         let points = metrics::points(text)?;
-        // Only here are all buses, in the order of the file.
+        // These lines have all buses in the order of the file.
         points.iter().filter(|point| point.name == "candor_bus_up").for_each(|point| {
             sample.bus(point);
         });
@@ -113,7 +112,6 @@ impl Route {
         }
     }
 
-    /// All that were dropped.
     pub(super) fn dropped(&self) -> u64 {
         self.drops.iter().map(|(_, frames)| frames).sum()
     }
@@ -140,7 +138,6 @@ impl Bus {
         }
     }
 
-    /// In a word.
     pub(super) fn state(&self) -> &str {
         match (self.received, self.is_up, &self.state) {
             (None, ..) => "away",
@@ -155,9 +152,9 @@ impl Bus {
 mod tests {
     use super::*;
 
-    /// What `candor run` says is understood: the text that is held by its own test.
+    /// Parses the snapshot of `candor run`.
     #[test]
-    fn the_text_of_a_gateway_is_read() {
+    fn the_metrics_of_candor_run_are_parsed() {
         const SAID: &str = include_str!(
             "../run/metrics/snapshots/candor__cmd__run__metrics__text__tests__all_of_a_gateway_in_openmetrics_text.snap"
         );
@@ -166,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_no_gateways() {
+    fn other_metrics_are_rejected() {
         assert_eq!(Sample::read("node_load1 0.5\n# EOF\n"), None);
     }
 }

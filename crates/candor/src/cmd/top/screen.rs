@@ -1,4 +1,4 @@
-//! The live view: a thread that asks the gateway, and the screen and the keys.
+//! The live view: a sampling thread, and the loop of screen and keys.
 
 use std::error::Error;
 use std::io;
@@ -15,78 +15,76 @@ use super::sample::Sample;
 use super::source::{Found, Source};
 use super::view::{self, Contact, Focus, View};
 
-/// How soon a key, a signal and an answer are seen.
-const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Lines that a page key moves.
+/// Delay of keys, signals and samples.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Lines that a page key scrolls.
 const PAGE: usize = 10;
 
-/// What the asking thread tells.
+/// A message of the sampling thread.
 #[derive(Debug)]
-enum News {
+enum Message {
     Sample { title: String, sample: Sample },
     Lost { why: String },
 }
 
-/// What the loop knows.
 #[derive(Debug)]
 struct Screen {
     model: Model,
     view: View,
     contact: Contact,
-    /// How far the lists may be moved.
+    /// Lines that each list can scroll.
     most_above: [usize; 2],
 }
 
-/// Whether to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     GoOn,
     Quit,
 }
 
-/// Shows the gateway until somebody quits.
+/// Shows the gateway until the user quits.
 ///
 /// # Errors
 /// If there is no terminal, or it is gone.
 pub(super) fn run(source: Source, interval: Duration, has_colour: bool) -> Result<(), Box<dyn Error>> {
-    // Before the thread is started, so that only this one is told.
+    // The sampling thread inherits the blocked signals.
     let signals = EndingSignals::block()?;
-    let (tell, news) = mpsc::channel();
+    let (sender, messages) = mpsc::channel();
     let (_stops_when_dropped, stop) = mpsc::channel();
-    std::thread::Builder::new().name("ask".into()).spawn(move || ask(&source, interval, &tell, &stop))?;
-    // From here on a panic, too, gives the terminal back.
+    std::thread::Builder::new().name("sample".into()).spawn(move || sample(&source, interval, &sender, &stop))?;
+    // Installs a panic hook that restores the terminal.
     let mut terminal = ratatui::try_init()?;
     let view = View { has_colour, ..View::default() };
     let screen = Screen { model: Model::default(), view, contact: Contact::default(), most_above: [0; 2] };
-    let outcome = screen.follow(&mut terminal, &signals, &news);
-    // A terminal that is gone needs nothing back.
+    let outcome = screen.follow(&mut terminal, &signals, &messages);
+    // Fails if the terminal is gone.
     let _ = ratatui::try_restore();
     Ok(outcome?)
 }
 
-/// Asks until nobody listens any more. A gateway that is gone is looked for again.
-fn ask(source: &Source, interval: Duration, tell: &Sender<News>, stop: &Receiver<()>) {
+/// Samples until the receiver is dropped. After an error, finds the gateway again.
+fn sample(source: &Source, interval: Duration, sender: &Sender<Message>, stop: &Receiver<()>) {
     let mut found: Option<Found> = None;
     loop {
-        let news = match one_look(source, &mut found) {
-            Ok((title, sample)) => News::Sample { title, sample },
+        let message = match one_sample(source, &mut found) {
+            Ok((title, sample)) => Message::Sample { title, sample },
             Err(error) => {
                 found = None;
-                News::Lost { why: in_full(&*error) }
+                Message::Lost { why: in_full(&*error) }
             }
         };
-        if tell.send(news).is_err() || stop.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
+        if sender.send(message).is_err() || stop.recv_timeout(interval) != Err(RecvTimeoutError::Timeout) {
             return;
         }
     }
 }
 
-fn one_look(source: &Source, found: &mut Option<Found>) -> Result<(String, Sample), Box<dyn Error>> {
+fn one_sample(source: &Source, found: &mut Option<Found>) -> Result<(String, Sample), Box<dyn Error>> {
     let known = match found.take() {
         Some(known) => known,
         None => source.find()?,
     };
-    let sample = known.ask()?;
+    let sample = known.sample()?;
     Ok((found.insert(known).title.clone(), sample))
 }
 
@@ -95,7 +93,7 @@ impl Screen {
         mut self,
         terminal: &mut DefaultTerminal,
         signals: &EndingSignals,
-        news: &Receiver<News>,
+        messages: &Receiver<Message>,
     ) -> io::Result<()> {
         let mut is_stale = true;
         loop {
@@ -103,7 +101,7 @@ impl Screen {
                 terminal.draw(|frame| self.most_above = view::draw(frame, &self.model, &self.view, &self.contact))?;
             }
             is_stale = false;
-            if event::poll(LOOK_INTERVAL)? {
+            if event::poll(POLL_INTERVAL)? {
                 is_stale = true;
                 if let Event::Key(key) = event::read()?
                     && key.kind != KeyEventKind::Release
@@ -115,24 +113,24 @@ impl Screen {
             if signals.wait(Duration::ZERO)?.is_some() {
                 return Ok(());
             }
-            for news in news.try_iter() {
-                is_stale |= self.take(news);
+            for message in messages.try_iter() {
+                is_stale |= self.take(message);
             }
         }
     }
 
-    /// Whether something is to be shown.
-    fn take(&mut self, news: News) -> bool {
-        // What comes while it is paused is not missed: the next sample has it.
+    /// Returns true if the screen must be redrawn.
+    fn take(&mut self, message: Message) -> bool {
+        // Counters are cumulative, so the next sample makes up for this one.
         if self.view.is_paused {
             return false;
         }
-        self.contact = match news {
-            News::Sample { title, sample } => {
+        self.contact = match message {
+            Message::Sample { title, sample } => {
                 self.model.take(sample);
                 Contact::Answers { title }
             }
-            News::Lost { why } => Contact::Lost { why },
+            Message::Lost { why } => Contact::Lost { why },
         };
         true
     }
@@ -145,7 +143,7 @@ impl Screen {
         match key.code {
             KeyCode::Char('c') if is_control => return Next::Quit,
             _ if is_control => {}
-            // Whoever wants the help to go does not want candor to go.
+            // The first Esc closes the help only.
             KeyCode::Esc if view.shows_help => view.shows_help = false,
             KeyCode::Char('q') | KeyCode::Esc => return Next::Quit,
             KeyCode::Char('p' | ' ') => view.is_paused = !view.is_paused,
@@ -179,12 +177,12 @@ mod tests {
         Screen { model: Model::default(), view, contact: Contact::default(), most_above: [3, 15] }
     }
 
-    fn sample(uptime_s: f64) -> News {
-        News::Sample { title: "car".into(), sample: Sample { uptime_s, ..Sample::default() } }
+    fn sample(uptime_s: f64) -> Message {
+        Message::Sample { title: "car".into(), sample: Sample { uptime_s, ..Sample::default() } }
     }
 
     #[test]
-    fn keys_do_what_the_last_line_says() {
+    fn keys_do_what_the_key_line_says() {
         let mut screen = screen();
         let mut press = |code: KeyCode| screen.press(KeyEvent::from(code));
         for code in [KeyCode::Char('s'), KeyCode::PageDown, KeyCode::PageDown, KeyCode::Up, KeyCode::Tab, KeyCode::End]
@@ -192,7 +190,7 @@ mod tests {
             assert_eq!(press(code), Next::GoOn);
         }
         assert_eq!(press(KeyCode::Char('?')), Next::GoOn);
-        assert_eq!(press(KeyCode::Esc), Next::GoOn, "it closes the help");
+        assert_eq!(press(KeyCode::Esc), Next::GoOn, "closes the help");
         assert_eq!(press(KeyCode::Esc), Next::Quit);
         assert_eq!((screen.view.sort.name(), screen.view.above), ("name", [3, 14]));
         assert_eq!(screen.press(KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL)), Next::Quit);
@@ -200,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_keeps_what_is_shown() {
+    fn a_pause_freezes_the_screen() {
         let mut screen = screen();
         assert!(screen.take(sample(1.0)));
         screen.press(KeyEvent::from(KeyCode::Char('p')));
@@ -212,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_goes_is_told_and_waited_for() {
+    fn a_gateway_that_ends_is_waited_for() {
         let mut screen = screen();
         screen.take(sample(1.0));
-        screen.take(News::Lost { why: "nobody".into() });
-        assert_eq!(screen.contact, Contact::Lost { why: "nobody".into() });
-        assert!(screen.model.now().is_some(), "what was last known stays");
+        screen.take(Message::Lost { why: "absent".into() });
+        assert_eq!(screen.contact, Contact::Lost { why: "absent".into() });
+        assert!(screen.model.now().is_some(), "the last sample stays");
         screen.take(sample(0.5));
         assert_eq!(screen.contact, Contact::Answers { title: "car".into() });
     }

@@ -1,7 +1,6 @@
-//! Where samples come from: a gateway that is found by the run directory, or an address.
+//! Sources of samples: the socket of a gateway in the run directory, or an address.
 
 use std::error::Error;
-use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -15,40 +14,51 @@ use crate::cmd::run::metrics::Address;
 use crate::cmd::running;
 use candor_cli::gateway_file::identity;
 
-/// A gateway answers within 8 s or says that it cannot.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// More than 2048 routes with latencies have to say.
+/// A gateway answers within 8 s, with metrics or with an error.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// More than the metrics of 2048 routes with latencies.
 const MAX_ANSWER_BYTES: u64 = 64 << 20;
 
-/// Which gateway is looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// One of this network namespace: the only one, or the one of this name.
+    /// The only gateway of this network namespace, or the one with this name.
     Here(Option<String>),
     At(Address),
 }
 
-/// One that was found.
+/// A gateway that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     address: Address,
-    /// For people: its file and its process, or its address.
+    /// Its file and PID, or its address.
     pub(super) title: String,
 }
 
-/// No sample could be had.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum NoSample {
+    #[error("cannot query the gateway {title}{}", advice(.source))]
     Connect { title: String, source: io::Error },
+    #[error("the gateway {title} returned no metrics: {status}")]
     Refused { title: String, status: String },
+    #[error("{title} is not the metrics address of a gateway; see candor run --metrics")]
     NoGateway { title: String },
 }
 
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => ": it belongs to another user; use sudo candor top",
+        io::ErrorKind::NotFound => {
+            ": it has no socket in the run directory; it may be of an earlier version, or have failed to create one"
+        }
+        _ => "",
+    }
+}
+
 impl Source {
-    /// Looks for the gateway.
+    /// Finds the gateway.
     ///
     /// # Errors
-    /// If there is none, or no only one, or if this user may not know.
+    /// If none or several match, or if this user cannot read the run directory.
     pub(super) fn find(&self) -> Result<Found, Box<dyn Error>> {
         let name = match self {
             Self::At(address) => return Ok(Found { address: address.clone(), title: address.to_string() }),
@@ -62,7 +72,7 @@ impl Source {
     }
 }
 
-/// Whether a name means a gateway: its file, its file's name without `.toml`, or the number of its process.
+/// A name is the file of a gateway, the name of the file without `.toml`, or a PID.
 fn is_called(one: &Running, name: &str) -> bool {
     let file = one.file.as_deref();
     let stem = file.and_then(|file| Path::new(file).file_stem()).and_then(|stem| stem.to_str());
@@ -70,11 +80,11 @@ fn is_called(one: &Running, name: &str) -> bool {
 }
 
 impl Found {
-    /// Asks it.
+    /// Reads the metrics of the gateway.
     ///
     /// # Errors
     /// [`NoSample`].
-    pub(super) fn ask(&self) -> Result<Sample, NoSample> {
+    pub(super) fn sample(&self) -> Result<Sample, NoSample> {
         let title = || self.title.clone();
         let answer = self.answer().map_err(|source| NoSample::Connect { title: title(), source })?;
         let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
@@ -90,14 +100,14 @@ impl Found {
         match &self.address {
             Address::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 talk(stream)
             }
             Address::Tcp(address) => {
-                let stream = TcpStream::connect_timeout(address, PATIENCE)?;
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_write_timeout(Some(PATIENCE))?;
+                let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
+                stream.set_read_timeout(Some(TIMEOUT))?;
+                stream.set_write_timeout(Some(TIMEOUT))?;
                 talk(stream)
             }
         }
@@ -111,44 +121,13 @@ fn talk(mut stream: impl Read + Write) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-impl fmt::Display for NoSample {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Connect { title, source } => {
-                write!(f, "The gateway of {title} does not answer")?;
-                match source.kind() {
-                    io::ErrorKind::PermissionDenied => f.write_str(": it is somebody else's; try sudo candor top"),
-                    io::ErrorKind::NotFound => f.write_str(
-                        ": its socket is not there; a candor of an earlier version has none, and candor run says if it could \
-                         not make one",
-                    ),
-                    _ => Ok(()),
-                }
-            }
-            Self::Refused { title, status } => write!(f, "The gateway of {title} gives no metrics now: {status}"),
-            Self::NoGateway { title } => {
-                write!(f, "What answers at {title} is no candor; candor run FILE --metrics ADDRESS is one")
-            }
-        }
-    }
-}
-
-impl Error for NoSample {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Connect { source, .. } => Some(source),
-            Self::Refused { .. } | Self::NoGateway { .. } => None,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
 
-    /// Asks somebody who answers this.
+    /// Samples a server with this answer.
     fn ask(answer: &'static str) -> Result<Sample, NoSample> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.sock");
@@ -161,31 +140,31 @@ mod tests {
             stream.write_all(answer.as_bytes()).unwrap();
         });
         let found = Found { address: Address::Unix(path), title: "car".into() };
-        let asked = found.ask();
+        let asked = found.sample();
         serves.join().unwrap();
         asked
     }
 
     #[test]
-    fn a_gateway_is_asked() {
+    fn metrics_of_a_gateway_are_read() {
         let sample =
             ask("HTTP/1.1 200 OK\r\n\r\ncandor_build_info{version=\"0.1.0\",engine=\"auto\"} 1\n# EOF\n").unwrap();
         assert_eq!((sample.version.as_str(), sample.engine.as_str()), ("0.1.0", "auto"));
     }
 
     #[test]
-    fn what_is_no_answer_is_told() {
+    fn other_answers_are_errors() {
         for (answer, says) in [
-            ("HTTP/1.1 503 Service Unavailable\r\n\r\n", "The gateway of car gives no metrics now: HTTP/1.1 503"),
-            ("HTTP/1.1 200 OK\r\n\r\nnode_load1 1\n# EOF\n", "What answers at car is no candor"),
-            ("SSH-2.0-OpenSSH_9.2\r\n", "What answers at car is no candor"),
-            ("", "What answers at car is no candor"),
+            ("HTTP/1.1 503 Service Unavailable\r\n\r\n", "the gateway car returned no metrics: HTTP/1.1 503"),
+            ("HTTP/1.1 200 OK\r\n\r\nnode_load1 1\n# EOF\n", "car is not the metrics address"),
+            ("SSH-2.0-OpenSSH_9.2\r\n", "car is not the metrics address"),
+            ("", "car is not the metrics address"),
         ] {
             let said = ask(answer).unwrap_err().to_string();
             assert!(said.starts_with(says), "{said}");
         }
-        let nobody = Found { address: Address::Unix("/nowhere/metrics.sock".into()), title: "car".into() };
-        let said = nobody.ask().unwrap_err().to_string();
-        assert!(said.contains("its socket is not there"), "{said}");
+        let absent = Found { address: Address::Unix("/nowhere/metrics.sock".into()), title: "car".into() };
+        let said = absent.sample().unwrap_err().to_string();
+        assert!(said.contains("no socket in the run directory"), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! What is on the screen: a function of the model and of what the keys have set.
+//! The screen, as a function of the model and of the settings of the keys.
 
 mod tables;
 
@@ -8,30 +8,29 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
+use super::display;
 use super::model::{Model, RouteRow};
-use super::words;
 use tables::{bus_table, drop_table, route_table};
 
-/// Below this there is a message instead.
+/// A smaller terminal gets a message instead.
 pub(super) const MIN_WIDTH: u16 = 80;
 pub(super) const MIN_HEIGHT: u16 = 12;
-/// Lines that are always there: two above the lists, one below, and three that are empty.
+/// Two lines above the lists, one below, and three empty ones.
 const SINGLE_LINES: u16 = 6;
 
-/// What the keys have set.
+/// The settings of the keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct View {
     pub(super) sort: Sort,
     pub(super) is_paused: bool,
     pub(super) shows_help: bool,
-    /// Which list the arrow keys move.
+    /// The list that the arrow keys scroll.
     pub(super) focus: Focus,
-    /// How many lines of each list are above the screen.
+    /// Lines of each list that are scrolled out at the top.
     pub(super) above: [usize; 2],
     pub(super) has_colour: bool,
 }
 
-/// The lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Focus {
     Buses,
@@ -50,17 +49,15 @@ pub(super) enum Sort {
     Latency,
 }
 
-/// Whether the gateway answers.
+/// The connection to the gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum Contact {
     #[default]
     NotYet,
     Answers {
-        /// Who.
         title: String,
     },
     Lost {
-        /// Why.
         why: String,
     },
 }
@@ -98,18 +95,18 @@ impl Sort {
     }
 }
 
-/// What is not known is the smallest.
+/// Unknown values are the smallest.
 fn order(one: Option<f64>, other: Option<f64>) -> std::cmp::Ordering {
     one.unwrap_or(-1.0).total_cmp(&other.unwrap_or(-1.0))
 }
 
-/// Draws it all, and says how far the lists may be moved.
+/// Draws the screen; returns the lines that each list can scroll.
 pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &Contact) -> [usize; 2] {
     let area = frame.area();
     if area.width < MIN_WIDTH || area.height < MIN_HEIGHT {
         let (width, height) = (area.width, area.height);
         let text = format!(
-            "candor top needs {MIN_WIDTH} columns and {MIN_HEIGHT} lines.\nHere are {width} and {height}.\n\nq quits"
+            "candor top needs {MIN_WIDTH} columns and {MIN_HEIGHT} lines.\nThis terminal has {width} and {height}.\n\nq quits"
         );
         frame.render_widget(Paragraph::new(text).wrap(ratatui::widgets::Wrap { trim: true }), area);
         return [0, 0];
@@ -117,7 +114,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &
     let (buses, mut routes) = (model.buses(), model.routes());
     view.sort.sort(&mut routes);
     let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
-    // Of what is left beside single lines, drops and buses get no more than their part.
+    // Drops get at most a quarter of the remaining lines, buses half of the rest.
     let room = area.height - SINGLE_LINES;
     let dropping = routes.iter().filter(|route| route.dropped > 0).count();
     let drop_lines = if dropping > 0 { (1 + lines(dropping)).min((room / 4).max(2)) } else { 1 };
@@ -147,7 +144,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, contact: &
     [hidden_buses, hidden_routes]
 }
 
-/// Colours, where they are wanted; what they say is said by words, too.
+/// Styles, without colours if these are off. No meaning is in colours alone.
 #[derive(Clone, Copy)]
 struct Paint {
     has_colour: bool,
@@ -185,17 +182,17 @@ impl Paint {
 
 fn heading(model: &Model) -> String {
     let Some(now) = model.now() else { return format!("candor top {}", env!("CARGO_PKG_VERSION")) };
-    let (version, engine, uptime) = (&now.version, &now.engine, words::uptime(now.uptime_s));
+    let (version, engine, uptime) = (&now.version, &now.engine, display::uptime(now.uptime_s));
     format!("candor {version}   {engine} engine   up {uptime}")
 }
 
 fn contact_line(contact: &Contact, view: &View, model: &Model, paint: Paint) -> Paragraph<'static> {
     let line = match contact {
-        Contact::NotYet => Line::raw("Looking for the gateway …"),
+        Contact::NotYet => Line::raw("Looking for a gateway …"),
         Contact::Answers { title } => {
             let mut spans = vec![Span::raw(title.clone())];
             if view.is_paused {
-                spans.push(Span::styled("   PAUSED, p goes on", paint.warning().add_modifier(Modifier::BOLD)));
+                spans.push(Span::styled("   PAUSED, p resumes", paint.warning().add_modifier(Modifier::BOLD)));
             }
             Line::from(spans)
         }
@@ -208,14 +205,14 @@ fn contact_line(contact: &Contact, view: &View, model: &Model, paint: Paint) -> 
 }
 
 fn key_line(view: &View, paint: Paint) -> Paragraph<'static> {
-    let pause = if view.is_paused { "go on" } else { "pause" };
+    let pause = if view.is_paused { "resume" } else { "pause" };
     let sort = format!("sort: {}", view.sort.name());
     let keys = [
         ("q", "quit"),
         ("p", pause),
         ("s", sort.as_str()),
         ("r", "reset"),
-        ("↑↓", "move"),
+        ("↑↓", "scroll"),
         ("Tab", "list"),
         ("?", "help"),
     ];
@@ -224,19 +221,19 @@ fn key_line(view: &View, paint: Paint) -> Paragraph<'static> {
     Paragraph::new(Line::from(spans.collect::<Vec<_>>()))
 }
 
-const HELP: &str = " q, Esc, Ctrl-C  quit; the gateway goes on
- p, Space        pause: what is shown stays
- s               order of the routes: file, name, frames/s, drops, latency
- r               count drops, losses and errors from now on
+const HELP: &str = " q, Esc, Ctrl-C  quit; the gateway keeps running
+ p, Space        pause the display
+ s               sort the routes: file, name, frames/s, drops, latency
+ r               reset the counts of drops, losses and errors
  Up, Down, PgUp, PgDn, Home, End
-                 move the list; Tab changes between buses and routes
+                 scroll; Tab switches between buses and routes
  ?, h            this help
 
- LOAD     part of the time that the bus is occupied, at least and at most
- QUEUE    frames that wait in the queue of the interface
- LOST     frames that came faster than candor read them
- 50%, 99% of the frames were not under way for longer, in user space and
-          with candor run --latency; the curve has the 99% of the last minute";
+ LOAD     bus load, lower and upper bound
+ QUEUE    frames in the queue of the interface
+ LOST     frames lost because they arrived faster than candor read them
+ 50%, 99% latency percentiles of the last interval, for user-space routes
+          with candor run --latency; the curve shows 99% over the last minute";
 
 fn help(frame: &mut Frame<'_>, area: Rect, paint: Paint) {
     let lines = u16::try_from(HELP.lines().count()).unwrap_or(u16::MAX);

@@ -90,9 +90,9 @@ fn namespaces_that_cannot_be_entered_are_told() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
     for (netns, said) in [
-        ("nosuch", "There is no network namespace nosuch"),
-        ("4194305", "There is no process 4194305"),
-        ("/dev/null", "/dev/null is no network namespace"),
+        ("nosuch", "no network namespace nosuch"),
+        ("4194305", "no process 4194305"),
+        ("/dev/null", "/dev/null is not a network namespace"),
     ] {
         let refused = place.candor(&["status", "--netns", netns]);
         assert!(refused.status == 2 && refused.err.contains(said), "{refused:?}");

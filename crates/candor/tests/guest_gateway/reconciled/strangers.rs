@@ -47,7 +47,7 @@ fn equal_jobs_of_others_are_not_doubled_but_adopted() {
     let doubled = place.candor(&["apply", &file]);
     assert!(doubled.status == 0 && doubled.out.contains("  !   route \"r100:C00007F0\""), "{doubled:?}");
     let pruned = place.candor(&["apply", &file, "--prune"]);
-    assert!(pruned.err.contains("2 jobs that candor did not make WERE REMOVED"), "{pruned:?}");
+    assert!(pruned.err.contains("2 jobs of other programs WERE REMOVED"), "{pruned:?}");
     assert_eq!(ids(&place.jobs()), [0x100, 0x200]);
     place.json(&["down"]);
     assert_eq!(place.jobs(), []);
@@ -149,7 +149,7 @@ fn what_dead_candors_left_is_taken_over_or_removed() {
     };
     leave();
     place.send(0x201);
-    assert!(place.candor(&["status"]).out.contains("it DIED and left these jobs"));
+    assert!(place.candor(&["status"]).out.contains("DEAD, its jobs are still installed"));
     let file = place.file("a.toml", &masked(&[0x300, 0x200]));
     let applied = place.json(&["apply", &file]);
     assert_eq!(applied["leftovers_jobs"], 2);

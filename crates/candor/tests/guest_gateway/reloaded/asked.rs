@@ -23,7 +23,7 @@ fn who_asks_learns_what_became_of_the_file() {
     let (place, files) = (Place::new(), files());
     let file = place.file();
     let name = file.to_str().unwrap();
-    says(&ask(&place, &[]), 2, &["No candor runs"]);
+    says(&ask(&place, &[]), 2, &["no gateway is running"]);
     let candor = place.start(&files[0], "auto");
 
     write(&file, &files[1]);
@@ -43,8 +43,8 @@ fn who_asks_learns_what_became_of_the_file() {
     write(&file, &files[0].replace("t-right", "t-nowhere"));
     says(&ask(&place, &[]), 1, &["was not taken, and what ran goes on", "interface t-nowhere (bus "]);
     std::fs::remove_file(&file).unwrap();
-    says(&ask(&place, &[]), 1, &["was not taken", "Cannot read"]);
-    says(&ask(&place, &["/nowhere.toml"]), 2, &["No candor runs /nowhere.toml; there is ", name]);
+    says(&ask(&place, &[]), 1, &["was not taken", "cannot read"]);
+    says(&ask(&place, &["/nowhere.toml"]), 2, &["no gateway is running /nowhere.toml; running: ", name]);
 
     let stream = Stream::new(&place);
     assert_eq!(stream.flows(64, || {})[1], 0);

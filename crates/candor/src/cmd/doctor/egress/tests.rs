@@ -3,9 +3,9 @@
 use candor_egress::text;
 use candor_egress::tree::Qdisc;
 
-use super::super::machines;
+use super::super::test_machines as machines;
 use super::*;
-use crate::cmd::links;
+use crate::cmd::test_links as links;
 
 const WMEM: (&str, &str) = ("/proc/sys/net/core/wmem_default", "212992\n");
 

@@ -1,14 +1,15 @@
-//! Who drives a controller, and how many frames are beyond the reach of any queue.
+//! The driver of a controller, and the frames that it buffers beyond any queue.
 
+use candor_cli::gateway_file::plural;
 use candor_io::machine::Machine;
 use candor_netlink::link::Link;
 
 use super::super::check::{self, Check};
 
-/// Bits of the longest classic frame with 11 bits, stuffed, and the space behind it.
+/// Bits of the longest classic frame with an 11-bit identifier, with stuff bits and interframe space.
 const LONGEST_FRAME_BITS: u64 = 135;
 
-/// Frames that a driver takes before one of them has left, by the name of the driver.
+/// Frames that each driver buffers.
 ///
 /// # Source
 /// Linux 6.12, `drivers/net/can`: `echo_skb_max` of `alloc_candev()`, or the ring of the driver.
@@ -41,12 +42,12 @@ const DEPTHS: &[(&str, u64)] = &[
     ("usb_8dev", 20),
 ];
 
-/// How many frames the driver of an interface takes before one of them has left, if that is known.
+/// Frames that the driver of an interface buffers, if known.
 pub(in crate::cmd) fn frames_ahead(machine: &Machine, interface: &str) -> Option<u64> {
     depth(&machine.link(&format!("/sys/class/net/{interface}/device/driver"))?)
 }
 
-/// Whether the adapter of an interface comes back from bus-off by itself: its firmware does, and the kernel has no restart to offer.
+/// True if the firmware of the adapter restarts after bus-off; the kernel cannot restart it.
 ///
 /// # Source
 /// Linux 6.12, `drivers/net/can/usb/gs_usb.c`: no `do_set_mode`.
@@ -61,7 +62,7 @@ fn depth(driver: &str) -> Option<u64> {
 pub(in crate::cmd::doctor) fn check(machine: &Machine, link: &Link) -> Check {
     let folder = format!("/sys/class/net/{}/device", link.name);
     let Some(driver) = machine.link(&format!("{folder}/driver")) else {
-        let kind = link.kind.as_deref().unwrap_or("not told");
+        let kind = link.kind.as_deref().unwrap_or("unknown kind");
         return Check::ok(check::DRIVER, format!("{kind}, no hardware"));
     };
     let usb = if machine.link(&format!("{folder}/subsystem")).as_deref() == Some("usb") {
@@ -70,14 +71,14 @@ pub(in crate::cmd::doctor) fn check(machine: &Machine, link: &Link) -> Check {
         ""
     };
     let Some(depth) = depth(&driver) else {
-        return Check::ok(check::DRIVER, format!("{driver}, how many frames it takes ahead is not known{usb}"));
+        return Check::ok(check::DRIVER, format!("{driver}, number of buffered frames unknown{usb}"));
     };
-    let ahead = if depth == 1 { "takes 1 frame".to_owned() } else { format!("takes {depth} frames ahead") };
+    let frames = plural(usize::try_from(depth).unwrap_or(usize::MAX), "frame");
     let wait = link.can.and_then(|can| can.bitrate).map(|rate| {
         let microseconds = depth * LONGEST_FRAME_BITS * 1_000_000 / u64::from(rate.bits_per_second());
-        format!(", so an urgent one may wait {}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)
+        format!(", a high-priority frame may wait {}.{:02} ms", microseconds / 1000, microseconds % 1000 / 10)
     });
-    let found = format!("{driver}, {ahead}{}{usb}", wait.unwrap_or_default());
+    let found = format!("{driver}, buffers {frames}{}{usb}", wait.unwrap_or_default());
     if driver == "mcp251xfd" {
         return Check::weak(
             check::DRIVER,

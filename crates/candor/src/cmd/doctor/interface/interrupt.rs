@@ -1,4 +1,4 @@
-//! The interrupt of a controller: on which processor it comes, and whether a thread takes care of it.
+//! The interrupt of a controller: its CPU, and its thread if it has one.
 
 use candor_core::realtime::{Cpu, CpuList};
 use candor_io::machine::{Machine, Policy};
@@ -7,7 +7,7 @@ use candor_netlink::link::Link;
 use super::super::check::{self, Check};
 use super::super::needs::Needs;
 
-/// A thread of the kernel that does the work of interrupts.
+/// A kernel thread for interrupts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in super::super) struct InterruptThread {
     pid: u32,
@@ -16,12 +16,12 @@ pub(in super::super) struct InterruptThread {
 }
 
 impl InterruptThread {
-    /// The interrupt of `irq/NUMBER-NAME`.
+    /// NUMBER of `irq/NUMBER-NAME`.
     fn number(&self) -> Option<u32> {
         self.name.strip_prefix("irq/")?.split_once('-')?.0.parse().ok()
     }
 
-    /// Whether it is `napi/INTERFACE-NUMBER`, which the kernel cuts to 15 bytes.
+    /// True for `napi/INTERFACE-NUMBER`; the kernel truncates names to 15 bytes.
     pub(super) fn empties(&self, interface: &str) -> bool {
         const MOST_BYTES: usize = 15;
         let begins = format!("napi/{interface}-");
@@ -29,7 +29,7 @@ impl InterruptThread {
     }
 }
 
-/// All of the machine: kernels with `threadirqs` or PREEMPT_RT have one for nearly every interrupt.
+/// All interrupt threads. Kernels with `threadirqs` or PREEMPT_RT have one for nearly every interrupt.
 pub(in super::super) fn interrupt_threads(machine: &Machine) -> Vec<InterruptThread> {
     let pids = machine.names("/proc");
     let pids = pids.iter().filter_map(|name| name.parse::<u32>().ok());
@@ -50,7 +50,7 @@ pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Need
             return None;
         }
         let is_usb = machine.link(&format!("{folder}/subsystem")).as_deref() == Some("usb");
-        let found = if is_usb { "that of the USB host controller" } else { "not found: it bears another name" };
+        let found = if is_usb { "of the USB host controller" } else { "not found under this name" };
         return Some(Check::ok(check::INTERRUPT, found));
     };
     let at = cpus(machine, number);
@@ -63,7 +63,7 @@ pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Need
     if !policy.is_realtime() {
         return Some(Check::weak(
             check::INTERRUPT,
-            format!("{found}: everything else may come first"),
+            format!("{found}: any other thread may delay it"),
             format!("sudo chrt -f -p 50 {pid}"),
         ));
     }
@@ -71,21 +71,21 @@ pub(super) fn check(machine: &Machine, threads: &[InterruptThread], needs: &Need
     match needs.priority().filter(|_| needs.spins() && shares) {
         Some(priority) if u32::from(priority.number()) >= policy.priority => Some(Check::weak(
             check::INTERRUPT,
-            format!("{found}: a thread that spins at {priority} on its processor keeps it from running"),
-            format!("sudo chrt -f -p {} {pid}, or keep the two apart by `cpus`", (priority.number() + 1).min(99)),
+            format!("{found}: a thread that spins at priority {priority} on the same CPU blocks it"),
+            format!("sudo chrt -f -p {} {pid}, or separate them with `cpus`", (priority.number() + 1).min(99)),
         )),
         _ => Some(Check::ok(check::INTERRUPT, found)),
     }
 }
 
-/// The interrupts that bear the name of the interface, or those of its device.
+/// The interrupts named after the interface, otherwise those of its device.
 fn numbers(machine: &Machine, link: &Link) -> Vec<u32> {
     let table = machine.text("/proc/interrupts").unwrap_or_default();
-    let bears_name = |rest: &str| rest.split([' ', ',', '\t']).any(|word| word == link.name);
+    let has_name = |rest: &str| rest.split([' ', ',', '\t']).any(|word| word == link.name);
     let by_name: Vec<_> = table
         .lines()
         .filter_map(|line| line.split_once(':'))
-        .filter(|(_, rest)| bears_name(rest))
+        .filter(|(_, rest)| has_name(rest))
         .filter_map(|(number, _)| number.trim().parse().ok())
         .collect();
     if !by_name.is_empty() {

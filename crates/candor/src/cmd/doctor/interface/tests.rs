@@ -3,11 +3,11 @@ use std::num::NonZeroU32;
 use candor_netlink::link::CanLink;
 
 use super::super::check::{Topic, Verdict};
-use super::super::machines::{machine, needs, needs_of};
+use super::super::test_machines::{machine, needs, needs_of};
 use super::*;
-use crate::cmd::links;
+use crate::cmd::test_links;
 
-/// A controller with which nothing is wrong.
+/// A controller without problems.
 fn controller(name: &str) -> Link {
     Link {
         mtu: 72,
@@ -18,7 +18,7 @@ fn controller(name: &str) -> Link {
             state: Some(CanState::ErrorActive),
             restart_ms: NonZeroU32::new(100),
         }),
-        ..links::controller(name)
+        ..test_links::controller(name)
     }
 }
 
@@ -32,7 +32,7 @@ fn found(files: &[(&str, &str)], network: &Network, needs: &Needs, at: usize) ->
     of_file(&machine, network, &threads, needs, &needs.interfaces.as_ref().unwrap()[at])
 }
 
-/// What is said of one topic, of the interface to which frames go (`can1`).
+/// One check of the destination (`can1`).
 fn one(link: Link, root: &str, topic: Topic) -> Check {
     let needs = needs_of("read-write", "", "frames = \"fd\"");
     let checks = found(&[], &network(link, root), &needs, 1);
@@ -40,7 +40,7 @@ fn one(link: Link, root: &str, topic: Topic) -> Check {
 }
 
 #[test]
-fn a_good_controller_is_good() {
+fn a_controller_without_problems_is_ok() {
     let checks = found(&[], &network(controller("can0"), "pfifo_fast"), &needs("read-write", ""), 0);
     assert!(checks.iter().all(|check| check.verdict == Verdict::Ok), "{checks:#?}");
     let topics: Vec<_> = checks.iter().map(|check| check.topic.name).collect();
@@ -50,21 +50,21 @@ fn a_good_controller_is_good() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_missing() {
+fn an_unknown_interface_is_missing() {
     let needs = needs("read-write", "");
     let only = |network: &Network| match found(&[], network, &needs, 0).as_slice() {
         [check] => check.clone(),
         checks => panic!("{checks:?}"),
     };
     let none = only(&Network::default());
-    assert_eq!((none.verdict, none.found.as_str()), (Verdict::Missing, "there is none, nor any other CAN interface"));
-    assert!(only(&network(controller("can7"), "noop")).found.contains("there are can7"));
+    assert_eq!((none.verdict, none.found.as_str()), (Verdict::Missing, "not found; this machine has no CAN interface"));
+    assert!(only(&network(controller("can7"), "noop")).found.contains("found: can7"));
     let ethernet = only(&network(Link { can: None, ..controller("can0") }, "noop"));
-    assert!(ethernet.verdict == Verdict::Missing && ethernet.found.contains("no CAN interface"));
+    assert!(ethernet.verdict == Verdict::Missing && ethernet.found.contains("not a CAN interface"));
 }
 
 #[test]
-fn what_is_wrong_with_a_controller_is_said() {
+fn each_problem_of_a_controller_has_its_remedy() {
     let can = controller("can1").can.unwrap();
     let with = |can: CanLink| Link { can: Some(can), ..controller("can1") };
     let state = |state| with(CanLink { state: Some(state), ..can });
@@ -96,20 +96,20 @@ fn what_is_wrong_with_a_controller_is_said() {
 }
 
 #[test]
-fn another_bit_rate_than_that_of_the_file_is_missing() {
+fn a_bit_rate_that_differs_from_the_file_is_missing() {
     // The file says 500 kbit/s for can0.
     let slow = CanLink { bitrate: BitRate::from_bits_per_second(250_000), ..controller("can0").can.unwrap() };
     let link = Link { can: Some(slow), ..controller("can0") };
     let checks = found(&[], &network(link.clone(), "pfifo_fast"), &needs("read-write", ""), 0);
     let rate = checks.iter().find(|check| check.topic == check::BIT_RATE).unwrap();
-    assert!(rate.verdict == Verdict::Missing && rate.found.contains("but the file says 500kbit/s"), "{rate:?}");
+    assert!(rate.verdict == Verdict::Missing && rate.found.contains("but the file has 500kbit/s"), "{rate:?}");
     let (_root, machine) = machine(&[]);
     let without_file = of_link(&machine, &network(link.clone(), "pfifo_fast"), &[], &Needs::unknown(), &link, None);
     assert!(without_file.iter().all(|check| check.verdict == Verdict::Ok), "{without_file:#?}");
 }
 
 #[test]
-fn an_adapter_that_comes_back_by_itself_needs_no_restart() {
+fn an_adapter_that_restarts_itself_needs_no_restart_ms() {
     let restart = |driver: &str| {
         let can = CanLink { restart_ms: None, ..controller("can0").can.unwrap() };
         let link = Link { can: Some(can), ..controller("can0") };
@@ -119,12 +119,12 @@ fn an_adapter_that_comes_back_by_itself_needs_no_restart() {
     };
     assert_eq!(restart("->../bus/drivers/gs_usb").verdict, Verdict::Ok);
     let weak = restart("->../bus/drivers/flexcan");
-    // Where the kernel has no restart, the interface is up again all the same.
+    // The interface is set up again even if the kernel rejects restart-ms.
     assert!(weak.verdict == Verdict::Weak && weak.remedy.unwrap().ends_with("; sudo ip link set can0 up"));
 }
 
 #[test]
-fn drivers_tell_how_long_an_urgent_frame_waits() {
+fn the_wait_behind_buffered_frames_is_computed() {
     let driver = |name: &str, bus: &str| {
         let (driver, bus) = (format!("->../bus/drivers/{name}"), format!("->../bus/{bus}"));
         let files = [
@@ -134,17 +134,20 @@ fn drivers_tell_how_long_an_urgent_frame_waits() {
         let checks = found(&files, &network(controller("can0"), "pfifo_fast"), &needs("read-write", ""), 0);
         checks.into_iter().find(|check| check.topic == check::DRIVER).unwrap()
     };
-    assert_eq!(driver("kvaser_pci", "pci").found, "kvaser_pci, takes 1 frame, so an urgent one may wait 0.27 ms");
+    assert_eq!(
+        driver("kvaser_pci", "pci").found,
+        "kvaser_pci, buffers 1 frame, a high-priority frame may wait 0.27 ms"
+    );
     assert_eq!(
         driver("gs_usb", "usb").found,
-        "gs_usb, takes 10 frames ahead, so an urgent one may wait 2.70 ms; USB adds up to 1 ms each way"
+        "gs_usb, buffers 10 frames, a high-priority frame may wait 2.70 ms; USB adds up to 1 ms each way"
     );
     assert_eq!(driver("mcp251xfd", "spi").verdict, Verdict::Weak);
-    assert!(driver("homemade", "pci").found.contains("not known"));
+    assert!(driver("homemade", "pci").found.contains("unknown"));
 }
 
 #[test]
-fn the_interrupt_has_to_come_before_those_who_spin() {
+fn a_spinning_thread_must_not_starve_the_interrupt() {
     let zeros = "0 ".repeat(36);
     let stat = |priority, policy| format!("81 (irq/11-can0) S {zeros}{priority} {policy} 0\n");
     let (fifo, other) = (stat(50, 1), stat(0, 0));
@@ -171,7 +174,7 @@ fn the_interrupt_has_to_come_before_those_who_spin() {
 }
 
 #[test]
-fn a_thread_that_empties_a_controller_wants_a_priority() {
+fn a_napi_thread_needs_a_priority() {
     let zeros = "0 ".repeat(36);
     let with = |stat: &str, threaded: &str| {
         let files = [

@@ -50,7 +50,7 @@ mod tests {
     use candor_netlink::link::CanLink;
 
     use super::*;
-    use crate::cmd::links;
+    use crate::cmd::test_links as links;
 
     fn link(bitrate: u32, frames: u64) -> Link {
         Link {

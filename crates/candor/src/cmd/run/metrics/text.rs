@@ -345,7 +345,7 @@ mod tests {
     use candor_netlink::link::CanLink;
 
     use super::*;
-    use crate::cmd::links;
+    use crate::cmd::test_links as links;
 
     #[test]
     fn all_of_a_gateway_in_openmetrics_text() {

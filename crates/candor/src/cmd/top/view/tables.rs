@@ -1,4 +1,4 @@
-//! The lists on the screen: buses, routes, and what was dropped.
+//! The lists on the screen: buses, routes and drops.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Rect};
@@ -7,10 +7,10 @@ use ratatui::text::Line;
 use ratatui::widgets::{Cell, Paragraph, Row, Table};
 
 use super::{Focus, Paint, View};
+use crate::cmd::top::display;
 use crate::cmd::top::model::{BusRow, Model, Moment, RouteRow};
-use crate::cmd::top::words;
 
-/// From here on there is room for more columns.
+/// Columns from which on the tables have more columns.
 const WIDE: u16 = 110;
 
 pub(super) fn bus_table(frame: &mut Frame<'_>, area: Rect, buses: &[BusRow], view: &View, paint: Paint) -> usize {
@@ -50,17 +50,17 @@ pub(super) fn bus_table(frame: &mut Frame<'_>, area: Rect, buses: &[BusRow], vie
             Cell::new(bus.state.clone()).style(state),
         ];
         if is_wide {
-            cells.push(Cell::new(words::bitrate(bus.bitrate)));
+            cells.push(Cell::new(display::bitrate(bus.bitrate)));
         }
         cells.extend([
-            right(words::load(bus.load)).style(load),
-            right(words::rate(bus.received_per_s)),
-            right(words::rate(bus.sent_per_s)),
-            right(bus.queue.map_or_else(|| words::UNKNOWN.into(), words::count)),
-            right(words::count(bus.lost)).style(paint.bad_if(bus.lost > 0)),
+            right(display::load(bus.load)).style(load),
+            right(display::rate(bus.received_per_s)),
+            right(display::rate(bus.sent_per_s)),
+            right(bus.queue.map_or_else(|| display::UNKNOWN.into(), display::count)),
+            right(display::count(bus.lost)).style(paint.bad_if(bus.lost > 0)),
         ]);
         if is_wide {
-            cells.push(right(words::count(bus.errors)).style(paint.bad_if(bus.errors > 0)));
+            cells.push(right(display::count(bus.errors)).style(paint.bad_if(bus.errors > 0)));
         }
         Row::new(cells)
     };
@@ -89,34 +89,35 @@ pub(super) fn route_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow]
     titles.push(curve);
     widths.push(curve_width);
     let taken: u16 = widths.iter().map(|width| width + 1).sum();
-    let way = |route: &RouteRow| format!("{} → {}", route.from, route.to);
-    let ways: Vec<_> = routes.iter().map(way).collect();
+    let path = |route: &RouteRow| format!("{} → {}", route.from, route.to);
+    let paths: Vec<_> = routes.iter().map(path).collect();
     let names = longest(routes.iter().map(|route| route.name.as_str()));
-    let (name_width, way_width) =
-        shares(usize::from(area.width - taken - 1), names, longest(ways.iter().map(String::as_str)));
-    let widths = [name_width, way_width].into_iter().chain(widths).map(Constraint::Length);
+    let (name_width, path_width) =
+        shares(usize::from(area.width - taken - 1), names, longest(paths.iter().map(String::as_str)));
+    let widths = [name_width, path_width].into_iter().chain(widths).map(Constraint::Length);
     let row = |route: &RouteRow| {
         let frames = |moment: &Moment| moment.frames_per_s;
         let most = route.history.iter().filter_map(frames).fold(1.0, f64::max);
         let part_of_most = |moment: &Moment| Some(moment.frames_per_s? / most);
         let curve = if is_measured {
-            words::sparkline(route.history.iter().map(|moment| moment.latency), curve_width.into())
+            display::sparkline(route.history.iter().map(|moment| moment.latency), curve_width.into())
         } else {
-            words::sparkline(route.history.iter().map(part_of_most), curve_width.into())
+            display::sparkline(route.history.iter().map(part_of_most), curve_width.into())
         };
         let mut cells = vec![
-            Cell::new(words::fit(&route.name, name_width.into())),
-            Cell::new(words::way(&route.from, &route.to, way_width.into())),
+            Cell::new(display::fit(&route.name, name_width.into())),
+            Cell::new(display::path(&route.from, &route.to, path_width.into())),
             Cell::new(route.side.clone()),
-            right(words::rate(route.frames_per_s)),
-            right(words::rate(route.bytes_per_s)),
-            right(words::rate(route.drops_per_s)).style(paint.bad_if(route.drops_per_s.is_some_and(|rate| rate > 0.0))),
+            right(display::rate(route.frames_per_s)),
+            right(display::rate(route.bytes_per_s)),
+            right(display::rate(route.drops_per_s))
+                .style(paint.bad_if(route.drops_per_s.is_some_and(|rate| rate > 0.0))),
         ];
         if is_measured {
             if is_wide {
-                cells.push(right(words::latency(route.p50)));
+                cells.push(right(display::latency(route.p50)));
             }
-            cells.push(right(words::latency(route.p99)));
+            cells.push(right(display::latency(route.p99)));
         }
         cells.push(right(curve).style(paint.fg(Color::Cyan)));
         Row::new(cells)
@@ -147,16 +148,16 @@ pub(super) fn drop_table(frame: &mut Frame<'_>, area: Rect, routes: &[RouteRow],
             let of_reason = route.drops.iter().find(|(other, _)| other == reason);
             let frames = of_reason.map_or(0, |(_, frames)| *frames);
             let style = if frames > 0 { paint.bad() } else { Style::new() };
-            right(words::count(frames)).style(style)
+            right(display::count(frames)).style(style)
         };
-        let cells = [Cell::new(words::fit(&route.name, names.into()))].into_iter().chain(reasons.iter().map(frames));
+        let cells = [Cell::new(display::fit(&route.name, names.into()))].into_iter().chain(reasons.iter().map(frames));
         Row::new(cells.collect::<Vec<_>>())
     };
     let table = Table::new(dropping.iter().map(row), widths).header(titles_row(&titles, 1, paint));
     frame.render_widget(table, area);
 }
 
-/// The part of a list that fits in, and how many lines of it do not.
+/// The visible part of a list, and the number of hidden lines.
 fn part<T>(rows: &[T], above: usize, height: u16) -> (&[T], usize) {
     let room = usize::from(height.saturating_sub(1));
     let hidden = rows.len().saturating_sub(room);
@@ -164,7 +165,7 @@ fn part<T>(rows: &[T], above: usize, height: u16) -> (&[T], usize) {
     (&rows[from..(from + room).min(rows.len())], hidden)
 }
 
-/// The title of a list, with where in it one is.
+/// The title of a list, with the visible range if it is scrolled.
 fn place(title: &str, view: &View, focus: Focus, above: usize, shown: usize, all: usize) -> String {
     let mark = if view.focus == focus && shown < all { "▸" } else { "" };
     if shown < all {
@@ -178,7 +179,7 @@ fn right(text: String) -> Cell<'static> {
     Cell::new(Line::raw(text).right_aligned())
 }
 
-/// The first titles stand at the left of their columns.
+/// The first `left` titles are left-aligned.
 fn titles_row(titles: &[&str], left: usize, paint: Paint) -> Row<'static> {
     let cell = |(at, title): (usize, &&str)| {
         let line = Line::styled((*title).to_owned(), paint.title());
@@ -191,7 +192,7 @@ fn longest<'a>(texts: impl Iterator<Item = &'a str>) -> usize {
     texts.map(|text| text.chars().count()).max().unwrap_or_default()
 }
 
-/// How so many columns are shared by two texts: what the second one needs, up to half, or more if the first one needs less.
+/// Divides `free` columns between two texts: the second gets what it needs, up to half, or more if the first needs less.
 fn shares(free: usize, first: usize, second: usize) -> (u16, u16) {
     let second = second.max(9).min((free / 2).max(free.saturating_sub(first)));
     let width = |width: usize| u16::try_from(width).unwrap_or(u16::MAX);

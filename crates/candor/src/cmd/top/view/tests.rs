@@ -6,7 +6,7 @@ use crate::cmd::top::sample::{Bus, Route, Sample};
 
 const BOUNDS: [f64; 4] = [0.000_1, 0.000_2, 0.001, f64::INFINITY];
 
-/// A gateway with these routes, at a second of its life.
+/// A sample at this second of the uptime.
 fn sample(second: u64, routes: usize, buses: usize, is_measured: bool) -> Sample {
     let route = |number: usize| {
         let frames = second * (1203 + 10 * number as u64);
@@ -71,7 +71,6 @@ fn screen(width: u16, height: u16, model: &Model, view: &View, contact: &Contact
     let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
     terminal.draw(|frame| _ = draw(frame, model, view, contact)).unwrap();
     let lines = terminal.backend().to_string();
-    // The quotes keep blanks at the ends, which say nothing here.
     lines.lines().map(|line| line.trim_matches('"').trim_end().to_owned() + "\n").collect()
 }
 
@@ -87,12 +86,12 @@ fn more_columns_on_a_wide_screen() {
 }
 
 #[test]
-fn without_latencies_the_curve_is_of_frames() {
+fn without_latencies_the_curve_shows_frames() {
     insta::assert_snapshot!(screen(80, 12, &model(2, 2, false), &View::default(), &answers()));
 }
 
 #[test]
-fn lists_are_moved_to_their_ends_and_no_further() {
+fn lists_scroll_to_their_ends_only() {
     let model = model(30, 16, false);
     let view = View { above: [99, 99], ..View::default() };
     let text = screen(80, 24, &model, &view, &answers());
@@ -116,27 +115,28 @@ fn a_small_terminal_gets_a_message() {
 }
 
 #[test]
-fn what_is_not_there_is_told() {
-    let nobody =
-        Contact::Lost { why: "No candor runs in this network namespace; to start one: candor run FILE".into() };
-    insta::assert_snapshot!(screen(80, 12, &Model::default(), &View::default(), &nobody));
-    let text = screen(80, 24, &model(2, 2, false), &View::default(), &nobody);
+fn a_missing_gateway_is_reported() {
+    let lost = Contact::Lost {
+        why: "no gateway is running in this network namespace; start one: sudo candor run FILE".into(),
+    };
+    insta::assert_snapshot!(screen(80, 12, &Model::default(), &View::default(), &lost));
+    let text = screen(80, 24, &model(2, 2, false), &View::default(), &lost);
     assert!(
-        text.contains("GONE, waiting: No candor runs") && text.contains("route 1"),
-        "what was last known stays: {text}"
+        text.contains("GONE, waiting: no gateway is running") && text.contains("route 1"),
+        "the last sample stays: {text}"
     );
     let text = screen(80, 12, &Model::default(), &View::default(), &Contact::NotYet);
-    assert!(text.contains("Looking for the gateway"), "{text}");
+    assert!(text.contains("Looking for a gateway"), "{text}");
 }
 
 #[test]
-fn the_help_is_above_everything() {
+fn the_help_covers_the_tables() {
     let view = View { shows_help: true, ..View::default() };
     insta::assert_snapshot!(screen(80, 24, &model(3, 3, true), &view, &answers()));
 }
 
 #[test]
-fn routes_come_in_the_order_that_was_chosen() {
+fn routes_are_sorted_as_selected() {
     let model = model(4, 1, true);
     let order = |sort: Sort| {
         let mut routes = model.routes();
@@ -147,7 +147,6 @@ fn routes_come_in_the_order_that_was_chosen() {
     assert_eq!(all, ["01t3", "t013", "3t10", "01t3", "0t31"]);
 }
 
-/// Whatever the size, nothing is drawn where there is no place.
 #[test]
 fn every_size_can_be_drawn() {
     let model = model(5, 5, true);

@@ -1,4 +1,4 @@
-//! Modifications and checksums in words.
+//! Text for modifications and checksums.
 
 use candor_config::plan::Formats;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, FrameFormat, RawId};
@@ -6,18 +6,17 @@ use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Operand, Operation
 
 use super::{Lines, number};
 
-/// What is computed after the modifications.
 pub(super) fn checksums(checksums: &Checksums) -> Lines {
     let mut lines = Lines::new();
     if let Some(crc8) = &checksums.crc8 {
         let profile = match crc8.profile {
             Crc8Profile::None => String::new(),
             Crc8Profile::Byte(byte) => format!(" and the byte {byte:02X}"),
-            Crc8Profile::ByteByCounter(_) => " and the byte that the counter in byte 1 selects".to_owned(),
+            Crc8Profile::ByteByCounter(_) => " and the byte selected by the counter in byte 1".to_owned(),
             Crc8Profile::IdXor => " and the identifier".to_owned(),
         };
         lines.push((
-            "computes",
+            "checksum",
             format!(
                 "CRC8 of {}{profile}, from {:02X}, XORed with {:02X}, table {:02X} {:02X} {:02X} …, into {}",
                 covered(crc8.span),
@@ -32,16 +31,15 @@ pub(super) fn checksums(checksums: &Checksums) -> Lines {
     }
     if let Some(xor) = &checksums.xor {
         let sum = format!("XOR of {}, from {:02X}, into {}", covered(xor.span), xor.init, byte_at(xor.span.result));
-        lines.push(("computes", sum));
+        lines.push(("checksum", sum));
     }
     lines
 }
 
-/// What an operation does to the bits of a field.
 fn effect(operation: Operation, field: &str, bits: &str) -> String {
     match operation {
         Operation::And => format!("{field}: keeps the bits {bits} and clears the others"),
-        Operation::Or => format!("{field}: raises the bits {bits}"),
+        Operation::Or => format!("{field}: sets the bits {bits}"),
         Operation::Xor => format!("{field}: flips the bits {bits}"),
         Operation::Set => format!("{field} becomes {bits}"),
     }
@@ -79,15 +77,15 @@ fn identifier(operation: Operation, id: u32) -> String {
         (Operation::And, true) | (Operation::Or | Operation::Xor | Operation::Set, false) => "",
         (Operation::And, false) => "; remote frames become data frames",
         (Operation::Or, true) => "; data frames become remote frames",
-        (Operation::Xor, true) => "; data frames become remote frames and the other way round",
+        (Operation::Xor, true) => "; data frames become remote frames and vice versa",
         (Operation::Set, true) => ", in a remote frame",
     };
     let bits_text = number(bits, if is_eff { CAN_EFF_MASK } else { bits });
     let format = match (operation, is_eff) {
         (Operation::And, true) => "",
-        (Operation::And, false) => ", which makes it an 11-bit one",
-        (Operation::Or, true) => ", which makes it a 29-bit one",
-        (Operation::Xor, true) => ", and turns its format around",
+        (Operation::And, false) => ", making it 11-bit",
+        (Operation::Or, true) => ", making it 29-bit",
+        (Operation::Xor, true) => ", and toggles its format",
         (Operation::Or | Operation::Xor, false) => "",
         (Operation::Set, true) => " (29 bits)",
         (Operation::Set, false) => " (11 bits)",
@@ -105,9 +103,9 @@ fn payload(operation: Operation, data: &[u8]) -> String {
     let touched = data.iter().rposition(|&byte| Some(byte) != operation.identity()).map_or(0, |last| last + 1);
     let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(" ");
     match touched {
-        0 => "changes nothing; can-gw computes checksums only beside a modification".to_owned(),
+        0 => "no change; required because can-gw computes checksums only with a modification".to_owned(),
         touched if touched < data.len() => {
-            format!("{}, further bytes stay as they are", effect(operation, "data", &hex(&data[..touched])))
+            format!("{}, other bytes unchanged", effect(operation, "data", &hex(&data[..touched])))
         }
         _ => effect(operation, "data", &hex(data)),
     }

@@ -1,4 +1,4 @@
-//! Filters in words.
+//! Text for filters.
 
 use candor_config::plan::Formats;
 use candor_core::filter::{CAN_INV_FILTER, Filter, ReceiveList};
@@ -23,7 +23,7 @@ const ERROR_CLASSES: [(u32, &str); 10] = [
     (0x200, "error counters"),
 ];
 
-/// Before "frames".
+/// The prefix of "frames".
 pub(super) const fn format_word(formats: Formats) -> &'static str {
     match formats {
         Formats::Any => "",
@@ -32,7 +32,7 @@ pub(super) const fn format_word(formats: Formats) -> &'static str {
     }
 }
 
-/// Which frames a filter takes.
+/// The frames that a filter matches.
 pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
     let format = format_word(formats);
     let Filter { id, mask } = filter;
@@ -64,7 +64,7 @@ pub(crate) fn frames(filter: Filter, formats: Formats) -> String {
             format!(" with {}", identifiers(width, id & bits & all_bits, bits & all_bits, all_bits))
         }
     };
-    // Where the mask does not compare the format, the identifier may still be too large for one.
+    // The mask does not compare the format, but the identifier may be too large for 11 bits.
     let both = match (width.is_empty() && bits != 0, id & bits > CAN_SFF_MASK) {
         (false, _) => "",
         (true, false) => "11-bit and 29-bit ",
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_in_words() {
+    fn filters_have_text() {
         for (filter, words) in [
             ("0:0", "every frame"),
             ("0~0", "no frame at all"),

@@ -1,10 +1,10 @@
-//! Made-up interfaces for tests.
+//! Interfaces for tests.
 
 use candor_core::units::BitRate;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::link::{CanLink, Link, Traffic};
 
-/// A controller for classic frames at 500 kbit/s, which says nothing of its state.
+/// A controller for classic frames at 500 kbit/s that does not report its state.
 pub(super) fn controller(name: &str) -> Link {
     Link {
         index: InterfaceIndex::new(3).unwrap(),

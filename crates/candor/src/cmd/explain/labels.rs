@@ -1,4 +1,4 @@
-//! Frames, steps, outcomes and reasons in words.
+//! Text for frames, steps, outcomes and reasons.
 
 use candor_config::config::{ListKind, ListOf, Withheld};
 use candor_config::explain::{Act, Changes, ChecksumKind, Deleted, Dropped, Reason};
@@ -8,10 +8,10 @@ use candor_core::frame::{CAN_EFF_MASK, CAN_SFF_MASK, CANFD_BRS, CANFD_ESI, Frame
 
 use candor_cli::gateway_file::plural;
 
-/// Changed data bytes that are told one by one; more are told by their positions.
-const MAX_BYTES_TOLD: usize = 4;
+/// Changed data bytes that are listed with their values; more are listed by position.
+const MAX_BYTES_LISTED: usize = 4;
 
-/// What kind of frame this is.
+/// Kind of a frame, such as `classic data frame with an 11-bit identifier, 8 bytes of data`.
 pub(super) fn frame(frame: &Frame) -> String {
     let length = format!("{} of data", plural(frame.payload().len(), "byte"));
     if frame.id.is_err() {
@@ -35,7 +35,6 @@ pub(super) fn frame(frame: &Frame) -> String {
     }
 }
 
-/// The name of a step.
 pub(super) const fn act(act: Act) -> &'static str {
     match act {
         Act::Checksum(ChecksumKind::Crc8) | Act::ChecksumLeftOut(ChecksumKind::Crc8) => "crc8",
@@ -46,44 +45,44 @@ pub(super) const fn act(act: Act) -> &'static str {
     }
 }
 
-/// What a step has changed.
+/// The changes of a step.
 pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
     if let Act::ChecksumLeftOut(_) = act {
         return vec!["not computed: the frame is too short for its positions".to_owned()];
     }
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     if changed.format {
-        told.push(format!("{} → {}", format_name(before.format), format_name(after.format)));
+        texts.push(format!("{} → {}", format_name(before.format), format_name(after.format)));
     }
     if changed.id {
-        told.push(identifier(before.id, after.id));
+        texts.push(identifier(before.id, after.id));
     }
     if changed.len {
-        told.push(format!("length {} → {}", length(before), length(after)));
+        texts.push(format!("length {} → {}", length(before), length(after)));
     }
     if changed.flags && !changed.format {
-        told.push(format!("flags {} → {}", flags(before.flags), flags(after.flags)));
+        texts.push(format!("flags {} → {}", flags(before.flags), flags(after.flags)));
     }
-    told.extend(bytes(before, after, changed));
+    texts.extend(bytes(before, after, changed));
     let is_seen = changed.positions().any(|at| at < after.payload().len());
     if matches!(act, Act::Checksum(_)) && changed.bytes != 0 && !is_seen {
-        told.push("so nobody sees it".to_owned());
+        texts.push("so no receiver sees it".to_owned());
     }
-    if told.is_empty() {
-        told.push("changes nothing".to_owned());
+    if texts.is_empty() {
+        texts.push("changes nothing".to_owned());
     }
-    told
+    texts
 }
 
-/// Something that is odd about a frame which leaves.
+/// A warning about a frame that is sent.
 pub(super) fn oddity(frame: &Frame) -> Option<String> {
     let raw = frame.id.0;
     if frame.id.is_err() {
-        return Some("it is marked as an error frame, which is nothing for a bus".to_owned());
+        return Some("it is marked as an error frame, which cannot be sent on a bus".to_owned());
     }
     if !frame.id.is_eff() && raw & CAN_EFF_MASK > CAN_SFF_MASK {
         return Some(format!(
-            "can_id {raw:08X} has more than 11 bits, but not the flag 80000000 of 29-bit identifiers"
+            "can_id {raw:08X} has more than 11 bits, but lacks the flag 80000000 of 29-bit identifiers"
         ));
     }
     if frame.format == FrameFormat::Fd && frame.id.is_rtr() {
@@ -106,7 +105,7 @@ pub(super) fn dropped(why: Dropped, interface: &str) -> String {
 pub(super) fn deleted(why: Deleted) -> String {
     match why {
         Deleted::Hops { hops, max_hops } => {
-            format!("it has {} behind it, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
+            format!("it has made {}, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
         }
         Deleted::Length { len, max } => format!("a length of {len} is impossible: the format has at most {max} bytes"),
         Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
@@ -115,45 +114,45 @@ pub(super) fn deleted(why: Deleted) -> String {
 }
 
 pub(super) fn back_to_incoming(interface: &str) -> String {
-    format!("it came into this machine by {interface}, and the route does not send back")
+    format!("it was received on {interface}, and the route does not send back")
 }
 
-/// Why a route does not take a frame. `filter` is the nearest that the route has, of so many `filters`.
+/// The reason why a route does not match a frame. `filter` is the nearest of the route's `filters`.
 pub(super) fn reason(reason: &Reason, filter: Filter, filters: usize) -> String {
     match *reason {
         Reason::ErrorClass { wanted, found } => {
-            format!("its error classes are {found:08X}, the route wants one of {wanted:08X}")
+            format!("its error classes are {found:08X}, the route matches any of {wanted:08X}")
         }
-        Reason::ErrorFrame => "it is an error frame, and only a route with `errors` takes those".to_owned(),
+        Reason::ErrorFrame => "it is an error frame, which only routes with `errors` match".to_owned(),
         Reason::Format(FrameFormat::Classic) => "it is a CAN FD frame, the route is for classic frames".to_owned(),
         Reason::Format(FrameFormat::Fd) => "it is a classic frame, the route is for CAN FD frames".to_owned(),
         Reason::HeldBack { .. } => {
             let Filter { id, mask } = filter;
             let held = Filter { id: id & !CAN_INV_FILTER, mask };
-            format!("it is one of the frames that the route leaves out ({held})")
+            format!("it is excluded by the inverted filter of the route ({held})")
         }
-        Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route wants 29".to_owned(),
-        Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route wants 11".to_owned(),
+        Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route matches 29 bits".to_owned(),
+        Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route matches 11 bits".to_owned(),
         Reason::Identifier { id, wanted, found, mask } => {
-            let nearest = if filters > 1 { "the nearest that the route wants is" } else { "the route wants" };
+            let nearest = if filters > 1 { "the nearest match is" } else { "the route matches" };
             differing_bits(id, wanted, found, mask, nearest)
         }
         Reason::Length { len } => format!("its length of {len} is impossible"),
-        Reason::NeverMatches => "no frame passes an inverted filter with mask 0".to_owned(),
+        Reason::NeverMatches => "an inverted filter with mask 0 matches no frame".to_owned(),
         Reason::OnlyErrorFrames => "the route is for error frames".to_owned(),
         Reason::PayloadByte { at, found, wanted, mask } => {
-            format!("byte {at} is {found:02X}, the route wants {}", pattern(wanted, mask))
+            format!("byte {at} is {found:02X}, the route matches {}", pattern(wanted, mask))
         }
-        Reason::PayloadOfRemote => "a remote frame carries no data, and the route looks at data".to_owned(),
+        Reason::PayloadOfRemote => "a remote frame has no data, and the route matches data".to_owned(),
         Reason::PayloadTooShort { needs, carries } => {
-            format!("it carries {}, the route looks at {needs}", plural(carries, "byte"))
+            format!("it has {}, the route matches {needs}", plural(carries, "byte"))
         }
-        Reason::Remote { is_rtr: true } => "it is a data frame, the route wants remote frames".to_owned(),
-        Reason::Remote { is_rtr: false } => "it is a remote frame, the route wants data frames".to_owned(),
+        Reason::Remote { is_rtr: true } => "it is a data frame, the route matches remote frames".to_owned(),
+        Reason::Remote { is_rtr: false } => "it is a remote frame, the route matches data frames".to_owned(),
     }
 }
 
-/// Which list keeps a frame from a route.
+/// The list that excludes a frame from a route.
 pub(super) fn withheld(withheld: Withheld, from: &str) -> String {
     let whose = match withheld.by {
         ListOf::Bus => format!("`{}` of bus {from}", list_key(withheld.list)),
@@ -172,7 +171,7 @@ const fn list_key(list: ListKind) -> &'static str {
     }
 }
 
-/// A word for programs.
+/// The code in JSON.
 pub(super) const fn withheld_code(withheld: Withheld) -> &'static str {
     match (withheld.by, withheld.list) {
         (ListOf::Bus, ListKind::Allow) => "bus-allow",
@@ -182,7 +181,7 @@ pub(super) const fn withheld_code(withheld: Withheld) -> &'static str {
     }
 }
 
-/// A word for programs.
+/// The code in JSON.
 pub(super) const fn reason_code(reason: &Reason) -> &'static str {
     match reason {
         Reason::ErrorClass { .. } => "error-class",
@@ -201,7 +200,7 @@ pub(super) const fn reason_code(reason: &Reason) -> &'static str {
     }
 }
 
-/// The kernel's receive list, by what is in it.
+/// The kernel's receive list, by its content.
 pub(super) const fn list(list: ReceiveList) -> &'static str {
     match list {
         ReceiveList::Error => "error frames",
@@ -224,27 +223,27 @@ fn article(bits: &str) -> &'static str {
     if bits.starts_with("11") { "an" } else { "a" }
 }
 
-/// An identifier; one that does not fit its format shows all there is.
+/// An identifier; all 29 bits if it does not fit its format.
 fn digits(id: RawId) -> String {
     let bits = id.0 & CAN_EFF_MASK;
     if id.is_eff() || bits > CAN_SFF_MASK { format!("{bits:08X}") } else { format!("{bits:03X}") }
 }
 
 fn identifier(before: RawId, after: RawId) -> String {
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     if before.0 & CAN_EFF_MASK != after.0 & CAN_EFF_MASK || before.is_eff() != after.is_eff() {
         let bits = |id: RawId| if id.is_eff() { " (29 bits)" } else { " (11 bits)" };
         let [from, to] = if before.is_eff() == after.is_eff() { ["", ""] } else { [bits(before), bits(after)] };
-        told.push(format!("identifier {}{from} → {}{to}", digits(before), digits(after)));
+        texts.push(format!("identifier {}{from} → {}{to}", digits(before), digits(after)));
     }
     if before.is_rtr() != after.is_rtr() {
         let kind = |id: RawId| if id.is_rtr() { "remote frame" } else { "data frame" };
-        told.push(format!("{} → {}", kind(before), kind(after)));
+        texts.push(format!("{} → {}", kind(before), kind(after)));
     }
     if before.is_err() != after.is_err() {
-        told.push(format!("error mark {} → {}", u8::from(before.is_err()), u8::from(after.is_err())));
+        texts.push(format!("error mark {} → {}", u8::from(before.is_err()), u8::from(after.is_err())));
     }
-    told.join(", ")
+    texts.join(", ")
 }
 
 fn length(frame: &Frame) -> String {
@@ -265,10 +264,10 @@ fn flag_names(flags: u8) -> Vec<&'static str> {
 }
 
 fn bytes(before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
-    // What a longer frame uncovers is shown by the frame itself.
+    // Bytes that a longer frame adds are visible in the frame.
     let carried = before.payload().len().max(after.payload().len());
     let (seen, hidden): (Vec<_>, Vec<_>) = changed.positions().partition(|&at| at < carried);
-    let mut told: Vec<_> = if seen.len() > MAX_BYTES_TOLD {
+    let mut texts: Vec<_> = if seen.len() > MAX_BYTES_LISTED {
         vec![format!("bytes {}", ranges(&seen))]
     } else {
         seen.iter().map(|&at| format!("byte {at}: {:02X} → {:02X}", before.data[at], after.data[at])).collect()
@@ -276,11 +275,11 @@ fn bytes(before: &Frame, after: &Frame, changed: Changes) -> Vec<String> {
     match hidden.as_slice() {
         [] => {}
         &[at] => {
-            told.push(format!("byte {at}, beyond the length: {:02X} → {:02X}", before.data[at], after.data[at]));
+            texts.push(format!("byte {at}, beyond the length: {:02X} → {:02X}", before.data[at], after.data[at]));
         }
-        hidden => told.push(format!("bytes {}, beyond the length", ranges(hidden))),
+        hidden => texts.push(format!("bytes {}, beyond the length", ranges(hidden))),
     }
-    told
+    texts
 }
 
 /// `0 to 3, 5, 7`.
@@ -292,26 +291,28 @@ fn ranges(positions: &[usize]) -> String {
             _ => ranges.push((at, at)),
         }
     }
-    let told: Vec<_> = ranges
+    let texts: Vec<_> = ranges
         .into_iter()
         .map(|(first, last)| if first == last { first.to_string() } else { format!("{first} to {last}") })
         .collect();
-    told.join(", ")
+    texts.join(", ")
 }
 
-fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32, wants: &str) -> String {
+fn differing_bits(id: RawId, wanted: u32, found: u32, mask: u32, matches: &str) -> String {
     let (own, width) = (digits(id), if wanted | mask > CAN_SFF_MASK { 8 } else { 3 });
     let all_bits = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
     match all_bits & !mask {
-        0 => format!("its identifier is {own}, {wants} {wanted:0width$X}"),
+        0 => format!("its identifier is {own}, {matches} {wanted:0width$X}"),
         free if (free + 1).is_power_of_two() => {
-            format!("its identifier is {own}, {wants} {wanted:0width$X} to {:0width$X}", wanted | free)
+            format!("its identifier is {own}, {matches} {wanted:0width$X} to {:0width$X}", wanted | free)
         }
-        _ => format!("its identifier {own} is {found:0width$X} in the bits {mask:0width$X}, {wants} {wanted:0width$X}"),
+        _ => {
+            format!("its identifier {own} is {found:0width$X} in the bits {mask:0width$X}, {matches} {wanted:0width$X}")
+        }
     }
 }
 
-/// A byte with `?` for digits that may be anything; in bits where that does not do.
+/// A byte with `?` for digits that are not compared; with a bit mask if digits are compared in part.
 fn pattern(wanted: u8, mask: u8) -> String {
     let digit = |shift: u32| match mask >> shift & 0xF {
         0 => Some('?'),
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_odd_is_told() {
+    fn frames_that_cannot_be_sent_are_reported() {
         assert_eq!(oddity(&parsed("123#11")), None);
         assert_eq!(oddity(&parsed("12345678##011")), None);
         let odd = |text: &str, id: u32, len: u8| oddity(&Frame { id: RawId(id), len, ..parsed(text) }).unwrap();
@@ -387,15 +388,15 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_and_bytes_are_compared_as_people_write_them() {
+    fn identifiers_and_bytes_are_written_as_in_files() {
         let differ =
-            |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask, "the route wants");
-        assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route wants 123");
-        assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route wants 400 to 4FF");
-        assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route wants 023");
+            |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask, "the route matches");
+        assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route matches 123");
+        assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route matches 400 to 4FF");
+        assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route matches 023");
         assert_eq!(
             differ(0x98DA_01F2, 0x18DA_00F1, 0x1FFF_00FF),
-            "its identifier 18DA01F2 is 18DA00F2 in the bits 1FFF00FF, the route wants 18DA00F1"
+            "its identifier 18DA01F2 is 18DA00F2 in the bits 1FFF00FF, the route matches 18DA00F1"
         );
         for (wanted, mask, words) in [(0x3A, 0xFF, "3A"), (0x30, 0xF0, "3?"), (0x81, 0x81, "81 in the bits 81")] {
             assert_eq!(pattern(wanted, mask), words);

@@ -1,8 +1,7 @@
-//! Numbers as people read them at a glance.
+//! Compact numbers for the screen.
 
 use super::model::Latency;
 
-/// What is not known.
 pub(super) const UNKNOWN: &str = "-";
 
 /// `950`, `1 203`, `12.3k`, `4.56M`: at most six characters.
@@ -16,7 +15,7 @@ pub(super) fn rate(per_second: Option<f64>) -> String {
     }
 }
 
-/// A number of things in at most six characters.
+/// A count in at most six characters.
 pub(super) fn count(count: u64) -> String {
     if count < 10_000 { thousands(&count.to_string()) } else { short(count as f64) }
 }
@@ -88,7 +87,7 @@ pub(super) fn uptime(seconds: f64) -> String {
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// A bar for each part of 1, the last ones that fit in; a gap for what is not known.
+/// A bar for each of the last values, from 0 to 1; a space for an unknown one.
 pub(super) fn sparkline(parts: impl DoubleEndedIterator<Item = Option<f64>>, width: usize) -> String {
     let bar = |part: Option<f64>| {
         part.map_or(' ', |part| {
@@ -101,7 +100,7 @@ pub(super) fn sparkline(parts: impl DoubleEndedIterator<Item = Option<f64>>, wid
     newest_first.into_iter().rev().collect()
 }
 
-/// The text, cut to so many characters.
+/// The text, truncated to `width` characters.
 pub(super) fn fit(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.into();
@@ -109,8 +108,8 @@ pub(super) fn fit(text: &str, width: usize) -> String {
     text.chars().take(width.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// From where to where in so many characters; both ends are cut alike.
-pub(super) fn way(from: &str, to: &str, width: usize) -> String {
+/// `from → to` in `width` characters; both names are truncated alike.
+pub(super) fn path(from: &str, to: &str, width: usize) -> String {
     let whole = format!("{from} → {to}");
     if whole.chars().count() <= width {
         return whole;
@@ -138,14 +137,14 @@ mod tests {
 
     #[test]
     fn loads_have_both_bounds() {
-        let said = [None, Some((0.0, 0.0)), Some((0.02, 0.034)), Some((0.344, 0.551)), Some((0.9, 1.0))].map(load);
-        assert_eq!(said, ["-", "0.0%", "2.0–3.4%", "34–55%", "90–100%"]);
+        let texts = [None, Some((0.0, 0.0)), Some((0.02, 0.034)), Some((0.344, 0.551)), Some((0.9, 1.0))].map(load);
+        assert_eq!(texts, ["-", "0.0%", "2.0–3.4%", "34–55%", "90–100%"]);
     }
 
     #[test]
     fn latencies_have_units() {
-        let said = [0.000_01, 0.000_5, 0.001, 0.2, 1.0].map(|seconds| latency(Some(Latency::AtMost { seconds })));
-        assert_eq!(said, ["≤10µs", "≤500µs", "≤1ms", "≤200ms", "≤1s"]);
+        let texts = [0.000_01, 0.000_5, 0.001, 0.2, 1.0].map(|seconds| latency(Some(Latency::AtMost { seconds })));
+        assert_eq!(texts, ["≤10µs", "≤500µs", "≤1ms", "≤200ms", "≤1s"]);
         assert_eq!(latency(Some(Latency::Above { seconds: 1.0 })), ">1s");
     }
 
@@ -157,15 +156,15 @@ mod tests {
     }
 
     #[test]
-    fn other_words() {
+    fn uptimes_bit_rates_and_names() {
         assert_eq!([59.9, 3723.0, 93_784.0].map(uptime), ["00:00:59", "01:02:03", "1d 02:03:04"]);
         assert_eq!(
             [Some(500_000), Some(1_000_000), Some(83_333), None].map(bitrate),
             ["500 kbit/s", "1 Mbit/s", "83333 bit/s", "-"]
         );
         assert_eq!([fit("speed", 5), fit("speed", 4)], ["speed", "spe…"]);
-        let ways = [17, 15, 14, 9].map(|width| way("powertrain", "body", width));
-        assert_eq!(ways, ["powertrain → body", "powertrain→body", "powertra…→body", "pow…→body"]);
-        assert_eq!(way("powertrain", "diagnosis", 13), "power…→diagn…");
+        let paths = [17, 15, 14, 9].map(|width| path("powertrain", "body", width));
+        assert_eq!(paths, ["powertrain → body", "powertrain→body", "powertra…→body", "pow…→body"]);
+        assert_eq!(path("powertrain", "diagnosis", 13), "power…→diagn…");
     }
 }

@@ -1,4 +1,4 @@
-//! Made-up machines and files for the tests of the checks.
+//! Machines and gateway files for tests.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use candor_io::machine::Machine;
 
 use super::needs::Needs;
 
-/// A machine of these files; a text that begins with `->` is a link.
+/// A machine with these files; content that begins with `->` makes a symbolic link.
 pub(super) fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
     let root = tempfile::tempdir().unwrap();
     let machine = Machine::at(root.path());
@@ -23,7 +23,7 @@ pub(super) fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Machine) {
     (root, machine)
 }
 
-/// What a file with one route needs, with this engine and these keys in `[realtime]`.
+/// The needs of a file with one route, this engine and these keys in `[realtime]`.
 pub(super) fn needs(engine: &str, realtime: &str) -> Needs {
     needs_of(engine, realtime, "")
 }

@@ -1,28 +1,28 @@
-//! What a gateway does, in words.
+//! Text for the settings of a route.
 
 mod change;
 mod filter;
 mod selection;
 
-pub(crate) use selection::{payloads, takes};
+pub(crate) use selection::{matches, payloads};
 
 use candor_config::placement::{Because, Placement};
 use candor_config::plan::{Echo, Formats, Incoming, Plan, Route, RouteIndex, Timestamp, WhenFull};
 use candor_core::frame::CAN_SFF_MASK;
 
-/// Pairs of a key word and its meaning.
+/// Pairs of label and text.
 type Lines = Vec<(&'static str, String)>;
 
-/// What a route does, as pairs of a key word and its meaning; with a placement, also where it runs.
+/// Describes a route; with a placement, also its side.
 pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement>) -> Lines {
     let route = plan.route(index);
     let mut lines: Lines = Vec::new();
     lines.extend(placement.map(|placement| ("runs", runs(plan, placement, index))));
-    lines.extend(takes(&route.selections, route.formats).into_iter().map(|taken| ("takes", taken)));
-    lines.extend(payloads(&route.payload).map(|payloads| ("carrying", payloads)));
+    lines.extend(matches(&route.selections, route.formats).into_iter().map(|matched| ("matches", matched)));
+    lines.extend(payloads(&route.payload).map(|payloads| ("payload", payloads)));
     lines.extend(route.send_as.map(|send_as| ("format", selection::converted(send_as))));
     lines.extend(selection::becomes(&route.selections).into_iter().map(|moved| ("to-id", moved)));
-    // Frames are modified after they have been converted.
+    // Modifications apply to the converted frame.
     let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
     for (operation, operand) in route.modifications.operands() {
         let fields = change::fields(operation, operand, outgoing);
@@ -33,9 +33,7 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
     lines
 }
 
-/// The side that runs a route, and why it is user space.
-///
-/// Kernels differ: those before the fix of March 2026 are meant, loaded as the file wants them.
+/// The side of a route, for kernels before the fix of March 2026 with can-gw loaded as the file requires.
 fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
     match placement.because(index) {
         None => "in the kernel".to_owned(),
@@ -43,7 +41,6 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
     }
 }
 
-/// Why a route is in user space.
 pub(super) fn why(plan: &Plan, because: Because) -> String {
     if because == Because::RelativeCrc8 {
         return "kernels before the fix of March 2026 compute a CRC8 with positions from the end outside the frame"
@@ -55,40 +52,38 @@ pub(super) fn why(plan: &Plan, because: Because) -> String {
 fn handling(plan: &Plan, route: &Route) -> Lines {
     let mut lines: Lines = Vec::new();
     if route.echo == Echo::On {
-        lines.push(("echo", format!("programs on {} see the frames too", plan.bus(route.to).interface)));
+        lines.push(("echo", format!("programs on {} see the frames", plan.bus(route.to).interface)));
     }
     if let Some(age) = route.max_age {
-        lines.push(("age", format!("frames that are older than {age:?} when they leave are dropped")));
+        lines.push(("age", format!("frames older than {age:?} when sent are dropped")));
     }
     match route.when_full {
         WhenFull::DropNewest => {}
-        WhenFull::DropOldest => {
-            lines.push(("full", "up to 64 frames wait for room, then the oldest is dropped".into()))
-        }
+        WhenFull::DropOldest => lines.push(("full", "up to 64 frames are queued, then the oldest is dropped".into())),
         WhenFull::Block { limit } => {
             let from = &plan.bus(route.from).interface;
-            lines.push(("full", format!("everything from {from} waits for room, at most {limit:?}")));
+            lines.push(("full", format!("frames from {from} wait until the queue has room, at most {limit:?}")));
         }
     }
     if let Some(hops) = route.hop_limit {
-        let further = match hops {
-            1 => "no further gateway of this machine forwards the frame".to_owned(),
-            2 => "at most 1 further gateway of this machine forwards the frame".to_owned(),
-            hops => format!("at most {} further gateways of this machine forward the frame", hops - 1),
+        let others = match hops {
+            1 => "no other gateway on this machine forwards the frame".to_owned(),
+            2 => "at most 1 other gateway on this machine forwards the frame".to_owned(),
+            hops => format!("at most {} other gateways on this machine forward the frame", hops - 1),
         };
-        lines.push(("hops", further));
+        lines.push(("hops", others));
     }
     if route.timestamp == Timestamp::Kept {
-        lines.push(("time", "frames keep the time stamp of their arrival".to_owned()));
+        lines.push(("time", "frames keep their receive timestamp".to_owned()));
     }
     if route.incoming == Incoming::Allowed {
-        lines.push(("back", "frames may leave through the interface by which they came in".to_owned()));
+        lines.push(("back", "frames may be sent on the interface that received them".to_owned()));
     }
-    lines.extend(route.uid.map(|uid| ("uid", format!("can-gw finds this job by the number {uid:08X}"))));
+    lines.extend(route.uid.map(|uid| ("uid", format!("can-gw identifies the job by {uid:08X}"))));
     lines
 }
 
-/// Three digits where 11 bits are enough, otherwise eight.
+/// Three digits for 11 bits, otherwise eight.
 fn number(value: u32, widest: u32) -> String {
     if widest <= CAN_SFF_MASK { format!("{value:03X}") } else { format!("{value:08X}") }
 }

@@ -1,4 +1,4 @@
-//! What a route takes, and what identifiers become, in words: however many filters that are, in few lines.
+//! Text for the frames that a route matches and for `to-id`, in few lines for any number of filters.
 
 use candor_config::plan::{Formats, IdChange, Selection, SendAs};
 use candor_config::text::{self, Taken};
@@ -9,11 +9,11 @@ use candor_core::payload::PayloadPattern;
 
 use super::{filter, number};
 
-/// So many ranges, filters or payloads are told one by one.
+/// Ranges, filters or payloads that are listed one by one.
 const MOST: usize = 8;
 
-/// The frames that all selections take together, a line for each kind.
-pub(crate) fn takes(selections: &[Selection], formats: Formats) -> Vec<String> {
+/// The frames that all selections match together, a line for each kind.
+pub(crate) fn matches(selections: &[Selection], formats: Formats) -> Vec<String> {
     if let [one] = selections {
         return vec![filter::frames(one.filter, formats)];
     }
@@ -42,13 +42,13 @@ pub(crate) fn takes(selections: &[Selection], formats: Formats) -> Vec<String> {
             lines.push(format!("{format}data frames with the {width} {noun} {}", few(&listed, "range", MOST)));
         }
     }
-    let (told, others) = filters.split_at(filters.len().min(MOST));
-    lines.extend(told.iter().map(|told| filter::frames(*told, formats)));
+    let (listed, others) = filters.split_at(filters.len().min(MOST));
+    lines.extend(listed.iter().map(|listed| filter::frames(*listed, formats)));
     lines.extend((!others.is_empty()).then(|| format!("and the frames of {} more filters", others.len())));
     lines
 }
 
-/// What `to-id` makes of the identifiers, if there is one.
+/// The effect of `to-id`.
 pub(crate) fn becomes(selections: &[Selection]) -> Vec<String> {
     let mut moves: Vec<Move> = Vec::new();
     for selection in selections {
@@ -64,23 +64,22 @@ pub(crate) fn becomes(selections: &[Selection]) -> Vec<String> {
     {
         return vec![format!("the identifier becomes {}", target(*to))];
     }
-    let (told, others) = moves.split_at(moves.len().min(MOST));
-    let mut lines: Vec<_> = told.iter().map(Move::words).collect();
+    let (listed, others) = moves.split_at(moves.len().min(MOST));
+    let mut lines: Vec<_> = listed.iter().map(Move::text).collect();
     lines.extend((!others.is_empty()).then(|| format!("and {} more ranges", others.len())));
     lines
 }
 
-/// Which payloads.
 pub(crate) fn payloads(patterns: &[PayloadPattern]) -> Option<String> {
     let listed: Vec<_> = patterns.iter().map(payload).collect();
     (!patterns.is_empty()).then(|| few_or(&listed))
 }
 
-/// Identifiers that move to others without changing their distances.
+/// A range of identifiers that is mapped to another range of the same size.
 #[derive(Clone, Copy)]
 struct Move {
     from: IdRange,
-    /// Where the first one goes, with its format.
+    /// Target of the first one, with its format.
     to: u32,
 }
 
@@ -107,7 +106,7 @@ impl Move {
             && self.to + (self.from.last - self.from.first) + 1 == next.to
     }
 
-    fn words(&self) -> String {
+    fn text(&self) -> String {
         let last = self.to + (self.from.last - self.from.first);
         if self.is_one() {
             return format!("{} becomes {}", identifiers(&self.from), target(self.to));
@@ -143,9 +142,9 @@ fn few(listed: &[String], noun: &str, most: usize) -> String {
             [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
             all => all.join(", "),
         },
-        (told, others) => {
+        (listed, others) => {
             let plural = if others.len() == 1 { "" } else { "s" };
-            format!("{} and {} more {noun}{plural}", told.join(", "), others.len())
+            format!("{} and {} more {noun}{plural}", listed.join(", "), others.len())
         }
     }
 }
@@ -154,8 +153,8 @@ fn few(listed: &[String], noun: &str, most: usize) -> String {
 fn few_or(listed: &[String]) -> String {
     match listed.split_at(listed.len().min(MOST)) {
         ([others @ .., last], []) if !others.is_empty() => format!("{} or {last}", others.join(", ")),
-        (told, []) => told.join(", "),
-        (told, others) => format!("{} or one of {} more", told.join(", "), others.len()),
+        (listed, []) => listed.join(", "),
+        (listed, others) => format!("{} or one of {} more", listed.join(", "), others.len()),
     }
 }
 
@@ -178,13 +177,13 @@ fn payload(pattern: &PayloadPattern) -> String {
     digits.map_or_else(|| compared.collect::<Vec<_>>().join(" and "), |digits| digits.join(" "))
 }
 
-/// What becomes of frames of the other format.
+/// The effect on frames of the other format.
 pub(crate) fn converted(send_as: SendAs) -> String {
     match send_as {
-        SendAs::Classic => "CAN FD frames leave as classic frames; longer ones than 8 bytes are deleted".to_owned(),
+        SendAs::Classic => "CAN FD frames are sent as classic frames; those longer than 8 bytes are deleted".to_owned(),
         SendAs::Fd { bit_rate_switch } => {
             let switch = if bit_rate_switch { ", with bit-rate switch" } else { "" };
-            format!("classic frames leave as CAN FD frames{switch}; remote frames are deleted")
+            format!("classic frames are sent as CAN FD frames{switch}; remote frames are deleted")
         }
     }
 }
@@ -208,7 +207,7 @@ mod tests {
     fn many_filters_take_few_lines() {
         let takes = |lines: &str| {
             let route = route(lines);
-            takes(&route.selections, route.formats)
+            matches(&route.selections, route.formats)
         };
         assert_eq!(
             takes("match = [\"100..1BF\", \"300\", \"18DA0000..18DA00FE\"]"),
