@@ -18,29 +18,37 @@ const ACCEPTED: &[Circle] = &[
     (
         "candor",
         &["cli", "cmd", "netns"],
-        "arguments carry the options of their commands, which are declared next to them",
+        "arguments have the value types of their commands, and commands take their arguments",
     ),
-    ("candor::cmd", &["doctor", "egress"], "`doctor egress` and `egress` share the reading of interfaces"),
+    ("candor::cmd", &["doctor", "egress"], "each uses facts about interfaces that the other collects"),
     ("candor::cmd::run", &["egress", "reload", "report"], "the parts of one supervision loop"),
     (
         "candor-config::config::check",
         &["remap", "selection", "withheld"],
-        "one value is checked with the others of its route",
+        "selection applies lists and remaps, which return parts of a selection",
     ),
-    ("candor-config::config::check::egress", &["group", "selection"], "groups select, and selections name groups"),
+    (
+        "candor-config::config::check::egress",
+        &["group", "selection"],
+        "groups contain selections, and selections name groups",
+    ),
     (
         "candor-config::config::parse",
         &["egress", "route", "sections", "wire"],
         "sections are dispatched by a table that their parsers extend",
     ),
-    ("candor-core", &["filter", "ids"], "identifier lists are made of filters and print as them"),
-    ("candor-core", &["job", "rule"], "a job carries the checksums of a rule, and a rule becomes jobs"),
-    ("candor-core::document", &["duplicates", "syntax"], "a repeated key is a syntax error with two positions"),
-    ("candor-core::oracle", &["control", "outcome", "world"], "the state of one simulated kernel"),
+    ("candor-core", &["filter", "ids"], "identifier sets become filters, and filters are printed as ranges"),
+    ("candor-core", &["job", "rule"], "a job has the modifications of a rule, and a rule the job's `SendAs`"),
+    (
+        "candor-core::document",
+        &["duplicates", "syntax"],
+        "the reader looks for repeated keys, which needs its line positions",
+    ),
+    ("candor-core::oracle", &["control", "outcome", "world"], "the state of one simulated gateway"),
     (
         "candor-egress",
         &["control_group", "filter", "tree"],
-        "a tree has filters, and a filter names handles of the tree",
+        "a filter has a control group, and control groups are collected from a tree",
     ),
     ("candor-egress::classify", &["chain", "tables"], "a chain looks up tables, and a table continues with a chain"),
     (
@@ -53,7 +61,11 @@ const ACCEPTED: &[Circle] = &[
         &["actions", "can", "classes", "command", "disciplines", "filters", "print", "selector"],
         "a recursive grammar: commands contain filters, which contain actions",
     ),
-    ("candor-io", &["can", "packet"], "sockets and rings share the layout of a received frame"),
+    (
+        "candor-io",
+        &["can", "packet"],
+        "options of a socket use a filter program, and rings use the index of an interface",
+    ),
     (
         "candor-engine",
         &[
@@ -74,18 +86,26 @@ const ACCEPTED: &[Circle] = &[
         "one error type of the whole crate refers to all parts that fail",
     ),
     ("candor-engine::user", &["ledger", "port", "program", "send"], "the parts of one loop"),
-    ("candor-lab", &["cli", "cmd"], "arguments carry the options of their commands, which are declared next to them"),
-    ("candor-lab", &["record", "tester", "throughput"], "a record stores samples of the tester with its throughput"),
-    ("candor-lab::cmd", &["cells", "under_test"], "cells start the device under test, which reports to its cell"),
+    (
+        "candor-lab",
+        &["cli", "cmd"],
+        "arguments have the value types of their commands, and commands take their arguments",
+    ),
+    ("candor-lab", &["record", "tester", "throughput"], "samples belong to record, and their origin to tester"),
+    ("candor-lab::cmd", &["cells", "under_test"], "share the error of a gateway that ended early"),
     (
         "candor-lab::cmd",
         &["measure", "report"],
-        "measure writes a report at its end, and report can measure what is missing",
+        "measure reads records as report does, and report reads the results of measure",
     ),
     ("candor-lab::cmd::measure", &["guests", "machines", "progress"], "the parts of one loop"),
-    ("candor-lab::experiment", &["check", "parse"], "checking parses nested values on demand"),
+    ("candor-lab::experiment", &["check", "parse"], "parse names the factors of check"),
     ("candor-lab::report", &["chart", "html", "matrix"], "charts are parts of both pages and use their number format"),
-    ("candor-wire", &["fault", "harness", "segment"], "faults are applied by the harness to segments"),
+    (
+        "candor-wire",
+        &["fault", "harness", "segment"],
+        "faults name devices of the harness and are applied to its segments",
+    ),
 ];
 
 type Modules = BTreeSet<Vec<String>>;
