@@ -1,52 +1,56 @@
-//! The arrows between crates, and where unsafe code may stand.
+//! The edges between crates, and where unsafe code may stand.
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
+use cargo_metadata::DependencyKind;
 
 use crate::step;
 
-/// Who may use whom. Any other edge between crates of the workspace is a mistake; docs/architecture.md says why.
-const ARROWS: &[(&str, &[&str])] = &[
-    ("candor-core", &[]),
-    ("candor-bus", &["candor-core"]),
-    ("candor-io", &["candor-core"]),
-    ("candor-netlink", &["candor-core", "candor-io"]),
-    ("candor-egress", &["candor-core", "candor-io", "candor-netlink"]),
-    ("candor-config", &["candor-core", "candor-egress"]),
-    ("candor-cli", &["candor-core", "candor-config"]),
-    ("candor-engine", &["candor-core", "candor-config", "candor-egress", "candor-io", "candor-netlink"]),
-    ("candor-wire", &["candor-core", "candor-io", "candor-bus"]),
-    (
-        "candor",
-        &[
-            "candor-cli",
-            "candor-config",
-            "candor-core",
-            "candor-egress",
-            "candor-engine",
-            "candor-io",
-            "candor-netlink",
-        ],
-    ),
-    (
-        "candor-lab",
-        &[
-            "candor-bus",
-            "candor-cli",
-            "candor-config",
-            "candor-core",
-            "candor-egress",
-            "candor-io",
-            "candor-netlink",
-            "candor-wire",
-        ],
-    ),
-    ("xtask", &[]),
+/// A crate, the crates of the workspace that its code may use, and those that only its tests may use.
+struct Crate {
+    name: &'static str,
+    uses: &'static [&'static str],
+    tests_use: &'static [&'static str],
+}
+
+const fn uses(name: &'static str, uses: &'static [&'static str]) -> Crate {
+    Crate { name, uses, tests_use: &[] }
+}
+
+/// Any other edge between crates of the workspace is an error. The table in docs/architecture.md must say the same.
+const ARROWS: &[Crate] = &[
+    uses("candor-core", &[]),
+    uses("candor-bus", &["core"]),
+    uses("candor-io", &["core"]),
+    uses("candor-netlink", &["core", "io"]),
+    uses("candor-egress", &["core", "io", "netlink"]),
+    uses("candor-config", &["core", "egress"]),
+    uses("candor-cli", &["core", "config"]),
+    uses("candor-engine", &["core", "config", "egress", "io", "netlink"]),
+    uses("candor-wire", &["core", "io", "bus"]),
+    uses("candor", &["core", "cli", "config", "egress", "engine", "io", "netlink"]),
+    uses("candor-lab", &["core", "bus", "cli", "config", "egress", "io", "netlink", "wire"]),
+    uses("xtask", &[]),
 ];
 
 /// The one crate that may hold unsafe code.
 const UNSAFE: &str = "candor-io";
+
+/// What the gateway, which runs as root, must not link: the laboratory and what only the laboratory needs.
+const NOT_IN_THE_GATEWAY: [&str; 11] = [
+    "candor-lab",
+    "candor-bus",
+    "candor-wire",
+    "parquet",
+    "maud",
+    "cpio",
+    "lzma-rs",
+    "object",
+    "indicatif",
+    "plotters",
+    "tempfile",
+];
 
 pub(crate) fn run() -> anyhow::Result<()> {
     let metadata = step::metadata()?;
@@ -55,27 +59,35 @@ pub(crate) fn run() -> anyhow::Result<()> {
     let mut edges = 0;
     for package in &metadata.packages {
         let name = package.name.as_str();
-        let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == name) else {
+        let Some(allowed) = ARROWS.iter().find(|one| one.name == name) else {
             wrong.push(format!("crate {name} has no line in xtask/src/arrows.rs"));
             continue;
         };
-        for used in package.dependencies.iter().map(|dependency| dependency.name.as_str()) {
-            if ours.contains(&used) {
-                edges += 1;
-                if !allowed.contains(&used) {
-                    wrong.push(format!("{name} uses {used}: no such arrow"));
-                }
+        for dependency in package.dependencies.iter().filter(|one| ours.contains(&one.name.as_str())) {
+            edges += 1;
+            let of_tests = dependency.kind == DependencyKind::Development;
+            let mut targets = allowed.uses.iter().chain(if of_tests { allowed.tests_use } else { &[] });
+            let used = short(&dependency.name);
+            if !targets.any(|one| *one == used) {
+                let kind = if of_tests { "the tests of " } else { "" };
+                wrong.push(format!("{kind}{name} use {used}: not in ARROWS of xtask/src/arrows.rs"));
             }
         }
         for target in &package.targets {
             check_fence(name, target.src_path.as_std_path(), target.is_test() || target.is_bench(), &mut wrong)?;
         }
     }
+    wrong.extend(table_differences(&std::fs::read_to_string(step::root().join("docs/architecture.md"))?));
+    wrong.extend(linked_by_the_gateway()?);
     if !wrong.is_empty() {
         bail!("{}", wrong.join("\n"));
     }
     println!("arrows: {} crates, {edges} edges, unsafe code only in {UNSAFE}", ours.len());
     Ok(())
+}
+
+fn short(name: &str) -> &str {
+    name.strip_prefix("candor-").unwrap_or(name)
 }
 
 /// Every crate root but candor-io's must forbid unsafe code.
@@ -85,4 +97,47 @@ fn check_fence(package: &str, source: &Path, is_test: bool, wrong: &mut Vec<Stri
         wrong.push(format!("{} lacks #![forbid(unsafe_code)]", source.display()));
     }
     Ok(())
+}
+
+/// Compares the rows ``| `CRATE` | USES | … |`` of the page with [`ARROWS`].
+fn table_differences(page: &str) -> Vec<String> {
+    let row =
+        |name: &str| page.lines().find_map(|line| line.strip_prefix(&format!("| `{name}` | "))?.split(" |").next());
+    let differs = |one: &Crate| {
+        let wanted = if one.uses.is_empty() { "–".to_owned() } else { one.uses.join(", ") };
+        let found = row(one.name);
+        (found != Some(wanted.as_str()))
+            .then(|| format!("docs/architecture.md: `{}` uses {wanted}; the table says {found:?}", one.name))
+    };
+    ARROWS.iter().filter_map(differs).collect()
+}
+
+fn linked_by_the_gateway() -> anyhow::Result<Vec<String>> {
+    let arguments = ["tree", "--package", "candor", "--edges", "normal", "--prefix", "none", "--format", "{p}"];
+    let output = step::cargo().args(arguments).output().context("cannot start cargo tree")?;
+    if !output.status.success() {
+        bail!("cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let tree = String::from_utf8_lossy(&output.stdout);
+    let linked = |name: &&str| tree.lines().any(|line| line.split(' ').next() == Some(name));
+    let excess = NOT_IN_THE_GATEWAY.into_iter().filter(linked);
+    Ok(excess.map(|name| format!("candor links {name}; see: cargo tree -p candor -e normal -i {name}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_crates_agrees_with_the_arrows() {
+        let page = std::fs::read_to_string(step::root().join("docs/architecture.md")).unwrap();
+        assert_eq!(table_differences(&page), [""; 0]);
+    }
+
+    #[test]
+    fn a_missing_row_and_a_wrong_row_are_reported() {
+        let row = |one: &Crate| format!("| `{}` | {} | text |\n", one.name, one.uses.join(", "));
+        let page: String = ARROWS.iter().skip(1).map(row).collect();
+        assert_eq!(table_differences(&page).len(), 2, "candor-core is missing, xtask has no dash");
+    }
 }

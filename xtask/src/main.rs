@@ -1,14 +1,18 @@
-//! Every habit of the workspace as a command: `cargo xtask --help`.
+//! Checks, tests and measurements of the workspace as commands: `cargo xtask --help`.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 mod arrows;
 mod bursts;
 mod can_send;
+mod circles;
 mod demo;
+mod docs;
 mod floors;
+mod guest;
 mod lab;
 mod pure;
+mod quick;
 mod rules_curve;
 mod saturation;
 mod sizes;
@@ -16,13 +20,14 @@ mod soak;
 mod static_build;
 mod step;
 mod test;
+mod tools;
 mod wire_pictures;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-/// The habits of the candor workspace.
+/// Check, test and measure the candor workspace.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Cli {
@@ -35,9 +40,25 @@ enum Command {
     /// Route the same frames through the kernel gateway and the user-space gateway in the icount laboratory, and
     /// write report.html.
     Demo(demo::Args),
-    /// Everything that must hold: formatting, lints, documentation, structure, unit, property and guest tests.
+    /// Run every check that must pass: formatting, structure, links, lints, documentation, unit, property and guest tests.
     Test(test::Args),
-    /// Check that crates use each other only along the arrows of docs/architecture.md, and unsafe only where allowed.
+    /// Check formatting, lints and unit tests of the crates that differ from HEAD or the upstream branch.
+    Quick,
+    /// Run guest tests by name.
+    Guest(guest::Args),
+    /// Run the checks that take long or need other tools: msrv, deny, docs, miri, fuzz-smoke.
+    Nightly,
+    /// Build the documentation as a book, in target/book, and check its links.
+    Docs,
+    /// Check licences, duplicates and sources of dependencies, and advisories if their database can be fetched.
+    Deny,
+    /// Build the workspace with the minimum Rust version.
+    Msrv,
+    /// Run the tests of candor-io that Miri can execute.
+    Miri,
+    /// Run every fuzz target for some seconds.
+    FuzzSmoke(tools::FuzzArgs),
+    /// Check the edges between crates against docs/architecture.md, import circles, and where unsafe code stands.
     Arrows,
     /// Check that no file has grown too long.
     Sizes,
@@ -75,7 +96,15 @@ fn run(command: Command) -> anyhow::Result<()> {
     match command {
         Command::Demo(args) => demo::run(&args),
         Command::Test(args) => test::run(&args),
-        Command::Arrows => arrows::run(),
+        Command::Quick => quick::run(),
+        Command::Guest(args) => guest::run(&args),
+        Command::Nightly => step::with_times(tools::all),
+        Command::Docs => docs::run(),
+        Command::Deny => tools::deny(),
+        Command::Msrv => tools::msrv(),
+        Command::Miri => tools::miri(),
+        Command::FuzzSmoke(args) => tools::fuzz_smoke(&args),
+        Command::Arrows => arrows::run().and_then(|()| circles::run()),
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
         Command::Floors(args) => floors::run(&args),

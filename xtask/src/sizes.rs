@@ -1,6 +1,6 @@
 //! The length of files: a file of more than 600 lines without its tests has more than one purpose.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
@@ -41,7 +41,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) -> anyhow::Result<()> {
+pub(crate) fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> anyhow::Result<()> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Ok(()) };
     for entry in entries {
         let path = entry?.path();

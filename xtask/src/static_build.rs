@@ -1,4 +1,4 @@
-//! The static programs: candor-lab is the first process of guests and the guard around them, candor the device under test.
+//! The static programs for guests: candor-lab is their first process, candor the device under test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,13 +20,15 @@ pub(crate) fn lab() -> anyhow::Result<PathBuf> {
     Ok(step::metadata()?.target_directory.as_std_path().join(target()).join("release/candor-lab"))
 }
 
-/// Builds a test of the candor crate for a guest and says where it is.
+/// Builds a test of the candor crate for guests and returns its path. The programs that guests start are those of [`lab`], so
+/// this build leaves out what makes it slow: link-time optimisation.
 pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
     ensure_target(&target())?;
     let arguments = [
         "test",
         "--no-run",
-        "--release",
+        "--profile",
+        "guest-test",
         "--package",
         "candor",
         "--test",
@@ -50,7 +52,7 @@ pub(crate) fn guest_test(name: &str) -> anyhow::Result<PathBuf> {
         .with_context(|| format!("cargo built no executable for the guest test {name}"))
 }
 
-/// Has rustup add a target whose standard library is not there yet.
+/// Adds a target by rustup if its standard library is missing.
 pub(crate) fn ensure_target(target: &str) -> anyhow::Result<()> {
     let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output().context("cannot start rustc")?;
     let sysroot = String::from_utf8(sysroot.stdout).context("rustc names a sysroot that is not UTF-8")?;

@@ -1,4 +1,4 @@
-//! Programs that guests often need and machines often lack: the machine's own, or those of Debian packages in the cache.
+//! Programs that guests often need: those installed on this machine, or else those of Debian packages in the cache.
 
 use std::path::{Path, PathBuf};
 
@@ -31,16 +31,16 @@ pub enum ToolError {
 struct Package {
     /// Its name, and that of its folder in the cache.
     name: &'static str,
-    /// Where it has its programs.
-    folder: &'static str,
+    /// Directories with its programs; releases of Debian differ.
+    folders: &'static [&'static str],
     /// Those that guests may want.
     programs: &'static [&'static str],
 }
 
-const PACKAGES: [Package; 3] = [
+const PACKAGES: [Package; 4] = [
     Package {
         name: "can-utils",
-        folder: "usr/bin",
+        folders: &["usr/bin"],
         programs: &[
             "canbusload",
             "candump",
@@ -59,8 +59,13 @@ const PACKAGES: [Package; 3] = [
             "slcan_attach",
         ],
     },
-    Package { name: "openssh-client", folder: "usr/bin", programs: &["ssh", "ssh-keygen"] },
-    Package { name: "openssh-server", folder: "usr/sbin", programs: &["sshd"] },
+    Package {
+        name: "iproute2",
+        folders: &["usr/bin", "usr/sbin", "bin", "sbin"],
+        programs: &["bridge", "ip", "ss", "tc"],
+    },
+    Package { name: "openssh-client", folders: &["usr/bin"], programs: &["ssh", "ssh-keygen"] },
+    Package { name: "openssh-server", folders: &["usr/sbin"], programs: &["sshd"] },
 ];
 
 impl Package {
@@ -68,9 +73,11 @@ impl Package {
         PACKAGES.into_iter().find(|package| package.programs.contains(&program))
     }
 
-    /// Where a program is in the unpacked package.
+    /// The path of a program in the unpacked package, or what would be its first one.
     fn path(self, tree: &Path, program: &str) -> PathBuf {
-        tree.join(self.folder).join(program)
+        let mut paths = self.folders.iter().map(|folder| tree.join(folder).join(program));
+        let first = paths.clone().next().unwrap_or_default();
+        paths.find(|path| path.is_file()).unwrap_or(first)
     }
 
     fn fetch(self, cache: &Cache, program: &str, observer: &mut dyn Observer) -> Result<PathBuf, ToolError> {
@@ -119,7 +126,7 @@ mod tests {
         let cache = Cache::at(folder.path().to_owned());
         for package in PACKAGES {
             let tree = folder.path().join(package.name);
-            fs::create_dir_all(tree.join(package.folder)).unwrap();
+            fs::create_dir_all(tree.join(package.folders[0])).unwrap();
             for name in package.programs {
                 fs::write(package.path(&tree, name), "").unwrap();
                 let obtained = obtain(&cache, name, &mut Silent).unwrap();

@@ -183,11 +183,11 @@ fn text(bytes: &[u8]) -> String {
     OsStr::from_bytes(bytes).to_string_lossy().into_owned()
 }
 
-/// Where the libraries of a program are that is not installed but unpacked: `TREE/usr/sbin` has them in `TREE/usr/lib/…` and
-/// `TREE/lib/…`, as have libraries there their own.
+/// Library directories of a program that is unpacked instead of installed: for `TREE/usr/sbin` and `TREE/sbin`, those below
+/// `TREE/usr/lib` and `TREE/lib`; the same for libraries there.
 fn beside(origin: &Path) -> Vec<PathBuf> {
-    let usual = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
-    origin.ancestors().skip(1).take(3).map(|folder| folder.join(&usual)).collect()
+    let usual = ["lib", "usr/lib"].map(|folder| format!("{folder}/{}-linux-gnu", std::env::consts::ARCH));
+    origin.ancestors().skip(1).take(3).flat_map(|folder| usual.each_ref().map(|usual| folder.join(usual))).collect()
 }
 
 /// The folders in which the loader of this machine looks, those of its configuration first.
@@ -231,6 +231,12 @@ fn read(path: &Path) -> Result<Vec<u8>, ProgramError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unpacked_program_in_sbin_finds_libraries_below_usr() {
+        let wanted = format!("/tree/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+        assert!(beside(Path::new("/tree/sbin")).contains(&wanted.into()));
+    }
 
     #[test]
     fn a_dynamic_program_brings_its_loader_and_libc() {

@@ -40,6 +40,7 @@ fn show(html: &str) -> Option<(Page, tempfile::TempDir)> {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
     let Some((mut page, folder)) = open() else { return };
     assert_eq!(page.value("document.querySelectorAll('table.map td a').length"), 650);
@@ -55,6 +56,7 @@ fn the_page_of_650_cells_is_whole_asks_for_nothing_and_complains_of_nothing() {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
     let Some((mut page, _folder)) = open() else { return };
     let shown = "getComputedStyle(document.querySelector('table.map .f1')).display";
@@ -76,6 +78,7 @@ fn figures_are_chosen_and_cells_are_opened_by_keyboard() {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn words_can_be_read_by_day_by_night_and_on_paper() {
     let Some((mut page, _folder)) = open() else { return };
     page.value("document.querySelectorAll('details').forEach((one, at) => { if (at < 60) one.open = true; })");
@@ -92,12 +95,14 @@ fn words_can_be_read_by_day_by_night_and_on_paper() {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn who_does_not_see_the_page_is_told_everything() {
     let Some((mut page, _folder)) = open() else { return };
     assert_eq!(page.value(UNNAMED), json!([]));
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn the_page_of_records_is_as_good() {
     let records = [plan::record([0, 1, 2, 0], 1), plan::record([0, 4, 4, 12], 2)];
     let Some((mut page, folder)) = show(&report::html(&records)) else { return };
@@ -117,6 +122,7 @@ fn the_page_of_records_is_as_good() {
 }
 
 #[test]
+#[ignore = "needs a browser"]
 fn nothing_is_wider_than_a_telephone_but_tables_that_scroll() {
     let Some((mut page, _folder)) = open() else { return };
     let telephone = json!({ "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": true });

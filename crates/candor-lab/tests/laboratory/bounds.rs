@@ -12,6 +12,7 @@ use super::{lab_run, static_lab, text};
 const FORWARD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/01-forward.toml");
 
 #[test]
+#[ignore = "boots guests"]
 fn a_guest_that_takes_too_long_is_ended() {
     let Some(lab) = static_lab() else { return };
     let run = lab_run(&lab, &["--timeout", "4s", "--copy", FORWARD], &["candor", "run", "01-forward.toml"]);
@@ -20,6 +21,7 @@ fn a_guest_that_takes_too_long_is_ended() {
 }
 
 #[test]
+#[ignore = "boots guests"]
 fn a_guest_that_does_not_boot_says_why() {
     let Some(lab) = static_lab() else { return };
     // A cache whose kernel is a program that prints something and ends, as a broken kernel would.
@@ -42,6 +44,7 @@ fn a_guest_that_does_not_boot_says_why() {
 }
 
 #[test]
+#[ignore = "boots guests"]
 fn killing_candor_ends_the_guest() {
     let Some(lab) = static_lab() else { return };
     for testbed in ["uml", "icount"] {

@@ -19,6 +19,7 @@ fn gateway(folder: &Path, engine: &str, [from, to]: [&str; 2], id: &str) -> Stri
 
 /// Two engines that lose nothing, and one that passes the frames over.
 #[test]
+#[ignore = "boots guests"]
 fn frames_of_a_burst_cost_less_than_one_alone() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -53,6 +54,7 @@ fn frames_of_a_burst_cost_less_than_one_alone() {
 
 /// 2 virtual seconds of what `cargo xtask soak` does for ten minutes.
 #[test]
+#[ignore = "boots guests"]
 fn a_gateway_bears_half_a_bus() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();

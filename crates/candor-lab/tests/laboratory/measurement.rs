@@ -10,6 +10,7 @@ use super::{static_lab, text};
 const GATEWAYS: [&str; 2] = ["kvaser-kernel", "kvaser-read-write"];
 
 #[test]
+#[ignore = "boots guests"]
 fn two_measurements_are_equal_byte_for_byte_though_the_host_is_busy() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -35,6 +36,7 @@ fn two_measurements_are_equal_byte_for_byte_though_the_host_is_busy() {
 
 /// The tester shares the guest's only processor with a gateway that never sleeps.
 #[test]
+#[ignore = "boots guests"]
 fn an_engine_that_never_waits_is_measured_beside_the_kernels_gateway() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -68,6 +70,7 @@ fn an_engine_that_never_waits_is_measured_beside_the_kernels_gateway() {
 
 /// What the tester says of its sockets is held against what happened on the buses.
 #[test]
+#[ignore = "boots guests"]
 fn latencies_on_the_wire_are_those_of_its_log() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();

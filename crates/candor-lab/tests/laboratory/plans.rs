@@ -43,6 +43,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 }
 
 #[test]
+#[ignore = "boots guests"]
 fn a_program_that_is_missing_is_said_before_a_guest_boots() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -57,6 +58,7 @@ fn a_program_that_is_missing_is_said_before_a_guest_boots() {
 }
 
 #[test]
+#[ignore = "boots guests"]
 fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -97,6 +99,7 @@ fn a_plan_in_parts_gives_what_it_gives_in_one_piece() {
 
 /// A log goes into the guest with its plan, and its copy stays with the results.
 #[test]
+#[ignore = "boots guests"]
 fn a_log_is_replayed_and_kept() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -140,6 +143,7 @@ fn a_log_is_replayed_and_kept() {
 
 /// A load, a foreign program, the tester itself, and what cannot work.
 #[test]
+#[ignore = "boots guests"]
 fn cells_that_do_not_work_stay_visible() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -183,6 +187,7 @@ command = ["candor-lab", "load", "timers", "1"]
 
 /// With the stamps of the sender each frame has all of its parts, and two runs are still the same.
 #[test]
+#[ignore = "boots guests"]
 fn the_stages_of_a_frame_repeat_byte_for_byte() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -217,6 +222,7 @@ fn the_stages_of_a_frame_repeat_byte_for_byte() {
 
 /// The guest gets the adapter that such a plan needs, and no stamp is from anywhere else.
 #[test]
+#[ignore = "boots guests"]
 fn all_stamps_of_a_plan_are_of_one_adapter() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -252,6 +258,7 @@ fn all_stamps_of_a_plan_are_of_one_adapter() {
 
 /// The kernel's gateway follows where one in user space no longer does, and both rates are those of their trials.
 #[test]
+#[ignore = "boots guests"]
 fn the_highest_rate_without_loss_is_searched_and_found_again() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -279,6 +286,7 @@ fn the_highest_rate_without_loss_is_searched_and_found_again() {
 }
 
 #[test]
+#[ignore = "boots guests"]
 fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
     let Some(lab) = static_lab() else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -298,6 +306,7 @@ fn what_is_wrong_with_a_plan_is_said_before_anything_runs() {
 
 /// candor's own engines: what they add to their system calls, held to half a per cent.
 #[test]
+#[ignore = "boots guests"]
 fn engines_keep_their_budgets() {
     let Some(lab) = static_lab() else { return };
     let budgets = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/laboratory/budgets");

@@ -39,6 +39,7 @@ fn says(ended: &Ended, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_missing_interface() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (left, _right) = (Bus::new("left"), Bus::new("right"));
@@ -55,6 +56,7 @@ fn a_missing_interface() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn missing_privilege() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (left, right) = (Bus::new("left"), Bus::new("right"));
@@ -89,6 +91,7 @@ fn runs_in_user_space(candor: Candor, right: &Bus, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_missing_cangw_module() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let was_there = require_module_away();
@@ -119,6 +122,7 @@ pub(crate) fn require_module_away() -> Result<Option<PathBuf>, ()> {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn an_interface_that_is_down() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (left, right) = (Bus::new("left"), Bus::new("right"));
@@ -165,6 +169,7 @@ fn wait_until_dropped(candor: &Candor, left: &Bus, engine: &str) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn an_interface_that_goes_down_and_up_again_is_told() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (_left, right) = (Bus::new("left"), Bus::new("right"));
@@ -181,6 +186,7 @@ fn an_interface_that_goes_down_and_up_again_is_told() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_bus_that_no_route_uses_is_left_alone() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let (_left, _right) = (Bus::new("left"), Bus::new("right"));
@@ -193,6 +199,7 @@ fn a_bus_that_no_route_uses_is_left_alone() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_hop_limit_beyond_that_of_the_module() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     if kernel::max_hops() != 1 {

@@ -19,7 +19,7 @@ use crate::candor::{Run, program};
 use crate::forwarding;
 use crate::frames::{hear, listener_on, try_send};
 use crate::kernel::WithMaxHops;
-use crate::require::{Bus, Feature, require};
+use crate::require::{Bus, Feature, is_there, require};
 use crate::traffic::Traffic;
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -163,17 +163,17 @@ back-to-incoming = true
 #[test]
 fn every_example_is_looked_at() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
-    let Ok(entries) = std::fs::read_dir(folder) else {
-        println!("SKIP needs the sources: there is no {folder}");
+    if !is_there(Feature::Sources) {
         return;
-    };
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    }
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<_> = names.filter(|name| name.ends_with(".toml")).collect();
     names.sort();
     assert_eq!(names, EXAMPLES.map(|(name, _)| name));
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn the_kernel_gateway_does_what_is_explained() {
     if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
         does_what_is_explained("kernel");
@@ -181,6 +181,7 @@ fn the_kernel_gateway_does_what_is_explained() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn the_read_write_gateway_does_what_is_explained() {
     if let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) {
         does_what_is_explained("read-write");
@@ -188,6 +189,7 @@ fn the_read_write_gateway_does_what_is_explained() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn split_gateways_do_what_is_explained() {
     if let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) {
         does_what_is_explained("auto");
@@ -195,6 +197,7 @@ fn split_gateways_do_what_is_explained() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn frames_that_go_further_are_explained() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let Some(_with) = WithMaxHops::new(3) else { return };
@@ -203,6 +206,7 @@ fn frames_that_go_further_are_explained() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_interfaces_refuse_is_explained() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     for engine in ["kernel", "read-write"] {

@@ -47,6 +47,7 @@ fn route(name: &str, to: &str, keys: &str) -> String {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
     let Some(_machine) = require(NEEDS) else { return };
     let buses = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n\
@@ -113,6 +114,7 @@ fn what_came_in_is_what_routes_took_what_none_wanted_and_what_was_lost() {
 
 /// A ring begins without a filter, which would cost each frame something, and gets it when it would spare something.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_ring_hears_only_the_first_of_the_frames_that_nobody_wants() {
     let Some(_machine) = require(NEEDS) else { return };
     let buses = "[bus.left]\ninterface = \"t-left\"\n[bus.right]\ninterface = \"t-right\"\n";

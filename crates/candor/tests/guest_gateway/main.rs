@@ -1,9 +1,8 @@
-//! Both gateways on a real kernel: bytes, order, counters, what is left behind, and what is said when something is
-//! missing.
+//! Both gateways on a real kernel: bytes, order, counters, what remains afterwards, and errors when something is missing.
 //!
-//! Tests T1 to T3. They run as root in a guest:
-//! `candor-lab run --program cangw --copy TEST -- ./TEST --test-threads=1`. Where there is no CAN they print `SKIP` and
-//! the reason; with `CANDOR_REQUIRE=vcan,cangw,modules,root,user-namespaces,can-utils,vhci` a skip is a failure.
+//! These tests change the interfaces and modules of the machine, so they run as root in a guest:
+//! `cargo xtask guest NAME`. Elsewhere they are ignored. A test that misses a [`require::Feature`] prints `SKIP` and the
+//! reason; if `CANDOR_REQUIRE` lists the feature, it fails instead.
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "a skipped test says why")]
 #![expect(clippy::unwrap_used, reason = "what fails in a test is to be seen in the test")]

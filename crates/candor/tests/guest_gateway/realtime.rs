@@ -41,6 +41,7 @@ fn faults(candor: &Candor, thread: &Thread) -> u64 {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn threads_get_what_the_file_asks_for_and_the_others_do_not() {
     let Some(_machine) = require(NEEDS) else { return };
     for (engine, sched) in [("mmap-adaptive", "fifo:40"), ("read-write", "rr:7")] {
@@ -124,6 +125,7 @@ fn no_page_is_missing(place: &Place, candor: &Candor, route: &[Thread], engine: 
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn without_the_section_nothing_is_changed() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
@@ -136,6 +138,7 @@ fn without_the_section_nothing_is_changed() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_the_kernel_refuses_is_said_with_its_cause_and_leaves_nothing() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
@@ -156,6 +159,7 @@ fn what_the_kernel_refuses_is_said_with_its_cause_and_leaves_nothing() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_gateway_in_the_kernel_keeps_processors_awake_and_has_no_threads() {
     let Some(_machine) = require(&[Feature::Cangw, Feature::Root, Feature::Vcan]) else { return };
     if !Path::new(LATENCY).exists() {

@@ -167,6 +167,7 @@ fn accounted(ended: &Ended) -> u64 {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn no_frame_is_lost_doubled_or_treated_by_half_of_each_file() {
     let Some(_machine) = require(NEEDS) else { return };
     // Where each system call is traced a frame takes ten times as long as the counting guest's instructions.
@@ -199,6 +200,7 @@ fn no_frame_is_lost_doubled_or_treated_by_half_of_each_file() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_storm_of_signals_does_no_harm() {
     let Some(_machine) = require(NEEDS) else { return };
     let (place, files) = (Place::new(), files());

@@ -28,6 +28,7 @@ fn kernels(frames: &[Frame]) -> Vec<Vec<u8>> {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn both_formats_leave_in_the_order_of_the_frames() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let pair = Pair::new(["t-near", "t-far"]);
@@ -56,6 +57,7 @@ fn both_formats_leave_in_the_order_of_the_frames() {
 
 /// A driver of a classic controller would take the length of such a frame from its bytes.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_frame_beyond_the_mtu_never_reaches_a_driver() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let pair = Pair::new(["t-near", "t-far"]);

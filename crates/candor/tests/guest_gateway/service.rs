@@ -15,6 +15,7 @@ const GATEWAY: &str = "engine = \"read-write\"\n[bus.left]\ninterface = \"t-left
                        [[route]]\nname = \"over\"\nfrom = \"left\"\nto = \"right\"\n";
 
 #[test]
+#[ignore = "runs in a guest"]
 fn systemd_hears_of_the_beginning_the_middle_and_the_end() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let (_left, _right) = (Bus::new("left"), Bus::new("right"));
@@ -65,6 +66,7 @@ fn systemd_hears_of_the_beginning_the_middle_and_the_end() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn the_journal_gets_a_field_for_each_fact() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let (_left, right) = (Bus::new("left"), Bus::new("right"));

@@ -9,15 +9,14 @@ use candor_core::oracle::vectors::{self, Vector};
 use candor_core::oracle::{EchoBy, SameInterface};
 
 use crate::kernel::{self, WithMaxHops};
-use crate::require::{Feature, require};
+use crate::require::{Feature, require, skip};
 use real::Real;
 
 fn run(name: &str) {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let vector = vectors::all().into_iter().find(|vector| vector.name == name).unwrap();
-    if let Some(reason) = not_here(&vector) {
-        println!("SKIP {name} needs {reason}, and this one is {}", kernel::release());
-        return;
+    if let Some(missing) = not_here(&vector) {
+        return skip(missing, &format!("{name} needs it, and the kernel is {}", kernel::release()));
     }
     let _max_hops = if vector.kernel.max_hops == kernel::max_hops() {
         None
@@ -31,18 +30,18 @@ fn run(name: &str) {
 }
 
 /// What a vector needs that this kernel has not.
-fn not_here(vector: &Vector) -> Option<&'static str> {
+fn not_here(vector: &Vector) -> Option<Feature> {
     let drivers = vector.interfaces.iter().any(|interface| interface.echo_by == EchoBy::Driver);
     let refuses = real::refuses_same_interface();
     match vector.kernel.same_interface {
         // Both answers are right, each for its kernels, and only vectors about that depend on it.
-        SameInterface::Refused if !refuses => Some("a kernel that refuses jobs to the interface they come from"),
+        SameInterface::Refused if !refuses => Some(Feature::NoSelfJobs),
         SameInterface::Accepted if refuses && vector.name == "from_an_interface_to_itself_never_fires" => {
-            Some("a kernel that takes jobs to the interface they come from")
+            Some(Feature::SelfJobs)
         }
-        _ if drivers => Some("real controllers"),
+        _ if drivers => Some(Feature::Controllers),
         _ if counts_crc8_from_the_end(vector) && !candor_engine::relative_crc8_by_trial().unwrap() => {
-            Some("a kernel whose CRC8 positions from the end stay inside the frame")
+            Some(Feature::RelativeCrc8)
         }
         _ => None,
     }

@@ -31,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const ENOBUFS: i32 = 105;
 
 #[test]
+#[ignore = "runs in a guest"]
 fn frames_pass_one_by_one_at_the_pace_of_the_bus() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&["--bus", "b0:500k:t-near,t-far"]);
@@ -89,6 +90,7 @@ fn forward(wire: Wire, gateway: &str, count: u8) -> (Vec<Logged>, Vec<Logged>, V
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&["--bus", "fast:1M:t-a,t-b", "--bus", "slow:125k:t-c,t-d", "--depth", "2"]);
@@ -103,6 +105,7 @@ fn a_gateway_between_two_buses_forwards_at_the_pace_of_the_slower_one() {
 
 /// One file has the buses and the gateway between them.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_file_says_which_buses_there_are() {
     let Some(_machine) = require(NEEDS) else { return };
     let file = format!(
@@ -121,6 +124,7 @@ fn a_file_says_which_buses_there_are() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_queue_fills_behind_a_controller_that_cannot_send() {
     let Some(_machine) = require(NEEDS) else { return };
     // Nobody else is there to acknowledge.
@@ -138,6 +142,7 @@ fn a_queue_fills_behind_a_controller_that_cannot_send() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
     let Some(_machine) = require(NEEDS) else { return };
     for (force, errors) in [(&["--force-rates"][..], false), (&[], true)] {
@@ -163,6 +168,7 @@ fn forced_rates_are_those_of_the_bus_whatever_a_node_is_set_to() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_name_that_is_taken_is_told() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vhci, Feature::Vcan]) else { return };
     let _taken = crate::require::Bus::new("taken");

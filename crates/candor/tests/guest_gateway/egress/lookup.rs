@@ -63,6 +63,7 @@ fn frame(number: u32) -> Frame {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn identifiers_are_looked_up_as_the_policy_says() {
     let Some(_machine) = require(NEEDS) else { return };
     let mut place = Place::new();
@@ -109,11 +110,9 @@ fn identifiers_are_looked_up_as_the_policy_says() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_is_looked_up_can_be_made_by_tc() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if !tool::is_there() {
-        return;
-    }
+    let Some(_machine) = require(&[NEEDS, &[Feature::Tc]].concat()) else { return };
     let mut place = Place::new();
     let exact = |number: u32| IdFilter { id: scattered(number) & CAN_EFF_MASK | CAN_EFF_FLAG, mask: 0xDFFF_FFFF };
     let policy = Policy::new(vec![band((0..60).map(exact).collect()), rest()], Vec::new()).unwrap();

@@ -45,13 +45,8 @@ pub(super) fn tree(lines: &str) -> Tree {
     text::parse(lines).unwrap_or_else(|findings| panic!("{lines}: {findings:#?}")).tree
 }
 
-/// Whether times mean something here; if not, says so.
 pub(super) fn has_time() -> bool {
-    let has_time = std::env::var("CANDOR_TESTBED").is_ok_and(|testbed| testbed == "icount");
-    if !has_time {
-        println!("SKIP needs a clock that counts instructions");
-    }
-    has_time
+    is_there(Feature::Clock)
 }
 
 /// Which frames come, by their identifiers, and when, reckoned from the first of them.
@@ -97,6 +92,7 @@ pub(super) fn within(found: f64, wanted: f64, tolerance: f64) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_virtual_bus_is_as_slow_as_one_of_1_mbit() {
     let Some(_machine) = require(NEEDS) else { return };
     if !has_time() {
@@ -112,6 +108,7 @@ fn a_virtual_bus_is_as_slow_as_one_of_1_mbit() {
 
 /// The example of section 3.1.5: ten frames at once, then 781.25 in a second.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_bucket_of_ten_frames_lets_ten_go_at_once() {
     let Some(_machine) = require(NEEDS) else { return };
     if !has_time() {
@@ -129,6 +126,7 @@ fn a_bucket_of_ten_frames_lets_ten_go_at_once() {
 
 /// 24 bytes in the report; what is smaller than a frame lets none go.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_bucket_of_one_frame_is_the_smallest() {
     let Some(_machine) = require(NEEDS) else { return };
     let mut place = Place::new();
@@ -171,6 +169,7 @@ fn order_below_shaper(place: &mut Place, scheduler: &str) -> Result<Vec<u32>, Tc
 
 /// Only `prio` can say which frame is next without taking it: that is why the shaper of section 3.3 is no place for every tree.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_shaper_parks_a_frame_of_all_schedulers_but_prio() {
     const HTB: &str = "qdisc root handle 1: htb\n\
         class parent 1: classid 1:1 htb rate 10000kbps burst 64k cburst 64k quantum 16 prio 0\n\
@@ -184,7 +183,7 @@ fn a_shaper_parks_a_frame_of_all_schedulers_but_prio() {
             Ok(order) => assert_eq!(order, [0x200, 0x200, 0x080, 0x080, 0x200], "{scheduler}"),
             Err(error) => {
                 assert!(error.errno() == Some(Errno::ENOENT) && scheduler.contains("ets"), "{error}: {scheduler}");
-                println!("SKIP the kernel has no ets: {error}");
+                skip(Feature::Ets, &error.to_string());
                 place.clear();
             }
         }
@@ -193,6 +192,7 @@ fn a_shaper_parks_a_frame_of_all_schedulers_but_prio() {
 
 /// A rate of a band is one of frames, to the frame in a second.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_band_is_throttled_to_the_frame() {
     let Some(_machine) = require(NEEDS) else { return };
     if !has_time() {

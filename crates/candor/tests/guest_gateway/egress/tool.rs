@@ -7,26 +7,15 @@ use candor_egress::ematch::{CanRule, Ematch};
 
 use super::*;
 
-/// Whether there is a `tc`; said if not.
-pub(super) fn is_there() -> bool {
-    let error = Command::new("tc").arg("-V").output().err();
-    if let Some(error) = &error {
-        println!("SKIP needs tc: {error}");
-    }
-    error.is_none()
-}
-
 pub(super) fn tc(arguments: &str) -> Result<(), String> {
     let output = Command::new("tc").args(arguments.split(' ')).output().map_err(|error| error.to_string())?;
     if output.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&output.stderr).into_owned()) }
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_tc_makes_is_read_as_what_it_means() {
-    let Some(_machine) = require(NEEDS) else { return };
-    if !is_there() {
-        return;
-    }
+    let Some(_machine) = require(&[NEEDS, &[Feature::Tc]].concat()) else { return };
     let mut place = Place::new();
     for command in [
         "qdisc add dev t-near root handle 1: prio",
@@ -46,14 +35,13 @@ fn what_tc_makes_is_read_as_what_it_means() {
         ..filter(parent, Classifier::Fw { mask: None })
     };
     let mut expected = of(vec![prio(), below], vec![], vec![fw]);
-    // The guest may lack the list of names of matches that tc looks into.
     let canid = "filter add dev t-near parent 1: protocol all prio 1 basic match canid(sff 0x123) classid 1:1";
     match tc(canid) {
         Ok(()) => {
             let rule = CanRule { id: 0x123, mask: 0x7FF };
             expected.filters.insert(0, filter(parent, Classifier::Basic(Some(Ematch::Canid(vec![rule])))));
         }
-        Err(error) => println!("SKIP canid by tc: {error}"),
+        Err(error) => skip(Feature::Tc, &format!("it does not know canid: {error}")),
     }
     let found = place.observe();
     assert_eq!(differences(&expected, &found.tree), []);

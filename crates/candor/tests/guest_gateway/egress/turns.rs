@@ -60,6 +60,7 @@ pub(super) fn take_turns(left: &[u8], senders: &[u8], ahead: usize) -> bool {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn two_to_eight_sockets_of_a_band_take_turns() {
     let Some(_machine) = require(line::NEEDS) else { return };
     let file = "[bus.b]\ninterface = \"can0\"\n[[egress.b.band]]\nname = \"all\"\nfair = \"per-socket\"\n";

@@ -4,6 +4,7 @@ use super::figures;
 use crate::require::{Bus, Feature, require};
 
 #[test]
+#[ignore = "runs in a guest"]
 fn taps_of_one_interface_have_one_stamp() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan]) else { return };
     let _bus = Bus::new("tap");

@@ -47,6 +47,7 @@ impl Drop for Elsewhere {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn another_namespace_has_jobs_of_its_own() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
@@ -74,6 +75,7 @@ fn another_namespace_has_jobs_of_its_own() {
 
 /// What was applied in a namespace that has ended means nothing to a later one, whatever number that one has.
 #[test]
+#[ignore = "runs in a guest"]
 fn an_ended_namespace_takes_its_jobs_along() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
@@ -86,6 +88,7 @@ fn an_ended_namespace_takes_its_jobs_along() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn namespaces_that_cannot_be_entered_are_told() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();

@@ -18,6 +18,7 @@ fn says(output: &Output, status: i32, words: &[&str]) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn who_asks_learns_what_became_of_the_file() {
     let Some(_machine) = require(NEEDS) else { return };
     let (place, files) = (Place::new(), files());
@@ -52,6 +53,7 @@ fn who_asks_learns_what_became_of_the_file() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn what_cannot_be_exchanged_asks_for_a_restart() {
     let Some(_machine) = require(NEEDS) else { return };
     let (place, files) = (Place::new(), files());
@@ -72,6 +74,7 @@ fn what_cannot_be_exchanged_asks_for_a_restart() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_file_from_standard_input_cannot_be_read_again() {
     let Some(_machine) = require(NEEDS) else { return };
     let (place, files) = (Place::new(), files());

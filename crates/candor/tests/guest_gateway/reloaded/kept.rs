@@ -19,6 +19,7 @@ fn ordered(routes: &[(&str, u32)]) -> String {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn jobs_in_the_kernel_are_exchanged_where_they_differ() {
     let Some(_machine) = require(&[Feature::Root, Feature::Vcan, Feature::Cangw]) else { return };
     let place = Place::new();
@@ -68,6 +69,7 @@ fn jobs_in_the_kernel_are_exchanged_where_they_differ() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn frames_that_wait_stay_with_their_route() {
     /// Frames that the queue of the slow bus holds.
     const ROOM: u32 = 20;

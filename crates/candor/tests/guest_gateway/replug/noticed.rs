@@ -11,6 +11,7 @@ const ETF: Etf = Etf { delta_ns: 0, clock_id: 11, deadline_mode: false, offload:
 
 /// While candor stands still, the kernel tells it of more than its socket has room for.
 #[test]
+#[ignore = "runs in a guest"]
 fn what_happened_while_nobody_listened_is_noticed() {
     const STORM: usize = 400;
 
@@ -37,6 +38,7 @@ fn what_happened_while_nobody_listened_is_noticed() {
 
 /// A candor that waits for an interface, and another one that somebody starts as soon as it is there.
 #[test]
+#[ignore = "runs in a guest"]
 fn two_candors_for_one_interface_that_came_back_do_not_double_frames() {
     let Some(_machine) = require(NEEDS) else { return };
     for engine in ["kernel", "read-write"] {
@@ -68,6 +70,7 @@ fn two_candors_for_one_interface_that_came_back_do_not_double_frames() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn a_queueing_discipline_that_drops_is_told_whenever_it_comes() {
     let Some(_machine) = require(NEEDS) else { return };
     let set_etf = |bus: &Bus| queues::set_root(bus.index, Discipline::Etf(ETF));

@@ -27,6 +27,7 @@ fn two_buses() -> (Real, Job) {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn the_socket_priority_of_a_sender_passes_the_gateway() {
     /// `TC_PRIO_INTERACTIVE`.
     const URGENT: i32 = 6;
@@ -48,6 +49,7 @@ fn the_socket_priority_of_a_sender_passes_the_gateway() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn nobody_is_told_that_jobs_have_changed() {
     let Some(_machine) = require(FEATURES) else { return };
     let (mut real, job) = two_buses();

@@ -48,6 +48,7 @@ fn tree() -> Tree {
 
 /// A fifth of 125 kbit/s are 156 of the longest frames in a second.
 #[test]
+#[ignore = "runs in a guest"]
 fn a_throttled_band_has_its_share_of_the_bus() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);
@@ -64,6 +65,7 @@ fn a_throttled_band_has_its_share_of_the_bus() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn urgent_frames_go_first_and_equals_take_turns() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&["--bus", "b0:125k:t-near,t-far", "--depth", "1"]);

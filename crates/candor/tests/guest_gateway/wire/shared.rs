@@ -13,6 +13,7 @@ fn adapter(name: &str) -> PathBuf {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn an_adapter_can_have_a_channel_on_each_of_two_buses() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&[

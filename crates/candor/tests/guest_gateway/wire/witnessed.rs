@@ -26,6 +26,7 @@ fn precision(wire: &Wire, further: &[&str]) -> Value {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn stamps_are_held_against_the_wire() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&BUSES);
@@ -47,6 +48,7 @@ fn stamps_are_held_against_the_wire() {
 
 /// The log is the truth, and it knows nothing of USB, drivers and clocks.
 #[test]
+#[ignore = "runs in a guest"]
 fn stamps_of_the_adapter_are_those_of_the_wire() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&[&BUSES[..], &["--adapter", "t-monitor,t-gate-in,t-receive"]].concat());
@@ -61,6 +63,7 @@ fn stamps_of_the_adapter_are_those_of_the_wire() {
 }
 
 #[test]
+#[ignore = "runs in a guest"]
 fn stamps_of_two_clocks_are_refused() {
     let Some(_machine) = require(NEEDS) else { return };
     let wire = Wire::start(&BUSES);

@@ -1,0 +1,277 @@
+//! Import circles between sibling modules of a crate, read from the paths `crate::…` and `super::…` in the sources.
+//!
+//! A child that uses its parent, or a parent its child, makes no edge: only modules next to each other count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use anyhow::bail;
+
+use crate::{sizes, step};
+
+/// A crate with the parent module, the modules that use each other in a circle, and why.
+type Circle = (&'static str, &'static [&'static str], &'static str);
+
+/// Circles that exist today. A circle within one of these sets passes; a new module in it fails.
+// to shrink
+const ACCEPTED: &[Circle] = &[
+    (
+        "candor",
+        &["cli", "cmd", "netns"],
+        "arguments have the value types of their commands, and commands take their arguments",
+    ),
+    ("candor::cmd", &["doctor", "egress"], "each uses facts about interfaces that the other collects"),
+    ("candor::cmd::run", &["egress", "reload", "report"], "the parts of one supervision loop"),
+    (
+        "candor-config::config::check",
+        &["remap", "selection", "withheld"],
+        "selection applies lists and remaps, which return parts of a selection",
+    ),
+    (
+        "candor-config::config::check::egress",
+        &["group", "selection"],
+        "groups contain selections, and selections name groups",
+    ),
+    (
+        "candor-config::config::parse",
+        &["egress", "route", "sections", "wire"],
+        "sections are dispatched by a table that their parsers extend",
+    ),
+    ("candor-core", &["filter", "ids"], "identifier sets become filters, and filters are printed as ranges"),
+    ("candor-core", &["job", "rule"], "a job has the modifications of a rule, and a rule the job's `SendAs`"),
+    (
+        "candor-core::document",
+        &["duplicates", "syntax"],
+        "the reader looks for repeated keys, which needs its line positions",
+    ),
+    ("candor-core::oracle", &["control", "outcome", "world"], "the state of one simulated gateway"),
+    (
+        "candor-egress",
+        &["control_group", "filter", "tree"],
+        "a filter has a control group, and control groups are collected from a tree",
+    ),
+    ("candor-egress::classify", &["chain", "tables"], "a chain looks up tables, and a table continues with a chain"),
+    (
+        "candor-egress::netlink",
+        &["action", "ematch", "error", "filter", "police", "program", "rate", "u32_key", "write"],
+        "attributes nest in each other: filters have actions, actions have rates",
+    ),
+    (
+        "candor-egress::text",
+        &["actions", "can", "classes", "command", "disciplines", "filters", "print", "selector"],
+        "a recursive grammar: commands contain filters, which contain actions",
+    ),
+    (
+        "candor-io",
+        &["can", "packet"],
+        "options of a socket use a filter program, and rings use the index of an interface",
+    ),
+    (
+        "candor-engine",
+        &[
+            "desk",
+            "ended",
+            "engines",
+            "error",
+            "gateway",
+            "kernel",
+            "notice",
+            "preflight",
+            "realtime",
+            "reconcile",
+            "refusal",
+            "run_dir",
+            "user",
+        ],
+        "one error type of the whole crate refers to all parts that fail",
+    ),
+    ("candor-engine::user", &["ledger", "port", "program", "send"], "the parts of one loop"),
+    (
+        "candor-lab",
+        &["cli", "cmd"],
+        "arguments have the value types of their commands, and commands take their arguments",
+    ),
+    ("candor-lab", &["record", "tester", "throughput"], "samples belong to record, and their origin to tester"),
+    ("candor-lab::cmd", &["cells", "under_test"], "share the error of a gateway that ended early"),
+    (
+        "candor-lab::cmd",
+        &["measure", "report"],
+        "measure reads records as report does, and report reads the results of measure",
+    ),
+    ("candor-lab::cmd::measure", &["guests", "machines", "progress"], "the parts of one loop"),
+    ("candor-lab::experiment", &["check", "parse"], "parse names the factors of check"),
+    ("candor-lab::report", &["chart", "html", "matrix"], "charts are parts of both pages and use their number format"),
+    (
+        "candor-wire",
+        &["fault", "harness", "segment"],
+        "faults name devices of the harness and are applied to its segments",
+    ),
+];
+
+type Modules = BTreeSet<Vec<String>>;
+/// Parent module → child → siblings that it uses.
+type Edges = BTreeMap<Vec<String>, BTreeMap<String, BTreeSet<String>>>;
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    let mut new = Vec::new();
+    let mut count = 0;
+    for package in step::metadata()?.packages {
+        let name = package.name.as_str();
+        let source = package.manifest_path.with_file_name("src");
+        for (parent, members) in circles(source.as_std_path())? {
+            let place = [vec![name.to_owned()], parent].concat().join("::");
+            let is_accepted =
+                |&&(at, all, _): &&Circle| at == place && members.iter().all(|one| all.contains(&one.as_str()));
+            count += 1;
+            if !ACCEPTED.iter().any(|one| is_accepted(&one)) {
+                new.push(format!("(\"{place}\", &{members:?}, \"\"),"));
+            }
+        }
+    }
+    if !new.is_empty() {
+        bail!(
+            "modules import each other in a circle, which ACCEPTED of xtask/src/circles.rs does not list:\n{}",
+            new.join("\n")
+        );
+    }
+    println!("circles: {count}, all accepted ({} entries)", ACCEPTED.len());
+    Ok(())
+}
+
+/// The circles below a `src` folder: parent module, members in order of their names.
+fn circles(source: &Path) -> anyhow::Result<Vec<(Vec<String>, Vec<String>)>> {
+    let mut files = Vec::new();
+    sizes::collect(source, &mut files)?;
+    let mut sources = BTreeMap::new();
+    for file in files {
+        let relative = file.strip_prefix(source).unwrap_or(&file).with_extension("");
+        let mut module: Vec<String> = relative.iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        if module == ["lib"] || module == ["main"] {
+            module.clear();
+        }
+        sources.insert(module, code(&std::fs::read_to_string(&file)?));
+    }
+    let modules: Modules = sources.keys().cloned().collect();
+    let mut edges = Edges::new();
+    for (module, text) in &sources {
+        for used in used(module, text, &modules) {
+            let common = module.iter().zip(&used).take_while(|(one, other)| one == other).count();
+            if let (Some(from), Some(to)) = (module.get(common), used.get(common)) {
+                let siblings = edges.entry(module[..common].to_vec()).or_default();
+                siblings.entry(from.clone()).or_default().insert(to.clone());
+            }
+        }
+    }
+    Ok(edges
+        .into_iter()
+        .flat_map(|(parent, graph)| components(&graph).into_iter().map(move |all| (parent.clone(), all)))
+        .collect())
+}
+
+/// The text without line comments and without the tests at its end.
+fn code(text: &str) -> String {
+    let lines = text.lines().take_while(|line| line.trim_start() != "#[cfg(test)]");
+    lines.map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+/// The modules that a file names.
+fn used(module: &[String], text: &str, modules: &Modules) -> Modules {
+    let mut found = Modules::new();
+    for keyword in ["crate::", "super::"] {
+        for (at, _) in text.match_indices(keyword) {
+            let continues = text[..at].ends_with(|before: char| before.is_alphanumeric() || "_:$".contains(before));
+            if !continues {
+                paths(&mut &text[at..], &[], &mut |path| found.extend(resolve(module, path, modules)));
+            }
+        }
+    }
+    found
+}
+
+/// Reads one path or tree of paths, `a::{b, c::d}`, and passes each whole path on.
+fn paths(rest: &mut &str, prefix: &[String], each: &mut dyn FnMut(&[String])) {
+    let mut path = prefix.to_vec();
+    loop {
+        *rest = rest.trim_start();
+        if let Some(group) = rest.strip_prefix('{') {
+            *rest = group;
+            loop {
+                paths(rest, &path, each);
+                *rest = rest.trim_start().trim_start_matches(|one: char| !",}".contains(one));
+                let Some(more) = rest.strip_prefix(',') else { break };
+                *rest = more;
+            }
+            *rest = rest.strip_prefix('}').unwrap_or(rest);
+            return;
+        }
+        let end = rest.find(|one: char| !one.is_alphanumeric() && one != '_').unwrap_or(rest.len());
+        if end > 0 {
+            path.push(rest[..end].to_owned());
+            *rest = &rest[end..];
+        }
+        match rest.strip_prefix("::") {
+            Some(more) if end > 0 => *rest = more,
+            _ => return each(&path),
+        }
+    }
+}
+
+/// The deepest module that a path names.
+fn resolve(module: &[String], path: &[String], modules: &Modules) -> Option<Vec<String>> {
+    let ups = path.iter().take_while(|part| *part == "super").count();
+    let (base, rest) = match path.first()?.as_str() {
+        "crate" => (&[][..], &path[1..]),
+        _ => (module.get(..module.len().checked_sub(ups)?)?, &path[ups..]),
+    };
+    let whole = [base, rest].concat();
+    (base.len()..=whole.len()).rev().map(|len| whole[..len].to_vec()).find(|prefix| modules.contains(prefix))
+}
+
+/// Sets of more than one module that all reach each other.
+fn components(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<String>> {
+    let reach = |start: &String| {
+        let mut seen = BTreeSet::new();
+        let mut todo = vec![start];
+        while let Some(next) = todo.pop() {
+            todo.extend(graph.get(next).into_iter().flatten().filter(|one| seen.insert((*one).clone())));
+        }
+        seen
+    };
+    let reached: BTreeMap<_, _> = graph.keys().map(|one| (one, reach(one))).collect();
+    let mut all = BTreeSet::new();
+    for (one, its) in reached.iter().filter(|(one, its)| its.contains(**one)) {
+        let members = its.iter().filter(|other| reached.get(other).is_some_and(|back| back.contains(*one)));
+        all.insert(members.cloned().collect::<Vec<_>>());
+    }
+    all.into_iter().filter(|members| members.len() > 1).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn module(path: &str) -> Vec<String> {
+        path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn trees_of_paths_are_resolved_to_their_deepest_module() {
+        let modules: Modules = ["", "a", "a::b", "a::c", "d", "d::e"].map(module).into();
+        let text =
+            "use crate::{a::{self, c::Thing}, d};\nuse super::c;\nfn f(_: super::super::d::e::T, $crate::x: u8) {}";
+        let found = used(&module("a::b"), text, &modules);
+        assert_eq!(found, ["a", "a::c", "d", "d::e"].map(module).into());
+    }
+
+    #[test]
+    fn comments_and_tests_at_the_end_do_not_count() {
+        assert_eq!(code("a // crate::b\nc\n#[cfg(test)]\nmod tests {}"), "a \nc");
+    }
+
+    #[test]
+    fn only_modules_that_reach_each_other_are_a_circle() {
+        let edges = [("a", vec!["b"]), ("b", vec!["c"]), ("c", vec!["a", "d"]), ("d", vec!["d"])];
+        let graph = edges.map(|(from, to)| (from.to_owned(), to.into_iter().map(str::to_owned).collect())).into();
+        assert_eq!(components(&graph), [["a", "b", "c"]]);
+    }
+}

@@ -1,0 +1,133 @@
+//! The guest tests of the gateway: in which guests they run, and with what.
+
+use std::path::Path;
+use std::process::Command;
+
+use clap::ValueEnum;
+
+use crate::{static_build, step};
+
+/// Features of every guest: a test that misses one fails instead of skipping.
+const FEATURES: &str = "vcan,cangw,modules,root,user-namespaces,can-utils,slcan,cgroup,guest,tc";
+
+/// Programs that guest tests start: those of can-utils and iproute2, and unshare for the test of root in a user namespace.
+const PROGRAMS: [&str; 4] = ["cangw", "slcan_attach", "tc", "unshare"];
+
+/// Programs for the tests of boards. SSH computes much, so they run only where that is not slow.
+const BOARD_PROGRAMS: [&str; 10] = ["ssh", "sshd", "ssh-keygen", "sh", "chmod", "head", "mktemp", "rm", "uname", "wc"];
+
+/// Tests that need no machine and run on the host; in guests they would only repeat that.
+const HOST_TESTS: [&str; 4] = [
+    "differential::composition::the_cases_are_worth_comparing",
+    "explained::every_example_is_looked_at",
+    "require::every_feature_is_documented",
+    "verified::every_vector_is_a_test",
+];
+
+/// Tests that compare a kernel with an oracle, or that use drivers.
+const OF_KERNELS: [&str; 12] = [
+    "differential",
+    "egress::claims",
+    "egress::counted",
+    "egress::lookup",
+    "egress::made",
+    "egress::ordered",
+    "egress::paced",
+    "egress::report",
+    "egress::room",
+    "egress::turns",
+    "verified",
+    "wire",
+];
+
+/// A guest that hangs is ended after this. Where tracing a process is slow, user-mode Linux takes four times as long.
+const TIMEOUT: &str = "40min";
+
+/// Variables that choose what the differential tests compare.
+const CHOICES: [&str; 3] = ["CANDOR_DIFFERENTIAL_SEED", "CANDOR_DIFFERENTIAL_CASE", "CANDOR_DIFFERENTIAL_DELIVERIES"];
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Testbed {
+    /// User-mode Linux: boots in a second; times mean nothing.
+    Uml,
+    /// QEMU counting instructions: USB adapters, `ets`, other kernels, exact times.
+    Icount,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run the tests whose name contains this; all if left out.
+    name: Option<String>,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "uml")]
+    testbed: Testbed,
+    /// Kernel to boot, as `candor-lab kernels` lists them [default: that of the testbed]
+    #[arg(long)]
+    kernel: Option<String>,
+}
+
+/// `cargo xtask guest`.
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    let (lab, test) = build()?;
+    let tests = args.name.as_deref();
+    step::run(&mut command(&lab, &test, args.testbed, args.kernel.as_deref(), tests.as_slice()))
+}
+
+/// Builds the static candor-lab and the guest tests.
+pub(crate) fn build() -> anyhow::Result<(std::path::PathBuf, std::path::PathBuf)> {
+    let lab = step::step("static programs", static_build::lab)?;
+    Ok((lab, step::step("static guest tests", || static_build::guest_test("guest_gateway"))?))
+}
+
+/// The guests of `cargo xtask test` with user-mode Linux, and those that count instructions.
+pub(crate) fn all(lab: &Path, test: &Path) -> [Vec<step::Logged>; 2] {
+    let guest = |testbed: Testbed, kernel: Option<&str>, tests: &[&str]| {
+        let on = kernel.map(|kernel| format!(" on {kernel}")).unwrap_or_default();
+        let name = format!("gateway tests in {}{on}", testbed.name());
+        step::Logged { name, command: command(lab, test, testbed, kernel, tests) }
+    };
+    [
+        vec![guest(Testbed::Uml, None, &[])],
+        vec![guest(Testbed::Icount, None, &[]), guest(Testbed::Icount, Some("backports-6.12"), &OF_KERNELS)],
+    ]
+}
+
+impl Testbed {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Uml => "uml",
+            Self::Icount => "icount",
+        }
+    }
+
+    /// User-mode Linux has neither USB nor the module `sch_ets`; in the other guest, SSH is too slow.
+    const fn features(self) -> (&'static str, &'static [&'static str]) {
+        match self {
+            Self::Uml => ("ssh", &BOARD_PROGRAMS),
+            Self::Icount => ("vhci,clock,ets", &[]),
+        }
+    }
+}
+
+/// Runs the test binary as root in a guest. Tests share its interfaces and modules, so one runs at a time.
+fn command(lab: &Path, test: &Path, testbed: Testbed, kernel: Option<&str>, tests: &[&str]) -> Command {
+    let name = test.file_name().unwrap_or_default().to_string_lossy();
+    let (features, programs) = testbed.features();
+    let chosen = CHOICES.iter().filter_map(|name| Some(format!("{name}={}", std::env::var(name).ok()?)));
+    let variables = [format!("CANDOR_REQUIRE={FEATURES},{features}")].into_iter().chain(chosen);
+    let mut command = Command::new(lab);
+    command
+        .current_dir(step::root())
+        .args(["run", "--testbed", testbed.name(), "--timeout", TIMEOUT])
+        .args(PROGRAMS.iter().chain(programs).flat_map(|program| ["--program", *program]))
+        .args(kernel.into_iter().flat_map(|kernel| ["--kernel", kernel]))
+        .arg("--copy")
+        .arg(test)
+        .args(variables.flat_map(|variable| ["--env".to_owned(), variable]))
+        .arg("--")
+        .arg(format!("./{name}"))
+        .args(["--test-threads=1", "--include-ignored"])
+        .args(HOST_TESTS.iter().flat_map(|name| ["--skip", *name]))
+        .args(tests);
+    command
+}
