@@ -93,7 +93,7 @@ pub(crate) enum Command {
     Doctor(DoctorArgs),
     #[command(subcommand)]
     Generate(GenerateCommand),
-    /// Run a command of candor-lab: experiments, emulated kernels and adapters.
+    /// Run a command of candor-lab: experiments, kernels, adapters.
     ///
     /// candor lab ARGS runs candor-lab ARGS. So do candor measure, merge, compare, report, tester, conformance, papers, wire
     /// and demo.
@@ -145,8 +145,8 @@ pub(crate) struct CheckArgs {
 #[command(after_help = "\
 Examples:
   candor explain car.toml --on powertrain --frame 123#1122
-  candor explain car.toml --on can0 --frame 18FEF100#R --all     with the reason of each route that does not match
-  candor explain car.toml --on can0 --frame 123##1AABB --live    with the state of this machine")]
+  candor explain car.toml --on can0 --frame 123#11 --all        all misses
+  candor explain car.toml --on can0 --frame 123##1AABB --live   this machine")]
 pub(crate) struct ExplainArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
@@ -182,10 +182,10 @@ pub(crate) struct ExplainArgs {
 #[command(after_help = "\
 Examples:
   sudo candor run car.toml
-  sudo candor run car.toml --stats 1s                      print counters every second
+  sudo candor run car.toml --stats 1s                  counters every second
   sudo candor run car.toml --latency --metrics 127.0.0.1:9316
-  sudo candor run car.toml --user candor --seccomp         with the least privileges
-  candor run car.toml --engine read-write                  without can-gw or packet rings")]
+  sudo candor run car.toml --user candor --seccomp     least privileges
+  candor run car.toml --engine read-write              CAN_RAW sockets only")]
 pub(crate) struct RunArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,
@@ -246,9 +246,9 @@ pub(crate) struct EnginesArgs {
 #[command(args_conflicts_with_subcommands = true)]
 #[command(after_help = "\
 Examples:
-  sudo candor doctor car.toml                            with the privileges that the gateway will have
-  candor doctor                                          all CAN interfaces
-  candor doctor egress --interface can0 --programs 3     queue lengths against ENOBUFS
+  sudo candor doctor car.toml        the machine against a file, as root
+  candor doctor                      all CAN interfaces
+  candor doctor egress --programs 3  queue lengths, for three senders
   candor doctor --json | jq '.checks[] | select(.verdict != \"ok\")'")]
 pub(crate) struct DoctorArgs {
     #[command(subcommand)]
@@ -289,7 +289,7 @@ pub(crate) struct DoctorEgressArgs {
     pub(crate) json: bool,
 }
 
-/// Print the gateway of a file as a tree, cangw commands, a graph or JSON.
+/// Print a gateway file as a tree, cangw commands, a graph or JSON.
 ///
 /// Exit status: 0 the gateway was printed, 1 the file is not valid, 2 it could not be read.
 #[derive(Args, Debug)]

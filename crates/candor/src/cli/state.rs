@@ -39,7 +39,7 @@ pub(crate) struct PlanArgs {
 Examples:
   sudo candor plan car.toml             show the changes first
   sudo candor apply car.toml
-  sudo candor apply car.toml --adopt    take over equal jobs that a cangw script added
+  sudo candor apply car.toml --adopt    take over equal jobs of a cangw script
   sudo candor status
   sudo candor down car.toml             remove the jobs")]
 pub(crate) struct ApplyArgs {
@@ -54,7 +54,7 @@ pub(crate) struct ApplyArgs {
     pub(crate) json: bool,
 }
 
-/// Show can-gw jobs and running gateways, by route, with owners and counters.
+/// Show can-gw jobs and running gateways, with owners and counters.
 ///
 /// Counters have 32 bits in the kernel and wrap to 0 after 4 294 967 295. Needs no privileges, but only root can read the
 /// ownership records that identify candor's jobs.

@@ -8,7 +8,7 @@ use clap::Args;
 use super::NetnsArgs;
 use crate::cmd::run::metrics::Address;
 
-/// Watch a running gateway: bus load and state, rates, drops by reason, and latencies.
+/// Watch a running gateway: bus load, rates, drops and latencies.
 ///
 /// Finds the running gateway, in the kernel or in user space; a name is required only if several are running. Sampling does
 /// not slow down forwarding. When the gateway ends, waits for it to restart. Latencies require candor run --latency. The last
@@ -40,7 +40,7 @@ pub(crate) struct TopArgs {
 const EXAMPLES: &str = "\
 Examples:
   sudo candor top                          the running gateway
-  sudo candor top car                      the one of car.toml, if several are running
+  sudo candor top car                      the one of car.toml
   candor top --metrics 127.0.0.1:9316      a gateway started with --metrics
   sudo candor top --once --interval 5s     one table, with rates over 5 s
   sudo candor top --json | jq '.buses[] | {bus, load_most}'";
