@@ -26,6 +26,7 @@ pub mod filter;
 pub mod handle;
 #[cfg(feature = "kernel")]
 pub mod kernel;
+mod kinds;
 pub mod lint;
 #[cfg(feature = "kernel")]
 pub mod netlink;

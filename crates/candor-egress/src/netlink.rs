@@ -18,7 +18,6 @@
 //! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
 
 mod action;
-mod bands;
 mod class;
 mod discipline;
 mod ematch;
@@ -31,7 +30,6 @@ mod observe;
 mod police;
 mod program;
 pub mod promises;
-mod queues;
 mod rate;
 mod read;
 mod request;

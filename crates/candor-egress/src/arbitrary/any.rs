@@ -1,19 +1,20 @@
 //! Any discipline, class, filter, match and action, in its place or not, that a message can carry and say again: for
 //! codecs. Values that make sense are those of [`tree`](super::tree()).
 
-use std::time::Duration;
-
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
+use proptest::strategy::Union;
 
+use super::kinds::on_the_wire;
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::control_group::{self, ControlGroup, GroupName, MOST_GROUPS, Place};
-use crate::discipline::{ByteRate, Discipline, Etf, Ets, FqCodel, Htb, Netem, Peak, Prio, Sfq, SizeTable, Tbf};
+use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::filter::{Classifier, Filter, Flow, FlowKey, U32, U32Key, U32Link};
 use crate::handle::Handle;
+use crate::kinds::KINDS;
 use crate::tree::{Class, HtbClass, Qdisc, Share};
 
 /// The name that a `mirred` action has here, and [`OTHER_INTERFACE`].
@@ -53,44 +54,17 @@ pub fn filter() -> impl Strategy<Value = Filter> {
 
 /// Any discipline that can be asked for.
 pub fn discipline() -> impl Strategy<Value = Discipline> {
-    let number = || any::<u32>();
-    let given = || option::of(any::<u32>());
+    let described = Union::new(KINDS.iter().map(|kind| on_the_wire(kind.name)));
     prop_oneof![
-        given().prop_map(|limit_bytes| Discipline::Bfifo { limit_bytes }),
-        given().prop_map(|limit_frames| Discipline::Pfifo { limit_frames }),
-        given().prop_map(|limit_frames| Discipline::PfifoHeadDrop { limit_frames }),
-        given().prop_map(|limit_frames| Discipline::Skbprio { limit_frames }),
-        select(vec![Discipline::Clsact, Discipline::Drr, Discipline::PfifoFast]),
-        etf().prop_map(Discipline::Etf),
-        (any::<[u8; 2]>(), vec(number(), 0..16), vec(any::<u8>(), 0..=16)).prop_map(
-            |([bands, strict], quanta_bytes, priomap)| {
-                Discipline::Ets(Ets { bands, strict, quanta_bytes, priomap })
-            }
-        ),
-        any::<[Option<u32>; 6]>().prop_map(|[limit_frames, flows, quantum_bytes, target_us, interval_us, memory]| {
-            let memory_limit_bytes = memory;
-            Discipline::FqCodel(FqCodel {
-                limit_frames,
-                flows,
-                quantum_bytes,
-                target_us,
-                interval_us,
-                memory_limit_bytes,
-            })
-        }),
-        (any::<u16>(), number(), given()).prop_map(|(default, rate_to_quantum, direct_frames)| {
-            Discipline::Htb(Htb { default, rate_to_quantum, direct_frames })
-        }),
-        netem().prop_map(Discipline::Netem),
-        (2..=16_u8, any::<[u8; 16]>()).prop_map(|(bands, priomap)| Discipline::Prio(Prio { bands, priomap })),
-        sfq().prop_map(Discipline::Sfq),
-        (any_rate(), burst(), number(), option::of((any_rate(), burst()))).prop_map(
+        12 => described,
+        1 => Just(Discipline::Clsact),
+        1 => (any_rate(), burst(), any::<u32>(), option::of((any_rate(), burst()))).prop_map(
             |(rate, burst_bytes, limit_bytes, peak)| {
                 let peak = peak.map(|(rate, burst_bytes)| Peak { rate, burst_bytes });
                 Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak })
             }
         ),
-        ("[a-z]{1,8}x", vec(any::<u8>(), 0..32)).prop_map(|(kind, options)| Discipline::Other { kind, options }),
+        1 => ("[a-z]{1,8}x", vec(any::<u8>(), 0..32)).prop_map(|(kind, options)| Discipline::Other { kind, options }),
     ]
 }
 
@@ -204,45 +178,6 @@ fn size_table() -> impl Strategy<Value = SizeTable> {
             sizes,
         },
     )
-}
-
-fn etf() -> impl Strategy<Value = Etf> {
-    (any::<[i32; 2]>(), any::<[bool; 3]>()).prop_map(
-        |([delta_ns, clock_id], [deadline_mode, offload, skip_sock_check])| Etf {
-            delta_ns,
-            clock_id,
-            deadline_mode,
-            offload,
-            skip_sock_check,
-        },
-    )
-}
-
-fn netem() -> impl Strategy<Value = Netem> {
-    let time = || (0..=i64::MAX.unsigned_abs()).prop_map(Duration::from_nanos);
-    (any::<u32>(), time(), time(), any::<[u32; 2]>()).prop_map(|(limit, delay, jitter, [loss, duplicate])| Netem {
-        limit_frames: Some(limit),
-        delay,
-        jitter,
-        loss,
-        duplicate,
-    })
-}
-
-fn sfq() -> impl Strategy<Value = Sfq> {
-    let given = || option::of(1..=u32::MAX);
-    let some = ([given(), given(), given(), given(), given()], any::<u32>(), any::<bool>()).prop_map(
-        |([limit_frames, quantum_bytes, divisor, flows, depth_frames], perturb, head_drop)| Sfq {
-            limit_frames,
-            quantum_bytes,
-            perturb_s: Some(perturb),
-            divisor,
-            flows,
-            depth_frames,
-            head_drop,
-        },
-    );
-    prop_oneof![some, Just(Sfq::default())]
 }
 
 fn flow() -> impl Strategy<Value = Flow> {

@@ -1,13 +1,13 @@
-//! Disciplines with rates: `tbf`, `htb`.
+//! `TCA_OPTIONS` of `tbf`.
 //!
 //! # Source
-//! `tbf_change()`, `tbf_dump()`, `net/sched/sch_tbf.c`; `htb_init()`, `htb_dump()`, `net/sched/sch_htb.c`.
+//! `tbf_change()`, `tbf_dump()`, `net/sched/sch_tbf.c`.
 
-use crate::discipline::{ByteRate, Htb, Peak, Tbf};
+use crate::discipline::{ByteRate, Peak, Tbf};
 
 use super::error::EncodeError;
 use super::rate;
-use super::read::{self, Fields, Unread, speakable};
+use super::read::{self, Fields, Unread};
 use super::write::{AttributeList, Record};
 use candor_netlink::codec::Attribute;
 
@@ -16,10 +16,6 @@ const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_TBF_PBURST: u16 = 7;
-const TCA_HTB_INIT: u16 = 2;
-const TCA_HTB_DIRECT_QLEN: u16 = 5;
-/// `TC_HTB_PROTOVER`; a dump has it in its upper half.
-const HTB_VERSION: u32 = 3;
 /// Bytes of `struct tc_ratespec`.
 const SPEC_BYTES: usize = 12;
 
@@ -58,23 +54,4 @@ pub(super) fn decode_tbf(options: Attribute<'_>) -> Result<Tbf, Unread> {
         rate => Some(Peak { rate, burst_bytes: bytes(peak_burst, peak_ticks, rate)? }),
     };
     Ok(Tbf { rate, burst_bytes: bytes(burst, ticks, rate)?, limit_bytes, peak })
-}
-
-/// `struct tc_htb_glob`.
-pub(super) fn encode_htb(htb: &Htb) -> Result<Vec<u8>, EncodeError> {
-    let global = Record::default().u32(HTB_VERSION).u32(htb.rate_to_quantum).u32(htb.default.into()).u32(0).u32(0);
-    let mut list = AttributeList::default();
-    list.put(TCA_HTB_INIT, &global.done())?;
-    list.put_some(TCA_HTB_DIRECT_QLEN, htb.direct_frames)?;
-    Ok(list.into_bytes())
-}
-
-/// What the hardware does (`offload`) has no word here.
-pub(super) fn decode_htb(options: Attribute<'_>) -> Result<Htb, Unread> {
-    let [_, _, global, _, _, direct, _, _, _, offload] = read::by_number(options.value)?;
-    let mut fields = Fields::of(read::needed(global, TCA_HTB_INIT)?);
-    let (_version, rate_to_quantum, default) = (fields.u32()?, fields.u32()?, fields.u32()?);
-    speakable(offload.is_none())?;
-    let default = u16::try_from(default).map_err(|_no_minor| Unread::Unspoken)?;
-    Ok(Htb { default, rate_to_quantum, direct_frames: read::u32_of(direct)? })
 }

@@ -4,7 +4,7 @@ use super::error::EncodeError;
 use candor_netlink::codec::{ATTRIBUTE_HEADER_BYTES, MessageWriter};
 
 /// `NLA_F_NESTED`.
-const NLA_F_NESTED: u16 = 0x8000;
+pub(super) const NLA_F_NESTED: u16 = 0x8000;
 const MAX_VALUE_BYTES: usize = u16::MAX as usize - ATTRIBUTE_HEADER_BYTES;
 /// `IFNAMSIZ`, which holds names of kinds too, without the final NUL.
 const MAX_KIND_BYTES: usize = 15;
@@ -55,6 +55,11 @@ impl AttributeList {
             return Err(EncodeError::Kind { kind: name.to_owned() });
         }
         self.put(kind, &[name.as_bytes(), &[0]].concat())
+    }
+
+    /// The list after a struct.
+    pub(super) fn after(self, record: Vec<u8>) -> Self {
+        Self { bytes: [record, self.bytes].concat() }
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {

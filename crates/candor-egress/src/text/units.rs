@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::args::Wrong;
 use crate::discipline::ByteRate;
+use crate::kinds::{Opt, Unit};
 use candor_core::document::quote;
 use candor_core::frame::CAN_MTU;
 
@@ -163,6 +164,60 @@ pub(super) fn long(text: &str) -> Result<u64, Wrong> {
     digits
         .and_then(|digits| digits.parse().ok())
         .ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
+}
+
+/// The clocks that `tc` knows by name.
+pub(super) const CLOCKS: &[(&str, i32)] =
+    &[("CLOCK_REALTIME", 0), ("CLOCK_MONOTONIC", 1), ("CLOCK_BOOTTIME", 7), ("CLOCK_TAI", 11)];
+
+fn clock(text: &str) -> Result<i32, Wrong> {
+    let upper = text.to_ascii_uppercase();
+    let is_it = |name: &str| name == upper || name.strip_prefix("CLOCK_") == Some(upper.as_str());
+    let clock = CLOCKS.iter().find(|(name, _)| is_it(name));
+    clock
+        .map(|(_, id)| *id)
+        .ok_or_else(|| Wrong::new(format!("{} is no clock that tc knows", quote(text)), "write CLOCK_TAI"))
+}
+
+/// A number of an option of a discipline.
+pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
+    let value = match option.unit {
+        Unit::Number | Unit::PowerOfTwo => number(text)?.into(),
+        Unit::Decimal => decimal(text)?.into(),
+        Unit::Signed => signed(text)?.into(),
+        Unit::Minor => hex(text.strip_prefix(':').unwrap_or(text))?.into(),
+        Unit::Bytes => size(text)?.into(),
+        Unit::Microseconds => microseconds(text)?.into(),
+        Unit::Time => i128::try_from(time(text)?.as_nanos()).unwrap_or(i128::MAX),
+        Unit::Percent => percent(text)?.into(),
+        Unit::Clock => clock(text)?.into(),
+        Unit::Switch | Unit::Ignored => 1,
+    };
+    if option.accepts(value) {
+        return Ok(value);
+    }
+    let (least, most) = option.bounds;
+    let kind = if option.unit == Unit::PowerOfTwo { "a power of 2" } else { "a number" };
+    let range = if most == i128::from(u32::MAX) { format!("{least} or more") } else { format!("{least} to {most}") };
+    Err(Wrong::new(format!("{} is not {kind} from {range}", quote(text)), format!("write {range}")))
+}
+
+/// A number of an option of a discipline as `tc` reads it; `None` if `tc` cannot.
+pub(super) fn written(unit: Unit, number: i128) -> Option<String> {
+    Some(match unit {
+        Unit::Minor => format!("0x{number:x}"),
+        Unit::Microseconds => format!("{number}us"),
+        // `tc` counts microseconds, with 32 bits.
+        Unit::Time => match number / 1000 {
+            us if number % 1000 != 0 || us > u32::MAX.into() => return None,
+            us if us % 1000 == 0 => format!("{}ms", us / 1000),
+            us => format!("{us}us"),
+        },
+        // As many digits as it takes to read the same again.
+        Unit::Percent => format!("{}%", f64::from(u32::try_from(number).ok()?) * 100.0 / f64::from(u32::MAX)),
+        Unit::Clock => CLOCKS.iter().find(|(_, id)| i128::from(*id) == number)?.0.to_owned(),
+        _ => number.to_string(),
+    })
 }
 
 fn in_base(digits: &str, radix: u32) -> Option<u32> {
