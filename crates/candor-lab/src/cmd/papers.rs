@@ -1,21 +1,20 @@
-//! `candor-lab papers`: the experiments of the four papers again, and which of their claims still hold.
+//! `candor-lab papers`: repeats the experiments of the four papers, and reports which of their claims still hold.
 //!
 //! ```text
-//!  Figure { claims, pictures } ─▶ Sheet (a plan) ─candor-lab measure─▶ Measurement ─▶ ClaimPage ─▶ HTML, SVG, README.md
+//!  papers/*.toml ─▶ Figure ─▶ Sheet (plan or method) ─▶ guests ─▶ Measurement ─▶ ClaimPage ─▶ HTML, SVG, README.md
 //! ```
 
 mod claim;
-mod figures;
+mod data;
+mod measurement;
 mod method;
 mod pages;
-mod sheet;
+mod quantity;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use candor_lab::experiment::{self, Available, Plan};
 use candor_lab::report::{ClaimPage, index_html, index_markdown, page_html};
 use serde_json::{Value, json};
 
@@ -25,8 +24,8 @@ use crate::cmd::measure::results::Results;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
-use figures::{Figure, MISSING};
-use sheet::{Extent, How, Measurement, Sheet};
+use data::{Figure, Paper, Sheet};
+use measurement::{Extent, Measurement};
 
 /// Below the folder of the pages: results of each plan.
 const RECORDS: &str = "records";
@@ -34,36 +33,52 @@ const RECORDS: &str = "records";
 pub(crate) fn run(args: &PapersArgs) -> Outcome {
     let mut extent = if args.quick { Extent::QUICK } else { Extent::WHOLE };
     extent.frames = args.frames.or(extent.frames);
+    let papers = data::load()?;
+    let figures: Vec<_> = papers.iter().flat_map(|paper| paper.figures.iter().map(move |one| (paper, one))).collect();
+    let found = |id: &String| {
+        let mut figures = figures.iter().copied();
+        figures
+            .find(|(_, figure)| figure.id == *id)
+            .ok_or_else(|| format!("There is no figure {id}; candor-lab papers --list names them"))
+    };
     if args.list {
-        return render::answer(&list(args.json), Exit::Fine);
+        return render::answer(&list(&figures, args.json), Exit::Fine);
     }
     if let Some(id) = &args.show_plan {
-        let sheet = found(id)?.sheet;
-        let text = sheet.plan_text(extent).ok_or_else(|| {
-            let How::Method(method) = sheet.how() else { unreachable!("a sheet without a plan is of a method") };
-            format!("{id} is not measured by a plan, but by candor {} in a guest", method.words.join(" "))
+        let (paper, figure) = found(id)?;
+        let sheet = paper.sheet(figure);
+        let text = sheet.and_then(|sheet| sheet.plan_text(extent)).ok_or_else(|| {
+            let command = sheet.and_then(|sheet| sheet.method.as_ref()).map_or("", |method| &method.command);
+            format!("{id} is not measured by a plan, but by candor {command} in a guest")
         })?;
         return render::answer(&text, Exit::Fine);
     }
     let wanted = match &args.figures[..] {
-        [] => figures::all().collect::<Vec<_>>(),
-        named => named.iter().map(|id| found(id)).collect::<Result<_, _>>()?,
+        [] => figures,
+        named => named.iter().map(found).collect::<Result<_, _>>()?,
     };
     let mut is_whole = true;
-    let mut measured = BTreeMap::new();
-    for sheet in Sheet::ALL.into_iter().filter(|sheet| wanted.iter().any(|figure| figure.sheet == *sheet)) {
-        let folder = args.out.join(RECORDS).join(sheet.name());
+    let mut measured: Vec<(&Sheet, Measurement)> = Vec::new();
+    for (paper, sheet) in papers.iter().flat_map(|paper| paper.sheets.iter().map(move |sheet| (paper, sheet))) {
+        let name = sheet.name.get_ref();
+        if !wanted.iter().any(|(_, figure)| figure.sheet.get_ref() == name) {
+            continue;
+        }
+        let folder = args.out.join(RECORDS).join(name);
         if !args.pages_only {
             is_whole &= measure(sheet, extent, &folder, args)?;
         }
-        let read = match sheet.how() {
-            How::Plan(..) => Measurement::read(&folder)?,
-            How::Method(_) => Measurement::of_method(&folder, extent),
+        let read = match sheet.method {
+            None => Measurement::read(&folder)?,
+            Some(_) => Measurement::of_method(paper, &folder, extent),
         };
-        measured.insert(sheet, read);
+        measured.push((sheet, read));
     }
-    let pages: Vec<ClaimPage> =
-        wanted.iter().map(|figure| pages::of(figure, &measured[&figure.sheet], extent)).collect::<Result<_, _>>()?;
+    let page = |(paper, figure): &(&Paper, &Figure)| {
+        let of = measured.iter().find(|(sheet, _)| sheet.name.get_ref() == figure.sheet.get_ref());
+        of.map(|(_, measurement)| pages::of(paper, figure, measurement, extent))
+    };
+    let pages: Vec<ClaimPage> = wanted.iter().filter_map(page).collect::<Result<_, _>>()?;
     write(&args.out, &pages, &pages::notes(&measured, extent))?;
     let exit = if is_whole { Exit::Fine } else { Exit::No };
     if args.json {
@@ -72,20 +87,19 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     render::answer(&format!("{}\nPages: {}\n", table(&pages), args.out.join("index.html").display()), exit)
 }
 
-fn found(id: &str) -> Result<&'static Figure, String> {
-    figures::all()
-        .find(|figure| figure.id == id)
-        .ok_or_else(|| format!("There is no figure {id}; candor-lab papers --list names them"))
-}
-
-/// Measures what is missing of a sheet. Says whether all guests did their job.
-fn measure(sheet: Sheet, extent: Extent, folder: &Path, args: &PapersArgs) -> Result<bool, Box<dyn std::error::Error>> {
-    render::err(&format!("candor-lab: {}\n", sheet.name()));
-    let text = match sheet.how() {
-        How::Plan(..) => sheet.plan_text(extent).unwrap_or_default(),
-        How::Method(method) => return method.run(extent, folder, args.limits),
-    };
-    let plan = plan(&text)?;
+/// Measures the missing cells or answers of a sheet. Returns whether all guests did their job.
+fn measure(
+    sheet: &Sheet,
+    extent: Extent,
+    folder: &Path,
+    args: &PapersArgs,
+) -> Result<bool, Box<dyn std::error::Error>> {
+    render::err(&format!("candor-lab: {}\n", sheet.name.get_ref()));
+    if let Some(method) = &sheet.method {
+        return method.run(sheet.frames, extent, folder, args.limits);
+    }
+    let text = sheet.plan_text(extent).unwrap_or_default();
+    let plan = data::plan(&text)?;
     let results = Results::open(folder, text.as_bytes(), &plan.logs)?;
     let blocks = plan.blocks();
     let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), args.limits)?;
@@ -98,13 +112,8 @@ fn measure(sheet: Sheet, extent: Extent, folder: &Path, args: &PapersArgs) -> Re
     Ok(run.broken.is_empty())
 }
 
-fn plan(text: &str) -> Result<Plan, String> {
-    let loaded = experiment::load(text.as_bytes(), Available::default());
-    Ok(loaded.map_err(|findings| format!("a plan of candor is wrong: {findings:?}"))?.plan)
-}
-
 fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), String> {
-    let missing: Vec<_> = MISSING.iter().map(|one| (one.what.to_owned(), one.instead.to_owned())).collect();
+    let missing = data::missing()?;
     let mut files = vec![
         ("index.html".to_owned(), index_html(pages, &missing, notes)),
         ("README.md".to_owned(), index_markdown(pages, &missing, notes)),
@@ -122,13 +131,13 @@ fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), Str
     Ok(())
 }
 
-fn list(json: bool) -> String {
+fn list(figures: &[(&Paper, &Figure)], json: bool) -> String {
     if json {
-        let one = |figure: &Figure| json!({ "id": figure.id, "paper": figure.paper.name(), "number": figure.number, "title": figure.title });
-        return format!("{:#}\n", figures::all().map(one).collect::<Value>());
+        let one = |(paper, figure): &(&Paper, &Figure)| json!({ "id": figure.id, "paper": paper.name, "number": figure.number, "title": figure.title });
+        return format!("{:#}\n", figures.iter().map(one).collect::<Value>());
     }
     let mut text = String::new();
-    for figure in figures::all() {
+    for (_, figure) in figures {
         writeln!(text, "{:<14}{:<14}{}", figure.id, figure.number, figure.title).expect("a String takes everything");
     }
     text
@@ -167,51 +176,4 @@ fn as_json(pages: &[ClaimPage]) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
-
-    #[test]
-    fn sheets_are_plans_without_doubt() {
-        for sheet in Sheet::ALL {
-            for extent in [Extent::WHOLE, Extent::QUICK] {
-                let Some(text) = sheet.plan_text(extent) else { continue };
-                let loaded = experiment::load(text.as_bytes(), Available::default());
-                let loaded = loaded.unwrap_or_else(|wrong| panic!("{}: {wrong:#?}", sheet.name()));
-                assert_eq!(loaded.warnings, [], "{}", sheet.name());
-            }
-        }
-    }
-
-    #[test]
-    fn each_figure_has_its_cells_in_its_plan() {
-        for figure in figures::all() {
-            let Some(text) = figure.sheet.plan_text(Extent::WHOLE) else { continue };
-            let plan = plan(&text).unwrap();
-            let measurement = Measurement::planned(&plan);
-            for levels in pages::cells(figure) {
-                assert!(measurement.whatever(levels, Some("debian-6.1")).is_some(), "{}: {levels:?}", figure.id);
-            }
-        }
-    }
-
-    #[test]
-    fn methods_have_gateways_that_are_right() {
-        for sheet in Sheet::ALL {
-            let How::Method(method) = sheet.how() else { continue };
-            for engine in method.gateways {
-                let (_, text) = method::gateway(engine).unwrap_or_else(|| panic!("{engine}"));
-                assert!(candor_config::config::load(text.as_bytes()).is_ok(), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn figures_have_names_of_their_own() {
-        let names: Vec<_> = figures::all().map(|figure| figure.id).collect();
-        assert_eq!(names.len(), names.iter().collect::<BTreeSet<_>>().len());
-        assert!(found("2011-9").is_ok() && found("9").unwrap_err().contains("--list"));
-        assert!(figures::all().all(|figure| !figure.claims.is_empty()));
-    }
-}
+mod tests;

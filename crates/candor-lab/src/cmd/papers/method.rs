@@ -1,4 +1,4 @@
-//! What is measured by the papers' own methods: commands in a guest that answer in JSON.
+//! The papers' own methods: commands in a guest that answer in JSON.
 
 use std::fs;
 use std::path::Path;
@@ -14,37 +14,45 @@ use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::{HOME, Topology};
 use candor_lab::kernel::{ModuleParameter, Testbed};
 use candor_lab::observer::Observer;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::sheet::Extent;
+use super::measurement::Extent;
 use crate::cli::GuestLimits;
 use crate::cmd::tester::processors;
 use candor_cli::render;
 
 /// A command for a guest of each kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct Method {
     pub(super) topology: Topology,
-    /// `candor` itself is added, and `--json`.
-    pub(super) words: &'static [&'static str],
-    /// How many frames the paper had, if the command asks for that.
-    pub(super) frames: Option<u32>,
-    /// What else it is given, in full and quick.
-    pub(super) further: (&'static [&'static str], &'static [&'static str]),
-    /// Engines whose gateway files, with one route for everything, the command is given in the end.
-    pub(super) gateways: &'static [&'static str],
+    /// Without `candor-lab` in front and `--json` at the end.
+    pub(super) command: String,
+    /// Further options of a whole run, and of a quick one.
+    #[serde(default)]
+    full: String,
+    #[serde(default)]
+    quick: String,
+    /// Engines whose gateway files, with one route for everything, are the last arguments.
+    #[serde(default)]
+    gateways: Vec<String>,
     /// Adapters of the topology wire that have these interfaces.
-    pub(super) wire_adapters: &'static [&'static str],
-    /// What the guest's kernel modules are loaded with.
-    pub(super) module_parameters: &'static [&'static str],
+    #[serde(default)]
+    wire_adapters: Vec<String>,
+    /// Parameters of the guest's kernel modules.
+    #[serde(default)]
+    module_parameters: Vec<String>,
     /// An instruction lasts 2 to the power of this, in ns.
+    #[serde(default)]
     pub(super) shift: u8,
 }
 
 impl Method {
-    /// Runs it on every kernel of which there is no answer yet. Says whether all answered.
+    /// Runs it on every kernel that has no answer yet, with this many frames in the paper. Returns whether all answered.
     pub(super) fn run(
         &self,
+        frames: Option<u32>,
         extent: Extent,
         folder: &Path,
         limits: GuestLimits,
@@ -59,7 +67,7 @@ impl Method {
             for _ in 0..jobs {
                 scope.spawn(|| {
                     while let Some(kernel) = todo.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        let outcome = self.ask(kernel, extent, &candor, limits).and_then(|answer| {
+                        let outcome = self.ask(kernel, frames, extent, &candor, limits).and_then(|answer| {
                             let path = answer_file(folder, extent, kernel);
                             fs::write(&path, answer)
                                 .map_err(|error| format!("Cannot write {}: {error}", path.display()))
@@ -80,18 +88,25 @@ impl Method {
         Ok(failed.is_empty())
     }
 
-    fn ask(&self, kernel: &str, extent: Extent, candor: &Path, limits: GuestLimits) -> Result<Vec<u8>, String> {
-        let further = if extent.is_quick() { self.further.1 } else { self.further.0 };
-        let frames = self.frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
+    fn ask(
+        &self,
+        kernel: &str,
+        frames: Option<u32>,
+        extent: Extent,
+        candor: &Path,
+        limits: GuestLimits,
+    ) -> Result<Vec<u8>, String> {
+        let further = if extent.is_quick() { &self.quick } else { &self.full };
+        let frames = frames.map(|of_paper| ["--frames".to_owned(), extent.frames.unwrap_or(of_paper).to_string()]);
         let files: Vec<_> = self.gateways.iter().filter_map(|engine| gateway(engine)).collect();
-        let words =
-            ["candor-lab"].iter().chain(self.words).chain(further).chain(&["--json"]).map(|word| (*word).to_owned());
+        let command = ["candor-lab", &self.command, further, "--json"];
+        let words = command.iter().flat_map(|words| words.split_whitespace()).map(str::to_owned);
         let words = words.chain(frames.into_iter().flatten()).chain(files.iter().map(|(name, _)| name.clone()));
         let mut spec = GuestSpec::new(Testbed::Icount, self.topology, candor.to_owned(), words.collect());
         spec.clock = ClockShift::new(self.shift).unwrap_or_default();
         spec.kernel = Some(kernel.to_owned());
         spec.timeout = limits.timeout;
-        spec.wire_adapters = self.wire_adapters.iter().map(|adapter| (*adapter).to_owned()).collect();
+        spec.wire_adapters = self.wire_adapters.clone();
         let parameters = self.module_parameters.iter().map(|text| text.parse::<ModuleParameter>());
         spec.module_parameters = parameters.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
         spec.files.extend(files.into_iter().map(|(name, text)| (format!("{HOME}/{name}"), text.into_bytes())));
@@ -100,7 +115,7 @@ impl Method {
         if exit.status != 0 {
             return Err(format!(
                 "{} ended with status {}: {}",
-                self.words.join(" "),
+                self.command,
                 exit.status,
                 String::from_utf8_lossy(&heard.complaints).trim_end()
             ));
@@ -157,10 +172,10 @@ impl Observer for Heard {
     }
 }
 
-/// What stands at the end of a path: `key` of an object, or `key=value` for the first element of a list that has it, and
-/// `key=value#2` for the second.
-pub(super) fn at<'a>(value: &'a Value, path: &[&str]) -> Option<&'a Value> {
-    path.iter().try_fold(value, |value, step| {
+/// The value at the end of a path: `key` of an object, or `key=value` for the first element of a list that has it, and
+/// `key=value#2` for the second, with a slash between steps.
+pub(super) fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('/').try_fold(value, |value, step| {
         let Some((key, wanted)) = step.split_once('=') else { return value.get(step) };
         let (wanted, number) = wanted.split_once('#').unwrap_or((wanted, "1"));
         let has = |one: &&Value| match &one[key] {
@@ -181,11 +196,21 @@ mod tests {
     #[test]
     fn a_path_finds_elements_by_what_they_are() {
         let value = json!({ "measured": [{ "before": "prio1", "gap_ns": 0, "p50_ns": 1 }, { "before": "htb", "gap_ns": 5, "p50_ns": 2 }] });
-        assert_eq!(at(&value, &["measured", "before=htb", "p50_ns"]), Some(&json!(2)));
-        assert_eq!(at(&value, &["measured", "gap_ns=0", "p50_ns"]), Some(&json!(1)));
-        assert_eq!(at(&value, &["measured", "before=sfq", "p50_ns"]), None);
-        assert_eq!(at(&value, &["measured", "before=htb#1", "p50_ns"]), Some(&json!(2)));
-        assert_eq!(at(&value, &["measured", "before=htb#2", "p50_ns"]), None);
-        assert_eq!(at(&value, &["before=htb"]), None);
+        assert_eq!(at(&value, "measured/before=htb/p50_ns"), Some(&json!(2)));
+        assert_eq!(at(&value, "measured/gap_ns=0/p50_ns"), Some(&json!(1)));
+        assert_eq!(at(&value, "measured/before=sfq/p50_ns"), None);
+        assert_eq!(at(&value, "measured/before=htb#1/p50_ns"), Some(&json!(2)));
+        assert_eq!(at(&value, "measured/before=htb#2/p50_ns"), None);
+        assert_eq!(at(&value, "before=htb"), None);
+    }
+
+    #[test]
+    fn gateway_files_of_methods_load() {
+        let papers = super::super::data::load().unwrap();
+        let methods = papers.iter().flat_map(|paper| &paper.sheets).filter_map(|sheet| sheet.method.as_ref());
+        for engine in methods.flat_map(|method| &method.gateways) {
+            let (_, text) = gateway(engine).unwrap_or_else(|| panic!("{engine}"));
+            assert!(candor_config::config::load(text.as_bytes()).is_ok(), "{text}");
+        }
     }
 }

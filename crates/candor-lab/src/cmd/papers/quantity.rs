@@ -1,0 +1,216 @@
+//! Numbers by name: figures of cells, numbers in the answers of methods, and what is computed from two of them.
+//!
+//! ```text
+//!  QUANTITY  TERM | TERM / TERM | TERM - TERM | spread TERM          the spread: largest of the alternatives A|B|C by the smallest
+//!  TERM      NAME[(ARGUMENT, …)][ on KERNEL]                         p50(gateway=read-write, rules=fifo) on debian-6.1
+//! ```
+//!
+//! Arguments of a cell are levels of factors; for other factors it has the level of the plan's first cell.
+
+use candor_lab::report::Cell;
+use serde::Deserialize;
+
+use super::measurement::Measurement;
+
+/// Levels of factors that identify a cell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Levels(pub(super) Vec<(String, String)>);
+
+/// One number.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) struct Term {
+    pub(super) name: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) kernel: Option<String>,
+}
+
+/// One number, or what is computed from several.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub(super) enum Quantity {
+    One(Term),
+    Ratio(Term, Term),
+    Difference(Term, Term),
+    Spread(Vec<Term>),
+}
+
+impl TryFrom<String> for Levels {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::of(text.split(", ").filter(|level| !level.is_empty()))
+    }
+}
+
+impl TryFrom<String> for Term {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl TryFrom<String> for Quantity {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        Self::parse(&text)
+    }
+}
+
+impl Levels {
+    pub(super) fn of<'a>(levels: impl Iterator<Item = &'a str>) -> Result<Self, String> {
+        let level = |text: &str| match text.split_once('=') {
+            Some((factor, level)) => Ok((factor.to_owned(), level.to_owned())),
+            None => Err(format!("{text:?} is not of the form FACTOR=LEVEL")),
+        };
+        levels.map(level).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl Term {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let (number, kernel) = text.rsplit_once(" on ").map_or((text, None), |(number, kernel)| (number, Some(kernel)));
+        let (name, arguments) = match number.split_once('(') {
+            None => (number, Vec::new()),
+            Some((name, rest)) => {
+                let inside = rest.strip_suffix(')').ok_or_else(|| format!("{text:?} has no closing parenthesis"))?;
+                (name, inside.split(", ").map(str::to_owned).collect())
+            }
+        };
+        Ok(Self { name: name.to_owned(), arguments, kernel: kernel.map(str::to_owned) })
+    }
+
+    /// One for each alternative `A|B|C` in an argument.
+    fn alternatives(&self) -> Vec<Self> {
+        let Some(at) = self.arguments.iter().position(|argument| argument.contains('|')) else {
+            return vec![self.clone()];
+        };
+        let (factor, levels) = self.arguments[at].split_once('=').unwrap_or_default();
+        let one = |level| {
+            let mut one = self.clone();
+            one.arguments[at] = format!("{factor}={level}");
+            one
+        };
+        levels.split('|').map(one).collect()
+    }
+}
+
+impl Quantity {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        if let Some(all) = text.strip_prefix("spread ") {
+            return Ok(Self::Spread(Term::parse(all)?.alternatives()));
+        }
+        Ok(match (text.split_once(" / "), text.split_once(" - ")) {
+            (Some((one, other)), _) => Self::Ratio(Term::parse(one)?, Term::parse(other)?),
+            (_, Some((one, other))) => Self::Difference(Term::parse(one)?, Term::parse(other)?),
+            _ => Self::One(Term::parse(text)?),
+        })
+    }
+
+    pub(super) fn terms(&self) -> Vec<&Term> {
+        match self {
+            Self::One(one) => vec![one],
+            Self::Ratio(one, other) | Self::Difference(one, other) => vec![one, other],
+            Self::Spread(all) => all.iter().collect(),
+        }
+    }
+
+    /// Kernels that it names itself.
+    pub(super) fn kernels(&self) -> Vec<&str> {
+        self.terms().into_iter().filter_map(|term| term.kernel.as_deref()).collect()
+    }
+
+    /// Of cells that are ok. `None` if one of its numbers was not measured.
+    pub(super) fn value(&self, measurement: &Measurement, kernel: Option<&str>) -> Option<f64> {
+        let values = self.terms().into_iter().map(|term| measurement.value(term, kernel, true));
+        let values = values.collect::<Option<Vec<_>>>()?;
+        let ratio = |one: f64, other: f64| (other != 0.0).then(|| one / other);
+        match (self, &values[..]) {
+            (Self::Ratio(..), [one, other]) => ratio(*one, *other),
+            (Self::Difference(..), [one, other]) => Some(one - other),
+            (Self::Spread(_), all) => {
+                ratio(all.iter().copied().reduce(f64::max)?, all.iter().copied().reduce(f64::min)?)
+            }
+            (_, values) => values.first().copied(),
+        }
+    }
+}
+
+/// A figure of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CellFigure {
+    Min,
+    P50,
+    P90,
+    P99,
+    Max,
+    /// Frames that did not arrive, in percent.
+    Lost,
+}
+
+impl CellFigure {
+    pub(super) const ALL: [Self; 6] = [Self::Min, Self::P50, Self::P90, Self::P99, Self::Max, Self::Lost];
+
+    pub(super) fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|figure| figure.name() == name)
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::P50 => "p50",
+            Self::P90 => "p90",
+            Self::P99 => "p99",
+            Self::Max => "max",
+            Self::Lost => "lost",
+        }
+    }
+
+    /// In µs, or in percent. `None` if no frame arrived.
+    pub(super) fn of(self, cell: &Cell) -> Option<f64> {
+        let measured = cell.measured.as_ref()?;
+        let figures = measured.figures;
+        let latency = match self {
+            Self::Min => figures?.min,
+            Self::P50 => figures?.p50,
+            Self::P90 => figures?.p90,
+            Self::P99 => figures?.p99,
+            Self::Max => figures?.max,
+            Self::Lost => {
+                let number = |count: usize| u32::try_from(count).ok().map(f64::from);
+                let frames = number(measured.frames).filter(|frames| *frames > 0.0)?;
+                return Some(100.0 * number(measured.lost())? / frames);
+            }
+        };
+        Some(latency.microseconds())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn terms_have_arguments_and_a_kernel() {
+        let term = Term::parse("p50(gateway=read-write, load=cpu 20) on debian-6.1").unwrap();
+        assert_eq!((&term.name[..], term.kernel.as_deref()), ("p50", Some("debian-6.1")));
+        assert_eq!(term.arguments, ["gateway=read-write", "load=cpu 20"]);
+        assert_eq!(Term::parse("r_squared").unwrap().arguments, [""; 0]);
+        assert!(Term::parse("p50(gateway=kernel").is_err());
+    }
+
+    #[test]
+    fn quantities_are_computed_from_terms() {
+        let names = |text: &str| {
+            let quantity = Quantity::parse(text).unwrap();
+            quantity.terms().into_iter().map(|term| term.arguments.join(", ")).collect::<Vec<_>>()
+        };
+        assert!(matches!(Quantity::parse("max / min").unwrap(), Quantity::Ratio(..)));
+        assert!(matches!(Quantity::parse("lost(a-b, 1) - lost(c, 1)").unwrap(), Quantity::Difference(..)));
+        assert_eq!(names("spread p50(load=none, rules=a|b)"), ["load=none, rules=a", "load=none, rules=b"]);
+        assert_eq!(Quantity::parse("p50 on x / p50 on y").unwrap().kernels(), ["x", "y"]);
+    }
+}
