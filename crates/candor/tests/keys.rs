@@ -76,7 +76,8 @@ fn tables() -> BTreeMap<&'static str, &'static KeyTable> {
             Shape::Table(table) => add(table, tables),
             Shape::AnyOf(shapes) => shapes.iter().for_each(|shape| below(shape, tables)),
             Shape::List(shape) | Shape::Named(_, shape) | Shape::OneOrList(shape) => below(shape, tables),
-            Shape::Any | Shape::Boolean | Shape::Integer(..) | Shape::Text | Shape::Words(_) => {}
+            Shape::Any | Shape::Boolean | Shape::Integer(..) => {}
+            Shape::Text | Shape::TextUpTo(_) | Shape::Words(_) => {}
         }
     }
     fn add(table: &'static KeyTable, tables: &mut BTreeMap<&'static str, &'static KeyTable>) {
@@ -159,6 +160,7 @@ fn shape(of: &Shape) -> Value {
         Shape::OneOrList(item) => json!({ "anyOf": [shape(item), { "type": "array", "items": shape(item) }] }),
         Shape::Table(table) => json!({ "$ref": format!("#/definitions/{}", short(table.name)) }),
         Shape::Text => json!({ "type": "string" }),
+        Shape::TextUpTo(most) => json!({ "type": "string", "maxLength": most }),
         Shape::Words(words) => json!({ "enum": words }),
     }
 }
@@ -191,6 +193,7 @@ fn fits(shape: &Shape, value: &DeValue<'_>) -> bool {
             conforms(table, keys);
             true
         }
+        (Shape::TextUpTo(most), DeValue::String(text)) => text.chars().count() <= *most,
         (Shape::Words(words), DeValue::String(word)) => words.contains(&word.as_ref()),
         _ => false,
     }

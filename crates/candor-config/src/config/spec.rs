@@ -14,6 +14,7 @@ use crate::config::parse::{egress as egress_tables, realtime, sections};
 use candor_core::diagnostic::Span;
 use candor_core::document::keys::{Key, Keyed, Shape};
 use candor_core::document::{Flag, Number, Spanned, Text};
+use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 use candor_core::keys;
 
 const SOURCE: &[&str] = &["source", "src"];
@@ -106,6 +107,7 @@ keys! {
         is_torn: bool,
     }
     "interface" => interface: Option<Text> = Key::new("the name of a CAN interface, such as \"can0\"")
+        .shape(Shape::TextUpTo(MAX_INTERFACE_NAME_BYTES))
         .required("its CAN interface, such as interface = \"can0\"")
         .aliases(&["device", "iface"])
         .about("name of a CAN network interface, 1 to 15 bytes. Each bus has one interface")

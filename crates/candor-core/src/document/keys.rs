@@ -96,6 +96,8 @@ pub enum Shape {
     OneOrList(&'static Self),
     Table(&'static KeyTable),
     Text,
+    /// Text of at most this many characters.
+    TextUpTo(usize),
     Words(&'static [&'static str]),
 }
 
