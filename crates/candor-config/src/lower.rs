@@ -3,16 +3,13 @@
 use candor_core::frame::FrameFormat;
 use candor_core::job::{Job, RouteIndex};
 
-use crate::plan::{Formats, IdChange, Plan, Route, Selection, WhenFull};
+use crate::plan::{Formats, IdChange, Plan, Route, Selection};
 
 impl Route {
     /// The route that consists of this job: [`lower`] makes an equal job of it, at the place of the route.
     #[must_use]
     pub fn of_job(job: Job, name: String) -> Self {
         Self {
-            name,
-            from: job.from,
-            to: job.to,
             selections: vec![Selection { filter: job.filter, id: None }],
             formats: Formats::Only(job.format),
             payload: job.payload,
@@ -23,9 +20,8 @@ impl Route {
             hop_limit: job.hop_limit,
             timestamp: job.timestamp,
             incoming: job.incoming,
-            max_age: None,
-            when_full: WhenFull::DropNewest,
             uid: job.uid,
+            ..Self::new(name, job.from, job.to)
         }
     }
 }

@@ -146,6 +146,31 @@ pub struct Route {
     pub uid: Option<NonZeroU32>,
 }
 
+impl Route {
+    /// A route that forwards every frame unchanged, as can-gw does by default.
+    #[must_use]
+    pub fn new(name: String, from: BusIndex, to: BusIndex) -> Self {
+        Self {
+            name,
+            from,
+            to,
+            selections: vec![Selection::ALL],
+            formats: Formats::Any,
+            payload: Vec::new(),
+            send_as: None,
+            modifications: Modifications::NONE,
+            checksums: Checksums::NONE,
+            echo: Echo::Off,
+            hop_limit: None,
+            timestamp: Timestamp::Fresh,
+            incoming: Incoming::Skipped,
+            max_age: None,
+            when_full: WhenFull::DropNewest,
+            uid: None,
+        }
+    }
+}
+
 /// A whole gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {

@@ -3,6 +3,7 @@
 //! Nothing stops at the first mistake: syntax errors become findings, and the rest of the document is read.
 
 pub mod entry;
+pub mod keys;
 pub mod limits;
 pub mod syntax;
 
@@ -15,13 +16,17 @@ use toml::de::DeTable;
 use crate::diagnostic::{Findings, Span};
 
 /// A value and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spanned<T> {
     /// The value.
     pub value: T,
     /// Its place in the text.
     pub span: Span,
 }
+
+pub type Text = Spanned<String>;
+pub type Number = Spanned<i64>;
+pub type Flag = Spanned<bool>;
 
 impl Spanned<String> {
     /// The place in the file of a part of this string.

@@ -6,65 +6,10 @@ use toml::de::{DeTable, DeValue};
 use crate::diagnostic::code;
 use crate::diagnostic::{Diagnostic, Findings, Span};
 use crate::document::Spanned;
+use crate::document::keys::KeyTable;
 
 /// Text longer than this is shortened where a message quotes it.
 const MAX_QUOTED_CHARS: usize = 40;
-
-/// What other tools call the same thing.
-const ALIASES: &[(&str, &str)] = &[
-    ("affinity", "cpus"),
-    ("allowlist", "allow"),
-    ("baudrate", "bitrate"),
-    ("bidirectional", "both-ways"),
-    ("blacklist", "deny"),
-    ("block", "deny"),
-    ("buses", "bus"),
-    ("can_id", "id"),
-    ("can_id", "match"),
-    ("convert", "send-as"),
-    ("cpu", "cpus"),
-    ("crc8", "checksum-crc8"),
-    ("data", "payload"),
-    ("dbitrate", "data-bitrate"),
-    ("denylist", "deny"),
-    ("destination", "to"),
-    ("dlc", "len"),
-    ("dma-latency", "cpu-dma-latency"),
-    ("device", "interface"),
-    ("dst", "to"),
-    ("endianness", "byte-order"),
-    ("error-mask", "errors"),
-    ("filter", "match"),
-    ("hops", "hop-limit"),
-    ("id", "match"),
-    ("identifier", "id"),
-    ("identifier", "match"),
-    ("iface", "interface"),
-    ("length", "bits"),
-    ("length", "len"),
-    ("lists", "ids"),
-    ("mask", "match"),
-    ("mlock", "lock-memory"),
-    ("mlockall", "lock-memory"),
-    ("multiplexer", "mux"),
-    ("new-id", "to-id"),
-    ("peer", "vxcan-peer"),
-    ("policy", "sched"),
-    ("priority", "sched"),
-    ("reject", "deny"),
-    ("remap", "to-id"),
-    ("restart-ms", "restart-after"),
-    ("rule", "route"),
-    ("rules", "route"),
-    ("scheduler", "sched"),
-    ("sets", "ids"),
-    ("source", "from"),
-    ("src", "from"),
-    ("start", "start-bit"),
-    ("type", "frames"),
-    ("value", "values"),
-    ("whitelist", "allow"),
-];
 
 /// One `key = value`.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +37,16 @@ impl<'t> Entry<'t> {
     /// The same key with another value: an item of its list.
     pub fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
         Self { value, ..*self }
+    }
+
+    /// The items of a list; any other value is its own only item.
+    pub fn items(&self) -> impl ExactSizeIterator<Item = Self> {
+        let items = match self.value.get_ref() {
+            DeValue::Array(array) => &array[..],
+            _ => std::slice::from_ref(self.value),
+        };
+        let entry = *self;
+        items.iter().map(move |item| entry.with_value(item))
     }
 
     /// A string; `wanted` says what it holds, with an example.
@@ -156,7 +111,21 @@ impl<'t> Entry<'t> {
     }
 
     /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
-    pub fn unknown<'k>(&self, place: &str, known: &[&'k str], findings: &mut Findings) -> Option<&'k str> {
+    pub fn unknown(&self, place: &str, keys: &KeyTable, findings: &mut Findings) -> Option<&'static str> {
+        let keys = keys.keys();
+        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
+        let alias = keys.iter().find(|key| key.aliases.contains(&self.key)).map(|key| key.name);
+        self.not_one_of(place, &names, alias, findings)
+    }
+
+    /// As [`Self::unknown`], where the `known` keys have no description. `alias` is the one that was certainly meant.
+    pub fn not_one_of<'k>(
+        &self,
+        place: &str,
+        known: &[&'k str],
+        alias: Option<&'k str>,
+        findings: &mut Findings,
+    ) -> Option<&'k str> {
         // In a file of nothing but mistakes a suggestion is not worth the search.
         if findings.is_full() {
             return None;
@@ -164,7 +133,6 @@ impl<'t> Entry<'t> {
         let list = known.join(", ");
         let diagnostic =
             Diagnostic::error(code::UNKNOWN_KEY, self.key_span(), format!("{place} has no key {}", quote(self.key)));
-        let alias = known.iter().copied().find(|name| ALIASES.contains(&(self.key, name)));
         let meant = alias.or_else(|| closest(self.key, known));
         findings.report(match meant {
             Some(name) => diagnostic.label(format!("did you mean `{name}`?")).help(format!("known keys are {list}")),
@@ -178,27 +146,6 @@ impl<'t> Entry<'t> {
 pub fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
     *place = value;
     place.is_some()
-}
-
-/// Reports keys that a table must have and has not, nor an unknown one that suggests it.
-pub fn require(
-    table: &DeTable<'_>,
-    span: &Span,
-    place: &str,
-    keys: &[(&str, &str)],
-    suggested: &[&str],
-    findings: &mut Findings,
-) {
-    if findings.torn {
-        return;
-    }
-    for (key, example) in keys.iter().filter(|(key, _)| !table.contains_key(*key) && !suggested.contains(key)) {
-        findings.report(
-            Diagnostic::error(code::MISSING_KEY, span.clone(), format!("{place} has no `{key}`"))
-                .label(format!("`{key}` is missing"))
-                .help(format!("add {example}")),
-        );
-    }
 }
 
 /// The known word that was probably meant.

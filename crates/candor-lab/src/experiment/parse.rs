@@ -4,36 +4,83 @@ use toml::de::{DeTable, DeValue};
 
 use crate::experiment::check::Factor;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
-use candor_core::document::entry::{Entry, entries, put, quote};
-use candor_core::document::{self, limits};
+use candor_core::document::entry::{Entry, entries, quote};
+use candor_core::document::keys::{Field, Key, Keyed, Shape, Value, read};
+use candor_core::document::{self, Flag, Number, Spanned, Text, limits};
+use candor_core::keys;
 
-/// A plan as it is written.
-#[derive(Debug, Default)]
-pub(super) struct Spec {
-    pub(super) seed: Option<Spanned<i64>>,
-    pub(super) frames: Option<Spanned<i64>>,
-    pub(super) warm_up: Option<Spanned<i64>>,
-    pub(super) repeats: Option<Spanned<i64>>,
-    pub(super) cells_per_guest: Option<Spanned<i64>>,
-    pub(super) gap_min: Option<Spanned<String>>,
-    pub(super) gap_max: Option<Spanned<String>>,
-    pub(super) lost_after: Option<Spanned<String>>,
-    pub(super) bitrate: Option<Spanned<String>>,
-    pub(super) stages: Option<Spanned<bool>>,
-    pub(super) stamps: Option<Spanned<String>>,
-    /// In the order of the file.
-    pub(super) factors: Vec<Levels>,
-    pub(super) gateways: Vec<GatewaySpec>,
-    pub(super) rules: Vec<RulesSpec>,
-    pub(super) bench: Option<BenchSpec>,
-    pub(super) ssh: Option<SshSpec>,
-    pub(super) excludes: Vec<Selection>,
-    pub(super) includes: Vec<Selection>,
+const COUNT: Key = Key::new("a number, such as 10000");
+const TIME: Key = Key::new("a time with its unit, such as \"500us\"");
+const BIT_RATE: Key = Key::new("a bit rate with its unit, such as \"500kbit/s\"");
+const INTERFACE: Key = Key::new("the name of an interface, such as \"can0\"");
+const FLAG: Key = Key::new("");
+
+keys! {
+    /// A plan as it is written.
+    pub(super) struct Spec {}
+    "seed" => seed: Option<Number> = COUNT;
+    "frames" => frames: Option<Number> = COUNT;
+    "warm-up" => warm_up: Option<Number> = COUNT;
+    "repeats" => repeats: Option<Number> = COUNT;
+    "cells-per-guest" => cells_per_guest: Option<Number> = COUNT;
+    "gap-min" => gap_min: Option<Text> = TIME;
+    "gap-max" => gap_max: Option<Text> = TIME;
+    "lost-after" => lost_after: Option<Text> = TIME;
+    "bitrate" => bitrate: Option<Text> = BIT_RATE.aliases(&["baudrate"]);
+    "stages" => stages: Option<Flag> = FLAG;
+    "stamps" => stamps: Option<Text> = Key::new("whose stamps are taken: \"kernel\" or \"hardware\"");
+    "factor" => factors: Vec<Levels> | factors =
+        Key::new("a table of factors: [factor] and below it gateway = [\"kernel\", \"read-write\"]");
+    "gateway" => gateways: Vec<GatewaySpec> | named = Key::new("");
+    "rules" => rules: Vec<RulesSpec> | named = Key::new("");
+    "bench" => bench: Option<BenchSpec> = Key::new("a table of interfaces: [bench]");
+    "ssh" => ssh: Option<SshSpec> = Key::new("a table that names a board: [ssh]");
+    "exclude" => excludes: Vec<Selection> | selections = Key::new("a list of tables");
+    "include" => includes: Vec<Selection> | selections = Key::new("a list of tables");
+
+    /// `[gateway.NAME]`.
+    pub(super) struct GatewaySpec {
+        name: Text,
+    }
+    "engine" => engine: Option<Text> = Key::new("the name of an engine, such as \"mmap-adaptive\"");
+    "bare" => bare: Option<Text> = Key::new("the name of an engine of user space, such as \"read-write\"");
+    "command" => command: Option<Vec<Text>> | texts =
+        Key::new("a program and its arguments, such as [\"./gateway\", \"{from}\", \"{to}\"]");
+    "stop" => stop: Option<Vec<Text>> | texts = Key::new("a program and its arguments, such as [\"cangw\", \"-F\"]");
+    "external" => external: Option<Flag> = FLAG;
+
+    /// `[rules.NAME]`.
+    pub(super) struct RulesSpec {
+        name: Text,
+    }
+    "routes" => routes: Option<Text> = Key::new("routes as in a gateway file, in '''");
+    "decoys" => decoys: Option<Number> = Key::new("a number of routes, such as 255");
+    "decoys-masked" => decoys_masked: Option<Flag> = FLAG;
+
+    /// `[bench]`.
+    pub(super) struct BenchSpec {
+        key: Span,
+    }
+    "send" => send: Option<Text> = INTERFACE;
+    "monitor" => monitor: Option<Text> = INTERFACE;
+    "receive" => receive: Option<Text> = INTERFACE;
+    "from" => from: Option<Text> = INTERFACE.aliases(&["source", "src"]);
+    "to" => to: Option<Text> = INTERFACE.aliases(&["destination", "dst"]);
+    "wire-bitrate" => wire_bitrate: Option<Text> = BIT_RATE;
+    "wire-data-bitrate" => wire_data_bitrate: Option<Text> = BIT_RATE;
+
+    /// `[ssh]`.
+    pub(super) struct SshSpec {
+        key: Span,
+    }
+    "host" => host: Option<Text> = Key::new("the board, such as \"root@board\"");
+    "options" => options: Vec<Text> = Key::new("options of ssh, such as [\"-p\", \"2222\"]");
+    "candor" => candor: Option<Text> = Key::new("a static candor for the board, as a path beside the plan");
+    "sudo" => sudo: Option<Flag> = FLAG;
 }
 
 /// Levels that are written for a factor.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Levels {
     pub(super) factor: Factor,
     pub(super) key: Span,
@@ -41,82 +88,11 @@ pub(super) struct Levels {
 }
 
 /// `[[exclude]]` or `[[include]]`.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     pub(super) span: Span,
     pub(super) levels: Vec<Levels>,
 }
-
-/// `[gateway.NAME]`.
-#[derive(Debug)]
-pub(super) struct GatewaySpec {
-    pub(super) name: Spanned<String>,
-    pub(super) engine: Option<Spanned<String>>,
-    pub(super) command: Option<Vec<Spanned<String>>>,
-    pub(super) stop: Option<Vec<Spanned<String>>>,
-    pub(super) bare: Option<Spanned<String>>,
-    pub(super) external: Option<Spanned<bool>>,
-}
-
-/// `[rules.NAME]`.
-#[derive(Debug)]
-pub(super) struct RulesSpec {
-    pub(super) name: Spanned<String>,
-    pub(super) routes: Option<Spanned<String>>,
-    pub(super) decoys: Option<Spanned<i64>>,
-    pub(super) decoys_masked: Option<Spanned<bool>>,
-}
-
-/// `[bench]`.
-#[derive(Debug, Default)]
-pub(super) struct BenchSpec {
-    pub(super) key: Span,
-    pub(super) send: Option<Spanned<String>>,
-    pub(super) monitor: Option<Spanned<String>>,
-    pub(super) receive: Option<Spanned<String>>,
-    pub(super) from: Option<Spanned<String>>,
-    pub(super) to: Option<Spanned<String>>,
-    pub(super) wire_bitrate: Option<Spanned<String>>,
-    pub(super) wire_data_bitrate: Option<Spanned<String>>,
-}
-
-/// `[ssh]`.
-#[derive(Debug, Default)]
-pub(super) struct SshSpec {
-    pub(super) key: Span,
-    pub(super) host: Option<Spanned<String>>,
-    pub(super) options: Vec<Spanned<String>>,
-    pub(super) candor: Option<Spanned<String>>,
-    pub(super) sudo: Option<Spanned<bool>>,
-}
-
-const KEYS: &[&str] = &[
-    "seed",
-    "frames",
-    "warm-up",
-    "repeats",
-    "cells-per-guest",
-    "gap-min",
-    "gap-max",
-    "lost-after",
-    "bitrate",
-    "stages",
-    "stamps",
-    "factor",
-    "gateway",
-    "rules",
-    "bench",
-    "ssh",
-    "exclude",
-    "include",
-];
-const GATEWAY_KEYS: &[&str] = &["engine", "bare", "command", "stop", "external"];
-const BENCH_KEYS: &[&str] = &["send", "monitor", "receive", "from", "to", "wire-bitrate", "wire-data-bitrate"];
-const SSH_KEYS: &[&str] = &["host", "options", "candor", "sudo"];
-const RULES_KEYS: &[&str] = &["routes", "decoys", "decoys-masked"];
-
-const TIME: &str = "a time with its unit, such as \"500us\"";
-const COUNT: &str = "a number, such as 10000";
 
 /// The plan as written; `None` if it is too strange to look for anything in it.
 pub(super) fn plan(bytes: &[u8], findings: &mut Findings) -> Result<Option<Spec>, Box<Diagnostic>> {
@@ -125,169 +101,86 @@ pub(super) fn plan(bytes: &[u8], findings: &mut Findings) -> Result<Option<Spec>
 }
 
 fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
-    let mut spec = Spec::default();
-    for entry in entries(document) {
-        match entry.key {
-            "seed" => spec.seed = entry.integer(COUNT, findings),
-            "frames" => spec.frames = entry.integer(COUNT, findings),
-            "warm-up" => spec.warm_up = entry.integer(COUNT, findings),
-            "repeats" => spec.repeats = entry.integer(COUNT, findings),
-            "cells-per-guest" => spec.cells_per_guest = entry.integer(COUNT, findings),
-            "gap-min" => spec.gap_min = entry.string(TIME, findings),
-            "gap-max" => spec.gap_max = entry.string(TIME, findings),
-            "lost-after" => spec.lost_after = entry.string(TIME, findings),
-            "bitrate" => spec.bitrate = entry.string("a bit rate with its unit, such as \"500kbit/s\"", findings),
-            "stages" => {
-                put(&mut spec.stages, entry.boolean(findings));
-            }
-            "stamps" => spec.stamps = entry.string("whose stamps are taken: \"kernel\" or \"hardware\"", findings),
-            "factor" => {
-                let wanted = "a table of factors: [factor] and below it gateway = [\"kernel\", \"read-write\"]";
-                let Some(table) = entry.table(wanted, findings) else { continue };
-                spec.factors = all_levels("`factor`", table, findings);
-            }
-            "gateway" => named(&entry, "gateway", findings, |named, keys, findings| {
-                spec.gateways.push(gateway(named, keys, findings));
-            }),
-            "rules" => named(&entry, "rules", findings, |named, keys, findings| {
-                spec.rules.push(rules(named, keys, findings));
-            }),
-            "bench" => {
-                if let Some(table) = entry.table("a table of interfaces: [bench]", findings) {
-                    spec.bench = Some(bench(&entry, table, findings));
-                }
-            }
-            "ssh" => {
-                if let Some(table) = entry.table("a table that names a board: [ssh]", findings) {
-                    spec.ssh = Some(ssh(&entry, table, findings));
-                }
-            }
-            "exclude" => selections(&entry, &mut spec.excludes, findings),
-            "include" => selections(&entry, &mut spec.includes, findings),
-            _ => {
-                entry.unknown("A plan", KEYS, findings);
-            }
-        }
+    read(document, &(0..0), ["A plan"; 2], findings).0
+}
+
+fn factors(into: &mut Vec<Levels>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(table) = entry.table(key.wanted, findings) else { return false };
+    *into = all_levels("`factor`", table, findings);
+    true
+}
+
+/// A table with a name given by the user.
+trait Named: Keyed {
+    const WORD: &'static str;
+
+    fn with_name(self, name: Text) -> Self;
+}
+
+impl Named for GatewaySpec {
+    const WORD: &'static str = "Gateway";
+
+    fn with_name(self, name: Text) -> Self {
+        Self { name, ..self }
     }
-    spec
+}
+
+impl Named for RulesSpec {
+    const WORD: &'static str = "Rules";
+
+    fn with_name(self, name: Text) -> Self {
+        Self { name, ..self }
+    }
 }
 
 /// The tables below `[gateway]` or `[rules]`.
-fn named<'t>(
-    entry: &Entry<'t>,
-    word: &str,
-    findings: &mut Findings,
-    mut each: impl FnMut(&Entry<'t>, &'t DeTable<'t>, &mut Findings),
-) {
-    let Some(table) = entry.table(&format!("a table of named tables: [{word}.NAME]"), findings) else { return };
+fn named<T: Named>(into: &mut Vec<T>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let word = key.name;
+    let Some(table) = entry.table(&format!("a table of named tables: [{word}.NAME]"), findings) else { return false };
     for named in entries(table) {
-        if let Some(keys) = named.table(&format!("a table: [{word}.{}]", named.key), findings) {
-            each(&named, keys, findings);
-        }
+        let Some(keys) = named.table(&format!("a table: [{word}.{}]", named.key), findings) else { continue };
+        let name = Spanned { value: named.key.to_owned(), span: named.key_span() };
+        let place = format!("{} {}", T::WORD, quote(named.key));
+        let (spec, _) = read::<T>(keys, &name.span, [&place; 2], findings);
+        into.push(spec.with_name(name));
+    }
+    true
+}
+
+/// The table of a key.
+fn table<T: Keyed>(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<T> {
+    let keys = entry.table(key.wanted, findings)?;
+    Some(read(keys, &entry.key_span(), [&format!("`{}`", key.name); 2], findings).0)
+}
+
+impl Value for BenchSpec {
+    const SHAPE: Shape = Shape::Table(<Self as Keyed>::KEYS);
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        table(entry, key, findings).map(|bench| Self { key: entry.key_span(), ..bench })
     }
 }
 
-fn name(named: &Entry<'_>) -> Spanned<String> {
-    Spanned { value: named.key.to_owned(), span: named.key_span() }
-}
+impl Value for SshSpec {
+    const SHAPE: Shape = Shape::Table(<Self as Keyed>::KEYS);
 
-fn gateway(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> GatewaySpec {
-    let mut spec =
-        GatewaySpec { name: name(named), engine: None, bare: None, command: None, stop: None, external: None };
-    for entry in entries(keys) {
-        match entry.key {
-            "engine" => spec.engine = entry.string("the name of an engine, such as \"mmap-adaptive\"", findings),
-            "bare" => spec.bare = entry.string("the name of an engine of user space, such as \"read-write\"", findings),
-            "command" => {
-                let wanted = "a program and its arguments, such as [\"./gateway\", \"{from}\", \"{to}\"]";
-                spec.command = Some(texts(&entry, wanted, findings));
-            }
-            "stop" => {
-                let wanted = "a program and its arguments, such as [\"cangw\", \"-F\"]";
-                spec.stop = Some(texts(&entry, wanted, findings));
-            }
-            "external" => {
-                put(&mut spec.external, entry.boolean(findings));
-            }
-            _ => {
-                entry.unknown(&format!("Gateway {}", quote(named.key)), GATEWAY_KEYS, findings);
-            }
-        }
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        table(entry, key, findings).map(|ssh| Self { key: entry.key_span(), ..ssh })
     }
-    spec
 }
 
-fn rules(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> RulesSpec {
-    let mut spec = RulesSpec { name: name(named), routes: None, decoys: None, decoys_masked: None };
-    for entry in entries(keys) {
-        match entry.key {
-            "routes" => spec.routes = entry.string("routes as in a gateway file, in '''", findings),
-            "decoys" => spec.decoys = entry.integer("a number of routes, such as 255", findings),
-            "decoys-masked" => {
-                put(&mut spec.decoys_masked, entry.boolean(findings));
-            }
-            _ => {
-                entry.unknown(&format!("Rules {}", quote(named.key)), RULES_KEYS, findings);
-            }
-        }
-    }
-    spec
-}
-
-fn bench(table: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BenchSpec {
-    const INTERFACE: &str = "the name of an interface, such as \"can0\"";
-    const RATE: &str = "a bit rate with its unit, such as \"500kbit/s\"";
-    let mut spec = BenchSpec { key: table.key_span(), ..BenchSpec::default() };
-    for entry in entries(keys) {
-        match entry.key {
-            "send" => spec.send = entry.string(INTERFACE, findings),
-            "monitor" => spec.monitor = entry.string(INTERFACE, findings),
-            "receive" => spec.receive = entry.string(INTERFACE, findings),
-            "from" => spec.from = entry.string(INTERFACE, findings),
-            "to" => spec.to = entry.string(INTERFACE, findings),
-            "wire-bitrate" => spec.wire_bitrate = entry.string(RATE, findings),
-            "wire-data-bitrate" => spec.wire_data_bitrate = entry.string(RATE, findings),
-            _ => {
-                entry.unknown("`bench`", BENCH_KEYS, findings);
-            }
-        }
-    }
-    spec
-}
-
-fn ssh(table: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> SshSpec {
-    let mut spec = SshSpec { key: table.key_span(), ..SshSpec::default() };
-    for entry in entries(keys) {
-        match entry.key {
-            "host" => spec.host = entry.string("the board, such as \"root@board\"", findings),
-            "options" => spec.options = texts(&entry, "options of ssh, such as [\"-p\", \"2222\"]", findings),
-            "candor" => {
-                spec.candor = entry.string("a static candor for the board, as a path beside the plan", findings)
-            }
-            "sudo" => {
-                put(&mut spec.sudo, entry.boolean(findings));
-            }
-            _ => {
-                entry.unknown("`ssh`", SSH_KEYS, findings);
-            }
-        }
-    }
-    spec
-}
-
-fn selections(entry: &Entry<'_>, selections: &mut Vec<Selection>, findings: &mut Findings) {
+fn selections(into: &mut Vec<Selection>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let DeValue::Array(array) = entry.value.get_ref() else {
         let help = format!("write [[{}]], with two brackets", entry.key);
-        entry.wrong_type::<()>("a list of tables", Some(help), findings);
-        return;
+        return entry.wrong_type::<()>(key.wanted, Some(help), findings).is_some();
     };
     for item in array {
         let entry = entry.with_value(item);
         let Some(table) = entry.table("a table of factors and levels", findings) else { continue };
         let place = format!("`{}`", entry.key);
-        let start = item.span().start;
-        selections.push(Selection { span: start..item.span().end, levels: all_levels(&place, table, findings) });
+        into.push(Selection { span: item.span(), levels: all_levels(&place, table, findings) });
     }
+    true
 }
 
 fn all_levels(place: &str, table: &DeTable<'_>, findings: &mut Findings) -> Vec<Levels> {
@@ -297,7 +190,7 @@ fn all_levels(place: &str, table: &DeTable<'_>, findings: &mut Findings) -> Vec<
             Some(factor) => all.push(Levels { factor, key: entry.key_span(), levels: levels(&entry, findings) }),
             None => {
                 let names: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
-                entry.unknown(place, &names, findings);
+                entry.not_one_of(place, &names, None, findings);
             }
         }
     }
@@ -307,9 +200,9 @@ fn all_levels(place: &str, table: &DeTable<'_>, findings: &mut Findings) -> Vec<
 /// One level or a list of them. Numbers are levels, too.
 fn levels(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Spanned<String>> {
     let level = |entry: &Entry<'_>, findings: &mut Findings| match entry.value.get_ref() {
-        DeValue::Integer(_) => {
-            entry.integer(COUNT, findings).map(|number| Spanned { value: number.value.to_string(), span: number.span })
-        }
+        DeValue::Integer(_) => entry
+            .integer(COUNT.wanted, findings)
+            .map(|number| Spanned { value: number.value.to_string(), span: number.span }),
         _ => entry.string("a text, or a list of texts", findings),
     };
     match entry.value.get_ref() {
@@ -318,10 +211,7 @@ fn levels(entry: &Entry<'_>, findings: &mut Findings) -> Vec<Spanned<String>> {
     }
 }
 
-fn texts(entry: &Entry<'_>, wanted: &str, findings: &mut Findings) -> Vec<Spanned<String>> {
-    let DeValue::Array(array) = entry.value.get_ref() else {
-        entry.wrong_type::<()>(wanted, None, findings);
-        return Vec::new();
-    };
-    array.iter().filter_map(|item| entry.with_value(item).string(wanted, findings)).collect()
+/// A list of texts, of which those that are texts are kept.
+fn texts(into: &mut Option<Vec<Text>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    Field::read(into.insert(Vec::new()), entry, key, findings)
 }

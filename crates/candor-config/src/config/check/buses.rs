@@ -29,8 +29,8 @@ impl<'s> BusNames<'s> {
     pub(super) fn new(spec: &'s Spec) -> Self {
         let specs = spec.buses.as_slice();
         let by_name = specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index))).collect();
-        let broken = spec.broken_buses.iter().map(String::as_str).collect();
-        Self { specs, by_name, broken, has_nameless: spec.sections.nameless_bus }
+        let broken = spec.buses.broken.iter().map(String::as_str).collect();
+        Self { specs, by_name, broken, has_nameless: spec.buses.has_nameless }
     }
 
     pub(super) fn index(&self, name: &str) -> Option<BusIndex> {

@@ -48,7 +48,7 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
         used.extend([from.value.as_str(), to.value.as_str()]);
     }
     let has_routes = !used.is_empty();
-    for bus in &spec.buses {
+    for bus in spec.buses.iter() {
         if let Some(peer) = &bus.vxcan_peer {
             used.extend([bus.name.value.as_str(), peer.value.as_str()]);
         }

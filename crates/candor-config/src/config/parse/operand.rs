@@ -3,47 +3,35 @@
 use toml::de::DeValue;
 
 use crate::config::code;
+use crate::config::parse::table;
 use crate::config::spec::OperandSpec;
 use candor_core::diagnostic::{Diagnostic, Findings};
-use candor_core::document::entry::{Entry, entries, put, quote};
+use candor_core::document::entry::{Entry, quote};
+use candor_core::document::keys::{Key, Keyed, Shape, Value};
 
-const KEYS: &[&str] = &["id", "len", "flags", "data", "raw-id", "raw-len"];
+impl Value for OperandSpec {
+    const SHAPE: Shape = Shape::Table(<Self as Keyed>::KEYS);
 
-pub(super) fn operand(entry: &Entry<'_>, findings: &mut Findings) -> Option<OperandSpec> {
-    let DeValue::Table(table) = entry.value.get_ref() else {
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
         let written = match entry.value.get_ref() {
+            DeValue::Table(fields) => {
+                if fields.is_empty() && !findings.torn {
+                    let message = format!("{} changes nothing", quote(entry.key));
+                    findings.report(
+                        Diagnostic::error(code::EMPTY_OPERAND, entry.value.span(), message)
+                            .help("name a field: id, len, flags or data; or remove the key"),
+                    );
+                }
+                let (operand, broken) = table::<Self>(entry, key, findings)?;
+                return Some(Self { span: entry.value.span(), is_torn: broken.is_torn(), ..operand });
+            }
             DeValue::Integer(number) => Some(number.as_str()),
             value => value.as_str(),
         };
         let fields = written.and_then(from_cangw).unwrap_or_else(|| "id = \"456\"".to_owned());
         let help = format!("write a table: {} = {{ {fields} }}", entry.key);
-        return entry.wrong_type("a table of fields", Some(help), findings);
-    };
-    let mut operand = OperandSpec { span: entry.value.span(), ..OperandSpec::default() };
-    for field in entries(table) {
-        let is_sound = match field.key {
-            "id" => {
-                put(&mut operand.id, field.string("an identifier in hex, such as \"7FF\" or \"12345678\"", findings))
-            }
-            "raw-id" => put(&mut operand.raw_id, field.string("a 32-bit word in hex, such as \"80000123\"", findings)),
-            "len" => put(&mut operand.len, field.integer("a length, such as 8", findings)),
-            "raw-len" => put(&mut operand.raw_len, field.integer("a length byte, such as 8", findings)),
-            "flags" => put(&mut operand.flags, field.string("CAN FD flags in hex, such as \"01\"", findings)),
-            "data" => put(&mut operand.data, field.string("data bytes in hex, such as \"11 22\"", findings)),
-            _ => {
-                field.unknown(&quote(entry.key), KEYS, findings);
-                false
-            }
-        };
-        operand.is_torn |= !is_sound;
+        entry.wrong_type(key.wanted, Some(help), findings)
     }
-    if table.is_empty() && !findings.torn {
-        findings.report(
-            Diagnostic::error(code::EMPTY_OPERAND, entry.value.span(), format!("{} changes nothing", quote(entry.key)))
-                .help("name a field: id, len, flags or data; or remove the key"),
-        );
-    }
-    Some(operand)
 }
 
 /// The fields of a modification of cangw: `I:456.0.00`, or with its instruction `SET:ID:456.8.1122334455667788`.

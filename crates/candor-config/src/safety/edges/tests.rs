@@ -3,10 +3,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::*;
-use crate::plan::{Bus, Echo, Engine, Incoming, Selection, Timestamp};
+use crate::plan::{Bus, Engine, Selection};
 use candor_core::arbitrary;
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, CANFD_MAX_DLEN};
-use candor_core::rule::{Checksums, Modifications, Verdict};
+use candor_core::rule::Verdict;
 
 pub(in crate::safety) fn bus(name: &str) -> Bus {
     Bus::on(name)
@@ -14,24 +14,8 @@ pub(in crate::safety) fn bus(name: &str) -> Bus {
 
 /// A route that carries what the filter takes, as it is.
 pub(in crate::safety) fn route(name: &str, from: usize, to: usize, filter: Filter) -> Route {
-    Route {
-        name: name.into(),
-        from: BusIndex(from),
-        to: BusIndex(to),
-        selections: vec![Selection { filter, id: None }],
-        formats: Formats::Any,
-        payload: Vec::new(),
-        send_as: None,
-        modifications: Modifications::NONE,
-        checksums: Checksums::NONE,
-        echo: Echo::Off,
-        hop_limit: None,
-        timestamp: Timestamp::Fresh,
-        incoming: Incoming::Skipped,
-        max_age: None,
-        when_full: crate::plan::WhenFull::DropNewest,
-        uid: None,
-    }
+    let selections = vec![Selection { filter, id: None }];
+    Route { selections, ..Route::new(name.into(), BusIndex(from), BusIndex(to)) }
 }
 
 /// A kernel gateway of these routes between the buses a, b, c ….

@@ -11,8 +11,19 @@ use candor_config::config;
 use candor_core::diagnostic::{Diagnostic, Findings, Position};
 use candor_core::document::Spanned;
 use candor_core::document::entry::{Entry, entries, put};
-use candor_core::document::{self, limits};
+use candor_core::document::keys::{Key, Keyed};
+use candor_core::document::{self, Text, limits};
+use candor_core::keys;
 use candor_core::units::{WrittenFrameRate, parse_duration, parse_frame_rate};
+
+keys! {
+    /// `[[budget]]` but for its levels and limits, whose keys are factors and figures.
+    struct BudgetSpec {}
+    "lost" => lost: Option<u64> | lost = Key::new("a number of frames, such as 0");
+    "ratio" => ratio: Option<u64> | ratio = Key::new("a ratio with up to three decimals, such as \"1.020\"");
+    "to" => to: Option<Text> = Key::new("the name of a gateway of the plan");
+    "tolerance" => tolerance: Option<u64> | tolerance = Key::new("a share, such as \"0.5 %\"");
+}
 
 /// Reads budgets from the bytes of a file.
 ///
@@ -33,7 +44,7 @@ fn budgets(text: &str, document: &DeTable<'_>, findings: &mut Findings) -> Vec<B
     let mut budgets = Vec::new();
     for entry in entries(document) {
         if entry.key != "budget" {
-            entry.unknown("A file of budgets", &["budget"], findings);
+            entry.not_one_of("A file of budgets", &["budget"], None, findings);
             continue;
         }
         let DeValue::Array(array) = entry.value.get_ref() else {
@@ -59,36 +70,27 @@ fn budgets(text: &str, document: &DeTable<'_>, findings: &mut Findings) -> Vec<B
 }
 
 fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findings: &mut Findings) -> Option<Budget> {
-    let mut budget = Budget { line, levels: Vec::new(), limits: Vec::new(), lost: None, tolerance: 0, ratio: None };
-    let (mut to, mut ratio) = (None, None);
+    let (mut levels, mut limits, mut spec) = (Vec::new(), Vec::new(), BudgetSpec::default());
     let mut is_sound = true;
     for entry in entries(table) {
-        is_sound &= match entry.key {
-            "to" => put(&mut to, entry.string("the name of a gateway of the plan", findings)),
-            "ratio" => put(&mut ratio, self::ratio(&entry, findings)),
-            "tolerance" => tolerance(&entry, findings).map(|share| budget.tolerance = share).is_some(),
-            "lost" => lost(&entry, findings).map(|lost| budget.lost = Some(lost)).is_some(),
-            key => match (Figure::ALL.iter().find(|figure| figure.name() == key), factor(key)) {
-                (Some(figure), _) => {
-                    limit(&entry, findings).map(|limit| budget.limits.push((*figure, limit))).is_some()
-                }
-                (None, Some(factor)) => {
-                    level(factor, &entry, findings).map(|level| budget.levels.push(level)).is_some()
-                }
-                (None, None) => {
-                    let mut known: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
-                    known.extend(Figure::ALL.iter().map(|figure| figure.name()));
-                    known.extend(["lost", "ratio", "to", "tolerance"]);
-                    entry.unknown("A budget", &known, findings);
-                    false
-                }
-            },
+        is_sound &= match (spec.put(entry.key, &entry, findings), figure(entry.key), factor(entry.key)) {
+            (Some((_, is_sound)), ..) => is_sound,
+            (None, Some(figure), _) => limit(&entry, findings).map(|limit| limits.push((figure, limit))).is_some(),
+            (None, None, Some(factor)) => level(factor, &entry, findings).map(|level| levels.push(level)).is_some(),
+            (None, None, None) => {
+                let mut known: Vec<_> = Factor::ALL.iter().map(|factor| factor.name()).collect();
+                known.extend(Figure::ALL.iter().map(|figure| figure.name()));
+                known.extend(BudgetSpec::KEYS.keys().into_iter().map(|key| key.name));
+                entry.not_one_of("A budget", &known, None, findings);
+                false
+            }
         };
     }
+    let BudgetSpec { to, ratio, lost, tolerance } = spec;
     let incomplete = match (&to, &ratio) {
         (Some(_), None) => Some(("`to` goes with `ratio`", "add ratio = \"1.020\"")),
         (None, Some(_)) => Some(("`ratio` goes with `to`", "add to = \"kernel\", the gateway to compare with")),
-        (None, None) if budget.limits.is_empty() && budget.lost.is_none() => {
+        (None, None) if limits.is_empty() && lost.is_none() => {
             Some(("This budget limits nothing", "add p50 = \"3000 instructions\", lost = 0, or `ratio` and `to`"))
         }
         _ => None,
@@ -97,12 +99,16 @@ fn budget(line: usize, span: std::ops::Range<usize>, table: &DeTable<'_>, findin
         findings.report(Diagnostic::error(code::BUDGET, span, message).help(help));
         return None;
     }
-    budget.ratio = to.zip(ratio).map(|(to, thousandths)| Ratio { to: to.value, thousandths });
-    is_sound.then_some(budget)
+    let ratio = to.zip(ratio).map(|(to, thousandths)| Ratio { to: to.value, thousandths });
+    is_sound.then(|| Budget { line, levels, limits, lost, tolerance: tolerance.unwrap_or(0), ratio })
 }
 
 fn factor(key: &str) -> Option<Factor> {
     Factor::ALL.into_iter().find(|factor| factor.name() == key)
+}
+
+fn figure(key: &str) -> Option<Figure> {
+    Figure::ALL.into_iter().find(|figure| figure.name() == key)
 }
 
 /// A level as cells tell it.
@@ -155,42 +161,42 @@ fn limit(entry: &Entry<'_>, findings: &mut Findings) -> Option<Limit> {
 }
 
 /// In thousandths.
-fn tolerance(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
-    const WANTED: &str = "a share, such as \"0.5 %\"";
-    let written = entry.string(WANTED, findings)?;
-    match parse_frame_rate(&written.value) {
+fn tolerance(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(written) = entry.string(key.wanted, findings) else { return false };
+    let share = match parse_frame_rate(&written.value) {
         Ok(WrittenFrameRate::PerMille(share)) => Some(share.into()),
         _ => {
             let message = "A tolerance is a share of the limit, of a tenth of a per cent or more";
-            findings.report(Diagnostic::error(code::BUDGET, written.span, message).help(format!("write {WANTED}")));
+            let help = format!("write {}", key.wanted);
+            findings.report(Diagnostic::error(code::BUDGET, written.span, message).help(help));
             None
         }
-    }
+    };
+    put(into, share)
 }
 
-fn lost(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
-    let written = entry.integer("a number of frames, such as 0", findings)?;
+fn lost(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(written) = entry.integer(key.wanted, findings) else { return false };
     let lost = u64::try_from(written.value).ok();
     if lost.is_none() {
         findings.report(
             Diagnostic::error(code::RANGE, written.span, "Fewer than no frames cannot be lost").help("write 0 or more"),
         );
     }
-    lost
+    put(into, lost)
 }
 
 /// In thousandths.
-fn ratio(entry: &Entry<'_>, findings: &mut Findings) -> Option<u64> {
-    const WANTED: &str = "a ratio with up to three decimals, such as \"1.020\"";
-    let written = entry.string(WANTED, findings)?;
+fn ratio(into: &mut Option<u64>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(written) = entry.string(key.wanted, findings) else { return false };
     let (whole, fraction) = written.value.trim().split_once('.').unwrap_or_else(|| (written.value.trim(), "0"));
     let thousandths = match (whole.parse::<u32>(), format!("{fraction:0<3}").parse::<u32>()) {
         (Ok(whole), Ok(fraction)) if fraction < 1000 => Some(u64::from(whole) * 1000 + u64::from(fraction)),
         _ => None,
     };
     if thousandths.is_none() {
-        findings
-            .report(Diagnostic::error(code::BUDGET, written.span, "This is no ratio").help(format!("write {WANTED}")));
+        let help = format!("write {}", key.wanted);
+        findings.report(Diagnostic::error(code::BUDGET, written.span, "This is no ratio").help(help));
     }
-    thousandths
+    put(into, thousandths)
 }
