@@ -110,7 +110,7 @@ const KEYS: &[&str] = &[
     "exclude",
     "include",
 ];
-const GATEWAY_KEYS: &[&str] = &["engine", "bare", "command", "stop", "external"];
+const GATEWAY_KEYS: &[&str] = &["engine", "baseline", "command", "stop", "external"];
 const BENCH_KEYS: &[&str] = &["send", "monitor", "receive", "from", "to", "wire-bitrate", "wire-data-bitrate"];
 const SSH_KEYS: &[&str] = &["host", "options", "candor", "sudo"];
 const RULES_KEYS: &[&str] = &["routes", "decoys", "decoys-masked"];
@@ -197,7 +197,10 @@ fn gateway(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> Ga
     for entry in entries(keys) {
         match entry.key {
             "engine" => spec.engine = entry.string("the name of an engine, such as \"mmap-adaptive\"", findings),
-            "bare" => spec.bare = entry.string("the name of an engine of user space, such as \"read-write\"", findings),
+            // `bare` is its name in older plans.
+            "baseline" | "bare" => {
+                spec.bare = entry.string("the name of an engine of user space, such as \"read-write\"", findings)
+            }
             "command" => {
                 let wanted = "a program and its arguments, such as [\"./gateway\", \"{from}\", \"{to}\"]";
                 spec.command = Some(texts(&entry, wanted, findings));

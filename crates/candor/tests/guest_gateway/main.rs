@@ -12,6 +12,7 @@ use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+mod baselines;
 mod boards;
 mod bus_off;
 mod candor;
@@ -25,7 +26,6 @@ mod engines;
 mod errors;
 mod explained;
 mod faults;
-mod floors;
 mod forwarding;
 mod frames;
 mod hazards;
