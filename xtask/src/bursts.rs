@@ -1,8 +1,5 @@
-//! What a frame costs when several come at once, and when they come from 16 buses: tables of `docs/engines.md`.
+//! Bursts of frames through all engines, and through 16 buses: tables of `docs/engines.md`.
 
-use std::fmt::Write as _;
-
-use anyhow::Context as _;
 use cargo_metadata::camino::Utf8PathBuf;
 use serde_json::Value;
 
@@ -101,22 +98,24 @@ fn all_engines(guest: Guest<'_>, place: &Place, bursts: u32) -> anyhow::Result<(
     let file = |engine: &&str| lab::write(&folder, engine, &lab::one_rule(engine, place.from, place.to, echo(engine)));
     let files = ENGINES.iter().map(file).collect::<anyhow::Result<Vec<_>>>()?;
     let ways = [place.way.to_owned()];
-    let measured = measure(guest, &files, (bursts, &SIZES), &ways, &["--single", "--floors"])?;
-    let release = measured["kernel_release"].as_str().unwrap_or_default();
-    println!("{}, Linux {release}\n\n{}", place.topology, table(&measured)?);
-    Ok(())
+    let measured = measure(guest, &files, (bursts, &SIZES), &ways, &["--single", "--baselines"])?;
+    println!("{}", place.topology);
+    let result = lab::write_result(&folder, place.topology, &measured)?;
+    lab::figure(guest.candor, "bursts", &[result], None)
 }
 
 fn one_and_many(guest: Guest<'_>, bursts: u32) -> anyhow::Result<()> {
     let folder = lab::folder("bursts")?;
+    let mut results = Vec::new();
     for engine in ["mmap-adaptive", "read-write"] {
-        let of = |buses: usize| {
-            let file = lab::write(&folder, &format!("ring-{engine}-{buses}"), &ring(engine, buses))?;
-            measure(guest, &[file], (bursts, &SIZES_OF_MANY), &ways(buses), &["--create"])
-        };
-        println!("{engine}\n\n{}", beside(&of(1)?, &of(BUSES)?)?);
+        for buses in [1, BUSES] {
+            let name = format!("ring-{engine}-{buses}");
+            let file = lab::write(&folder, &name, &ring(engine, buses))?;
+            let measured = measure(guest, &[file], (bursts, &SIZES_OF_MANY), &ways(buses), &["--create"])?;
+            results.push(lab::write_result(&folder, &name, &measured)?);
+        }
     }
-    Ok(())
+    lab::figure(guest.candor, "buses", &results, None)
 }
 
 fn measure(
@@ -159,66 +158,4 @@ fn ways(buses: usize) -> Vec<String> {
 
 const fn next(bus: usize, buses: usize) -> usize {
     if buses == 1 { 1 } else { (bus + 1) % buses }
-}
-
-/// The figures of one gateway.
-struct Gateway {
-    engine: String,
-    single: Option<(i64, i64)>,
-    bursts: Vec<(i64, i64)>,
-}
-
-fn gateways(measured: &Value) -> anyhow::Result<Vec<Gateway>> {
-    let quantiles = |of: &Value| Some((of["p50_ns"].as_i64()?, of["p99_ns"].as_i64()?));
-    let all = measured["gateways"].as_array().context("no gateways")?.iter();
-    all.map(|one| {
-        let engine = one["engine"].as_str().context("a gateway without an engine")?.to_owned();
-        let bursts = one["bursts"].as_array().context("no bursts")?.iter().map(quantiles).collect::<Option<Vec<_>>>();
-        Ok(Gateway { engine, single: quantiles(&one["single"]), bursts: bursts.context("a figure is missing")? })
-    })
-    .collect()
-}
-
-fn table(measured: &Value) -> anyhow::Result<String> {
-    let all = gateways(measured)?;
-    let find = |engine: &str| all.iter().find(|one| one.engine == engine);
-    let kernel = find("kernel").context("can-gw was not measured")?;
-    let read_write = find("read-write").context("read-write was not measured")?;
-    let at_16 = SIZES.iter().position(|size| *size == 16).context("no bursts of 16")?;
-    let mut text = String::from("| engine | alone |");
-    SIZES.iter().try_for_each(|size| write!(text, " {size} |"))?;
-    text += " bare: alone | bare: 16 | ÷ bare: alone | ÷ bare: 16 | ÷ can-gw: 16 | ÷ read-write: 16 |\n|---|--:|";
-    text += &"--:|".repeat(SIZES.len() + 6);
-    for one in all.iter().filter(|one| !one.engine.starts_with("floor of")) {
-        let cell = |(p50, p99): (i64, i64)| format!(" {p50} / {p99} |");
-        let ratio = |one: i64, base: i64| format!(" {:.3} |", one as f64 / base as f64);
-        write!(text, "\n| `{}` |{}", one.engine, one.single.map_or_else(|| " |".to_owned(), cell))?;
-        one.bursts.iter().try_for_each(|burst| write!(text, "{}", cell(*burst)))?;
-        match find(&format!("floor of {}", one.engine)) {
-            Some(bare) => {
-                let single = one.single.zip(bare.single);
-                write!(text, " {} | {} |", bare.single.map_or(0, |(p50, _)| p50), bare.bursts[at_16].0)?;
-                text += &single.map_or_else(|| " |".to_owned(), |(one, bare)| ratio(one.0, bare.0));
-                text += &ratio(one.bursts[at_16].0, bare.bursts[at_16].0);
-            }
-            None => text += " | | | |",
-        }
-        text += &ratio(one.bursts[at_16].0, kernel.bursts[at_16].0);
-        text += &ratio(one.bursts[at_16].0, read_write.bursts[at_16].0);
-    }
-    write!(text, "\n\nTaken off: {}\n", measured["tester"])?;
-    Ok(text)
-}
-
-/// One bus and many, for each size of a burst on each bus.
-fn beside(one: &Value, many: &Value) -> anyhow::Result<String> {
-    let first = |measured: &Value| gateways(measured)?.into_iter().next().context("no gateway was measured");
-    let (one, many) = (first(one)?, first(many)?);
-    let mut text = format!("| frames on each bus | 1 bus | {BUSES} buses | ratio |\n|--:|--:|--:|--:|");
-    for ((size, one), many) in SIZES_OF_MANY.iter().zip(&one.bursts).zip(&many.bursts) {
-        let ratio = many.0 as f64 / one.0 as f64;
-        write!(text, "\n| {size} | {} / {} | {} / {} | {ratio:.2} |", one.0, one.1, many.0, many.1)?;
-    }
-    text.push('\n');
-    Ok(text)
 }

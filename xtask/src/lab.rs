@@ -23,14 +23,6 @@ pub(crate) enum FramesFrom {
     Timer,
 }
 
-/// What came out for one gateway.
-#[derive(Clone, Debug)]
-pub(crate) struct Series {
-    pub(crate) engine: String,
-    pub(crate) p50: u64,
-    pub(crate) p99: u64,
-}
-
 impl Laboratory<'_> {
     /// Measures files, in their order, with these further arguments of `candor-lab bench`.
     pub(crate) fn measure(
@@ -39,7 +31,7 @@ impl Laboratory<'_> {
         records: &str,
         files: &[Utf8PathBuf],
         arguments: &[&str],
-    ) -> anyhow::Result<Vec<Series>> {
+    ) -> anyhow::Result<serde_json::Value> {
         let from = match from {
             FramesFrom::Call => "call",
             FramesFrom::Timer => "timer",
@@ -54,8 +46,7 @@ impl Laboratory<'_> {
         if !output.status.success() {
             bail!("candor-lab bench: {}", output.status);
         }
-        let all: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).context("candor prints other JSON")?;
-        all.iter().map(series).collect()
+        serde_json::from_slice(&output.stdout).context("candor-lab prints other JSON")
     }
 }
 
@@ -119,12 +110,19 @@ pub(crate) fn folder(name: &str) -> anyhow::Result<Utf8PathBuf> {
     Ok(folder)
 }
 
-fn series(one: &serde_json::Value) -> anyhow::Result<Series> {
-    let device = &one["conditions"]["device"];
-    if one["lost"] != 0 {
-        bail!("{device} lost {} frames", one["lost"]);
+/// Keeps what a command has printed.
+pub(crate) fn write_result(folder: &Utf8Path, name: &str, result: &serde_json::Value) -> anyhow::Result<Utf8PathBuf> {
+    let file = folder.join(format!("{name}.json"));
+    std::fs::write(&file, result.to_string()).with_context(|| format!("cannot write {file}"))?;
+    Ok(file)
+}
+
+/// `candor-lab figure`: prints the table and draws the figure.
+pub(crate) fn figure(candor: &Path, which: &str, results: &[Utf8PathBuf], svg: Option<&Path>) -> anyhow::Result<()> {
+    let mut command = Command::new(candor);
+    command.args(["figure", which]).args(results);
+    if let Some(svg) = svg {
+        command.arg("--svg").arg(svg);
     }
-    let figure = |key: &str| one["latency"][key].as_u64().with_context(|| format!("{device} without {key}"));
-    let engine = one["conditions"]["engine"].as_str().context("a series without an engine")?.to_owned();
-    Ok(Series { engine, p50: figure("p50_ns")?, p99: figure("p99_ns")? })
+    step::run(&mut command)
 }

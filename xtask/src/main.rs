@@ -3,12 +3,12 @@
 #![expect(clippy::print_stdout, reason = "a tool for the terminal")]
 
 mod arrows;
+mod baselines;
 mod bursts;
 mod can_send;
 mod circles;
 mod demo;
 mod docs;
-mod floors;
 mod guest;
 mod lab;
 mod pure;
@@ -67,7 +67,7 @@ enum Command {
     /// Measure from how many masked rules on user space is faster than can-gw, and draw the curve.
     RulesCurve(rules_curve::Args),
     /// Measure engines beside the same system calls without rules, and print the table of docs/engines.md.
-    Floors(floors::Args),
+    Baselines(baselines::Args),
     /// Measure what a frame costs when several come at once, on one bus and on 16, and print the tables of docs/engines.md.
     Bursts(bursts::Args),
     /// Measure what handing a frame to an interface costs, by what stands before the bus, and print the tables of docs/egress.md.
@@ -107,7 +107,7 @@ fn run(command: Command) -> anyhow::Result<()> {
         Command::Arrows => arrows::run().and_then(|()| circles::run()),
         Command::Sizes => sizes::run(),
         Command::Pure => pure::run(),
-        Command::Floors(args) => floors::run(&args),
+        Command::Baselines(args) => baselines::run(&args),
         Command::Bursts(args) => bursts::run(&args),
         Command::CanSend(args) => can_send::run(&args),
         Command::Saturation(args) => saturation::run(&args),

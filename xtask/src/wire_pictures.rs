@@ -1,17 +1,20 @@
-//! The pictures of docs/wire.md: what buses of `candor-lab wire` did in the instruction-counted laboratory.
-
-mod bus_off;
-mod inversion;
-mod log;
+//! The figures of docs/wire.md: buses of `candor-lab wire` in the laboratory.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, bail};
-use plotters::style::{BLACK, Color as _, RGBColor, ShapeStyle};
+use cargo_metadata::camino::Utf8PathBuf;
 
 use crate::{lab, static_build, step};
-use log::Line;
+
+/// A bus for the frames, and one that marks when the high-priority frame is given to its interface.
+const INVERSION: &str = "--bus b0:125k:can0,can1 --bus mark:1M:can2,can3 --depth 10";
+/// Each frame with this identifier is destroyed, 32 times: 8 error counts each.
+const BUS_OFF: &str = "--bus b0:125k:can0,can1 --model ucan --fault 'bit-error b0 --id 124 --bit 20 --times 32'";
+/// The kernel reports up to a second later that an interface is operational again.
+const RESTART: &str =
+    "ip link set can0 down && ip link set can0 type can restart-ms 60 && ip link set can0 up && sleep 1.5";
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -21,15 +24,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
-    let guest = Guest { candor: &static_build::lab()?, kernel: args.kernel.as_deref() };
+    let candor = static_build::lab()?;
+    let guest = Guest { candor: &candor, kernel: args.kernel.as_deref() };
     let docs = step::root().join("docs/wire");
-    let drawn = [docs.join("inversion.svg"), docs.join("bus-off.svg")];
-    inversion::draw(&drawn[0], guest)?;
-    bus_off::draw(&drawn[1], guest)?;
-    for picture in drawn {
-        println!("drawn: {}", picture.display());
-    }
-    Ok(())
+    let orders = ["fifo", "lowest-id"];
+    let played = orders.map(|order| guest.play(order, &format!("{INVERSION} --order {order}"), "", "inversion.log"));
+    let logs = played.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    lab::figure(&candor, "inversion", &logs, Some(&docs.join("inversion.svg")))?;
+    let log = guest.play("bus-off", BUS_OFF, RESTART, "bus-off.log")?;
+    lab::figure(&candor, "bus-off", &[log], Some(&docs.join("bus-off.svg")))
 }
 
 /// A guest with `candor-lab wire` and can-utils.
@@ -40,8 +43,8 @@ struct Guest<'a> {
 }
 
 impl Guest<'_> {
-    /// Plays a file of `docs/wire` on buses with these arguments, after a command of bash, and gives the log of the wire.
-    fn play(self, buses: &str, prepare: &str, traffic: &str) -> anyhow::Result<Vec<Line>> {
+    /// Replays a file of `docs/wire` on these buses, after a bash command. Returns the wire log.
+    fn play(self, name: &str, buses: &str, prepare: &str, traffic: &str) -> anyhow::Result<Utf8PathBuf> {
         let folder = lab::folder("wire-pictures")?;
         let script = format!(
             "candor-lab wire --json --log $CANDOR_OUT/wire.log {buses} > ready & wire=$!
@@ -61,19 +64,8 @@ impl Guest<'_> {
         if !status.success() {
             bail!("candor-lab run: {status}");
         }
-        let path = folder.join("wire.log");
-        log::read(&std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?)
+        let (log, named) = (folder.join("wire.log"), folder.join(format!("{name}.log")));
+        std::fs::rename(&log, &named).with_context(|| format!("cannot rename {log}"))?;
+        Ok(named)
     }
-}
-
-/// Colours that people with any colour vision can tell apart.
-const BLUE: RGBColor = RGBColor(0, 114, 178);
-const GREY: RGBColor = RGBColor(170, 170, 170);
-const RED: RGBColor = RGBColor(213, 94, 0);
-const GREEN: RGBColor = RGBColor(0, 158, 115);
-
-const FONT: &str = "sans-serif";
-
-fn thin() -> ShapeStyle {
-    BLACK.mix(0.6).stroke_width(1)
 }

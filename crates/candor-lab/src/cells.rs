@@ -127,7 +127,8 @@ pub enum Device {
         file: String,
     },
     /// `candor-lab baseline`: the system calls of an engine without rules.
-    Bare {
+    #[serde(rename = "bare")]
+    Baseline {
         /// Name of the engine.
         engine: String,
         /// Interfaces.
@@ -229,9 +230,9 @@ impl CellOrder {
                 };
                 Device::Command { start: filled(start), stop: filled(stop) }
             }
-            Gateway::Bare(engine) => {
+            Gateway::Baseline(engine) => {
                 interfaces.hear(Engine::User(*engine), cell)?;
-                Device::Bare {
+                Device::Baseline {
                     engine: engine.name().to_owned(),
                     from: between.0.to_owned(),
                     to: between.1.to_owned(),
@@ -283,9 +284,9 @@ impl Device {
                 fs::write(&path, file).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
                 Ok(Some(device::Gateway::of_file(&path).called(engine)))
             }
-            Self::Bare { engine, from, to, echo } => {
+            Self::Baseline { engine, from, to, echo } => {
                 let engine = Engine::named(engine).and_then(Engine::of_user_space).ok_or("There is no such engine")?;
-                Ok(Some(device::Gateway::floor(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
+                Ok(Some(device::Gateway::baseline(engine, from, to, if *echo { Echo::On } else { Echo::Off })))
             }
             Self::Command { start, stop } => Ok(Some(device::Gateway::of_command(start, stop))),
         }

@@ -5,6 +5,7 @@ mod conformance;
 mod demo;
 mod experiment;
 mod fault;
+mod figure;
 mod guests;
 mod measure;
 mod methods;
@@ -17,8 +18,9 @@ pub(crate) use conformance::ConformanceArgs;
 pub(crate) use demo::{DemoCommand, DemoInversionArgs};
 pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
+pub(crate) use figure::{Figure, FigureArgs};
 pub(crate) use guests::{
-    BenchArgs, GuardArgs, GuestArgs, LabCellsArgs, LabFloorArgs, LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabLookArgs,
+    BaselineArgs, BenchArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabLookArgs,
     LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
@@ -56,7 +58,7 @@ pub(crate) enum Command {
     Wire(WireArgs),
     #[command(subcommand)]
     Demo(DemoCommand),
-    Baseline(LabFloorArgs),
+    Baseline(BaselineArgs),
     Bursts(LabBurstsArgs),
     CanSend(LabCanSendArgs),
     SystemCalls(LabSystemCallsArgs),
@@ -66,6 +68,9 @@ pub(crate) enum Command {
     Soak(LabSoakArgs),
     #[command(subcommand)]
     Generate(GenerateCommand),
+    /// Makes tables and figures of the documentation.
+    #[command(hide = true)]
+    Figure(FigureArgs),
     /// Measures the cells that `candor-lab measure` ordered, in a guest.
     #[command(hide = true)]
     Cells(LabCellsArgs),

@@ -1,5 +1,6 @@
 //! One file per command. Each returns how to exit, or an error that `main` prints with its causes.
 
+pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod bursts;
 pub(crate) mod can_send;
@@ -8,7 +9,7 @@ pub(crate) mod compare;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 mod distribution;
-pub(crate) mod floor;
+pub(crate) mod figure;
 pub(crate) mod guest;
 pub(crate) mod guests;
 pub(crate) mod hops;

@@ -82,7 +82,7 @@ impl Gateway {
 
     /// `candor-lab baseline ENGINE`: a loop without rules.
     #[must_use]
-    pub fn floor(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {
+    pub fn baseline(engine: UserEngine, from: &str, to: &str, echo: Echo) -> Self {
         let mut arguments: Vec<OsString> =
             ["baseline", engine.name(), "--from", from, "--to", to].map(Into::into).to_vec();
         if echo == Echo::On {

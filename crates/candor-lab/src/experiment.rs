@@ -92,8 +92,8 @@ pub enum Gateway {
         /// What is run in the end; empty if nothing is.
         stop: Vec<String>,
     },
-    /// The bare loop of an engine: its system calls without any rules.
-    Bare(UserEngine),
+    /// The baseline loop of an engine: its system calls without any rules.
+    Baseline(UserEngine),
     /// Something that candor neither starts nor ends: a black box between the interfaces of the tester.
     External,
 }

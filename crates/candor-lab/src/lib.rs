@@ -1,6 +1,7 @@
 //! The laboratories: guests, topologies, tester, records and reports.
 #![forbid(unsafe_code)]
 
+pub mod baseline;
 pub mod board;
 pub mod bursts;
 pub mod cache;
@@ -10,7 +11,6 @@ pub mod conformance;
 pub mod device;
 pub mod experiment;
 pub mod export;
-pub mod floor;
 pub mod guard;
 pub mod guest;
 pub mod hops;
@@ -24,6 +24,7 @@ pub mod memory;
 pub mod observer;
 pub mod open_loop;
 pub mod packages;
+pub mod plot;
 pub mod precision;
 mod processes;
 pub mod qemu;

@@ -38,6 +38,21 @@ pub const ADAPTER_STAMPS: &str = "adapter receive stamps (SO_TIMESTAMPING, raw h
 /// [`Header::stamps`] of records that have the kernel's, where frames come one at a time.
 pub const KERNEL_STAMPS: &str = "kernel receive stamps (SO_TIMESTAMPNS)";
 
+/// Before the engine's name in records of `candor-lab baseline`.
+const BASELINE: &str = "baseline of ";
+
+/// The `engine` of records of an engine's baseline loop (`candor-lab baseline`).
+#[must_use]
+pub fn baseline_of(engine: &str) -> String {
+    format!("{BASELINE}{engine}")
+}
+
+/// The engine whose baseline loop a record is of, if it is of one.
+#[must_use]
+pub fn engine_of_baseline(engine: &str) -> Option<&str> {
+    engine.strip_prefix(BASELINE)
+}
+
 const MAGIC: &str = "# candor-record ";
 
 /// Everything that was the same for all samples of a series.
@@ -46,8 +61,7 @@ const MAGIC: &str = "# candor-record ";
 pub struct Header {
     /// Name of the device under test: the stem of the gateway file.
     pub device: String,
-    /// Engine that ran the gateway, as it said itself; [`floor_of`](crate::report::floor_of) it for its bare loop; or
-    /// `external`.
+    /// Engine that ran the gateway, as reported by it; `baseline of ENGINE` for its baseline loop; or `external`.
     pub engine: String,
     /// Where it ran: `icount`, `uml`, `host` or `ssh`. Tells what a nanosecond is worth.
     pub testbed: String,
@@ -360,7 +374,11 @@ impl Record {
         let version = lines.next().and_then(|line| line.strip_prefix(MAGIC)).ok_or(RecordError::NoRecord)?;
         let version = Version::named(version).ok_or_else(|| RecordError::Version { found: version.to_owned() })?;
         let header = lines.next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default();
-        let header = serde_json::from_str(header).map_err(RecordError::Header)?;
+        let mut header: Header = serde_json::from_str(header).map_err(RecordError::Header)?;
+        // Until 0.1 the baseline of an engine was called its floor.
+        if let Some(engine) = header.engine.strip_prefix("floor of ") {
+            header.engine = baseline_of(engine);
+        }
         let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
         match lines.next() {
             Some(columns) if columns == version.columns() => {}

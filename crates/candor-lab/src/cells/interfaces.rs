@@ -76,5 +76,5 @@ impl<'a> Interfaces<'a> {
 
 /// Whether it takes a whole processor.
 pub(super) fn spins(gateway: &Gateway) -> bool {
-    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Bare(engine) if engine.receiver().spins())
+    matches!(gateway, Gateway::Candor(Engine::User(engine)) | Gateway::Baseline(engine) if engine.receiver().spins())
 }

@@ -180,12 +180,12 @@ pub(crate) struct BenchArgs {
 
 /// Forward every frame from one interface to another by the system calls of an engine, without any rules.
 ///
-/// It is what candor's engines are held against: `candor-lab bench --floors` measures it beside them. It runs on the
+/// It is what candor's engines are held against: `candor-lab bench --baselines` measures it beside them. It runs on the
 /// interfaces of this machine until SIGINT or SIGTERM, and drops frames for which there is no room.
 ///
 /// Exit status: 0 it ran until the signal, 2 it could not run.
 #[derive(Args, Debug)]
-pub(crate) struct LabFloorArgs {
+pub(crate) struct BaselineArgs {
     /// An engine of user space, such as mmap-write; `candor engines` lists them.
     #[arg(value_parser = super::user_engines(), hide_possible_values = true)]
     pub(crate) engine: UserEngine,

@@ -66,10 +66,10 @@ pub(crate) struct ConditionArgs {
     /// the only processor and the tester sends, else `fifo`.
     #[arg(long, value_name = "auto|idle|other|fifo|fifo:N|rr:N", default_value = "auto")]
     pub(crate) policy: TesterPolicy,
-    /// After each gateway with an engine of user space measure its bare loop, too: the same system calls without rules
+    /// After each gateway with an engine of user space measure its baseline loop, too: the same system calls without rules
     /// (`candor-lab baseline`). The figures between the two are what candor costs.
     #[arg(long)]
-    pub(crate) floors: bool,
+    pub(crate) baselines: bool,
 }
 
 /// Whose stamps are taken.

@@ -35,9 +35,9 @@ pub(crate) struct LabBurstsArgs {
     /// Measure frames that come alone, too: from a timer, between the taps at both interfaces of the first way.
     #[arg(long)]
     pub(crate) single: bool,
-    /// After each gateway with an engine of user space measure its bare loop, too (`candor-lab baseline`).
+    /// After each gateway with an engine of user space measure its baseline loop, too (`candor-lab baseline`).
     #[arg(long)]
-    pub(crate) floors: bool,
+    pub(crate) baselines: bool,
     /// Make those interfaces that are missing, as virtual ones; they stay.
     #[arg(long)]
     pub(crate) create: bool,

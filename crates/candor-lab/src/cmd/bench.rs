@@ -30,7 +30,7 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::once(args.json))? else { return Ok(Exit::No) };
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
     tester::law(&args.traffic, None, conditions.origin)?;
-    let devices = tester::under_test(&files, args.conditions.floors)?;
+    let devices = tester::under_test(&files, args.conditions.baselines)?;
     keeps_off_the_tester(&files, args.topology)?;
     let adapter = match (args.stamps.source(), args.topology) {
         (StampSource::Kernel, _) => None,
@@ -129,7 +129,7 @@ fn command(args: &BenchArgs, gateways: &[String]) -> Vec<String> {
         words.extend(["--wire-bitrate".to_owned(), WIRE.nominal.to_string()]);
         words.extend(WIRE.data.into_iter().flat_map(|rate| ["--wire-data-bitrate".to_owned(), rate.to_string()]));
     }
-    words.extend(conditions.floors.then(|| "--floors".to_owned()));
+    words.extend(conditions.baselines.then(|| "--baselines".to_owned()));
     words.extend_from_slice(gateways);
     words
 }

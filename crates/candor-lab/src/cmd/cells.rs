@@ -20,8 +20,7 @@ use candor_lab::experiment::{replay, schedule};
 use candor_lab::load::Activity;
 use candor_lab::open_loop::{self, Frames, Hearing};
 use candor_lab::record;
-use candor_lab::record::{Fate, Inside, RECORD_EXTENSION, Record};
-use candor_lab::report::floor_of;
+use candor_lab::record::{Fate, Inside, RECORD_EXTENSION, Record, baseline_of};
 use candor_lab::tester::{Law, Names, Origin, StampSource, Wire};
 use candor_lab::throughput;
 
@@ -110,7 +109,7 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
         Some(KeeperOrder { machine: Some(_), .. }) => processors().max(2),
     };
     let frames_from = if cell.from_timer && processors == 1 { FramesFrom::Timer } else { FramesFrom::Call };
-    let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), floors: false };
+    let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), baselines: false };
     // A timer is what every engine of the plan can be measured with, so there is no need to look at this one.
     let Conditions { policy, origin, .. } = Conditions::of(asked, processors, &[])?;
     let law = Law {
@@ -272,7 +271,7 @@ fn header(cell: &CellOrder, law: &Law) -> record::Header {
         Device::None => "none",
         Device::External => "external",
         Device::Candor { engine, .. } => engine,
-        Device::Bare { engine, .. } => &floor_of(engine),
+        Device::Baseline { engine, .. } => &baseline_of(engine),
         Device::Command { .. } => "command",
     };
     let device = cell.levels.iter().find(|(factor, _)| factor == "gateway").map_or(engine, |(_, level)| level);

@@ -42,7 +42,7 @@ impl Wanted {
                 self.kernel |= ["kernel", "auto"].contains(&engine.as_str());
                 self.packets |= engine.contains("mmap");
             }
-            Device::Bare { engine, .. } => {
+            Device::Baseline { engine, .. } => {
                 ends(self);
                 self.packets |= engine.contains("mmap");
             }

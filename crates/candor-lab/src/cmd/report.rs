@@ -104,7 +104,7 @@ fn as_json(records: &[Record]) -> serde_json::Value {
             "lost": summary.sent.lost(),
             "latency": summary.figures.as_ref().map(latency),
             "p50_ratio_to_kernel": summary.kernel_ratio,
-            "p50_ratio_to_floor": summary.floor_ratio,
+            "p50_ratio_to_baseline": summary.baseline_ratio,
             "threats": Threat::all_of(record).iter().map(ToString::to_string).collect::<Vec<_>>(),
         })
     };

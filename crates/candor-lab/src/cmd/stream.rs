@@ -71,7 +71,7 @@ fn to_json(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> Value
         })
         .collect();
     json!({
-        "kernel_release": tester::kernel_release(), "frames": args.frames, "tester_ns": tester_ns, "gateways": gateways,
+        "kernel_release": tester::kernel_release(), "instruction_ns": tester::instruction_ns(), "frames": args.frames, "tester_ns": tester_ns, "gateways": gateways,
     })
 }
 
@@ -85,7 +85,7 @@ fn table(args: &LabStreamArgs, tester_ns: i64, all: &[OfGateway<'_>]) -> String 
         "period/us",
         "not sent",
         "lost",
-        "behind",
+        "backlog",
         "p50/us",
         "max/us"
     );

@@ -34,7 +34,7 @@ const REPORTS: u32 = 10;
 pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let mut devices = under_test(&files, args.conditions.floors)?;
+    let mut devices = under_test(&files, args.conditions.baselines)?;
     if devices.is_empty() {
         let external = || "external".to_owned();
         devices.push(UnderTest { name: external(), engine: external(), spins: false, gateway: None });
@@ -191,6 +191,11 @@ pub(super) fn platform(told: Option<&str>, command_line: &str) -> BTreeMap<Strin
     platform
 }
 
+/// Nanoseconds for each instruction, where the clock counts them.
+pub(super) fn instruction_ns() -> Option<u32> {
+    std::env::var("CANDOR_INSTRUCTION_NS").ok()?.parse().ok()
+}
+
 /// A header without what only the measurement will tell.
 pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -199,7 +204,7 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
         device: device.to_owned(),
         engine: engine.to_owned(),
         testbed: variable("CANDOR_TESTBED").unwrap_or_else(|| "host".to_owned()),
-        instruction_ns: variable("CANDOR_INSTRUCTION_NS").and_then(|text| text.parse().ok()),
+        instruction_ns: instruction_ns(),
         topology: variable("CANDOR_TOPOLOGY"),
         kernel_release: kernel_release(),
         platform: platform(

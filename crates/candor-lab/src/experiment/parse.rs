@@ -43,7 +43,8 @@ keys! {
         name: Text,
     }
     "engine" => engine: Option<Text> = Key::new("the name of an engine, such as \"mmap-adaptive\"");
-    "bare" => bare: Option<Text> = Key::new("the name of an engine of user space, such as \"read-write\"");
+    "baseline" => bare: Option<Text> =
+        Key::new("the name of an engine of user space, such as \"read-write\"").aliases(&["bare"]);
     "command" => command: Option<Vec<Text>> | texts =
         Key::new("a program and its arguments, such as [\"./gateway\", \"{from}\", \"{to}\"]");
     "stop" => stop: Option<Vec<Text>> | texts = Key::new("a program and its arguments, such as [\"cangw\", \"-F\"]");

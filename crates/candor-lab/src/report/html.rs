@@ -4,9 +4,9 @@ use crate::stats::{Interval, LatencyNs};
 use maud::{DOCTYPE, Markup, PreEscaped, html as markup};
 use serde::Serialize;
 
-use super::digits::grouped;
 use super::matrix::{self, Course, Stages};
 use super::{CONFIDENCE, Summary, Threat, chart};
+use crate::plot::{Entry, Sample, class, grouped, legend_list, sheet};
 use crate::record::{Header, Record};
 use crate::tester::Origin;
 
@@ -37,7 +37,7 @@ pub fn html(records: &[Record]) -> String {
                             "How many frames took at least this long. The vertical axis is logarithmic, so the few slow "
                             "frames at the bottom right are as easy to see as the thousands at the top left."
                         }
-                        figure { (chart::legend(&summaries)) (chart::latency_profile(&summaries, time_unit(records.iter().map(|record| record.header.instruction_ns)))) }
+                        figure { (legend_list(named(&summaries))) (chart::latency_profile(&summaries, time_unit(records.iter().map(|record| record.header.instruction_ns)))) }
                         p #readout .readout aria-live="polite" { "Point at the figure to read it." }
                     }
                     section { h2 { "Figures" } (table(records, &summaries)) }
@@ -61,9 +61,17 @@ pub(super) fn head(title: &str, styles: &[&str]) -> Markup {
             meta charset="utf-8";
             meta name="viewport" content="width=device-width, initial-scale=1";
             title { (title) }
-            style { @for style in styles { (PreEscaped(*style)) } }
+            style { (PreEscaped(sheet())) @for style in styles { (PreEscaped(*style)) } }
         }
     }
+}
+
+fn named(summaries: &[Summary]) -> impl Iterator<Item = Entry<'_>> {
+    summaries.iter().enumerate().map(|(index, summary)| Entry {
+        name: &summary.device,
+        class: class(index),
+        sample: Sample::Line,
+    })
 }
 
 /// The sentence that the page is about.
@@ -130,7 +138,7 @@ fn table(records: &[Record], summaries: &[Summary]) -> Markup {
                 @for (row, unit) in units.iter().enumerate() {
                     tr.first[row == 0] {
                         @if row == 0 {
-                            th scope="row" rowspan=(rows) { span.key.(chart::class(index)) {} (summary.device) }
+                            th scope="row" rowspan=(rows) { span.key.(class(index)) {} (summary.device) }
                         }
                         td { (unit.name) }
                         @if row == 0 {

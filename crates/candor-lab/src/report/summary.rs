@@ -2,7 +2,7 @@
 
 use crate::stats::{Confidence, Interval, LatencyNs, Quantile, Sent, Series};
 
-use crate::record::Record;
+use crate::record::{Record, baseline_of};
 
 /// What a record says in one row.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +22,7 @@ pub struct Summary {
     pub kernel_ratio: Option<f64>,
     /// How many times the median of the same engine without rules the median is, if that was measured under the same
     /// conditions.
-    pub floor_ratio: Option<f64>,
+    pub baseline_ratio: Option<f64>,
 }
 
 /// Order statistics of a series.
@@ -44,12 +44,6 @@ pub struct Figures {
 
 /// How sure the intervals of reports are.
 pub const CONFIDENCE: Confidence = Confidence::P95;
-
-/// What stands as the engine in records of an engine's bare loop (`candor-lab baseline`).
-#[must_use]
-pub fn floor_of(engine: &str) -> String {
-    format!("floor of {engine}")
-}
 
 impl Figures {
     /// Of a series.
@@ -91,8 +85,8 @@ impl Summary {
                 Some(all[base].figures?.p50)
             };
             let ratio = |engine: &str| all[index].figures?.p50.ratio_to(median_of(engine)?);
-            let (kernel, floor) = (ratio("kernel"), ratio(&floor_of(&header.engine)));
-            (all[index].kernel_ratio, all[index].floor_ratio) = (kernel, floor);
+            let (kernel, baseline) = (ratio("kernel"), ratio(&baseline_of(&header.engine)));
+            (all[index].kernel_ratio, all[index].baseline_ratio) = (kernel, baseline);
         }
         all
     }
@@ -114,7 +108,7 @@ impl Summary {
             figures,
             sent: Sent::new(series, lost),
             kernel_ratio: None,
-            floor_ratio: None,
+            baseline_ratio: None,
         }
     }
 }
@@ -175,13 +169,13 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn an_engine_is_held_against_its_own_bare_loop() {
+    fn an_engine_is_held_against_its_own_baseline() {
         let all = [
             record("a", "read-write", &[Some(309)]),
-            record("a-floor", "floor of read-write", &[Some(300)]),
+            record("a-baseline", "baseline of read-write", &[Some(300)]),
             record("b", "mmap-write", &[Some(200)]),
         ];
-        let ratios: Vec<_> = Summary::of_all(&all).iter().map(|one| one.floor_ratio).collect();
+        let ratios: Vec<_> = Summary::of_all(&all).iter().map(|one| one.baseline_ratio).collect();
         assert_eq!(ratios, [Some(1.03), None, None]);
     }
 }

@@ -28,7 +28,7 @@ fn frames_of_a_burst_cost_less_than_one_alone() {
         .map(|(engine, id)| gateway(folder.path(), engine, vcan, id));
     let mut options = vec!["--testbed", "icount"];
     options.extend(files.iter().flat_map(|file| ["--copy", file.as_str()]));
-    let mut command = vec!["candor-lab", "bursts", "--json", "--single", "--floors", "--way", "vcan0:vcan1"];
+    let mut command = vec!["candor-lab", "bursts", "--json", "--single", "--baselines", "--way", "vcan0:vcan1"];
     command.extend(["--sizes", "1,16", "--bursts", "5", "--warm-up", "2"]);
     command.extend(["kernel-123.toml", "mmap-mmap-123.toml", "read-write-7FF.toml"]);
     let output = lab_run(&lab, &options, &command);
@@ -37,7 +37,7 @@ fn frames_of_a_burst_cost_less_than_one_alone() {
     let measured: Value = serde_json::from_slice(&output.stdout).unwrap();
     let gateways = measured["gateways"].as_array().unwrap();
     let engines: Vec<_> = gateways.iter().map(|one| one["engine"].as_str().unwrap()).collect();
-    assert_eq!(engines, ["kernel", "mmap-mmap", "floor of mmap-mmap", "read-write", "floor of read-write"]);
+    assert_eq!(engines, ["kernel", "mmap-mmap", "baseline of mmap-mmap", "read-write", "baseline of read-write"]);
     for (position, one) in gateways.iter().enumerate() {
         let figures = [&one["single"], &one["bursts"][0], &one["bursts"][1]];
         if position == 3 {

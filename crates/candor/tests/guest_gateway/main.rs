@@ -11,6 +11,7 @@ use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 
+mod baselines;
 mod boards;
 mod bus_off;
 mod candor;
@@ -24,7 +25,6 @@ mod engines;
 mod errors;
 mod explained;
 mod faults;
-mod floors;
 mod forwarding;
 mod frames;
 mod hazards;

@@ -19,7 +19,7 @@ pub(super) fn text(records: &[Record]) -> String {
             }
         };
         say(summary.kernel_ratio, "the kernel gateway's (2011 paper, section 3.7: about three times)");
-        say(summary.floor_ratio, "that of the same calls without rules (candor-lab baseline)");
+        say(summary.baseline_ratio, "that of the same calls without rules (candor-lab baseline)");
     }
     let kinds = conditions_of(records).len();
     if kinds > 1 {

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     const AUTO: ConditionArgs =
-        ConditionArgs { frames_from: FramesFrom::Auto, policy: TesterPolicy(None), floors: false };
+        ConditionArgs { frames_from: FramesFrom::Auto, policy: TesterPolicy(None), baselines: false };
 
     fn engines(names: &[&str]) -> Vec<Engine> {
         names.iter().map(|name| Engine::named(name).unwrap()).collect()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use candor_config::engine::Engine;
 use candor_config::plan::Plan;
 use candor_lab::device::Gateway;
-use candor_lab::report::floor_of;
+use candor_lab::record::baseline_of;
 
 /// A device under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub(crate) struct UnderTest {
     pub(crate) gateway: Option<Gateway>,
 }
 
-/// The gateways of files, each with its bare loop behind it if that is asked for.
+/// The gateways of files, each with its baseline loop behind it if that is asked for.
 ///
 /// # Errors
-/// Two of the same name, or a gateway that has no bare loop.
-pub(crate) fn under_test(files: &[(PathBuf, Plan)], floors: bool) -> Result<Vec<UnderTest>, String> {
+/// Two of the same name, or a gateway that has no baseline loop.
+pub(crate) fn under_test(files: &[(PathBuf, Plan)], baselines: bool) -> Result<Vec<UnderTest>, String> {
     let mut all: Vec<UnderTest> = Vec::new();
     for (file, plan) in files {
         let name = name_of(file);
@@ -32,8 +32,8 @@ pub(crate) fn under_test(files: &[(PathBuf, Plan)], floors: bool) -> Result<Vec<
         let spins = matches!(plan.engine(), Engine::User(engine) if engine.receiver().spins());
         let one = |name, engine, gateway| UnderTest { name, engine, spins, gateway: Some(gateway) };
         all.push(one(name.clone(), engine.clone(), Gateway::of_file(file)));
-        if floors && let Some(gateway) = floor(&name, plan)? {
-            all.push(one(format!("{name}-floor"), floor_of(&engine), gateway));
+        if baselines && let Some(gateway) = baseline(&name, plan)? {
+            all.push(one(format!("{name}-baseline"), baseline_of(&engine), gateway));
         }
     }
     for (index, one) in all.iter().enumerate() {
@@ -52,15 +52,15 @@ fn name_of(file: &Path) -> String {
     file.file_stem().unwrap_or(file.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The bare loop of a gateway; can-gw and what `auto` makes of a file have none.
-fn floor(name: &str, plan: &Plan) -> Result<Option<Gateway>, String> {
+/// The baseline loop of a gateway; can-gw and what `auto` makes of a file have none.
+fn baseline(name: &str, plan: &Plan) -> Result<Option<Gateway>, String> {
     let Engine::User(engine) = plan.engine() else { return Ok(None) };
     let [first, rest @ ..] = plan.routes() else { return Ok(None) };
     if rest.iter().any(|route| (route.from, route.to, route.echo) != (first.from, first.to, first.echo)) {
-        return Err(format!("--floors: {name} has routes between several buses, and a bare loop knows one way"));
+        return Err(format!("--baselines: {name} has routes between several buses, and a baseline loop knows one way"));
     }
     let interface = |bus| plan.bus(bus).interface.as_str();
-    Ok(Some(Gateway::floor(engine, interface(first.from), interface(first.to), first.echo)))
+    Ok(Some(Gateway::baseline(engine, interface(first.from), interface(first.to), first.echo)))
 }
 
 #[cfg(test)]
@@ -78,20 +78,21 @@ mod tests {
     const ROUTE: &str = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n";
 
     #[test]
-    fn a_bare_loop_follows_each_engine_of_user_space() {
+    fn a_baseline_follows_each_engine_of_user_space() {
         let files =
             ["kernel", "auto", "mmap-write"].map(|engine| (format!("d/{engine}.toml").into(), plan(engine, ROUTE)));
-        let names = |floors| under_test(&files, floors).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>();
+        let names =
+            |baselines| under_test(&files, baselines).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>();
         assert_eq!(names(false), ["kernel", "auto", "mmap-write"]);
-        assert_eq!(names(true), ["kernel", "auto", "mmap-write", "mmap-write-floor"]);
+        assert_eq!(names(true), ["kernel", "auto", "mmap-write", "mmap-write-baseline"]);
         let all = under_test(&files, true).unwrap();
-        assert_eq!((all[2].engine.as_str(), all[3].engine.as_str()), ("mmap-write", "floor of mmap-write"));
+        assert_eq!((all[2].engine.as_str(), all[3].engine.as_str()), ("mmap-write", "baseline of mmap-write"));
         let Engine::User(engine) = files[2].1.engine() else { panic!("it is one of user space") };
-        assert_eq!(all[3].gateway, Some(Gateway::floor(engine, "can2", "can3", Echo::Off)));
+        assert_eq!(all[3].gateway, Some(Gateway::baseline(engine, "can2", "can3", Echo::Off)));
     }
 
     #[test]
-    fn a_gateway_of_several_ways_has_no_bare_loop() {
+    fn a_gateway_of_several_ways_has_no_baseline() {
         let back = ROUTE.replace("\"r\"", "\"s\"").replace("\"a\"\nto = \"b\"", "\"b\"\nto = \"a\"");
         let files = [("d/both.toml".into(), plan("read-write", &format!("{ROUTE}{back}")))];
         assert_eq!(under_test(&files, false).unwrap().len(), 1);
@@ -102,7 +103,7 @@ mod tests {
     fn two_gateways_of_one_name_are_refused() {
         let files = ["d/x.toml", "e/x.toml"].map(|file| (file.into(), plan("kernel", ROUTE)));
         assert!(under_test(&files, false).unwrap_err().contains("called x"));
-        let files = ["d/x.toml", "e/x-floor.toml"].map(|file| (file.into(), plan("read-write", ROUTE)));
+        let files = ["d/x.toml", "e/x-baseline.toml"].map(|file| (file.into(), plan("read-write", ROUTE)));
         assert!(under_test(&files, true).is_err());
     }
 }

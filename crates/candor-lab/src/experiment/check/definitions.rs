@@ -45,9 +45,9 @@ fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
     match (engine, bare, command, external) {
         (Some(written), None, None, None) if stop.is_none() => engine_named(written, findings).map(Gateway::Candor),
         (None, Some(written), None, None) if stop.is_none() => match engine_named(written, findings)? {
-            Engine::User(engine) => Some(Gateway::Bare(engine)),
+            Engine::User(engine) => Some(Gateway::Baseline(engine)),
             other => {
-                let message = format!("{} has no bare loop", quote(other.name()));
+                let message = format!("{} has no baseline", quote(other.name()));
                 findings.report(
                     Diagnostic::error(code::GATEWAY, written.span.clone(), message)
                         .help("write an engine of user space, such as \"read-write\""),
@@ -63,7 +63,7 @@ fn gateway(spec: &GatewaySpec, findings: &mut Findings) -> Option<Gateway> {
         _ => {
             findings.report(
                 Diagnostic::error(code::GATEWAY, name.span.clone(), format!("{place} is not described by one key")).help(
-                    "write one of engine = \"read-write\", bare = \"read-write\" (its calls without rules), command = \
+                    "write one of engine = \"read-write\", baseline = \"read-write\" (its calls without rules), command = \
                      [\"./gateway\", \"{from}\", \"{to}\"], external = true; `stop` goes with `command`",
                 ),
             );

@@ -11,8 +11,8 @@ use super::shade::short;
 use super::spikes::{chart, gallery};
 use super::{Cell, Measured};
 use super::{stages, throughput};
+use crate::plot::grouped;
 use crate::record::Fate;
-use crate::report::digits::grouped;
 use crate::report::html::range;
 use crate::report::{CONFIDENCE, Figures};
 

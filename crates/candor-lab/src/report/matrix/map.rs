@@ -6,7 +6,7 @@ use super::axes::{Axes, Axis, Group, words};
 use super::shade::{SHADES, Scale, number, short};
 use super::{Cell, Matrix, Measured};
 use crate::cells::State;
-use crate::report::digits::grouped;
+use crate::plot::grouped;
 
 /// What the numbers of the map are.
 struct Figure {

@@ -7,7 +7,7 @@ use maud::{DOCTYPE, PreEscaped, html as markup};
 use super::axes::Axes;
 use super::map::{Map, Mark};
 use super::{Matrix, compare, details, kernels, sweep, throughput, trust};
-use crate::report::digits::grouped;
+use crate::plot::grouped;
 use crate::report::html::{STYLE, head, time_unit};
 
 const MAP_STYLE: &str = include_str!("matrix.css");

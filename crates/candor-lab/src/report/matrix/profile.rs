@@ -6,8 +6,9 @@ use crate::stats::{LatencyNs, Profile, ProfilePoint};
 use maud::{Markup, html};
 
 use super::Measured;
-use super::shade::{number, short};
-use crate::report::digits::grouped;
+use super::shade::short;
+use crate::plot::{Axis, Mark, Panel, Scale, class, grouped, px};
+use crate::report::chart::{count, count_scale};
 
 /// Steps that a profile keeps: each is less than two pixels from what it stands for.
 pub(super) const MOST_POINTS: usize = 200;
@@ -17,16 +18,11 @@ const TAIL: usize = MOST_POINTS / 2;
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 170.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 446.0;
-const TOP: f64 = 8.0;
-const BOTTOM: f64 = 146.0;
+const ACROSS: [f64; 2] = [58.0, 446.0];
+const UPWARDS: [f64; 2] = [146.0, 8.0];
 
-/// What the longest latency takes of the picture.
-const ROOM: f64 = (RIGHT - LEFT) * 0.96;
-
-/// Just under one frame, so that a single worst one can be seen.
-const FLOOR: f64 = 0.7;
+/// Share of the width that the longest latency takes.
+const ROOM: f64 = 0.96;
 
 /// The same profile with at most [`MOST_POINTS`] steps: the first, all of the tail, and before it those between whose counts
 /// there is always the same ratio. Those that stay keep their counts.
@@ -35,12 +31,12 @@ pub(in crate::report) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
         return points.to_vec();
     }
     let (body, tail) = points.split_at(points.len() - TAIL);
-    let (first, last) = (number(body[0].at_least), number(tail[0].at_least));
+    let (first, last) = (count(body[0].at_least), count(tail[0].at_least));
     // One fewer than there is room for, so that rounding cannot make it one more.
-    let ratio = (first / last).powf(1.0 / number(MOST_POINTS - TAIL - 1));
+    let ratio = (first / last).powf(1.0 / count(MOST_POINTS - TAIL - 1));
     let mut kept = vec![body[0]];
     for point in &body[1..] {
-        if number(kept[kept.len() - 1].at_least) >= ratio * number(point.at_least) {
+        if count(kept[kept.len() - 1].at_least) >= ratio * count(point.at_least) {
             kept.push(*point);
         }
     }
@@ -48,32 +44,22 @@ pub(in crate::report) fn thinned(points: &[ProfilePoint]) -> Vec<ProfilePoint> {
     kept
 }
 
-/// Steps on a logarithmic vertical axis, the longest latency as a ring, the lost as a line that goes on to the right.
+/// Steps on a logarithmic vertical axis, the longest latency as a ring, the lost as a line to the right edge.
 ///
 /// The path is in nanoseconds and has the cell's number, so that other pictures can show it on their own scale.
 pub(super) fn picture(index: usize, profile: &Profile, frames: usize) -> Markup {
     let max = longest(profile);
-    let x = |latency: LatencyNs| place(latency, max);
-    let y = |count: usize| height(count, frames);
+    let panel = panel(max, frames);
     html! {
         svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
             aria-label="Latency profile: frames with at least each latency, logarithmic" {
-            @for decade in decades(frames) {
-                text.tick x=(LEFT - 6.0) y=(px(y(decade) + 4.0)) text-anchor="end" { (grouped(&decade.to_string())) }
-                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(y(decade))) y2=(px(y(decade))) {}
-            }
-            g.s0 transform=(scale(max)) { path.line id=(format!("p{index}")) vector-effect="non-scaling-stroke" fill="none" d=(path(profile, frames)) {} }
+            (panel.axes())
+            g.s0 transform=(transform(max)) { path.line id=(format!("p{index}")) vector-effect="non-scaling-stroke" fill="none" d=(path(&panel, profile, frames)) {} }
             @if let Some(worst) = profile.points.last() {
-                circle.worst.s0 r="3" cx=(px(x(worst.latency))) cy=(px(y(worst.at_least))) {}
-                @if worst.latency.0 > 0 {
-                    text.tick x=(px(x(worst.latency))) y=(HEIGHT - 8.0) text-anchor="end" {
-                        (short(worst.latency.microseconds())) " µs"
-                    }
-                }
+                (panel.mark((worst.latency.microseconds(), count(worst.at_least)), Mark::Ring, "s0", None))
             }
-            text.tick x=(LEFT) y=(HEIGHT - 8.0) text-anchor="middle" { "0" }
             @if profile.plateau > 0 {
-                text.tick x=(RIGHT) y=(px(y(profile.plateau) - 4.0)) text-anchor="end" {
+                text.tick x=(ACROSS[1] - 4.0) y=(px(panel.y.scale.at(count(profile.plateau)) - 4.0)) text-anchor="end" {
                     (grouped(&profile.plateau.to_string())) " never arrived"
                 }
             }
@@ -88,19 +74,20 @@ pub(super) fn overlay(cells: &[(usize, &Measured)]) -> Markup {
     html! {
         svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
             aria-label="Latency profiles: frames with at least each latency, logarithmic" {
-            @for decade in decades(frames) {
-                text.tick x=(LEFT - 6.0) y=(px(height(decade, frames) + 4.0)) text-anchor="end" { (grouped(&decade.to_string())) }
-                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(height(decade, frames))) y2=(px(height(decade, frames))) {}
-            }
+            (panel(max, frames).axes())
             @for (series, (index, _)) in cells.iter().enumerate() {
-                g.(format!("s{}", series % 6)) transform=(scale(max)) { use href=(format!("#p{index}")) {} }
-            }
-            text.tick x=(LEFT) y=(HEIGHT - 8.0) text-anchor="middle" { "0" }
-            text.tick x=(px(place(LatencyNs(max), max))) y=(HEIGHT - 8.0) text-anchor="end" {
-                (short(LatencyNs(max).microseconds())) " µs"
+                g.(class(series)) transform=(transform(max)) { use href=(format!("#p{index}")) {} }
             }
         }
     }
+}
+
+/// In microseconds, with the ends of the range as ticks.
+fn panel(max: i64, frames: usize) -> Panel<'static> {
+    let max = LatencyNs(max).microseconds();
+    let scale = Scale::linear(0.0, max / ROOM, ACROSS);
+    let ticks = vec![(0.0, "0".to_owned()), (max, format!("{} µs", short(max)))];
+    Panel { x: Axis { scale, title: "", ticks }, y: Axis::new(count_scale(count(frames.max(1)), UPWARDS), "") }
 }
 
 /// The right end of a profile, never zero.
@@ -108,42 +95,25 @@ fn longest(profile: &Profile) -> i64 {
     profile.points.last().map_or(0, |worst| worst.latency.0).max(1)
 }
 
-/// Where a latency stands in a picture that reaches up to another.
-fn place(latency: LatencyNs, max: i64) -> f64 {
-    LEFT + latency.microseconds().max(0.0) / LatencyNs(max).microseconds() * ROOM
+/// From nanoseconds to pixels.
+fn transform(max: i64) -> String {
+    let [left, right] = ACROSS;
+    format!("translate({left} 0) scale({:.6e} 1)", ROOM * (right - left) / (LatencyNs(max).microseconds() * 1000.0))
 }
 
-/// From nanoseconds to the places of a picture.
-fn scale(max: i64) -> String {
-    format!("translate({LEFT} 0) scale({:.6e} 1)", ROOM / (LatencyNs(max).microseconds() * 1000.0))
-}
-
-/// In nanoseconds to the right and in places downwards.
-fn path(profile: &Profile, frames: usize) -> String {
-    let mut path = format!("M0 {}", px(height(frames, frames)));
+/// In nanoseconds to the right and in pixels downwards.
+fn path(panel: &Panel<'_>, profile: &Profile, frames: usize) -> String {
+    let height = |frames| px(panel.y.scale.at(count(frames)));
+    let mut path = format!("M0 {}", height(frames));
     for (step, point) in profile.points.iter().enumerate() {
-        write!(path, "H{}V{}", point.latency.0.max(0), px(height(profile.after(step), frames)))
-            .expect("a String takes everything");
+        write!(path, "H{}V{}", point.latency.0.max(0), height(profile.after(step)))
+            .expect("writing to a String cannot fail");
     }
     if profile.plateau > 0 {
-        let end = LatencyNs(longest(profile)).microseconds() * 1000.0 * (RIGHT - LEFT) / ROOM;
-        write!(path, "H{end:.0}").expect("a String takes everything");
+        let end = LatencyNs(longest(profile)).microseconds() * 1000.0 / ROOM;
+        write!(path, "H{end:.0}").expect("writing to a String cannot fail");
     }
     path
-}
-
-fn height(count: usize, frames: usize) -> f64 {
-    let top = number(frames.max(1)).log10() + 0.05;
-    let share = (number(count).max(FLOOR).log10() - FLOOR.log10()) / (top - FLOOR.log10());
-    BOTTOM - share * (BOTTOM - TOP)
-}
-
-fn decades(frames: usize) -> impl Iterator<Item = usize> {
-    (0..9).map(|exponent| 10usize.pow(exponent)).take_while(move |&decade| decade <= frames)
-}
-
-fn px(value: f64) -> String {
-    format!("{value:.1}")
 }
 
 #[cfg(test)]
@@ -184,7 +154,7 @@ mod tests {
         assert!(kept.len() > 170, "{}", kept.len());
         // None of the gaps can be seen: a fall of 6 % is 2 pixels of 138 that are four decades.
         let gaps = kept.windows(2).take(kept.len() - TAIL - 1);
-        assert!(gaps.clone().all(|pair| number(pair[0].at_least) / number(pair[1].at_least) < 1.06));
+        assert!(gaps.clone().all(|pair| count(pair[0].at_least) / count(pair[1].at_least) < 1.06));
         assert_eq!(thinned(&all[..MOST_POINTS]), &all[..MOST_POINTS]);
     }
 
@@ -192,8 +162,8 @@ mod tests {
     fn the_picture_has_its_worst_frame_and_its_losses() {
         let profile = Profile { points: points(3), plateau: 2 };
         let svg = picture(0, &profile, 5).into_string();
-        assert!(svg.contains("2 never arrived") && svg.contains("class=\"worst"), "{svg}");
+        assert!(svg.contains("2 never arrived") && svg.contains("class=\"mark"), "{svg}");
         let nothing = picture(0, &Profile { points: vec![], plateau: 0 }, 0).into_string();
-        assert!(!nothing.contains("NaN") && !nothing.contains("worst"), "{nothing}");
+        assert!(!nothing.contains("NaN") && !nothing.contains("mark"), "{nothing}");
     }
 }

@@ -1,6 +1,6 @@
 //! Numbers of the map and their colours.
 
-use crate::report::digits::grouped;
+use crate::plot::grouped;
 
 /// Shades above the one of nothing.
 pub(super) const SHADES: u32 = 8;

@@ -6,8 +6,8 @@ use crate::stats::LatencyNs;
 use maud::{Markup, html};
 
 use super::shade::{number, short};
+use crate::plot::{Axis, Panel, Scale, grouped};
 use crate::record::Record;
-use crate::report::digits::grouped;
 
 /// Parts of the run that a chart tells apart.
 const SLICES: usize = 150;
@@ -80,36 +80,38 @@ fn spikes(record: &Record, latencies: &[Option<LatencyNs>]) -> Vec<Spike> {
 
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 110.0;
-const LEFT: f64 = 52.0;
-const RIGHT: f64 = 446.0;
-const TOP: f64 = 10.0;
-const BOTTOM: f64 = 92.0;
+const ACROSS: [f64; 2] = [58.0, 446.0];
+const UPWARDS: [f64; 2] = [92.0, 10.0];
 
 /// The whole run: from the shortest to the longest latency of each slice, losses as marks along the top.
 pub(in crate::report) fn chart(course: &Course) -> Markup {
     let most = course.slices.iter().filter_map(|(range, _)| Some(range.as_ref()?[1])).max().unwrap_or_default();
-    let scale = most.microseconds().max(f64::MIN_POSITIVE);
-    let y = |latency: LatencyNs| BOTTOM - (latency.microseconds().max(0.0) / scale) * (BOTTOM - TOP);
-    let x = |slice: usize| LEFT + (number(slice) + 0.5) * (RIGHT - LEFT) / number(course.slices.len().max(1));
+    let most = most.microseconds().max(0.0);
+    let scale = Scale::linear(0.0, most, UPWARDS);
+    let ticks = vec![(0.0, "0".to_owned()), (most, short(most))];
+    let slices = Scale::linear(0.0, number(course.slices.len()), ACROSS);
+    let panel = Panel {
+        x: Axis { scale: slices, title: "frames in the order of sending", ticks: Vec::new() },
+        y: Axis { scale, title: "", ticks },
+    };
     let (mut ranges, mut losses) = (String::new(), String::new());
     for (slice, (range, lost)) in course.slices.iter().enumerate() {
-        if let Some([least, most]) = range {
-            // Never shorter than a point: equal latencies are to be seen, too.
-            write!(ranges, "M{:.0} {:.1}v-{:.1}", x(slice), y(*least) + 0.8, (y(*least) - y(*most)) + 1.6)
-                .expect("a String takes everything");
+        let x = slices.at(number(slice) + 0.5);
+        if let Some(range) = range {
+            let [least, most] = range.map(|latency| scale.at(latency.microseconds()));
+            // Never shorter than a point, so that equal latencies are visible.
+            write!(ranges, "M{x:.0} {:.1}v-{:.1}", least + 0.8, least - most + 1.6)
+                .expect("writing to a String cannot fail");
         }
         if *lost > 0 {
-            write!(losses, "M{:.0} 0v{:.0}", x(slice), TOP - 3.0).expect("a String takes everything");
+            write!(losses, "M{x:.0} 0v{:.0}", UPWARDS[1] - 3.0).expect("writing to a String cannot fail");
         }
     }
     html! {
         svg.profile viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label="Latency over the run, in the order of sending" {
-            text.tick x=(LEFT - 6.0) y=(TOP + 6.0) text-anchor="end" { (short(most.microseconds())) }
-            text.tick x=(LEFT - 6.0) y=(BOTTOM + 2.0) text-anchor="end" { "0" }
-            line.grid x1=(LEFT) x2=(RIGHT) y1=(BOTTOM) y2=(BOTTOM) {}
+            (panel.axes())
             path.course d=(ranges) {}
             @if !losses.is_empty() { path.losses d=(losses) { title { "frames that never arrived" } } }
-            text.tick x=(RIGHT) y=(HEIGHT - 4.0) text-anchor="end" { "frames in the order of sending" }
         }
     }
 }

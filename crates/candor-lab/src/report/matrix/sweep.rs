@@ -1,7 +1,5 @@
 //! Latency and loss over the rate of frames, a line for each gateway: where a gateway can no longer follow.
 
-use std::fmt::Write as _;
-
 use crate::experiment::traffic::Traffic;
 use candor_egress::policy::FrameRate;
 use maud::{Markup, html};
@@ -9,8 +7,7 @@ use maud::{Markup, html};
 use super::axes::{Axes, Group, words};
 use super::shade::{number, short};
 use super::{Cell, Measured};
-use crate::report::chart::{class, decades_between, nice_ticks, px};
-use crate::report::digits::grouped;
+use crate::plot::{Axis, Entry, Mark, Panel, Sample, Scale, class, grouped, legend_list};
 
 const TRAFFIC: &str = "traffic";
 const GATEWAY: &str = "gateway";
@@ -105,83 +102,57 @@ fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> 
 }
 
 const WIDTH: f64 = 560.0;
-const LEFT: f64 = 74.0;
-const RIGHT: f64 = 544.0;
-const TOP: f64 = 10.0;
-/// Where latencies end and losses begin.
-const MIDDLE: f64 = 236.0;
-const LOSS_TOP: f64 = 252.0;
-const BOTTOM: f64 = 296.0;
 const HEIGHT: f64 = 342.0;
+const ACROSS: [f64; 2] = [78.0, 544.0];
+/// Bottom and top of the latencies, and below them of the losses.
+const LATENCIES: [f64; 2] = [236.0, 10.0];
+const LOSSES: [f64; 2] = [296.0, 252.0];
 
 fn body(sweep: &Sweep<'_>) -> Markup {
     let points = || sweep.lines.iter().flat_map(|line| &line.points);
-    let fastest = points().map(|point| point.per_s).fold(1.0, f64::max);
+    let fastest = points().map(|point| point.per_s).fold(1.0, f64::max) * 1.04;
     let times = || points().filter_map(|point| point.us).flatten().filter(|us| *us > 0.0);
     let (least, most) = (times().fold(f64::MAX, f64::min), times().fold(0.0, f64::max));
-    let range = if most > 0.0 { [least / 1.2, most * 1.2] } else { [0.5, 2.0] };
-    let x = |per_s: f64| LEFT + per_s / (fastest * 1.04) * (RIGHT - LEFT);
-    let y = |us: f64| MIDDLE - (us.max(range[0]) / range[0]).ln() / (range[1] / range[0]).ln() * (MIDDLE - TOP);
-    let loss = |share: f64| BOTTOM - share * (BOTTOM - LOSS_TOP);
-    let line = |line: &Line<'_>, of: &dyn Fn(&Point<'_>) -> Option<f64>| {
-        let mut path = String::new();
-        let mut command = 'M';
-        for point in &line.points {
-            match of(point) {
-                Some(y) => {
-                    write!(path, "{command}{} {}", px(x(point.per_s)), px(y)).expect("a String takes everything");
-                    command = 'L';
-                }
-                None => command = 'M',
-            }
-        }
-        path
+    let [least, most] = if most > 0.0 { [least / 1.2, most * 1.2] } else { [0.5, 2.0] };
+    let x = Scale::linear(0.0, fastest, ACROSS);
+    let response = Scale::logarithmic(least, most, LATENCIES);
+    let response = Panel {
+        x: Axis { scale: x, title: "", ticks: x.ticks().into_iter().map(|tick| (tick, String::new())).collect() },
+        y: Axis::labelled(response, "response in µs", short),
     };
+    let ends = [(0.0, "0"), (1.0, "100 %")].map(|(share, label)| (share, label.to_owned())).to_vec();
+    let lost = Panel {
+        x: Axis::new(x, "frames due each second"),
+        y: Axis { scale: Scale::linear(0.0, 1.0, LOSSES), title: "lost", ticks: ends },
+    };
+    let line = |panel: &Panel<'_>, line: &Line<'_>, of: fn(&Point<'_>) -> Option<f64>| {
+        panel.line(line.points.iter().map(|point| (point.per_s, of(point))))
+    };
+    let entry = |(index, line): (usize, &'_ Line<'_>)| (class(index), line.name.clone());
+    let named: Vec<(String, String)> = sweep.lines.iter().enumerate().map(entry).collect();
     html! {
-        ul.legend { @for (index, line) in sweep.lines.iter().enumerate() {
-            li {
-                svg.(class(index)) viewBox="0 0 26 6" aria-hidden="true" { line.line.(class(index)) x1="0" x2="26" y1="3" y2="3" {} }
-                (line.name)
-            }
-        } }
+        (legend_list(named.iter().map(|(class, name)| Entry { name, class: class.clone(), sample: Sample::Line })))
         svg.rates viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img"
-            aria-label="Response and loss over the rate of frames; the numbers stand in the table below" {
-            @for tick in decades_between(range[0], range[1]) {
-                line.grid x1=(LEFT) x2=(RIGHT) y1=(px(y(tick))) y2=(px(y(tick))) {}
-                text.tick x=(LEFT - 7.0) y=(px(y(tick) + 4.0)) text-anchor="end" { (short(tick)) }
-            }
-            @for tick in nice_ticks(fastest * 1.04) {
-                line.grid x1=(px(x(tick))) x2=(px(x(tick))) y1=(TOP) y2=(BOTTOM) {}
-                text.tick x=(px(x(tick))) y=(BOTTOM + 17.0) text-anchor="middle" { (grouped(&format!("{tick:.0}"))) }
-            }
-            rect.frame x=(LEFT) y=(TOP) width=(RIGHT - LEFT) height=(MIDDLE - TOP) {}
-            rect.frame x=(LEFT) y=(LOSS_TOP) width=(RIGHT - LEFT) height=(BOTTOM - LOSS_TOP) {}
-            text.tick x=(LEFT - 7.0) y=(LOSS_TOP + 9.0) text-anchor="end" { "100 %" }
-            text.tick x=(LEFT - 7.0) y=(BOTTOM) text-anchor="end" { "0" }
-            @for (index, one) in sweep.lines.iter().enumerate() {
-                path.line.high.(class(index)) d=(line(one, &|point| point.us.map(|[_, p99]| y(p99)))) {}
-                path.line.(class(index)) d=(line(one, &|point| point.us.map(|[p50, _]| y(p50)))) {}
-                path.line.(class(index)) d=(line(one, &|point| Some(loss(point.lost)))) {}
+            aria-label="Response and loss over the rate of frames; the table below has the numbers" {
+            (response.axes()) (lost.axes())
+            @for (one, (class, _)) in sweep.lines.iter().zip(&named) {
+                path.line.high.(class) d=(line(&response, one, |point| point.us.map(|[_, p99]| p99))) {}
+                path.line.(class) d=(line(&response, one, |point| point.us.map(|[p50, _]| p50))) {}
+                path.line.(class) d=(line(&lost, one, |point| Some(point.lost))) {}
                 @for point in &one.points {
                     @if let Some([p50, _]) = point.us {
-                        circle.worst.(class(index)) r="3" cx=(px(x(point.per_s))) cy=(px(y(p50))) {
-                            title { (one.name) ", " (point.level) ": p50 " (short(p50)) " µs" }
-                        }
+                        @let title = format!("{}, {}: p50 {} µs", one.name, point.level, short(p50));
+                        (response.mark((point.per_s, p50), Mark::Ring, class, Some(&title)))
                     }
                 }
             }
-            @for (index, (one, ndr)) in sweep.lines.iter().enumerate().filter_map(|(index, line)| Some((index, (line, per_s(line.ndr?))))) {
-                @if ndr <= fastest * 1.04 {
-                    line.line.ndr.(class(index)) x1=(px(x(ndr))) x2=(px(x(ndr))) y1=(TOP) y2=(BOTTOM) {
-                        title { (one.name) ": " (grouped(&format!("{ndr:.0}"))) " frames/s without loss" }
+            @for (line, (class, _)) in sweep.lines.iter().zip(&named) {
+                @if let Some(ndr) = line.ndr.map(per_s).filter(|ndr| *ndr <= fastest) {
+                    g { title { (line.name) ": " (grouped(&format!("{ndr:.0}"))) " frames/s without loss" }
+                        @for panel in [&response, &lost] { (panel.upright(ndr, &format!("line ndr {class}"))) }
                     }
                 }
             }
-            text.axis x=(f64::midpoint(LEFT, RIGHT)) y=(HEIGHT - 8.0) text-anchor="middle" { "frames due each second" }
-            text.axis transform=(format!("translate(14 {}) rotate(-90)", f64::midpoint(TOP, MIDDLE))) text-anchor="middle" {
-                "response in µs"
-            }
-            text.axis transform=(format!("translate(14 {}) rotate(-90)", f64::midpoint(LOSS_TOP, BOTTOM))) text-anchor="middle" { "lost" }
         }
         (numbers(sweep))
     }

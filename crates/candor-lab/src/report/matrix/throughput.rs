@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::axes::Axes;
 use super::{Cell, Measured};
-use crate::report::digits::grouped;
+use crate::plot::grouped;
 use crate::throughput::{Searched, Tried};
 
 impl Measured {

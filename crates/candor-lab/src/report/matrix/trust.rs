@@ -9,7 +9,7 @@ use super::map::Mark;
 use super::shade::short;
 use super::{Matrix, Measured};
 use crate::cells::State;
-use crate::report::digits::grouped;
+use crate::plot::grouped;
 
 /// Different threats; others stand with their cells alone.
 const MOST_THREATS: usize = 10;

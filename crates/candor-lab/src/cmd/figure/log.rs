@@ -1,8 +1,8 @@
-//! The log of `candor-lab wire`, as far as pictures need it.
+//! The log of `candor-lab wire`, as far as figures need it.
 
-use anyhow::Context as _;
+use super::Unfit;
 
-/// One thing that happened, with times in ms.
+/// One event, with times in ms.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Line {
     Frame {
@@ -26,12 +26,12 @@ pub(super) enum Line {
     },
 }
 
-/// Lines of other kinds are left out: they are in the form, but not in the pictures.
-pub(super) fn read(text: &str) -> anyhow::Result<Vec<Line>> {
+/// Leaves out the lines that no figure shows.
+pub(super) fn read(text: &str) -> Result<Vec<Line>, Unfit> {
     let mut lines = Vec::new();
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
-        let ms = |seconds: &str| seconds.parse().map(|seconds: f64| seconds * 1000.0).context("a time is no number");
+        let ms = |seconds: &str| Ok::<f64, Unfit>(seconds.parse::<f64>()? * 1000.0);
         let understood = || match words[..] {
             ["frame", _, start, end, node, frame, ..] => {
                 let (node, frame) = (node.to_owned(), frame.to_owned());
@@ -45,9 +45,9 @@ pub(super) fn read(text: &str) -> anyhow::Result<Vec<Line>> {
                 let (node, state) = (node.to_owned(), state.to_owned());
                 Ok(Some(Line::State { at: ms(at)?, node, state, transmit: transmit.parse()? }))
             }
-            _ => anyhow::Ok(None),
+            _ => Ok::<_, Unfit>(None),
         };
-        lines.extend(understood().with_context(|| format!("a line of another form: {line}"))?);
+        lines.extend(understood().map_err(|error| format!("`{line}`: {error}"))?);
     }
     Ok(lines)
 }

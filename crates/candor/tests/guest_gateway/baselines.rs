@@ -1,4 +1,4 @@
-//! `candor-lab baseline`: what engines are held against is a gateway, too.
+//! `candor-lab baseline` forwards frames like a gateway.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const BURST: usize = 8;
 const BURSTS: usize = 5;
 
-fn floor(arguments: &[&str]) -> Command {
+fn baseline(arguments: &[&str]) -> Command {
     let mut command = Command::new(lab());
     command.args(["baseline"]).args(arguments);
     command
@@ -28,14 +28,13 @@ fn floor(arguments: &[&str]) -> Command {
 
 /// A pair for each side: the far end hears what a ring sends, too.
 #[test]
-#[ignore = "runs in a guest"]
-fn every_bare_loop_forwards_bytes_in_their_order() {
+fn every_baseline_forwards_bytes_in_their_order() {
     let Some(_machine) = require(NEEDS) else { return };
     let (left, right) = (Pair::new(["t-l0", "t-l1"]), Pair::new(["t-r0", "t-r1"]));
     let [sends, hears] = [left.near, right.far].map(listener_on);
     for (engine, seed) in UserEngine::all().zip(1..) {
         let mut running =
-            floor(&[engine.name(), "--from", "t-l1", "--to", "t-r0"]).stdout(Stdio::piped()).spawn().unwrap();
+            baseline(&[engine.name(), "--from", "t-l1", "--to", "t-r0"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(running.stdout.take().unwrap()).lines();
         assert_eq!(said.next().unwrap().unwrap(), format!("ready: {engine} without rules, t-l1 to t-r0"));
         let mut traffic = Traffic::from_seed(seed);
@@ -52,12 +51,11 @@ fn every_bare_loop_forwards_bytes_in_their_order() {
 }
 
 #[test]
-#[ignore = "runs in a guest"]
-fn what_a_bare_loop_cannot_do_is_said() {
+fn what_a_baseline_cannot_do_is_said() {
     let Some(_machine) = require(NEEDS) else { return };
     let (_left, _right) = (Bus::new("left"), Bus::new("right"));
     let refused = |arguments: &[&str], expected: &str| {
-        let output = floor(arguments).output().unwrap();
+        let output = baseline(arguments).output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(expected), "{said}");

@@ -1,7 +1,8 @@
-//! Numbers as people read them.
+//! Numbers in the text of plots and tables.
 
-/// Digits in groups of three, with a narrow space between, at which no line ends.
-pub(super) fn grouped(digits: &str) -> String {
+/// Separates groups of three digits with a narrow no-break space.
+#[must_use]
+pub fn grouped(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |rest| ("-", rest));
     let mut grouped = String::from(sign);
     for (index, digit) in digits.chars().enumerate() {
@@ -13,6 +14,12 @@ pub(super) fn grouped(digits: &str) -> String {
     grouped
 }
 
+/// A tick's label: an integer in groups of three digits, any other number as it is.
+#[must_use]
+pub fn number(value: f64) -> String {
+    if value.fract() == 0.0 { grouped(&format!("{value:.0}")) } else { value.to_string() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -22,5 +29,6 @@ mod tests {
         assert_eq!(grouped("1234567"), "1\u{202f}234\u{202f}567");
         assert_eq!(grouped("-123"), "-123");
         assert_eq!(grouped("12"), "12");
+        assert_eq!([0.5, 20_000.0].map(number), ["0.5", "20\u{202f}000"]);
     }
 }

@@ -7,11 +7,11 @@ use std::time::Duration;
 use candor_config::engine::Sender;
 use candor_io::can::Loopback;
 use candor_io::signal::{self, EndingSignals};
-use candor_lab::floor::{self, Way};
+use candor_lab::baseline::{self, Way};
 use candor_lab::tester;
 use candor_netlink::client::Client;
 
-use crate::cli::LabFloorArgs;
+use crate::cli::BaselineArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
@@ -19,8 +19,8 @@ use candor_cli::render;
 /// The loop tells when it ends; whoever measures it wants nothing else to run.
 const LOOK: Duration = Duration::from_secs(60);
 
-pub(crate) fn run(args: &LabFloorArgs) -> Outcome {
-    let LabFloorArgs { engine, from, to, echo } = args;
+pub(crate) fn run(args: &BaselineArgs) -> Outcome {
+    let BaselineArgs { engine, from, to, echo } = args;
     let mut client = Client::open()?;
     let (near, far) = (tester::find(&mut client, from)?, tester::find(&mut client, to)?);
     let ring_echoes_right = *echo == far.echoes;
@@ -29,12 +29,13 @@ pub(crate) fn run(args: &LabFloorArgs) -> Outcome {
         return Err(format!("A transmit ring {does} on {to}, whatever one asks for: {remedy} --echo").into());
     }
     let loopback = if *echo { Loopback::On } else { Loopback::Off };
-    let forward = floor::open(*engine, Way { from: near.index, to: far.index, loopback, ring_echoes_right }).map_err(
-        |error| format!("Cannot open {engine} from {from} to {to}: {error}; candor engines says what it needs"),
-    )?;
+    let forward = baseline::open(*engine, Way { from: near.index, to: far.index, loopback, ring_echoes_right })
+        .map_err(|error| {
+            format!("Cannot open {engine} from {from} to {to}: {error}; candor engines says what it needs")
+        })?;
     let signals = EndingSignals::block()?;
     let (tell, ended) = mpsc::channel();
-    thread::Builder::new().name(format!("floor-{from}")).spawn(move || {
+    thread::Builder::new().name(format!("loop-{from}")).spawn(move || {
         let _nobody_hears_it_after_the_end = tell.send(forward());
         signal::nudge();
     })?;

@@ -1,0 +1,185 @@
+//! A rectangle with two axes, and series drawn on its scales.
+
+use std::fmt::Write as _;
+
+use maud::{Markup, html};
+
+use super::{Scale, number, px};
+
+/// Of a digit at the size of `.tick`.
+const DIGIT: f64 = 7.2;
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis<'a> {
+    /// Values to pixels.
+    pub scale: Scale,
+    /// With the unit; empty for none.
+    pub title: &'a str,
+    /// Values with their labels; each has a line across the panel.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl<'a> Axis<'a> {
+    /// With the scale's own ticks.
+    #[must_use]
+    pub fn new(scale: Scale, title: &'a str) -> Self {
+        Self::labelled(scale, title, number)
+    }
+
+    /// With the scale's own ticks, labelled by a function.
+    #[must_use]
+    pub fn labelled(scale: Scale, title: &'a str, label: fn(f64) -> String) -> Self {
+        Self { scale, title, ticks: scale.ticks().into_iter().map(|tick| (tick, label(tick))).collect() }
+    }
+}
+
+/// Two axes. Pixels of the horizontal scale are left and right, those of the vertical one bottom and top.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Panel<'a> {
+    /// Horizontal.
+    pub x: Axis<'a>,
+    /// Vertical.
+    pub y: Axis<'a>,
+}
+
+impl Panel<'_> {
+    /// Grid, labels, frame and titles.
+    #[must_use]
+    pub fn axes(&self) -> Markup {
+        let ([left, right], [bottom, top]) = (self.x.scale.pixels(), self.y.scale.pixels());
+        let below = if self.x.ticks.is_empty() { 15.0 } else { 40.0 };
+        let widest = self.y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or_default();
+        let aside = (left - 16.0 - DIGIT * f64::from(u8::try_from(widest).unwrap_or(u8::MAX))).max(14.0);
+        html! {
+            @for (value, label) in &self.y.ticks {
+                @let y = self.y.scale.at(*value);
+                line.grid x1=(px(left)) x2=(px(right)) y1=(px(y)) y2=(px(y)) {}
+                text.tick x=(px(left - 7.0)) y=(px(y + 4.0)) text-anchor="end" { (label) }
+            }
+            @for (value, label) in &self.x.ticks {
+                @let x = px(self.x.scale.at(*value));
+                line.grid x1=(x) x2=(x) y1=(px(top)) y2=(px(bottom)) {}
+                text.tick x=(x) y=(px(bottom + 17.0)) text-anchor="middle" { (label) }
+            }
+            rect.frame x=(px(left)) y=(px(top)) width=(px(right - left)) height=(px(bottom - top)) {}
+            @if !self.x.title.is_empty() {
+                text.axis x=(px(f64::midpoint(left, right))) y=(px(bottom + below)) text-anchor="middle" { (self.x.title) }
+            }
+            @if !self.y.title.is_empty() {
+                text.axis transform=(format!("translate({} {}) rotate(-90)", px(aside), px(f64::midpoint(top, bottom))))
+                    text-anchor="middle" { (self.y.title) }
+            }
+        }
+    }
+
+    /// The path of a line through points; a point without a value leaves a gap.
+    #[must_use]
+    pub fn line(&self, points: impl IntoIterator<Item = (f64, Option<f64>)>) -> String {
+        let mut path = String::new();
+        let mut command = 'M';
+        for (x, y) in points {
+            if let Some(y) = y {
+                let (x, y) = (px(self.x.scale.at(x)), px(self.y.scale.at(y)));
+                write!(path, "{command}{x} {y}").expect("writing to a String cannot fail");
+            }
+            command = if y.is_some() { 'L' } else { 'M' };
+        }
+        path
+    }
+
+    /// The path of a step function: `first` from the left edge on, then each value from its place on.
+    #[must_use]
+    pub fn steps(&self, first: f64, points: impl IntoIterator<Item = (f64, f64)>) -> String {
+        let mut path = format!("M{} {}", px(self.x.scale.pixels()[0]), px(self.y.scale.at(first)));
+        for (x, y) in points {
+            let (x, y) = (px(self.x.scale.at(x)), px(self.y.scale.at(y)));
+            write!(path, "H{x}V{y}").expect("writing to a String cannot fail");
+        }
+        path
+    }
+
+    /// A mark at a point, with a title for pointers.
+    #[must_use]
+    pub fn mark(&self, (x, y): (f64, f64), mark: Mark, class: &str, title: Option<&str>) -> Markup {
+        mark.at(self.x.scale.at(x), self.y.scale.at(y), class, title)
+    }
+
+    /// A vertical line from bottom to top.
+    #[must_use]
+    pub fn upright(&self, x: f64, class: &str) -> Markup {
+        let ([bottom, top], x) = (self.y.scale.pixels(), px(self.x.scale.at(x)));
+        html! { line.(class) x1=(x) x2=(x) y1=(px(top)) y2=(px(bottom)) {} }
+    }
+
+    /// A horizontal line from left to right, with its name above its middle.
+    #[must_use]
+    pub fn level(&self, y: f64, name: &str) -> Markup {
+        let ([left, right], y) = (self.x.scale.pixels(), self.y.scale.at(y));
+        html! {
+            line.level x1=(px(left)) x2=(px(right)) y1=(px(y)) y2=(px(y)) {}
+            text.tick x=(px(f64::midpoint(left, right))) y=(px(y - 5.0)) text-anchor="middle" { (name) }
+        }
+    }
+
+    /// A filled box between two values of each axis.
+    #[must_use]
+    pub fn band(&self, [from, to]: [f64; 2], [low, high]: [f64; 2], class: &str) -> Markup {
+        let (left, top) = (self.x.scale.at(from), self.y.scale.at(high));
+        let (width, height) = (self.x.scale.at(to) - left, self.y.scale.at(low) - top);
+        html! { rect.band.(class) x=(px(left)) y=(px(top)) width=(px(width)) height=(px(height)) {} }
+    }
+}
+
+/// The shape of a point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A circle.
+    Ring,
+    /// A diagonal cross.
+    Cross,
+    /// A triangle.
+    Triangle,
+}
+
+impl Mark {
+    pub(super) fn at(self, x: f64, y: f64, class: &str, title: Option<&str>) -> Markup {
+        let (left, right, top, bottom) = (px(x - 3.2), px(x + 3.2), px(y - 3.2), px(y + 3.2));
+        let title = html! { @if let Some(title) = title { title { (title) } } };
+        html! {
+            @match self {
+                Self::Ring => circle.mark.(class) r="3" cx=(px(x)) cy=(px(y)) { (title) },
+                Self::Cross => path.mark.cross.(class) d=(format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}")) { (title) },
+                Self::Triangle => path.mark.(class) d=(format!("M{left} {bottom}H{right}L{} {top}Z", px(x))) { (title) },
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn panel() -> Panel<'static> {
+        let (x, y) = (Scale::linear(0.0, 10.0, [0.0, 100.0]), Scale::linear(0.0, 10.0, [100.0, 0.0]));
+        Panel { x: Axis::new(x, "time in ms"), y: Axis::new(y, "frames") }
+    }
+
+    #[test]
+    fn an_unknown_value_is_a_gap() {
+        let path = panel().line([(1.0, Some(1.0)), (2.0, None), (3.0, Some(2.0)), (4.0, Some(2.0))]);
+        assert_eq!(path, "M10.0 90.0M30.0 80.0L40.0 80.0");
+    }
+
+    #[test]
+    fn steps_begin_at_the_edge() {
+        assert_eq!(panel().steps(10.0, [(5.0, 2.0)]), "M0.0 0.0H50.0V80.0");
+    }
+
+    #[test]
+    fn axes_have_ticks_and_titles() {
+        let axes = panel().axes().into_string();
+        assert_eq!(axes.matches("class=\"tick\"").count(), 12, "{axes}");
+        assert!(axes.contains("time in ms") && axes.contains("rotate(-90)"), "{axes}");
+    }
+}
