@@ -36,7 +36,7 @@ pub(super) fn frames(view: &View<'_>, frames: &[Frame], all: bool, live: bool, n
 fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool) {
     let bus = view.bus(view.on);
     line(text, 0, &frame.to_string());
-    line(text, 0, &format!("comes in on {} ({}): {}", bus.name, bus.interface, words::frame(frame)));
+    line(text, 0, &format!("received on {} ({}): {}", bus.name, bus.interface, words::frame(frame)));
     let explanation = view.explain(frame);
     for (position, visit) in explanation.visits.iter().enumerate() {
         text.push('\n');
@@ -44,18 +44,18 @@ fn one(text: &mut String, view: &View<'_>, frame: &Frame, all: bool, live: bool)
     }
     text.push('\n');
     if explanation.visits.is_empty() {
-        line(text, 0, "No route takes it: nothing is sent, no counter moves.");
+        line(text, 0, "No route matches it: nothing is sent, no counter changes.");
     } else {
         line(text, 0, &counters(view, &explanation));
     }
     if explanation.is_cut {
-        line(text, 0, "What happens after that is left out. It may never end: candor check looks for loops.");
+        line(text, 0, "The rest is omitted. It may loop forever: `candor check` detects loops.");
     }
     if !live && sends_fd(&explanation) {
         line(
             text,
             0,
-            "An interface that takes no CAN FD frames (MTU 16) would drop them; --live looks at those of this machine.",
+            "An interface without CAN FD (MTU 16) would drop these frames; --live checks the interfaces of this machine.",
         );
     }
     not_taken(text, view, frame, &explanation, all);
@@ -72,11 +72,11 @@ fn rule(text: &mut String, view: &View<'_>, frame: &Frame, visit: &Visit, number
         filter if filter == "000:000" => "every frame".to_owned(),
         filter => format!("{filter} (receive list: {})", words::list(visit.list)),
     };
-    entry(text, indent, "takes", &filter);
+    entry(text, indent, "matches", &filter);
     let is_wide = visit.steps.iter().map(|step| step.frame).chain([*frame]).any(|frame| width(&frame) > MAX_BESIDE);
     let widest = visit.steps.iter().map(|step| width(&step.frame)).max().unwrap_or(0).max(width(frame));
     if !visit.steps.is_empty() {
-        entry(text, indent, "comes in", &frame.to_string());
+        entry(text, indent, "received", &frame.to_string());
     }
     let mut before = *frame;
     for step in &visit.steps {
@@ -104,7 +104,7 @@ fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
     match &visit.outcome {
         Outcome::Sent(frame) => {
             let what = match visit.steps.is_empty() {
-                true => "as it came, ".to_owned(),
+                true => "unchanged ".to_owned(),
                 false if width(frame) > MAX_BESIDE => String::new(),
                 false => format!("{frame} "),
             };
@@ -114,7 +114,7 @@ fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
             }
             let echo = match job.echo {
                 Echo::On => format!("programs on {} see it", to.interface),
-                Echo::Off => format!("off: programs on {} do not see it, and on vcan nobody does", to.interface),
+                Echo::Off => format!("off: programs on {} do not see it, and on vcan no program does", to.interface),
             };
             entry(text, indent, "echo", &echo);
         }
@@ -134,13 +134,15 @@ fn outcome(text: &mut String, view: &View<'_>, visit: &Visit, indent: usize) {
 fn again(text: &mut String, view: &View<'_>, sent: &Frame, next: &Next, number: &str, indent: usize) {
     let bus = view.bus(next.on);
     let place = match next.by {
-        Way::Echo => format!("the echo comes in on {} ({})", bus.name, bus.interface),
-        Way::Vxcan => format!("the vxcan pair brings it to {} ({}), without its hops", bus.name, bus.interface),
+        Way::Echo => format!("the echo is received on {} ({})", bus.name, bus.interface),
+        Way::Vxcan => {
+            format!("received on {} ({}) through the vxcan pair, which clears the hop count", bus.name, bus.interface)
+        }
     };
     entry(text, indent, "then", &place);
     if !next.own.is_empty() {
         let names = names(view, next.own.iter().map(|&job| view.job(job).route));
-        entry(text, indent, "", &format!("{names}: not received, candor does not get its own frames back"));
+        entry(text, indent, "", &format!("{names}: not received, candor does not receive its own frames"));
     }
     let (short, long): (Vec<_>, Vec<_>) =
         next.visits.iter().partition(|visit| matches!(visit.outcome, Outcome::Deleted(_)) && visit.steps.is_empty());
@@ -168,7 +170,7 @@ fn names(view: &View<'_>, routes: impl Iterator<Item = RouteIndex>) -> String {
 fn counters(view: &View<'_>, explanation: &Explanation) -> String {
     let moved = view.counters(explanation);
     if moved.is_empty() {
-        return "No counter moves.".to_owned();
+        return "No counter changes.".to_owned();
     }
     let routes: Vec<_> = moved
         .iter()
@@ -194,7 +196,7 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
     };
     if shown > 0 {
         let title =
-            if all { format!("Routes from {bus} that do not take it") } else { "The nearest misses".to_owned() };
+            if all { format!("Routes from {bus} that do not match it") } else { "The nearest misses".to_owned() };
         line(text, 0, &format!("\n{title}:"));
         let width = missed[..shown].iter().map(|missed| view.plan.route(missed.route).name.chars().count()).max();
         for missed in &missed[..shown] {
@@ -203,15 +205,15 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
     }
     match missed.len() - shown {
         0 => {}
-        1 => line(text, 0, &format!("1 more route from {bus} does not take it; --all tells why.")),
-        left => line(text, 0, &format!("{left} more routes from {bus} do not take it; --all tells why.")),
+        1 => line(text, 0, &format!("1 more route from {bus} does not match it; --all shows why.")),
+        left => line(text, 0, &format!("{left} more routes from {bus} do not match it; --all shows why.")),
     }
     if nothing && missed.is_empty() {
-        line(text, 0, &format!("No route starts from {bus}."));
+        line(text, 0, &format!("No route leads from {bus}."));
     }
     let elsewhere = view.elsewhere(explanation);
     if (nothing || all) && !elsewhere.is_empty() {
-        line(text, 0, "\nOn another bus it would be taken:");
+        line(text, 0, "\nOn another bus it would match:");
         for route in elsewhere.iter().take(if all { usize::MAX } else { MAX_NEAREST }) {
             let route = view.plan.route(*route);
             let from = view.bus(route.from);
@@ -225,7 +227,7 @@ fn miss(text: &mut String, view: &View<'_>, missed: &NotTaken<'_>, width: usize)
     let filter = view.job(missed.nearest.job).filter;
     let carrying = show::payloads(&route.payload).map_or_else(String::new, |payload| format!(", carrying {payload}"));
     for (position, takes) in show::takes(&route.selections, route.formats).iter().enumerate() {
-        let (name, word) = if position == 0 { (route.name.as_str(), "takes") } else { ("", "or   ") };
+        let (name, word) = if position == 0 { (route.name.as_str(), "matches") } else { ("", "or     ") };
         line(text, 2, &format!("{name:<width$}   {word} {takes}{carrying}"));
     }
     // The bits of an identifier of the other format say little.

@@ -67,7 +67,7 @@ pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes)
     told.extend(bytes(before, after, changed));
     let is_seen = changed.positions().any(|at| at < after.payload().len());
     if matches!(act, Act::Checksum(_)) && changed.bytes != 0 && !is_seen {
-        told.push("so nobody sees it".to_owned());
+        told.push("so it is not sent".to_owned());
     }
     if told.is_empty() {
         told.push("changes nothing".to_owned());
@@ -79,7 +79,7 @@ pub(super) fn changes(act: Act, before: &Frame, after: &Frame, changed: Changes)
 pub(super) fn oddity(frame: &Frame) -> Option<String> {
     let raw = frame.id.0;
     if frame.id.is_err() {
-        return Some("it is marked as an error frame, which is nothing for a bus".to_owned());
+        return Some("it is marked as an error frame, which no bus can carry".to_owned());
     }
     if !frame.id.is_eff() && raw & CAN_EFF_MASK > CAN_SFF_MASK {
         return Some(format!(
@@ -106,50 +106,50 @@ pub(super) fn dropped(why: Dropped, interface: &str) -> String {
 pub(super) fn deleted(why: Deleted) -> String {
     match why {
         Deleted::Hops { hops, max_hops } => {
-            format!("it has {} behind it, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
+            format!("it has made {}, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
         }
-        Deleted::Length { len, max } => format!("a length of {len} is impossible: the format has at most {max} bytes"),
+        Deleted::Length { len, max } => format!("a length of {len} is invalid: the format has at most {max} bytes"),
         Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
         Deleted::NoForm(SendAs::Fd { .. }) => "CAN FD has no remote frames".to_owned(),
     }
 }
 
 pub(super) fn back_to_incoming(interface: &str) -> String {
-    format!("it came into this machine by {interface}, and the route does not send back")
+    format!("it was first received on {interface}, and the route does not allow back-to-incoming")
 }
 
 /// Why a route does not take a frame. `filter` is the nearest that the route has, of so many `filters`.
 pub(super) fn reason(reason: &Reason, filter: Filter, filters: usize) -> String {
     match *reason {
         Reason::ErrorClass { wanted, found } => {
-            format!("its error classes are {found:08X}, the route wants one of {wanted:08X}")
+            format!("its error classes are {found:08X}, the route matches {wanted:08X}")
         }
-        Reason::ErrorFrame => "it is an error frame, and only a route with `errors` takes those".to_owned(),
+        Reason::ErrorFrame => "it is an error frame, which only a route with `errors` matches".to_owned(),
         Reason::Format(FrameFormat::Classic) => "it is a CAN FD frame, the route is for classic frames".to_owned(),
         Reason::Format(FrameFormat::Fd) => "it is a classic frame, the route is for CAN FD frames".to_owned(),
         Reason::HeldBack { .. } => {
             let Filter { id, mask } = filter;
             let held = Filter { id: id & !CAN_INV_FILTER, mask };
-            format!("it is one of the frames that the route leaves out ({held})")
+            format!("the route excludes it ({held})")
         }
-        Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route wants 29".to_owned(),
-        Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route wants 11".to_owned(),
+        Reason::IdFormat { is_eff: true } => "its identifier has 11 bits, the route requires 29".to_owned(),
+        Reason::IdFormat { is_eff: false } => "its identifier has 29 bits, the route requires 11".to_owned(),
         Reason::Identifier { id, wanted, found, mask } => {
-            let nearest = if filters > 1 { "the nearest that the route wants is" } else { "the route wants" };
+            let nearest = if filters > 1 { "the nearest match of the route is" } else { "the route requires" };
             differing_bits(id, wanted, found, mask, nearest)
         }
-        Reason::Length { len } => format!("its length of {len} is impossible"),
-        Reason::NeverMatches => "no frame passes an inverted filter with mask 0".to_owned(),
+        Reason::Length { len } => format!("its length of {len} is invalid"),
+        Reason::NeverMatches => "an inverted filter with mask 0 matches no frame".to_owned(),
         Reason::OnlyErrorFrames => "the route is for error frames".to_owned(),
         Reason::PayloadByte { at, found, wanted, mask } => {
-            format!("byte {at} is {found:02X}, the route wants {}", pattern(wanted, mask))
+            format!("byte {at} is {found:02X}, the route requires {}", pattern(wanted, mask))
         }
-        Reason::PayloadOfRemote => "a remote frame carries no data, and the route looks at data".to_owned(),
+        Reason::PayloadOfRemote => "a remote frame has no data, and the route matches data".to_owned(),
         Reason::PayloadTooShort { needs, carries } => {
-            format!("it carries {}, the route looks at {needs}", plural(carries, "byte"))
+            format!("it has {}, the route matches {needs}", plural(carries, "byte"))
         }
-        Reason::Remote { is_rtr: true } => "it is a data frame, the route wants remote frames".to_owned(),
-        Reason::Remote { is_rtr: false } => "it is a remote frame, the route wants data frames".to_owned(),
+        Reason::Remote { is_rtr: true } => "it is a data frame, the route matches remote frames".to_owned(),
+        Reason::Remote { is_rtr: false } => "it is a remote frame, the route matches data frames".to_owned(),
     }
 }
 
@@ -160,8 +160,8 @@ pub(super) fn withheld(withheld: Withheld, from: &str) -> String {
         ListOf::Route => format!("`{}` of the route", list_key(withheld.list)),
     };
     match withheld.list {
-        ListKind::Allow => format!("{whose} does not have its identifier"),
-        ListKind::Deny => format!("{whose} has its identifier"),
+        ListKind::Allow => format!("{whose} does not contain its identifier"),
+        ListKind::Deny => format!("{whose} contains its identifier"),
     }
 }
 
@@ -389,13 +389,13 @@ mod tests {
     #[test]
     fn identifiers_and_bytes_are_compared_as_people_write_them() {
         let differ =
-            |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask, "the route wants");
-        assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route wants 123");
-        assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route wants 400 to 4FF");
-        assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route wants 023");
+            |id: u32, wanted: u32, mask: u32| differing_bits(RawId(id), wanted, id & mask, mask, "the route requires");
+        assert_eq!(differ(0x124, 0x123, 0x7FF), "its identifier is 124, the route requires 123");
+        assert_eq!(differ(0x524, 0x400, 0x700), "its identifier is 524, the route requires 400 to 4FF");
+        assert_eq!(differ(0x524, 0x023, 0x0FF), "its identifier 524 is 024 in the bits 0FF, the route requires 023");
         assert_eq!(
             differ(0x98DA_01F2, 0x18DA_00F1, 0x1FFF_00FF),
-            "its identifier 18DA01F2 is 18DA00F2 in the bits 1FFF00FF, the route wants 18DA00F1"
+            "its identifier 18DA01F2 is 18DA00F2 in the bits 1FFF00FF, the route requires 18DA00F1"
         );
         for (wanted, mask, words) in [(0x3A, 0xFF, "3A"), (0x30, 0xF0, "3?"), (0x81, 0x81, "81 in the bits 81")] {
             assert_eq!(pattern(wanted, mask), words);

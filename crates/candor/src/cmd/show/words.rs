@@ -18,7 +18,7 @@ pub(super) fn route(plan: &Plan, index: RouteIndex, placement: Option<&Placement
     let route = plan.route(index);
     let mut lines: Lines = Vec::new();
     lines.extend(placement.map(|placement| ("runs", runs(plan, placement, index))));
-    lines.extend(takes(&route.selections, route.formats).into_iter().map(|taken| ("takes", taken)));
+    lines.extend(takes(&route.selections, route.formats).into_iter().map(|taken| ("matches", taken)));
     lines.extend(payloads(&route.payload).map(|payloads| ("carrying", payloads)));
     lines.extend(route.send_as.map(|send_as| ("format", selection::converted(send_as))));
     lines.extend(selection::becomes(&route.selections).into_iter().map(|moved| ("to-id", moved)));
@@ -46,7 +46,7 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
 /// Why a route is in user space.
 pub(super) fn why(plan: &Plan, because: Because) -> String {
     if because == Because::RelativeCrc8 {
-        return "kernels before the fix of March 2026 compute a CRC8 with positions from the end outside the frame"
+        return "kernels before the fix of March 2026 read and write outside the frame for a CRC8 with positions from the end"
             .into();
     }
     because.in_words(plan)
@@ -55,19 +55,17 @@ pub(super) fn why(plan: &Plan, because: Because) -> String {
 fn handling(plan: &Plan, route: &Route) -> Lines {
     let mut lines: Lines = Vec::new();
     if route.echo == Echo::On {
-        lines.push(("echo", format!("programs on {} see the frames too", plan.bus(route.to).interface)));
+        lines.push(("echo", format!("programs on {} also see the frames", plan.bus(route.to).interface)));
     }
     if let Some(age) = route.max_age {
-        lines.push(("age", format!("frames that are older than {age:?} when they leave are dropped")));
+        lines.push(("age", format!("frames older than {age:?} when they would be sent are dropped")));
     }
     match route.when_full {
         WhenFull::DropNewest => {}
-        WhenFull::DropOldest => {
-            lines.push(("full", "up to 64 frames wait for room, then the oldest is dropped".into()))
-        }
+        WhenFull::DropOldest => lines.push(("full", "up to 64 frames are queued, then the oldest is dropped".into())),
         WhenFull::Block { limit } => {
             let from = &plan.bus(route.from).interface;
-            lines.push(("full", format!("everything from {from} waits for room, at most {limit:?}")));
+            lines.push(("full", format!("receiving from {from} stops until there is room, for at most {limit:?}")));
         }
     }
     if let Some(hops) = route.hop_limit {
@@ -79,12 +77,12 @@ fn handling(plan: &Plan, route: &Route) -> Lines {
         lines.push(("hops", further));
     }
     if route.timestamp == Timestamp::Kept {
-        lines.push(("time", "frames keep the time stamp of their arrival".to_owned()));
+        lines.push(("time", "frames keep their receive timestamp".to_owned()));
     }
     if route.incoming == Incoming::Allowed {
-        lines.push(("back", "frames may leave through the interface by which they came in".to_owned()));
+        lines.push(("back", "frames may be sent back to the interface that received them".to_owned()));
     }
-    lines.extend(route.uid.map(|uid| ("uid", format!("can-gw finds this job by the number {uid:08X}"))));
+    lines.extend(route.uid.map(|uid| ("uid", format!("can-gw finds this job by the uid {uid:08X}"))));
     lines
 }
 

@@ -181,10 +181,12 @@ fn payload(pattern: &PayloadPattern) -> String {
 /// What becomes of frames of the other format.
 pub(crate) fn converted(send_as: SendAs) -> String {
     match send_as {
-        SendAs::Classic => "CAN FD frames leave as classic frames; longer ones than 8 bytes are deleted".to_owned(),
+        SendAs::Classic => {
+            "CAN FD frames are sent as classic frames; frames longer than 8 bytes are deleted".to_owned()
+        }
         SendAs::Fd { bit_rate_switch } => {
             let switch = if bit_rate_switch { ", with bit-rate switch" } else { "" };
-            format!("classic frames leave as CAN FD frames{switch}; remote frames are deleted")
+            format!("classic frames are sent as CAN FD frames{switch}; remote frames are deleted")
         }
     }
 }
