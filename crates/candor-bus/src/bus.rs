@@ -30,19 +30,19 @@ pub enum SubmitError {
     #[error("The controller is full")]
     Full,
     /// A frame that no bus carries: an error message, or bits and bytes where there is no place for them.
-    #[error("No bus carries such a frame")]
+    #[error("This frame cannot be sent on a CAN bus")]
     Malformed,
     /// A CAN FD frame, and the controller is a classic one.
-    #[error("A classic controller sends no FD frames")]
+    #[error("A classic controller cannot send FD frames")]
     NoFd,
     /// The node is switched off.
     #[error("The node is switched off")]
     Off,
     /// The controller listens only.
-    #[error("The node listens only")]
+    #[error("The node is listen-only")]
     ListenOnly,
     /// The node holds a frame of this name.
-    #[error("The tag is in use")]
+    #[error("The tag is already in use")]
     TagInUse,
 }
 
@@ -62,12 +62,12 @@ pub struct Bus {
     now: BusNs,
     /// The end of the last dominant bit.
     quiet_since: BusNs,
-    /// How long a bit lasts that nobody sends: that of the last frame, or of the node first switched on.
+    /// Length of a bit while no node sends: that of the last frame, or of the node first switched on.
     bit_rate: BitRate,
     busy_ns: u64,
     /// End of the intermission after the last frame.
     intermission_until: BusNs,
-    /// Who sent it.
+    /// Sender.
     last_senders: NodeSet,
 }
 
@@ -171,7 +171,7 @@ impl Bus {
         is_free
     }
 
-    /// Whether a node has a frame of this name still to send, or on the wire.
+    /// Returns true if the node has a frame with this tag queued or on the wire.
     #[must_use]
     pub fn holds(&self, node: NodeId, tag: Tag) -> bool {
         self.node(node).is_some_and(|node| node.controller.holds(tag))
@@ -220,7 +220,7 @@ impl Bus {
         self.node(node).filter(|node| node.takes_part()).map(|node| node.config.timing)
     }
 
-    /// What goes wrong from now on.
+    /// Sets the faults that apply from now on.
     pub const fn faults(&mut self) -> &mut Faults {
         &mut self.faults
     }
@@ -235,7 +235,7 @@ impl Bus {
         playing.or_else(|| self.node(node).map(|node| node.counters)).unwrap_or_default()
     }
 
-    /// How long the wire was taken so far, intermissions and error frames included, in nanoseconds.
+    /// Returns how long the bus was busy so far, in nanoseconds, including intermissions and error frames.
     #[must_use]
     pub const fn busy_ns(&self) -> u64 {
         self.busy_ns
@@ -279,7 +279,7 @@ impl Bus {
     }
 }
 
-/// Whether the frame can be on a wire at all.
+/// Returns true if a CAN bus can carry the frame.
 fn is_well_formed(frame: &Frame) -> bool {
     let id = frame.id;
     let short = id.is_eff() || id.0 & candor_core::frame::CAN_EFF_MASK == id.bits();

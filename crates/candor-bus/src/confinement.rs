@@ -6,13 +6,13 @@ pub const CAN_ERROR_WARNING_THRESHOLD: u16 = 96;
 pub const CAN_ERROR_PASSIVE_THRESHOLD: u16 = 128;
 /// The first value of a transmit error counter that takes the node off the bus.
 pub const CAN_BUS_OFF_THRESHOLD: u16 = 256;
-/// What a receive error counter above 127 falls to with the next good frame. The standard allows 119 to 127.
+/// Value of a receive error counter above 127 after the next good frame. The standard allows 119 to 127.
 const RECEIVE_AFTER_PASSIVE: u16 = 127;
 
 /// Bits of the suspend transmission field.
 const SUSPEND_BITS: u32 = 8;
 
-/// How much a node may still say, in the kernel's words (`enum can_state`).
+/// Error state of a node, named as in the kernel's `enum can_state`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorState {
     /// Both counters below 96.
@@ -29,7 +29,7 @@ pub enum ErrorState {
 /// The error counters of a node.
 ///
 /// # Source
-/// ISO 11898-1:2015, clause 12.1.4 (rules a to h); `struct can_berr_counter`.
+/// ISO 11898-1:2015, clause 12.1.4 (rules a to h); [`struct can_berr_counter`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/netlink.h#L82).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
     /// Transmit error counter.
@@ -54,13 +54,13 @@ impl Counters {
         }
     }
 
-    /// Whether error flags are recessive.
+    /// Returns true if error flags are recessive.
     #[must_use]
     pub const fn is_passive(self) -> bool {
         self.transmit >= CAN_ERROR_PASSIVE_THRESHOLD || self.receive >= CAN_ERROR_PASSIVE_THRESHOLD
     }
 
-    /// How many bits a sender with these counters waits after its own frame, beyond the intermission.
+    /// Returns the number of bits a sender with these counters waits after its own frame, beyond the intermission.
     pub(crate) const fn suspend_bits(self) -> u32 {
         if self.is_passive() { SUSPEND_BITS } else { 0 }
     }

@@ -1,11 +1,11 @@
-//! What a CAN controller holds until the bus takes it.
+//! Transmit buffers of a CAN controller.
 
 use candor_core::frame::Frame;
 
 use crate::arbitration::Priority;
 use crate::time::BusNs;
 
-/// What a submitter calls a frame, to know it again.
+/// Identifies a frame for its submitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u32);
 

@@ -43,7 +43,7 @@ pub(crate) struct Episode {
     reading: Option<Reading>,
     /// The next bit to be played.
     bit: u32,
-    /// How many equal bits there were last, and their level.
+    /// Length of the current run of equal bits, and their level.
     run: u32,
     recessive: bool,
     /// When it begins.
@@ -134,14 +134,14 @@ impl Episode {
         self.players.retain(|player| player.node != node);
     }
 
-    /// Whether somebody may begin the next frame after an intermission. A passive node may need longer: nobody waits for it.
+    /// Returns true if a node may begin the next frame after an intermission. Other nodes do not wait for an error-passive one.
     pub(crate) fn is_over(&self) -> bool {
         let mut waiting = self.players.iter().filter(|player| !player.is_gone()).peekable();
         let nobody = waiting.peek().is_none();
         !self.stuck && !self.players.iter().any(Player::is_busy) && (nobody || waiting.any(Player::is_ready))
     }
 
-    /// Whether further bits mean nothing to anybody, because the wire is dominant and all have counted whatever they can.
+    /// Returns true if further bits change nothing, because the wire is dominant and all counters have reached their limits.
     pub(crate) fn is_numb(&self) -> bool {
         let is_flipped = self.flip.is_some_and(|bit| bit >= self.bit);
         self.stuck && !is_flipped && !self.recessive && self.players.iter().all(Player::is_numb)

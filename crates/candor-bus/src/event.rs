@@ -1,4 +1,4 @@
-//! What a bus tells.
+//! Events of a bus.
 
 use candor_core::frame::Frame;
 
@@ -10,7 +10,8 @@ use crate::time::BusNs;
 /// The kinds of error a node detects.
 ///
 /// # Source
-/// ISO 11898-1:2015, clause 10.11; `CAN_ERR_PROT_*` and `CAN_ERR_ACK` of `linux/can/error.h`.
+/// ISO 11898-1:2015, clause 10.11; [`CAN_ERR_PROT_*`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L80)
+/// and [`CAN_ERR_ACK`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L56) in Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
     /// Nobody acknowledged the frame.
@@ -34,7 +35,7 @@ pub enum Event {
         end: BusNs,
         /// Beginning of its start-of-frame bit.
         start: BusNs,
-        /// Who sent it. Of several nodes that sent the very same frame at the very same time there is an event each.
+        /// Sender. Nodes that send identical frames at the same time get one event each.
         sender: NodeId,
         /// The sender's name for it.
         tag: Tag,
@@ -42,9 +43,9 @@ pub enum Event {
         frame: Frame,
         /// Starts of it that were destroyed by an error before this one.
         retries: u32,
-        /// How many times it lost arbitration.
+        /// Number of times it lost arbitration.
         lost: u32,
-        /// Who received it. Empty for all but the first of several senders.
+        /// Receivers. Empty for all but the first of several senders.
         receivers: NodeSet,
     },
     /// A frame broke on the wire.
@@ -55,35 +56,35 @@ pub enum Event {
         start: BusNs,
         /// When the error delimiter is over and the intermission begins.
         end: BusNs,
-        /// Who was sending.
+        /// Senders.
         sender: NodeId,
         /// The frame that broke.
         frame: Frame,
         /// Number of the wrong bit; start of frame is 0 and stuff bits count.
         bit: u32,
-        /// What the first of `detected` saw.
+        /// Error seen by the first of `detected`.
         kind: ErrorKind,
-        /// Who noticed it by themselves or by the flags of others.
+        /// Nodes that detected the error themselves or through the error flags of others.
         detected: NodeSet,
-        /// Whether the sender will not try again: one shot.
+        /// True in one-shot mode: the sender does not retry.
         given_up: Option<Tag>,
     },
     /// A node lost arbitration, and will try again.
     LostArbitration {
         /// Beginning of the bit that it lost.
         at: BusNs,
-        /// Who lost.
+        /// Node that lost arbitration.
         node: NodeId,
         /// Number of the bit; start of frame is 0 and stuff bits count.
         bit: u32,
-        /// Whether it will not try again: one shot.
+        /// True in one-shot mode: the node does not retry.
         given_up: Option<Tag>,
     },
     /// A node's error counters moved it to another state, or back.
     State {
         /// When.
         at: BusNs,
-        /// Which node.
+        /// Node.
         node: NodeId,
         /// Its state now.
         state: ErrorState,

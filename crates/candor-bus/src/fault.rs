@@ -1,4 +1,4 @@
-//! What goes wrong on the wire, and when: by order or by chance.
+//! Faults on the wire, planned or random.
 
 use candor_core::frame::{Frame, RawId};
 use fastrand::Rng;
@@ -12,14 +12,14 @@ pub enum Disturbance {
     /// A node takes this bit for wrong, and says so with an error flag from the next bit on, as after a disturbance that
     /// only this node saw.
     ErrorFlag {
-        /// Which node.
+        /// Node.
         node: NodeId,
         /// The bit.
         bit: u32,
     },
     /// The same at a bit of the frame that the seed of the faults chooses.
     ErrorFlagSomewhere {
-        /// Which node.
+        /// Node.
         node: NodeId,
     },
     /// Everybody sees the opposite of this bit.
@@ -33,7 +33,7 @@ pub enum Disturbance {
     NoAcknowledge,
 }
 
-/// Which frames a planned disturbance is for.
+/// Frames that a planned disturbance applies to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
     /// Frames of this node only.
@@ -96,13 +96,13 @@ impl Faults {
         self.bit_error_rate = 0.0;
     }
 
-    /// How many plans are not used up.
+    /// Returns the number of plans that are not used up.
     #[must_use]
     pub fn planned(&self) -> usize {
         self.planned.len()
     }
 
-    /// What goes wrong with a frame of so many bits that starts now.
+    /// Returns the disturbance of a frame of `bits` bits that starts now.
     pub(crate) fn next(
         &mut self,
         sender: NodeId,

@@ -1,4 +1,4 @@
-//! Who hangs on the bus.
+//! Nodes of a bus.
 
 use candor_core::units::BitRate;
 
@@ -21,13 +21,13 @@ impl NodeSet {
         self.0 |= 1 << (node.0 & 63);
     }
 
-    /// Whether the node is one of them.
+    /// Returns true if the set contains the node.
     #[must_use]
     pub const fn contains(self, node: NodeId) -> bool {
         self.0 >> (node.0 & 63) & 1 == 1
     }
 
-    /// Whether there is none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
@@ -59,14 +59,14 @@ pub struct Timing {
     pub data: Option<BitRate>,
 }
 
-/// What a node is when it goes on the bus.
+/// Configuration of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeConfig {
     /// Its bit rates.
     pub timing: Timing,
     /// In which order its controller sends what it holds.
     pub order: Order,
-    /// How many frames its controller holds, the one on the wire included; at least 1.
+    /// Number of frames its controller holds, the one on the wire included; at least 1.
     pub depth: usize,
     /// Hears everything, says nothing: no acknowledgement, no error flag (`CAN_CTRLMODE_LISTENONLY`).
     pub listen_only: bool,

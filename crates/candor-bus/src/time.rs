@@ -8,7 +8,7 @@ use std::ops::Add;
 pub struct BusNs(pub u64);
 
 impl BusNs {
-    /// How long after `earlier` this is, in nanoseconds; 0 if it is not after it.
+    /// Returns the nanoseconds since `earlier`; 0 if `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -1,4 +1,4 @@
-//! What holds on every bus, whoever sends what when and whatever goes wrong.
+//! Invariants of every bus, for any traffic and any faults.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 mod schedules;

@@ -63,7 +63,7 @@ impl fmt::Debug for Schedule {
     }
 }
 
-/// What both models tell, by time.
+/// Events of both models, by time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Told {
     Delivered { sender: usize, tag: u64, start: u64, receivers: Vec<usize> },
@@ -71,7 +71,7 @@ enum Told {
     State { node: usize, state: ErrorState, transmit: u32, receive: u32 },
 }
 
-/// What was told, and the counters of each node at the end.
+/// Events, and the final counters of each node.
 struct Story {
     told: Vec<(u64, Told)>,
     counters: Vec<(u32, u32)>,
@@ -255,7 +255,7 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![3 => arbitrary::wire_frame().prop_map(slow), 1 => few.prop_map(|text| text.parse().unwrap())]
 }
 
-/// How random schedules differ. Not everything at once: a disturbance is for a bit of a frame, which is not there if the
+/// Dimensions of random schedules. Not everything at once: a disturbance is for a bit of a frame, which is not there if the
 /// frame broke before, and then the two models have different ideas of what the bit is.
 #[derive(Clone, Copy)]
 enum Trouble {
@@ -327,7 +327,7 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
         })
 }
 
-/// Who is switched off has no use for a frame that ends then.
+/// A node that is switched off does not receive a frame that ends at that time.
 fn without_those_who_left(schedule: &Schedule, told: &mut [(u64, Told)]) {
     for (end, told) in told {
         if let Told::Delivered { start, receivers, .. } = told {

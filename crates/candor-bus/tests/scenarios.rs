@@ -1,4 +1,4 @@
-//! What happens on a bus, in bits that can be counted by hand.
+//! Scenarios with bit counts that can be verified by hand.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 use candor_bus::{

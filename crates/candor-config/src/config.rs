@@ -5,7 +5,7 @@
 //!                      └───────────────┴───────────────┴──▶ Diagnostics, all at once, in the order of the file
 //! ```
 //!
-//! What each key means and what each code says is written down in `docs/config.md`.
+//! `docs/config.md` describes the keys, `docs/findings.md` the codes.
 
 pub mod code;
 pub mod promises;
@@ -29,9 +29,9 @@ pub use candor_core::document::limits::{MAX_FILE_BYTES, MAX_LINE_BYTES};
 pub struct Loaded {
     /// The gateway.
     pub plan: Plan,
-    /// What may not be meant as written, in the order of the file: warnings and notes.
+    /// Warnings and notes, in the order of the file.
     pub warnings: Vec<Diagnostic>,
-    /// How many of which code are not among them, because there are so many.
+    /// Number of warnings and notes not listed, by code.
     pub left_out: Vec<(&'static str, usize)>,
 }
 
@@ -85,7 +85,7 @@ pub fn load_wire<F>(
     if findings.has_errors() { Err(findings.into_sorted()) } else { Ok(wire) }
 }
 
-/// Which lists of a file keep frames from its routes: what a [`Plan`] does not tell, because it has what is left.
+/// Returns the `allow` and `deny` lists of a file, which a [`Plan`] no longer contains.
 ///
 /// `None` if the file is no gateway for this engine, as in [`load_for`].
 #[must_use]

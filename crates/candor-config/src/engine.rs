@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which gateway runs the routes.
+/// Engine that runs the routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Engine {
     /// Each route in the kernel if can-gw can express it, otherwise in user space ([`crate::placement`]) by the best
@@ -21,7 +21,7 @@ pub struct UserEngine {
     sender: Sender,
 }
 
-/// How frames come into user space.
+/// Receiver of a user-space engine.
 ///
 /// # Source
 /// Report of 2014, section 3.2 and table 3.1; `uring` is newer.
@@ -43,7 +43,7 @@ pub enum Receiver {
     Uring,
 }
 
-/// How frames leave user space.
+/// Sender of a user-space engine.
 ///
 /// # Source
 /// Report of 2014, section 3.2 and table 3.1; `uring` and `adaptive` are newer.
@@ -178,13 +178,13 @@ impl UserEngine {
         })
     }
 
-    /// How it receives.
+    /// Returns the receiver.
     #[must_use]
     pub const fn receiver(self) -> Receiver {
         self.receiver
     }
 
-    /// How it sends.
+    /// Returns the sender.
     #[must_use]
     pub const fn sender(self) -> Sender {
         self.sender
@@ -203,19 +203,19 @@ impl UserEngine {
 }
 
 impl Receiver {
-    /// Whether it has a ring, and hence a socket of its own (PF_PACKET).
+    /// Returns true if it has a ring, and hence a socket of its own (PF_PACKET).
     #[must_use]
     pub const fn has_ring(self) -> bool {
         matches!(self, Self::Mmap | Self::MmapBusy)
     }
 
-    /// Whether the kernel says when frames came in.
+    /// Returns true if received frames have kernel timestamps.
     #[must_use]
     pub const fn has_stamps(self) -> bool {
         !matches!(self, Self::Uring)
     }
 
-    /// Whether it uses a whole processor while it waits.
+    /// Returns true if it occupies a CPU while it waits.
     #[must_use]
     pub const fn spins(self) -> bool {
         matches!(self, Self::ReadNb | Self::MmapBusy)
@@ -223,7 +223,7 @@ impl Receiver {
 }
 
 impl Sender {
-    /// Whether it has a ring, and hence a socket of its own (PF_PACKET).
+    /// Returns true if it has a ring, and hence a socket of its own (PF_PACKET).
     #[must_use]
     pub const fn has_ring(self) -> bool {
         matches!(self, Self::Mmap | Self::Adaptive)

@@ -1,4 +1,4 @@
-//! What becomes of one frame: which jobs it meets, in which order, what each step makes of it, which counter moves, and
+//! Explains one frame: the jobs that match it, in order, the frame after each step, the counters that change, and
 //! why other jobs leave it alone.
 //!
 //! This is the oracle with its working shown. Each step runs the operation that engines run ([`candor_core::rule`]), and a
@@ -18,7 +18,7 @@ use candor_core::filter::ReceiveList;
 use candor_core::frame::Frame;
 use candor_core::job::Job;
 
-/// What is known of the machine that the gateway runs on.
+/// Known facts about the machine that the gateway runs on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Hops that can-gw allows, 1 to 6 (its module parameter `max_hops`).
@@ -27,12 +27,12 @@ pub struct Machine {
     pub interfaces: Vec<Interface>,
 }
 
-/// What is known of the interface of a bus. What is not known stops no frame.
+/// Known facts about the interface of a bus. Unknown properties stop no frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// Size of the largest frame that it takes, in bytes: 16 for CAN CC, 72 for CAN FD.
     pub mtu_bytes: Option<usize>,
-    /// Whether it is up.
+    /// Link state, if known.
     pub link: Option<LinkState>,
     /// The bus whose interface is the other end, if this is one end of a vxcan pair.
     pub peer: Option<BusIndex>,
@@ -52,7 +52,7 @@ pub enum LinkState {
 pub struct Gateway<'a> {
     /// Its jobs.
     pub jobs: &'a [Job],
-    /// Who runs them; one for each job.
+    /// Side that runs each job.
     pub sides: &'a [Side],
     /// Where.
     pub machine: &'a Machine,
@@ -67,28 +67,28 @@ pub struct Explanation {
     pub misses: Vec<Miss>,
     /// The jobs of other buses that would take it there.
     pub elsewhere: Vec<usize>,
-    /// Whether something of what happens afterwards is left out: beyond [`MAX_DEPTH`] or [`MAX_FOLLOWED`].
+    /// True if the explanation was cut at [`MAX_DEPTH`] or [`MAX_FOLLOWED`].
     pub is_cut: bool,
 }
 
-/// What one job does with a frame.
+/// One job that matches a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Visit {
     /// Position of the job.
     pub job: usize,
-    /// Who runs it.
+    /// Side that runs the job.
     pub side: Side,
     /// The receive list by which the frame came to it.
     pub list: ReceiveList,
-    /// What was done with the frame, as far as it came.
+    /// Steps that were executed, in order.
     pub steps: Vec<Step>,
-    /// What became of it.
+    /// Result.
     pub outcome: Outcome,
     /// Where else the sent frame comes in.
     pub next: Vec<Next>,
 }
 
-/// What becomes of the frame in one job.
+/// Result of a job for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is given to the outgoing interface. Counter `handled`.
@@ -127,7 +127,7 @@ pub enum Deleted {
     },
     /// Its length became impossible.
     Length {
-        /// What the modifications made of it, in bytes.
+        /// Length after the modifications, in bytes.
         len: u8,
         /// The longest of its format, in bytes.
         max: usize,
@@ -150,7 +150,7 @@ pub enum Counter {
 /// A sent frame that comes in again on this machine, where jobs take it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Next {
-    /// How it gets there.
+    /// Path.
     pub by: Way,
     /// The bus.
     pub on: BusIndex,
@@ -160,7 +160,7 @@ pub struct Next {
     pub own: Vec<usize>,
 }
 
-/// How a sent frame comes in again.
+/// Path on which a sent frame is received again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Way {
     /// It was sent with echo, so the machine sees it on the bus where it leaves.
@@ -181,7 +181,7 @@ impl Machine {
         Self { max_hops, interfaces: Vec::new() }
     }
 
-    /// What is known of the interface of a bus.
+    /// Returns the known facts about the interface of a bus.
     #[must_use]
     pub fn interface(&self, bus: BusIndex) -> Interface {
         self.interfaces.get(bus.0).copied().unwrap_or_default()

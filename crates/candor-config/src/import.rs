@@ -35,9 +35,9 @@ use options::Action;
 use program::Program;
 use table::Table;
 
-const ENDS_HELP: &str = "write -s and the interface where frames come from, -d and the one where they go";
+const ENDS_HELP: &str = "write -s with the source interface and -d with the destination interface";
 
-/// How the order of the lines is to be understood.
+/// Order of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// The output of `cangw -L`: the first line is the newest job.
@@ -46,7 +46,7 @@ pub enum Reading {
     Script,
 }
 
-/// What has been found.
+/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
     /// The names of the interfaces; a job's buses are positions in this list.
@@ -55,9 +55,9 @@ pub struct Imported {
     pub jobs: Vec<Job>,
     /// Where in the text each job stands.
     pub places: Vec<Span>,
-    /// How the lines were read.
+    /// Order in which the lines were read.
     pub reading: Reading,
-    /// What may not be meant as written, in the order of the text.
+    /// Warnings, in the order of the text.
     pub warnings: Vec<Diagnostic>,
     /// Commands that have nothing to do with can-gw jobs, and `cangw -L`.
     pub left_out: Vec<Span>,
@@ -95,23 +95,18 @@ pub const MAX_BYTES: usize = 4 << 20;
 
 fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_BYTES {
-        let message = format!("The text has more than {} MiB", MAX_BYTES >> 20);
+        let message = format!("The text is larger than {} MiB", MAX_BYTES >> 20);
         let diagnostic = Diagnostic::error(code::TOO_LARGE, 0..0, message);
-        return Err(Box::new(diagnostic.help("give only the lines that have to do with cangw")));
+        return Err(Box::new(diagnostic.help("pass only the lines that concern cangw")));
     }
     std::str::from_utf8(bytes).map_err(|error| {
         let at = error.valid_up_to();
         let end = at + error.error_len().unwrap_or(bytes.len() - at);
-        let diagnostic = Diagnostic::error(code::NOT_UTF8, at..end, "This is no UTF-8 text");
+        let diagnostic = Diagnostic::error(code::NOT_UTF8, at..end, "The text is not UTF-8");
         if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") {
-            return Box::new(
-                diagnostic.help("it is UTF-16; save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8"),
-            );
+            return Box::new(diagnostic.help("it is UTF-16; convert it, for example with iconv -f UTF-16 -t UTF-8"));
         }
-        Box::new(
-            diagnostic
-                .help("save it as UTF-8, for example with iconv -f LATIN1 -t UTF-8 (a comment may be in the way)"),
-        )
+        Box::new(diagnostic.help("convert it, for example with iconv -f LATIN1 -t UTF-8; the cause may be a comment"))
     })
 }
 
@@ -149,13 +144,13 @@ impl Import<'_> {
     fn why_nothing(&self) -> (&'static str, &'static str) {
         let is_comment = |line: &str| line.trim_start().starts_with('#');
         if self.had_jobs {
-            ("No job is left at the end", "leave out the commands that delete them; or see the warnings")
+            ("No job is left at the end", "remove the commands that delete the jobs; see also the warnings")
         } else if self.text.trim().is_empty() {
-            ("The text is empty", "cangw -L prints nothing where there are no jobs, or no can-gw")
+            ("The text is empty", "`cangw -L` prints nothing if there are no jobs, or if can-gw is not loaded")
         } else if self.text.lines().any(|line| is_comment(line) && program::speaks_of_changes(line)) {
-            ("There is cangw -A in comments only", "remove the # (or the prompt of the shell) before the commands")
+            ("cangw -A appears only in comments", "remove the # (or the shell prompt) in front of the commands")
         } else {
-            ("There is no cangw -A in this text", "give a script with such commands, or what `cangw -L` prints")
+            ("The text contains no cangw -A", "pass a script with such commands, or the output of `cangw -L`")
         }
     }
 
@@ -165,8 +160,8 @@ impl Import<'_> {
             match options::action(&given, &mut self.findings) {
                 Some(Action::Add) | None => self.add(line.span, &given, Reading::Listing),
                 Some(_) => self.findings.report(
-                    Diagnostic::error(code::USAGE, line.span, "A listing has -A commands only")
-                        .help("say that this is a script"),
+                    Diagnostic::error(code::USAGE, line.span, "A listing contains only -A commands")
+                        .help("import it as a script"),
                 ),
             }
         }
@@ -187,11 +182,15 @@ impl Import<'_> {
     fn listed_lines_in_a_script(&mut self, listed: usize) {
         if listed > 1 {
             self.findings.report(
-                Diagnostic::warning(code::READING, 0..0, "This script has lines of a listing, and is read as a script")
-                    .help(
-                        "cangw -L prints the newest job first, a script adds it last: so the order is reversed, as it \
-                         is when the script runs. Say that it is a listing to keep the order",
-                    ),
+                Diagnostic::warning(
+                    code::READING,
+                    0..0,
+                    "The script contains lines of a listing; they are read as a script",
+                )
+                .help(
+                    "`cangw -L` prints the newest job first, a script adds it last, so the order is reversed, as when \
+                         the script runs; to keep the order, import the text as a listing",
+                ),
             );
         }
     }
@@ -207,8 +206,8 @@ impl Import<'_> {
         if let Some(word) = command.words.iter().find(|word| word.is_unclosed()) {
             let span = word.expansion().map_or_else(|| word.span(), |expansion| expansion.span.clone());
             self.findings.report(
-                Diagnostic::error(code::SYNTAX, span, "This is never closed")
-                    .help("write the closing quote or bracket"),
+                Diagnostic::error(code::SYNTAX, span, "This quote or bracket is never closed")
+                    .help("add the closing quote or bracket"),
             );
             return;
         }
@@ -216,9 +215,9 @@ impl Import<'_> {
         if let Runs::Never(end) = &command.runs {
             if !matches!(program, Program::Other) {
                 self.findings.report(
-                    Diagnostic::warning(code::NEVER_RUNS, command.span(), "This never runs: left out")
+                    Diagnostic::warning(code::NEVER_RUNS, command.span(), "This command never runs: left out")
                         .also(end.clone(), "the script ends here")
-                        .help("if it is to run, put it before that"),
+                        .help("if it should run, move it above that line"),
                 );
             }
             return;
@@ -226,13 +225,13 @@ impl Import<'_> {
         match program {
             Program::Cangw(at) => self.cangw(command, &command.words[at..]),
             Program::Elsewhere(word) => self.findings.report(
-                Diagnostic::error(code::NAMESPACE, word.span(), "This works in another network namespace")
-                    .help("a gateway file is for one namespace; import the commands of each by themselves"),
+                Diagnostic::error(code::NAMESPACE, word.span(), "This command runs in another network namespace")
+                    .help("a gateway file is for one namespace; import each namespace separately"),
             ),
             Program::Unknown(word) => {
                 self.findings.report(
-                    Diagnostic::error(code::EXPANSION, word.span(), "Nobody but the shell knows which program this is")
-                        .help("write cangw, or leave the command out"),
+                    Diagnostic::error(code::EXPANSION, word.span(), "Only the shell knows which program this is")
+                        .help("write cangw, or remove the command"),
                 );
             }
             Program::Other => self.other(command),
@@ -265,17 +264,17 @@ impl Import<'_> {
             let (message, help) = match expansion.kind {
                 ExpansionKind::Variable => (
                     format!("candor cannot expand {written:?}"),
-                    "write its value; or run the script and import what `cangw -L` prints then",
+                    "write its value; or run the script and import the output of `cangw -L`",
                 ),
                 ExpansionKind::Command | ExpansionKind::Unclosed => (
                     format!("candor cannot run {written:?}"),
-                    "write what it prints; or run the script and import what `cangw -L` prints then",
+                    "write its output; or run the script and import the output of `cangw -L`",
                 ),
                 ExpansionKind::Braces => {
-                    (format!("candor cannot expand {written:?}"), "write a command for each of them")
+                    (format!("candor cannot expand {written:?}"), "write one command per alternative")
                 }
                 ExpansionKind::Pattern => {
-                    (format!("candor cannot expand {written:?}"), "write out the name; or quote it if it is meant so")
+                    (format!("candor cannot expand {written:?}"), "write the full name; or quote it if it is literal")
                 }
             };
             self.findings.report(Diagnostic::error(code::EXPANSION, expansion.span.clone(), message).help(help));
@@ -287,8 +286,8 @@ impl Import<'_> {
             // A line of a listing without the program's name.
             None if command.words[0].text().starts_with('-') => Action::Add,
             None => {
-                let message = "cangw only prints how it is used: -A, -D, -F and -L are missing";
-                let help = "add -A to make it add a job";
+                let message = "cangw would only print its usage: one of -A, -D, -F and -L is required";
+                let help = "write -A to add a job";
                 self.findings.report(Diagnostic::error(code::USAGE, command.span(), message).help(help));
                 return;
             }
@@ -309,7 +308,7 @@ impl Import<'_> {
             }
             Action::Flush => {
                 for option in given.iter().filter(|option| option.value.is_some()) {
-                    let message = format!("cangw ignores -{} beside -F, which removes all jobs", option.letter);
+                    let message = format!("cangw ignores -{} together with -F, which removes all jobs", option.letter);
                     self.findings.report(
                         Diagnostic::warning(code::IGNORED, option.span.clone(), message)
                             .help("remove it; -D deletes a single job"),
@@ -326,28 +325,34 @@ impl Import<'_> {
             Runs::Once => return true,
             Runs::AfterTest(test) => {
                 self.findings.report(
-                    Diagnostic::warning(code::TESTED, command.span(), "This runs only if the test before it succeeds")
-                        .also(test.clone(), "the test")
-                        .help("it was imported as if it did"),
+                    Diagnostic::warning(
+                        code::TESTED,
+                        command.span(),
+                        "This command runs only if the test before it succeeds",
+                    )
+                    .also(test.clone(), "the test")
+                    .help("the import assumes that it does"),
                 );
                 return true;
             }
             // Said before.
             Runs::Never(_) => return false,
-            Runs::AfterFailure(or) => ("This runs only if the command before it fails", or, "because of this"),
+            Runs::AfterFailure(or) => {
+                ("This command runs only if the one before it fails", or, "because of this operator")
+            }
             Runs::Inside(construct, place) => {
                 let message = match construct {
-                    Construct::Case | Construct::If => "Whether this runs is decided when the script runs",
-                    Construct::Function => "Whether this runs depends on who calls the function",
-                    Construct::Group | Construct::Loop => "How often this runs is decided when the script runs",
+                    Construct::Case | Construct::If => "Whether this command runs is decided when the script runs",
+                    Construct::Function => "Whether this command runs depends on the callers of the function",
+                    Construct::Group | Construct::Loop => "How often this command runs is decided when the script runs",
                 };
                 (message, place, "decided here")
             }
         };
         self.findings.report(
             Diagnostic::error(code::CONDITIONAL, command.span(), message).also(place.clone(), text).help(
-                "put the commands that are to run into a file of their own; or run the script and import what \
-                 `cangw -L` prints then",
+                "put the commands that run into a file of their own; or run the script and import the output of \
+                 `cangw -L`",
             ),
         );
         false
@@ -359,8 +364,8 @@ impl Import<'_> {
             return self.mention(span);
         }
         self.findings.report(
-            Diagnostic::error(code::UNCLEAR, span, "This speaks of cangw changing jobs, and candor cannot tell when")
-                .help("write the cangw commands by themselves; or leave this out if it does not run them here"),
+            Diagnostic::error(code::UNCLEAR, span, "This mentions cangw with -A, -D or -F, but is not a cangw command")
+                .help("write the cangw commands directly; or delete this if it runs no cangw on this machine"),
         );
     }
 
@@ -368,7 +373,7 @@ impl Import<'_> {
     fn mention(&mut self, span: Span) {
         if self.text[span.clone()].to_ascii_lowercase().contains("cangw") {
             self.findings.report(
-                Diagnostic::warning(code::MENTION, span, "This speaks of cangw but is no cangw command: left out")
+                Diagnostic::warning(code::MENTION, span, "This mentions cangw, but is not a cangw command: left out")
                     .help("if it adds jobs, write them as cangw commands"),
             );
         }

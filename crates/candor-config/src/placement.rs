@@ -1,4 +1,4 @@
-//! Which side runs a route: can-gw in the kernel, or candor in user space; and why.
+//! Placement: runs each route in can-gw or in user space, with the reason.
 //!
 //! Two gateways on one machine must not see each other's work. Each keeps its own frames from coming back to itself,
 //! but not the other's: a frame that one of them sends with echo is a received frame to the other. So a route goes to
@@ -24,25 +24,25 @@ pub const MAX_WALKED_FILTERS: usize = 985;
 /// The highest `max_hops` that the module can be loaded with.
 pub const MAX_MAX_HOPS: u8 = 6;
 
-/// What the kernel's gateway is able to do; differs by version, by user and by how the module was loaded.
+/// Features of can-gw; they depend on kernel version, privileges and module parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelAbilities {
     /// Why this process cannot use can-gw at all; `None` if it can.
     pub missing: Option<Missing>,
-    /// Whether there are jobs for FD frames (5.4). Kernels without them make jobs for classic frames of them.
+    /// True if FD jobs exist (Linux 5.4). Older kernels install them as jobs for classic frames.
     pub fd_jobs: bool,
-    /// Whether a CRC8 with positions from the end stays inside the frame: not before a fix of March 2026.
+    /// True if a CRC8 with positions from the end stays inside the frame (fixed in March 2026, 6.1.168).
     pub relative_crc8: bool,
-    /// How many hops the module allows, 1 to 6.
+    /// Module parameter `max_hops`, 1 to 6.
     pub max_hops: u8,
 }
 
 impl KernelAbilities {
-    /// What every kernel can do that has CAN FD jobs (5.4), for a user who may, with the module loaded as needed.
+    /// Features of every kernel since 5.4, with privileges and a sufficient `max_hops`.
     pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
 }
 
-/// What a process lacks to use can-gw.
+/// Missing requirement of can-gw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// The module can-gw is not loaded.
@@ -51,7 +51,7 @@ pub enum Missing {
     Privilege,
 }
 
-/// Who forwards the frames of a route.
+/// Side that forwards the frames of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// can-gw.
@@ -79,7 +79,7 @@ pub enum Because {
     FdJobs,
     /// It allows a frame more hops than the module.
     HopLimit {
-        /// What the module allows.
+        /// Module parameter `max_hops`.
         max_hops: u8,
     },
     /// It has a CRC8 with positions from the end.
@@ -104,7 +104,6 @@ pub enum KernelOnly {
 /// A route that neither side can run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unplaceable {
-    /// Which one.
     pub route: RouteIndex,
     /// Why not in the kernel.
     pub kernel: Because,
@@ -165,7 +164,7 @@ impl Placement {
         Self { routes: plan.routes().iter().map(|route| not_for_kernel(route, kernel)).collect() }
     }
 
-    /// Who runs a route.
+    /// Returns the side that runs a route.
     #[must_use]
     pub fn side(&self, route: RouteIndex) -> Side {
         if self.routes[route.0].is_none() { Side::Kernel } else { Side::User }
@@ -224,7 +223,7 @@ impl Placement {
         }
     }
 
-    /// What is in user space and should not be: each by itself, or because the first route to its bus has another echo.
+    /// Routes in user space that cannot stay there: on their own, or because the first route to the bus has another echo.
     fn beyond_user_space(&self, routes: &[Route]) -> Vec<Unplaceable> {
         let mut first_to = HashMap::new();
         let in_user_space = routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
@@ -238,7 +237,7 @@ impl Placement {
     }
 }
 
-/// How many filters can-gw would compare one by one with every frame of the bus, for this route: those with a mask, for
+/// Returns the number of filters of this route that can-gw would compare with every frame of the bus: those with a mask, for
 /// each format. Single identifiers are looked up, filters without a mask compare nothing, and error frames are rare.
 #[must_use]
 pub fn walked_filters(route: &Route) -> usize {
@@ -277,7 +276,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     }
 }
 
-/// What a route that stands alone needs the kernel for; `None` if user space can run it.
+/// Returns the feature for which a route on its own needs the kernel; `None` if user space can run it.
 #[must_use]
 pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
     match route.hop_limit {
@@ -293,7 +292,7 @@ impl Because {
     pub fn in_words(self, plan: &Plan) -> String {
         match self {
             Self::Meets(route) => {
-                format!("with echo, its frames meet those of route {:?} in user space", plan.route(route).name)
+                format!("echo links it to route {:?}, which runs in user space", plan.route(route).name)
             }
             _ => self.to_string(),
         }
@@ -306,7 +305,7 @@ impl KernelOnly {
     pub fn in_words(self, plan: &Plan) -> String {
         match self {
             Self::EchoDiffers(route) => {
-                format!("{self}, as this route and route {:?} want it", plan.route(route).name)
+                format!("{self}, as this route and route {:?} require", plan.route(route).name)
             }
             _ => self.to_string(),
         }
@@ -314,42 +313,42 @@ impl KernelOnly {
 }
 
 impl fmt::Display for Because {
-    /// What follows "in user space, because".
+    /// Continues "in user space, because".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Chosen => f.write_str("an engine of user space was chosen"),
-            Self::Payload => f.write_str("can-gw cannot look at data bytes"),
-            Self::MaxAge => f.write_str("can-gw does not know how old a frame is"),
-            Self::WhenFull => f.write_str("can-gw drops frames for which there is no room"),
-            Self::SendAs(_) => f.write_str("can-gw cannot change the format of frames"),
+            Self::Chosen => f.write_str("a user-space engine was selected"),
+            Self::Payload => f.write_str("can-gw cannot match payloads"),
+            Self::MaxAge => f.write_str("can-gw cannot drop frames by age"),
+            Self::WhenFull => f.write_str("can-gw always drops the newest frame when the queue is full"),
+            Self::SendAs(_) => f.write_str("can-gw cannot convert frame formats"),
             Self::Missing(Missing::Module) => f.write_str("the kernel module can-gw is not loaded"),
             Self::Missing(Missing::Privilege) => {
-                f.write_str("this process has no CAP_NET_ADMIN in the initial user namespace, which can-gw wants")
+                f.write_str("this process lacks CAP_NET_ADMIN in the initial user namespace, which can-gw requires")
             }
-            Self::FdJobs => f.write_str("this kernel's can-gw has no jobs for FD frames (they came with 5.4)"),
+            Self::FdJobs => f.write_str("can-gw of this kernel does not support FD frames (added in Linux 5.4)"),
             Self::HopLimit { max_hops } => {
-                write!(f, "can-gw was loaded with max_hops={max_hops}, and the route has a higher hop limit")
+                write!(f, "can-gw is loaded with max_hops={max_hops}, and the route has a higher hop limit")
             }
             Self::RelativeCrc8 => {
-                f.write_str("this kernel may compute a CRC8 with positions from the end outside the frame")
+                f.write_str("this kernel may read and write outside the frame for a CRC8 with positions from the end")
             }
             Self::Walks(filters) => write!(
                 f,
-                "can-gw would compare each frame of its bus with {filters} filters one by one, and above \
-                 {MAX_WALKED_FILTERS} user space is faster"
+                "can-gw would compare each frame of its bus with {filters} filters, one after another; above \
+                 {MAX_WALKED_FILTERS}, user space is faster"
             ),
-            Self::Meets(RouteIndex(_)) => f.write_str("with echo, its frames meet those of a route in user space"),
+            Self::Meets(RouteIndex(_)) => f.write_str("echo links it to a route in user space"),
         }
     }
 }
 
 impl fmt::Display for KernelOnly {
-    /// What follows "user space cannot".
+    /// Continues "user space cannot".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Timestamp => f.write_str("keep the time stamp of the reception"),
-            Self::Hops(_) => f.write_str("count the hops of a frame"),
-            Self::EchoDiffers(_) => f.write_str("serve one bus with echo and without"),
+            Self::Timestamp => f.write_str("keep the receive timestamp"),
+            Self::Hops(_) => f.write_str("count hops"),
+            Self::EchoDiffers(_) => f.write_str("serve one bus both with and without echo"),
         }
     }
 }

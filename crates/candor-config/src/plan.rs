@@ -30,7 +30,7 @@ pub struct Bus {
     pub data_bitrate: Option<BitRate>,
     /// The bus at the other end of the vxcan pair whose one end is this interface. The other bus names this one.
     pub vxcan_peer: Option<BusIndex>,
-    /// How long after bus-off candor starts the controller again; `None` leaves that to the driver and to people.
+    /// Delay between bus-off and restart of the controller by candor; `None`: candor does not restart it.
     pub restart_after: Option<Duration>,
 }
 
@@ -43,7 +43,7 @@ impl Bus {
     }
 }
 
-/// What happens to a frame for which the queue of its outgoing interface has no room.
+/// Policy for frames when the queue of the outgoing interface is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WhenFull {
     /// It is dropped, as can-gw does.
@@ -53,12 +53,12 @@ pub enum WhenFull {
     DropOldest,
     /// It is tried again, and everything from its bus waits meanwhile, at most this long; then it is dropped.
     Block {
-        /// How long.
+        /// Longest wait; `None`: unlimited.
         limit: Duration,
     },
 }
 
-/// Which frame formats a route carries.
+/// Frame formats of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Formats {
     /// Classic and FD frames alike; two can-gw jobs.
@@ -84,9 +84,9 @@ impl Formats {
 /// forward it twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Selection {
-    /// Which identifiers.
+    /// Identifiers.
     pub filter: Filter,
-    /// What `to-id` makes of them; `None` leaves them to the route's modifications.
+    /// New identifiers of `to-id`; `None` without `to-id`.
     pub id: Option<IdChange>,
 }
 
@@ -118,29 +118,29 @@ pub struct Route {
     pub from: BusIndex,
     /// Where they go; the same bus only with [`Incoming::Allowed`].
     pub to: BusIndex,
-    /// Which identifiers; no frame matches two of them. Never empty.
+    /// Identifiers; disjoint, never empty.
     pub selections: Vec<Selection>,
-    /// Which formats.
+    /// Frame formats.
     pub formats: Formats,
-    /// Which payloads: one of these, or any if there is none. User space only.
+    /// Payload patterns, of which one must match; empty: any payload. User space only.
     pub payload: Vec<PayloadPattern>,
-    /// Whether frames leave in another format. User space only.
+    /// Format conversion. User space only.
     pub send_as: Option<SendAs>,
-    /// What is changed.
+    /// Modifications.
     pub modifications: Modifications,
-    /// What is computed afterwards. Empty unless a modification is active, as in the kernel.
+    /// Checksums, computed after the modifications. Empty unless a modification is active, as in the kernel.
     pub checksums: Checksums,
     /// Visible to local sockets?
     pub echo: Echo,
-    /// How many gateway hops the frame may take in all, this one included, 1 to 6 (`cangw -l`).
+    /// Limit of gateway hops, this one included, 1 to 6 (`cangw -l`).
     pub hop_limit: Option<u8>,
     /// Time stamp kept?
     pub timestamp: Timestamp,
     /// Back to where it came from?
     pub incoming: Incoming,
-    /// How old a frame may be, from its reception on, when it is handed to the outgoing interface. User space only.
+    /// Maximum age of a frame since its reception when it is passed to the outgoing interface. User space only.
     pub max_age: Option<Duration>,
-    /// What happens to a frame for which there is no room. Other than dropping it: user space only.
+    /// Policy when the queue is full. Anything but dropping the newest frame: user space only.
     pub when_full: WhenFull,
     /// `CGW_MOD_UID` (`cangw -u`): the number by which can-gw finds a job whose modifications are to be exchanged.
     pub uid: Option<NonZeroU32>,
@@ -182,13 +182,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Which gateway runs the routes.
+    /// Engine that runs the routes.
     #[must_use]
     pub const fn engine(&self) -> Engine {
         self.engine
     }
 
-    /// What the threads of user space and the machine are asked for.
+    /// Real-time configuration.
     #[must_use]
     pub const fn realtime(&self) -> &Realtime {
         &self.realtime
@@ -206,7 +206,7 @@ impl Plan {
         &self.routes
     }
 
-    /// What is to wait before buses, and how, in the order of the file; each bus once at most.
+    /// Egress configuration in the order of the file; each bus at most once.
     #[must_use]
     pub fn egress(&self) -> &[Egress] {
         &self.egress

@@ -1,4 +1,4 @@
-//! What a gateway may do that was not meant, found in the plan alone: nothing runs, no interface is asked.
+//! Static analysis of a plan: loops, duplicates, collisions and malformed frames.
 //!
 //! ```text
 //!  Plan ──▶ Edges (which frames, from where to where, what becomes of them: sets of bits) ──▶ [Hazard]
@@ -52,7 +52,7 @@ pub enum Hazard {
         routes: Vec<RouteIndex>,
         /// A frame on the way of the first.
         frame: Kind,
-        /// Whether this frame does so whatever its length and content.
+        /// True if the frame loops whatever its length and content.
         is_certain: bool,
     },
     /// Only FD frames from a bus that has none.
@@ -90,9 +90,8 @@ pub enum Hazard {
         route: RouteIndex,
         /// The shortest length that is affected, in bytes.
         came: u8,
-        /// What becomes of it.
         becomes: u8,
-        /// Whether frames of every length are deleted.
+        /// True if frames of every length are deleted.
         is_all: bool,
     },
     /// Frames may go round for ever; it would take too long to know.
@@ -106,16 +105,16 @@ pub enum Hazard {
         route: RouteIndex,
         /// Such a frame.
         taken: Kind,
-        /// What is sent.
+        /// Sent frame.
         sent: Kind,
-        /// What is wrong with it.
+        /// The defect.
         what: Malformed,
     },
     /// The hop limit is above the default of the module.
     NeedsMaxHops {
         /// Of this route.
         route: RouteIndex,
-        /// What `max_hops` must be, or more.
+        /// Smallest sufficient `max_hops`.
         limit: u8,
     },
     /// No frame is taken.
@@ -131,7 +130,6 @@ pub enum Hazard {
         route: RouteIndex,
         /// The shortest length that is affected, in bytes.
         came: u8,
-        /// What becomes of it.
         becomes: u8,
     },
     /// Two routes take the same frames between the same buses and change them alike.
@@ -165,14 +163,14 @@ pub enum Hazard {
         route: RouteIndex,
         /// The earlier one.
         first: RouteIndex,
-        /// How many of them.
+        /// Number of frames in common.
         share: Share,
         /// A frame, as it comes in.
         example: Kind,
     },
 }
 
-/// What is wrong with a `can_id`.
+/// Defect of a `can_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Malformed {
     /// `CAN_ERR_FLAG`: it is an error message frame.
@@ -183,7 +181,7 @@ pub enum Malformed {
     RemoteFd,
 }
 
-/// How much two routes have in common, as far as is known.
+/// Overlap of two routes, as far as is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Share {
     /// All frames of the earlier route.
@@ -194,7 +192,7 @@ pub enum Share {
     Some,
 }
 
-/// What a gateway may do that was not meant, grouped by kind of analysis.
+/// Returns the hazards of a plan, grouped by kind of analysis.
 #[must_use]
 pub fn hazards(plan: &Plan) -> Vec<Hazard> {
     let (edges, ways, mut hazards) = (Edges::of(plan), Ways::of(plan), Vec::new());

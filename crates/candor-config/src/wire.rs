@@ -12,13 +12,13 @@ pub struct Wire {
     pub buses: Vec<WireBus>,
     /// Adapters that have these interfaces of the buses, each at least one and none that another has.
     pub adapters: Vec<Vec<String>>,
-    /// Which adapter.
+    /// Emulated adapter.
     pub model: Option<WireModel>,
     /// Frames that a controller holds.
     pub depth: Option<NonZeroU8>,
-    /// What a controller sends first.
+    /// Transmit order of the controllers.
     pub order: Option<WireOrder>,
-    /// Whether the bit rates of the buses count, whatever the interfaces are set to.
+    /// True if the bit rates of the buses apply, whatever the interfaces are configured for.
     pub force_rates: bool,
     /// Of everything random.
     pub seed: Option<u64>,
@@ -43,14 +43,14 @@ pub struct WireBus {
     pub interfaces: Vec<String>,
 }
 
-/// Whether a bus may be called so: words of the log are separated by spaces, and parts of `--bus` by colons.
+/// Returns true if a bus may have this name: the log separates fields by spaces, `--bus` by colons.
 #[must_use]
 pub fn is_bus_name(name: &str) -> bool {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// Which adapter is played, by the kernel's name of its driver.
+/// Emulated adapter, by the name of its kernel driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireModel {
     /// `gs_usb`.
@@ -59,7 +59,7 @@ pub enum WireModel {
     Ucan,
 }
 
-/// What a controller sends first of what it holds.
+/// Transmit order of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WireOrder {
     /// `fifo`: what came first.

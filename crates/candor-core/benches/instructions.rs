@@ -15,7 +15,7 @@ use candor_core::job::BusIndex;
 use candor_core::ruleset::{RuleSet, Visit};
 use sets::{BUSES, FRAMES, Kind};
 
-/// How many rules a set has.
+/// Number of rules a set has.
 const COUNTS: [usize; 5] = [1, 16, 256, 2048, 16_384];
 
 /// The functions in which is counted, by their names.
@@ -149,7 +149,7 @@ impl Visit for Writer {
     }
 }
 
-/// What the engines do with a frame, but for the system calls, the queue and the counters.
+/// The work of an engine per frame, without system calls, queue and counters.
 #[inline(never)]
 fn forward_all(rules: &RuleSet, received: &[([u8; CANFD_MTU], usize)]) -> usize {
     let mut writer = Writer::default();

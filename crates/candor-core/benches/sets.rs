@@ -11,7 +11,7 @@ use candor_core::rule::{ChecksumSpan, Checksums, Modifications, Operand, XorChec
 
 /// Buses of every set. Frames come in on the first.
 pub(crate) const BUSES: usize = 9;
-/// How many frames are prepared for a set.
+/// Number of frames prepared for a set.
 pub(crate) const FRAMES: usize = 4096;
 
 const EFF: u32 = CAN_EFF_FLAG;
@@ -117,7 +117,7 @@ impl Kind {
         }
     }
 
-    /// How many jobs of such a set fire for each of its frames.
+    /// Returns the number of jobs of such a set that match each of its frames.
     pub(crate) fn fire(self, count: usize) -> usize {
         match self {
             Self::InvertedSilent => 0,
@@ -156,7 +156,7 @@ impl Kind {
         ids.iter().cycle().take(FRAMES).map(frame).collect()
     }
 
-    /// Whether the frames of this kind are for such a job.
+    /// Returns true if such a job matches frames of this kind.
     fn is_target(self, job: &Job) -> bool {
         let is_extended = job.filter.id & EFF != 0;
         match self {

@@ -1,4 +1,4 @@
-//! How many bits a frame has on the wire, stuff bits and all, and how long they last.
+//! Number of bits of a frame on the wire, including stuff bits, and their duration.
 //!
 //! # Source
 //! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
@@ -42,7 +42,7 @@ pub struct FrameBits {
     /// Bits at the data bit rate, stuff bits included: from ESI to the CRC delimiter of an FD frame with bit-rate
     /// switch, otherwise 0.
     pub data: u32,
-    /// How many of them are stuff bits that depend on the content. The fixed stuff bits of an FD frame's CRC field do
+    /// Number of stuff bits that depend on the content. The fixed stuff bits of an FD frame's CRC field do
     /// not, and are not counted here.
     pub stuff: u32,
 }
@@ -73,7 +73,7 @@ impl FrameBits {
         Self { nominal: self.nominal - INTERMISSION_BITS, ..self }
     }
 
-    /// How long these bits last, in nanoseconds, rounded to the nearest (a half up).
+    /// Returns the duration of these bits in nanoseconds, rounded half up.
     ///
     /// Without a data bit rate the whole frame is at the nominal one.
     #[must_use]

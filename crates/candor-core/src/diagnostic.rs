@@ -1,4 +1,4 @@
-//! What is wrong with a file, where, and what to do about it. Rendering is the binary's business.
+//! Findings: message, place in the text and remedy. Rendering is left to the caller.
 
 pub mod code;
 
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// Byte range in the text of the file.
 pub type Span = Range<usize>;
 
-/// How bad a finding is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
     /// The file is not a gateway.
@@ -24,7 +24,7 @@ pub enum Severity {
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What; empty when the message says all.
+    /// Text of the label; empty if the message is sufficient.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ pub struct Label {
 pub struct Diagnostic {
     /// Stable code such as `E0104`; listed in `docs/config.md`.
     pub code: &'static str,
-    /// How bad it is.
+    /// Severity.
     pub severity: Severity,
     /// One short sentence.
     pub message: String,
@@ -41,24 +41,27 @@ pub struct Diagnostic {
     pub primary: Label,
     /// Other places that explain it.
     pub secondary: Vec<Label>,
-    /// What to do.
+    /// Remedy.
     pub help: Option<String>,
 }
 
 impl Diagnostic {
+    /// Creates an error without label and help.
     pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, span, message.into())
     }
 
+    /// Creates a warning without label and help.
     pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, span, message.into())
     }
 
+    /// Creates a note without label and help.
     pub fn note(code: &'static str, span: Span, message: impl Into<String>) -> Self {
         Self::new(Severity::Note, code, span, message.into())
     }
 
-    /// What to say at the primary place.
+    /// Sets the text at the primary place.
     pub fn label(mut self, text: impl Into<String>) -> Self {
         self.primary.text = text.into();
         self
@@ -70,6 +73,7 @@ impl Diagnostic {
         self
     }
 
+    /// Sets the help, which says what to do.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
@@ -106,9 +110,9 @@ impl Position {
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    /// How many there were of each code, also of those that are not in the list.
+    /// Number of findings of each code, also of those not in the list.
     counts: BTreeMap<(Severity, &'static str), usize>,
-    /// Whether a syntax error may have swallowed parts of the file, so that absence proves nothing.
+    /// True if a syntax error may have hidden parts of the file, so a missing key is not an error.
     pub torn: bool,
     /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
     broken: Vec<Span>,
@@ -122,6 +126,7 @@ pub const MAX_FINDINGS: usize = 100;
 const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
+    /// Adds a finding. Errors beyond the limit are counted, but not kept.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         let count = self.counts.entry((diagnostic.severity, diagnostic.code)).or_default();
         *count += 1;
@@ -141,17 +146,18 @@ impl Findings {
         self.broken.push(span);
     }
 
-    /// Whether no more errors are kept, so that no effort should go into finding them.
+    /// Returns true if no more errors are kept, so that callers can stop checking.
     pub fn is_full(&self) -> bool {
         let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
         errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
     }
 
+    /// Returns true if any finding is an error.
     pub fn has_errors(&self) -> bool {
         self.list.iter().any(|diagnostic| diagnostic.severity == Severity::Error)
     }
 
-    /// Whether there is a finding of this code within a place.
+    /// Returns true if there is a finding of this code within a place.
     pub fn has(&self, code: &str, within: &Span) -> bool {
         let is_within = |span: &Span| within.start <= span.start && span.end <= within.end;
         self.list.iter().any(|finding| finding.code == code && is_within(&finding.primary.span))
@@ -202,20 +208,20 @@ impl Findings {
         let counts: Vec<_> = more.iter().map(|(_, code, count)| format!("{count} of {code}")).collect();
         let counts = format!("not listed: {}", counts.join(", "));
         self.list.push(match worst {
-            Severity::Error => Diagnostic::error(code::TOO_MANY, span, "There are more findings, which are not listed"),
+            Severity::Error => Diagnostic::error(code::TOO_MANY, span, "More findings are not listed"),
             Severity::Warning => {
-                let message = "There are more warnings, which are not listed";
+                let message = "More warnings are not listed";
                 Diagnostic::warning(code::TOO_MANY_WARNINGS, span, message).help(counts)
             }
             Severity::Note => {
-                let message = "There are more notes, which are not listed";
+                let message = "More notes are not listed";
                 Diagnostic::note(code::TOO_MANY_NOTES, span, message).help(counts)
             }
         });
         more.into_iter().map(|(_, code, count)| (code, count)).collect()
     }
 
-    /// How many of each code are listed: one of each, then of the warnings in turn, then of the notes.
+    /// Returns the number of listed findings per code: one of each, then warnings in turn, then notes.
     fn shares(&self) -> BTreeMap<(Severity, &'static str), usize> {
         let kept = |key: &(Severity, &'static str)| self.counts.get(key).map_or(0, |&count| count.min(MAX_KEPT));
         let mut shares: BTreeMap<_, _> = self.counts.keys().map(|key| (*key, kept(key).min(1))).collect();

@@ -1,8 +1,8 @@
-//! Which frames a rule is for: `can_id` and mask with the kernel's meaning, in can-utils notation.
+//! Filters: `can_id` and mask with the semantics of the kernel, in can-utils notation.
 
 mod text;
 
-pub use text::{FilterTextError, FilterTextErrorKind};
+pub use text::{FilterTextError, FilterTextErrorKind, IdRange};
 
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
 
@@ -31,7 +31,7 @@ impl Filter {
         Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
-    /// Whether frames of both formats match (inverted: do not match) because the mask does not compare the format,
+    /// Returns true if frames of both formats match (inverted: do not match) because the mask does not compare the format,
     /// although it compares identifier bits: `123:7FF` is also for the 29-bit identifier 00000123 and 1FFFF923, and
     /// for remote frames.
     ///
@@ -54,7 +54,7 @@ impl Filter {
     /// The receive list that the kernel puts this filter in. Lists are served in the order of [`ReceiveList`].
     ///
     /// # Source
-    /// `can_rcv_list_find()` in `net/can/af_can.c`.
+    /// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364) in Linux 6.1.
     #[must_use]
     pub fn normalise(self) -> Normalised {
         let Self { mut id, mut mask } = self;
@@ -106,10 +106,10 @@ pub struct Normalised {
 }
 
 impl Normalised {
-    /// Whether a frame with this identifier is delivered.
+    /// Returns true if a frame with this identifier matches.
     ///
     /// # Source
-    /// `can_rcv_filter()` in `net/can/af_can.c`.
+    /// [`can_rcv_filter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L578) in Linux 6.1.
     #[must_use]
     pub const fn matches(self, frame: RawId) -> bool {
         if frame.is_err() {

@@ -69,19 +69,19 @@ impl FrameFormat {
 pub struct RawId(pub u32);
 
 impl RawId {
-    /// Whether the identifier is extended (29 bits).
+    /// Returns true if the identifier is extended (29 bits).
     #[must_use]
     pub const fn is_eff(self) -> bool {
         self.0 & CAN_EFF_FLAG != 0
     }
 
-    /// Whether the frame is a remote transmission request.
+    /// Returns true if the frame is a remote transmission request.
     #[must_use]
     pub const fn is_rtr(self) -> bool {
         self.0 & CAN_RTR_FLAG != 0
     }
 
-    /// Whether the frame is an error message frame.
+    /// Returns true if the frame is an error message frame.
     #[must_use]
     pub const fn is_err(self) -> bool {
         self.0 & CAN_ERR_FLAG != 0
@@ -110,7 +110,7 @@ pub struct Frame {
     pub len: u8,
     /// `CANFD_BRS`, `CANFD_ESI`, `CANFD_FDF`; 0 for classic frames.
     pub flags: u8,
-    /// Which of the two structs this is.
+    /// Frame format.
     pub format: FrameFormat,
     /// Raw DLC 9 to 15 of a classic frame with 8 bytes (`len8_dlc`), otherwise 0.
     pub len8_dlc: u8,
@@ -122,7 +122,7 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
     /// More payload than the format can carry.
-    #[error("Payload of {len} bytes is longer than {max}")]
+    #[error("Payload has {len} bytes, at most {max} are allowed")]
     TooLong {
         /// Bytes asked for.
         len: usize,

@@ -14,11 +14,12 @@ mod cubes;
 
 pub use cubes::{Cube, Cubes};
 
+pub use crate::filter::IdRange;
 use crate::filter::{Filter, ReceiveList};
-use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
+use crate::frame::{CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use crate::ids::build::{Builder, Operation};
 
-/// How much work sets may take, so that no input takes forever: one step is one node looked at.
+/// Limit of the work for set operations, in visited nodes, so that no input takes forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort(u32);
 
@@ -48,28 +49,6 @@ impl Effort {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The set of identifiers is too complex")]
 pub struct TooComplex;
-
-/// Identifiers of data frames from the first to the last one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct IdRange {
-    /// 29-bit identifiers?
-    pub is_extended: bool,
-    /// The first one, without flags.
-    pub first: u32,
-    /// The last one, without flags; not below the first.
-    pub last: u32,
-}
-
-impl IdRange {
-    /// The identifier of a filter for exactly one; `None` if it is another filter.
-    #[must_use]
-    pub fn of_exact(filter: Filter) -> Option<Self> {
-        let normal = filter.normalise();
-        let is_extended = normal.id & CAN_EFF_FLAG != 0;
-        let id = normal.id & !CAN_EFF_FLAG;
-        (normal.list == ReceiveList::Exact).then_some(Self { is_extended, first: id, last: id })
-    }
-}
 
 /// A part of a diagram: none or all of the frames, or a node.
 type Part = u32;
@@ -181,13 +160,13 @@ impl IdSet {
         Self { nodes: nodes.collect(), root: other(self.root) }
     }
 
-    /// Whether no frame is in the set.
+    /// Returns true if no frame is in the set.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.root == NONE
     }
 
-    /// Whether a well-formed frame is in the set.
+    /// Returns true if a well-formed frame is in the set.
     #[must_use]
     pub fn contains(&self, id: RawId) -> bool {
         let mut part = self.root;
@@ -197,7 +176,7 @@ impl IdSet {
         part == ALL && !id.is_err()
     }
 
-    /// Whether the set has frames of a format (`is_extended`) and a kind (`is_remote`).
+    /// Returns true if the set has frames of a format (`is_extended`) and a kind (`is_remote`).
     #[must_use]
     pub fn has_any(&self, is_extended: bool, is_remote: bool) -> bool {
         self.plane(is_extended, is_remote) != NONE

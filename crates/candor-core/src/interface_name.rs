@@ -7,26 +7,26 @@ pub const MAX_INTERFACE_NAME_BYTES: usize = 15;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterfaceNameError {
     /// It has a character that no name may have.
-    #[error("The name of an interface cannot contain {0:?}")]
+    #[error("An interface name cannot contain {0:?}")]
     Character(char),
     /// There is none.
-    #[error("The interface has no name")]
+    #[error("The interface name is empty")]
     Empty,
     /// It is `.` or `..`, which would be folders of `/sys/class/net`.
-    #[error("No interface can be called . or ..")]
+    #[error("An interface name cannot be . or ..")]
     Folder,
     /// It has so many bytes.
-    #[error("The name of an interface has at most {MAX_INTERFACE_NAME_BYTES} bytes, this one has {0}")]
+    #[error("An interface name has at most {MAX_INTERFACE_NAME_BYTES} bytes, this one has {0}")]
     TooLong(usize),
 }
 
-/// Whether an interface may be called so.
+/// Checks the name of a network interface.
 ///
 /// # Errors
 /// What is wrong with the name.
 ///
 /// # Source
-/// `dev_valid_name()` in `net/core/dev.c`.
+/// [`dev_valid_name()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/dev.c#L1049) in Linux 6.1.
 pub fn check(name: &str) -> Result<(), InterfaceNameError> {
     let is_wrong = |c: &char| matches!(c, '/' | ':') || c.is_whitespace() || c.is_control();
     match name {

@@ -9,6 +9,7 @@ use std::num::NonZeroU32;
 use crate::filter::Filter;
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::payload::PayloadPattern;
+pub use crate::rule::SendAs;
 use crate::rule::{self, Checksums, Modifications, Verdict};
 
 /// Position of a bus in the buses of a gateway.
@@ -19,7 +20,7 @@ pub struct BusIndex(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteIndex(pub usize);
 
-/// Whether local sockets on the outgoing interface see a routed frame (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
+/// Echo of routed frames to local sockets on the outgoing interface (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Echo {
     /// They do.
@@ -28,7 +29,7 @@ pub enum Echo {
     Off,
 }
 
-/// Whether a routed frame keeps the time stamp of its reception (`CGW_FLAGS_CAN_SRC_TSTAMP`, `cangw -t`).
+/// Timestamp of routed frames (`CGW_FLAGS_CAN_SRC_TSTAMP`, `cangw -t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timestamp {
     /// It is stamped anew where it leaves.
@@ -37,7 +38,7 @@ pub enum Timestamp {
     Kept,
 }
 
-/// Whether a frame may leave through the interface by which it came into this machine (`CGW_FLAGS_CAN_IIF_TX_OK`,
+/// Sending of frames back to the interface that first received them (`CGW_FLAGS_CAN_IIF_TX_OK`,
 /// `cangw -i`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Incoming {
@@ -47,31 +48,7 @@ pub enum Incoming {
     Allowed,
 }
 
-/// The format in which all frames of a route leave. Those that came in the other one are converted, after they were
-/// matched and before they are modified.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum SendAs {
-    /// CAN CC. FD frames of more than 8 bytes are deleted.
-    Classic,
-    /// CAN FD. Remote frames are deleted, because FD has none.
-    Fd {
-        /// Whether the frames ask for the data bit rate (`CANFD_BRS`).
-        bit_rate_switch: bool,
-    },
-}
-
-impl SendAs {
-    /// The format of all frames that leave.
-    #[must_use]
-    pub const fn format(self) -> FrameFormat {
-        match self {
-            Self::Classic => FrameFormat::Classic,
-            Self::Fd { .. } => FrameFormat::Fd,
-        }
-    }
-}
-
-/// What one can-gw job does, still without interface indices; and, in `payload` and `send_as`, what only user space
+/// One can-gw job, without interface indices; `payload` and `send_as` are features that only user space
 /// can do beyond that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
@@ -85,9 +62,9 @@ pub struct Job {
     pub format: FrameFormat,
     /// The identifiers it sees.
     pub filter: Filter,
-    /// What it changes.
+    /// Modifications.
     pub modifications: Modifications,
-    /// What it computes.
+    /// Checksums.
     pub checksums: Checksums,
     /// `CGW_FLAGS_CAN_ECHO`.
     pub echo: Echo,
@@ -127,7 +104,7 @@ impl Job {
         }
     }
 
-    /// Whether can-gw can run this job.
+    /// Returns true if can-gw can run this job.
     #[must_use]
     pub const fn is_for_kernel(&self) -> bool {
         self.payload.is_empty() && self.send_as.is_none()
@@ -139,7 +116,7 @@ impl Job {
         self.send_as.map_or(self.format, SendAs::format)
     }
 
-    /// Whether this job takes a frame at all: it has the job's format, a length that the format allows, and one of the
+    /// Returns true if this job accepts a frame: it has the job's format, a length that the format allows, and one of the
     /// job's payloads.
     ///
     /// Other frames pass by it and are counted nowhere.
@@ -150,7 +127,7 @@ impl Job {
             && (self.payload.is_empty() || self.payload.iter().any(|pattern| pattern.matches(frame)))
     }
 
-    /// What this job makes of a frame that it takes and that its filter matches.
+    /// Applies the job to a frame that it accepts and that its filter matches.
     ///
     /// After [`Verdict::Delete`] the frame is as it was when can-gw gave it up.
     #[must_use]

@@ -1,23 +1,32 @@
-//! The pure part of candor that every crate shares: frames, filters, identifiers, units, findings, and the rules that a
-//! gateway runs.
+//! Frames, filters, identifiers, units, findings, and the rules of a CAN gateway.
 //!
 //! ```text
-//!  [job::Job] ──RuleSet::compile──▶ ruleset::RuleSet     what engines run
-//!      └───────────oracle───────────────────────────▶    the slow and obvious gateway that they are compared with
+//!  [job::Job] ──RuleSet::compile──▶ ruleset::RuleSet     what the engines run
+//!      └───────────oracle───────────────────────────▶    the reference implementation for tests
 //! ```
 //!
-//! A [`job::Job`] is the common meaning of both gateways: the kernel backend sends it to can-gw as it stands,
-//! and the user-space engines run the [`ruleset::RuleSet`] compiled from the same jobs.
+//! A [`job::Job`] is what can-gw and the user-space engines have in common: the kernel backend sends it to can-gw
+//! unchanged, and the user-space engines run the [`ruleset::RuleSet`] compiled from the same jobs.
+//!
+//! ```
+//! use candor_core::{bits, filter::Filter, frame::Frame};
+//!
+//! let frame: Frame = "123#1122".parse().unwrap();
+//! assert!(Filter::parse("123:7FF").unwrap().matches(frame.id));
+//! assert_eq!(frame.payload(), [0x11, 0x22]);
+//! ```
 //!
 //! Nothing here reads a clock, a file, the environment or a socket, and nothing here is `unsafe`:
 //! time and randomness are arguments. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod bits;
 pub mod causes;
 pub mod diagnostic;
+#[expect(missing_docs, reason = "for the files that candor itself reads")]
 pub mod document;
 pub mod filter;
 pub mod frame;

@@ -42,11 +42,11 @@ pub struct Delivery {
     pub job: usize,
     /// Where the frame goes.
     pub to: BusIndex,
-    /// What is sent.
+    /// Sent frame.
     pub frame: Frame,
 }
 
-/// What one job counted, under the kernel's names.
+/// Counters of one job, with the kernel's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounters {
     /// Frames that were sent.
@@ -62,7 +62,7 @@ pub fn deliver(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<Delivery> {
     sent.map(|(job, frame, _)| Delivery { job, to: jobs[job].to, frame }).collect()
 }
 
-/// What every job has counted after these frames have come in, each on its bus.
+/// Returns the counters of every job after these frames were received, each on its bus.
 #[must_use]
 pub fn count(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Vec<JobCounters> {
     let mut counters = vec![JobCounters::default(); jobs.len()];

@@ -1,4 +1,4 @@
-//! What a frame must carry to be taken: can-gw cannot look at data bytes, user space can.
+//! Payload patterns, which only the user-space engines support.
 
 use crate::frame::{CANFD_MAX_DLEN, Frame};
 
@@ -7,7 +7,7 @@ use crate::frame::{CANFD_MAX_DLEN, Frame};
 pub struct PayloadPattern {
     /// Bits that are compared.
     pub mask: [u8; CANFD_MAX_DLEN],
-    /// What they must be; 0 where nothing is compared.
+    /// Required values; 0 where nothing is compared.
     pub value: [u8; CANFD_MAX_DLEN],
 }
 
@@ -18,7 +18,7 @@ impl PayloadPattern {
         self.mask.iter().rposition(|&mask| mask != 0).map_or(0, |last| last + 1)
     }
 
-    /// Whether the frame has all the bytes that are compared, and they are right. Remote frames carry none.
+    /// Returns true if the frame has all compared bytes, with the required values. Remote frames have no bytes.
     #[must_use]
     pub fn matches(&self, frame: &Frame) -> bool {
         let carried = if frame.id.is_rtr() { &[] } else { frame.payload() };

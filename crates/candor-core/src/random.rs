@@ -3,7 +3,8 @@
 /// SplitMix64: enough to spread pauses, frames and draws, and nothing that must not be guessed.
 ///
 /// # Source
-/// G. L. Steele, D. Lea, C. H. Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014, with
+/// G. L. Steele, D. Lea, C. H. Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
+/// <https://doi.org/10.1145/2660193.2660195>, with
 /// the constants that S. Vigna's splitmix64.c has too.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);

@@ -1,4 +1,4 @@
-//! What a gateway in user space asks of the scheduler, of memory and of sleeping processors: `[realtime]` of a file.
+//! Real-time configuration of the user-space engines: scheduling policy, CPUs, memory locking, CPU wake-up latency.
 
 use std::fmt;
 use std::str::FromStr;
@@ -31,7 +31,7 @@ impl fmt::Display for RtPriority {
 /// A scheduling policy, written `fifo:80`, `rr:10` or `other`.
 ///
 /// # Source
-/// `sched(7)`; `include/uapi/linux/sched.h`.
+/// `sched(7)`; [`SCHED_FIFO` and `SCHED_RR`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/sched.h#L115) in Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sched {
     /// `SCHED_FIFO`: runs until it waits, before everything with less priority.
@@ -67,13 +67,13 @@ impl fmt::Display for Sched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedError {
     /// No such policy.
-    #[error("There is no such scheduling policy")]
+    #[error("Unknown scheduling policy")]
     Unknown,
     /// `fifo` or `rr` alone.
-    #[error("A real-time policy needs a priority")]
+    #[error("A real-time policy requires a priority")]
     NoPriority,
     /// Something else than 1 to 99.
-    #[error("A real-time priority is a number from 1 to 99")]
+    #[error("A real-time priority must be 1 to 99")]
     Priority,
     /// `other:5`.
     #[error("The policy `other` has no priority")]
@@ -164,13 +164,13 @@ pub struct Realtime {
 }
 
 impl Realtime {
-    /// Whether nothing is asked for.
+    /// Returns true if nothing is configured.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether something is asked for the threads that forward frames, which can-gw does not have.
+    /// Returns true if the forwarding threads are configured, which can-gw does not have.
     #[must_use]
     pub fn is_for_threads(&self) -> bool {
         self.sched.is_some() || !self.cpus.is_empty() || self.lock_memory

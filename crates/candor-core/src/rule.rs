@@ -1,7 +1,8 @@
-//! What a rule does to a frame: AND, OR, XOR, SET and checksums, with can-gw's meaning.
+//! Modifications of a frame: AND, OR, XOR, SET and checksums, with the semantics of can-gw.
 //!
 //! # Source
-//! `net/can/gw.c` (`cgw_parse_attr`, `mod_and_*` …); the order of operations and the raw-DLC arithmetic are written
+//! [`cgw_parse_attr()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L815)
+//! in Linux 6.1; the order of operations and the raw-DLC arithmetic are written
 //! down in `docs/can-gw.md`.
 
 mod apply;
@@ -11,7 +12,7 @@ mod operation;
 
 pub use apply::{Verdict, change};
 pub(crate) use checksum::crc8;
-pub use convert::convert;
+pub use convert::{SendAs, convert};
 pub use operation::Operation;
 
 use crate::frame::CANFD_MAX_DLEN;
@@ -35,7 +36,7 @@ impl Operand {
     /// Touches no field.
     pub const NONE: Self = Self { id: None, len: None, flags: None, data: None };
 
-    /// Whether this operand touches no field.
+    /// Returns true if this operand touches no field.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -70,7 +71,7 @@ impl Modifications {
         ]
     }
 
-    /// Whether no modification is active. The kernel then shares the buffer instead of copying it, and ignores
+    /// Returns true if no modification is active. The kernel then shares the buffer instead of copying it, and ignores
     /// checksums and uid.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -96,7 +97,7 @@ pub struct ChecksumSpan {
 }
 
 impl ChecksumSpan {
-    /// Whether a position counts from the end of the frame.
+    /// Returns true if a position counts from the end of the frame.
     #[must_use]
     pub const fn is_relative(self) -> bool {
         self.from < 0 || self.to < 0 || self.result < 0
@@ -106,7 +107,7 @@ impl ChecksumSpan {
 /// `CGW_CS_XOR`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct XorChecksum {
-    /// Which bytes.
+    /// Byte positions.
     pub span: ChecksumSpan,
     /// Start value.
     pub init: u8,
@@ -115,7 +116,7 @@ pub struct XorChecksum {
 /// `CGW_CS_CRC8`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Crc8Checksum {
-    /// Which bytes.
+    /// Byte positions.
     pub span: ChecksumSpan,
     /// Start value.
     pub init: u8,
@@ -123,7 +124,7 @@ pub struct Crc8Checksum {
     pub final_xor: u8,
     /// CRC of every byte value.
     pub table: [u8; 256],
-    /// What is mixed in after the data bytes.
+    /// Value that is added after the data bytes.
     pub profile: Crc8Profile,
 }
 

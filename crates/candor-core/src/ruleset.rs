@@ -29,7 +29,7 @@ use crate::job::{BusIndex, Incoming};
 use actions::Actions;
 use lists::Lists;
 
-/// Who is told what the jobs did with a frame. `job` is the position of the job in the slice that was compiled.
+/// Receives the results of jobs for a frame. `job` is the position of the job in the compiled slice.
 pub trait Visit {
     /// It sends the frame as it came: these bytes.
     fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]);
@@ -41,14 +41,14 @@ pub trait Visit {
     fn delete(&mut self, job: usize);
 }
 
-/// What a job did with a frame, for [`FromBus::outcomes`].
+/// Result of a job for a frame, for [`FromBus::outcomes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routed<'a> {
     /// It sends this frame to this bus.
     Send {
         /// Where to.
         to: BusIndex,
-        /// What; the given frame itself if the job changes nothing.
+        /// Frame to send; the received frame itself if the job changes nothing.
         frame: &'a Frame,
     },
     /// It deletes the frame: its length became impossible.
@@ -96,7 +96,7 @@ impl RuleSet {
         Self { buses: (0..buses).map(of_bus).collect(), nothing: BusRules::default(), actions: Actions::of(jobs) }
     }
 
-    /// What is to be done with frames from this bus.
+    /// Returns the rules for frames from this bus.
     #[must_use]
     pub fn from_bus(&self, from: BusIndex) -> FromBus<'_> {
         FromBus { bus: self.buses.get(from.0).unwrap_or(&self.nothing), actions: &self.actions }

@@ -15,10 +15,12 @@ use lexer::{Separator, Token};
 pub struct Command {
     /// Never empty.
     pub words: Vec<Word>,
+    /// Condition under which it runs.
     pub runs: Runs,
 }
 
 impl Command {
+    /// Byte range from the first to the last word.
     pub fn span(&self) -> Span {
         let ends = self.words.first().zip(self.words.last());
         ends.map_or(0..0, |(first, last)| first.span().start..last.span().end)
@@ -55,14 +57,16 @@ pub enum Construct {
     Loop,
 }
 
-/// What a script consists of.
+/// Piece of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
+    /// A simple command.
     Command(Command),
     /// The lines of a here-document.
     Document(Span),
 }
 
+/// Splits a script into commands and here-documents, without running or expanding anything.
 pub fn pieces(text: &str) -> Vec<Piece> {
     let mut parser = Parser::default();
     for token in lexer::tokens(text) {
@@ -78,11 +82,11 @@ struct Parser {
     words: Vec<Word>,
     around: Vec<(Construct, Span)>,
     expects: Expects,
-    /// What joins the next command to the last one.
+    /// Separator before the next command.
     joined: Option<(Separator, Span)>,
     /// The last command of this list, if it is a test.
     test: Option<Span>,
-    /// What ended the script.
+    /// Command that ended the script.
     end: Option<Span>,
 }
 
@@ -102,7 +106,7 @@ enum Expects {
     FunctionBody,
     /// The same, or brackets that say nothing more: `function name ()`.
     FunctionNamed,
-    /// What follows on a round bracket there: the other one, or the first command.
+    /// Token after an opening parenthesis: the closing one, or the first command.
     FunctionNamedOpen,
 }
 
@@ -142,7 +146,7 @@ impl Parser {
         }
     }
 
-    /// Whether the words so far are `[[` and something, but not its end.
+    /// Returns true if the words so far are `[[` and something, but not its end.
     fn is_within_test(&self) -> bool {
         let has_text = |word: Option<&Word>, text| word.is_some_and(|word| word.text() == text);
         has_text(self.words.first(), "[[") && !has_text(self.words.last(), "]]")
@@ -255,7 +259,7 @@ impl Parser {
         };
     }
 
-    /// Whether the shell goes no further than this command, which runs once.
+    /// Returns true if the shell exits with this command, which runs once.
     fn ends_the_script(&self, words: &[Word], next: Separator) -> bool {
         let is_by_itself = matches!(self.joined, None | Some((Separator::Then, _))) && next != Separator::Pipe;
         let ends = match words {

@@ -1,4 +1,4 @@
-//! What the compiled rule set takes: nothing for a frame, and little for many rules.
+//! Memory of the compiled rule set: no allocation per frame, and little per rule.
 
 #[path = "../benches/sets.rs"]
 mod sets;

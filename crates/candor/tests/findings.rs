@@ -69,7 +69,7 @@ fn the_line_that_there_are_more_is_not_counted() {
     let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");
     let run = candor_with_input(FINDINGS, &["check", "-"], text.as_bytes());
     assert_eq!(run.stderr.matches("error[E0401]").count(), 100);
-    let end = "error[E0107]: There are more findings, which are not listed\n--> standard input\n\n\
+    let end = "error[E0107]: More findings are not listed\n--> standard input\n\n\
                standard input: not valid: 100 errors and more\n";
     assert!(run.stderr.ends_with(end), "{}", run.stderr);
 }

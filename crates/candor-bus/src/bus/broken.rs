@@ -8,7 +8,7 @@ use crate::node::Timing;
 use crate::time::BusNs;
 use candor_core::units::BitRate;
 
-/// How far ahead the next thing to tell is looked for, in bits.
+/// Look-ahead for the next event, in bits.
 const LOOK_AHEAD_BITS: u32 = 64;
 /// The same where nothing is to be told before somebody lets go of the wire, in nanoseconds.
 const NUMB_NS: u64 = SECOND_NS;
@@ -22,7 +22,7 @@ pub(super) struct Broken {
     start: BusNs,
     timing: Timing,
     episode: Episode,
-    /// How much time went by that the episode does not count, all of it in whole seconds: a dominant wire lasts as long as
+    /// Time not counted by the episode, in whole seconds: a dominant wire lasts as long as
     /// somebody holds it.
     numb_ns: u64,
     /// Changes of state that were not told yet, and when they were.
@@ -271,7 +271,7 @@ impl Bus {
         }
     }
 
-    /// What everybody else saw of a frame that broke.
+    /// View of the other nodes of a frame with an error.
     fn error(&self, broken: &Broken, sending: &Sending, end: BusNs, given_up: Option<Tag>) -> Event {
         let players = broken.episode.players();
         let first = players.iter().filter_map(|player| player.report().error).min_by_key(|(bit, _)| *bit);

@@ -29,7 +29,7 @@ pub(super) struct Clean {
     pub(super) senders: Vec<Sending>,
     pub(super) losers: Vec<Loser>,
     pub(super) receivers: NodeSet,
-    /// What is wrong from which bit on.
+    /// First disturbed bit and its fault.
     pub(super) wrong: Option<(u32, Wrong)>,
 }
 
@@ -276,7 +276,7 @@ impl Bus {
     }
 }
 
-/// Who loses, and where.
+/// Losers of the arbitration, and the bits at which they lost.
 fn losers(winner: &Sending, others: &[Sending]) -> Vec<Loser> {
     if others.is_empty() {
         return Vec::new();

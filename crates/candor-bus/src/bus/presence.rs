@@ -1,4 +1,4 @@
-//! Who is on the bus, who comes and who goes.
+//! Nodes joining and leaving the bus.
 
 use super::{Bus, Wire, bits_ns};
 use crate::confinement::{Counters, ErrorState};
@@ -25,12 +25,12 @@ pub(super) struct Node {
     pub(super) held: bool,
     /// When it may send again.
     pub(super) free_at: BusNs,
-    /// What it is still doing after a frame, and since when it is alone with it: an error-passive node may need longer
+    /// Pending activity after a frame, and its start: an error-passive node may need longer
     /// than the others, who do not notice.
     pub(super) straggler: Option<(Player, BusNs)>,
 }
 
-/// Whether a node takes part.
+/// Participation of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Presence {
     /// Switched off by its own error counters.
@@ -54,7 +54,7 @@ pub(super) enum Presence {
 pub(super) struct Recovery {
     /// When somebody asked for it.
     pub(super) since: BusNs,
-    /// How often, up to the last start of frame.
+    /// Number of attempts up to the last start of frame.
     pub(super) sequences: u64,
 }
 
@@ -71,7 +71,7 @@ impl Node {
         }
     }
 
-    /// What it is still doing after the last frame at this time, if the others were done before. From here on it is the
+    /// Pending activity after the last frame, if the others finished earlier. From here on it is the
     /// business of whoever asked.
     pub(super) fn take_straggler(&mut self, at: BusNs, rate: BitRate) -> Option<Player> {
         let (mut player, since) = self.straggler.take()?;
@@ -80,14 +80,14 @@ impl Node {
         Some(player)
     }
 
-    /// Whether it may start only with the next bit, because it is late with its intermission, and has a frame: it takes the
+    /// Returns true if it may start only with the next bit, because it is late with its intermission, and has a frame: it takes the
     /// start of frame of another node for its own. (A node that is suspended does not.)
     pub(super) fn straggler_is_about_to_start(&self, at: BusNs, start: BusNs, rate: BitRate) -> bool {
         let late = self.straggler.as_ref().is_some_and(|(player, _)| player.suspend_bits() == 0);
         late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()
     }
 
-    /// Whether it hears, or will once it has heard enough silence.
+    /// Returns true if it receives, or will after enough recessive bits.
     pub(super) const fn takes_part(&self) -> bool {
         matches!(self.presence, Presence::Joining { .. } | Presence::On)
     }

@@ -33,7 +33,7 @@ pub(crate) struct Player {
     pub(crate) listen_only: bool,
     /// The bit that this node takes for wrong, whatever it is.
     pub(crate) misreads: Option<u32>,
-    /// How long its active flags are, in bits of the sender: 6 but for a node with another bit rate.
+    /// Length of its active error flags, in bits of the sender: 6 unless the node has another bit rate.
     pub(crate) flag_bits: u32,
     phase: Phase,
     /// The number of the frame that it sends.
@@ -43,7 +43,7 @@ pub(crate) struct Player {
     report: Report,
 }
 
-/// What became of a node's part in the frame.
+/// Outcome of a frame for one node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
     /// It has received the frame.
@@ -111,17 +111,17 @@ impl Player {
         self.report
     }
 
-    /// Whether it waits for the next frame.
+    /// Returns true if it waits for the next frame.
     pub(crate) const fn is_ready(&self) -> bool {
         matches!(self.phase, Phase::Ready { .. })
     }
 
-    /// Whether it takes a dominant bit for the start of a frame: not before the last bit of the intermission.
+    /// Returns true if it reads a dominant bit as start of frame: not before the last bit of the intermission.
     pub(crate) const fn is_listening(&self) -> bool {
         matches!(self.phase, Phase::Ready { bits: OVERLOAD_BITS.. })
     }
 
-    /// Whether it is still in the frame, or says that it is wrong.
+    /// Returns true if it is still in the frame, or sends an error flag.
     pub(super) const fn is_busy(&self) -> bool {
         match self.phase {
             Phase::ActiveFlag { .. } => !self.listen_only,
@@ -130,7 +130,7 @@ impl Player {
         }
     }
 
-    /// Whether it counts nothing more, however long the wire stays dominant.
+    /// Returns true if it counts nothing more, however long the wire stays dominant.
     pub(crate) const fn is_numb(&self) -> bool {
         match self.phase {
             Phase::AfterFlag { first: false, .. } => {
@@ -158,7 +158,7 @@ impl Player {
         }
     }
 
-    /// How many recessive bits it needs to be ready.
+    /// Returns the number of recessive bits it needs to be ready.
     pub(crate) fn bits_until_ready(&self) -> u32 {
         let mut ahead = self.clone();
         let mut bits = 0;
@@ -185,17 +185,17 @@ impl Player {
         }
     }
 
-    /// How much longer than the others it waits before it sends again.
+    /// Additional bits it waits before it sends again.
     pub(crate) fn suspend_bits(&self) -> u32 {
         if self.transmitter { self.counters.suspend_bits() } else { 0 }
     }
 
-    /// Whether it was the sender, or one of them.
+    /// Returns true if it was the sender, or one of them.
     pub(crate) const fn is_transmitter(&self) -> bool {
         self.transmitter
     }
 
-    /// Whether it is in the frame, as a sender or a receiver.
+    /// Returns true if it is in the frame, as a sender or a receiver.
     pub(super) const fn is_following(&self) -> bool {
         matches!(self.phase, Phase::Following { .. })
     }

@@ -9,7 +9,7 @@ use candor_core::bits::{BitRule, TAIL_BITS, WireBits};
 /// Equal bits that are followed by a stuff bit.
 const STUFF_RUN: u32 = 5;
 
-/// What a receiver expects of a bit.
+/// Expectation of a receiver for one bit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     /// The acknowledge slot.
@@ -38,13 +38,13 @@ pub(super) struct Reading {
     left: u32,
     /// Bits of the CRC field of an FD frame, which has stuff bits of fixed place.
     crc_field: u32,
-    /// Whether a stuff bit may follow the last bit of the stuffed field: not in an FD frame, which has a fixed one there.
+    /// True if a stuff bit may follow the last bit of the stuffed field: not in an FD frame, which has a fixed one there.
     stuffed_to_the_end: bool,
     /// Bits without stuff bits seen of the stuffed field.
     seen: u32,
     /// Where FDF comes, as IDE says.
     fdf: u32,
-    /// Whether the next bit follows a recessive FDF.
+    /// True if the next bit follows a recessive FDF.
     after_fdf: bool,
     /// Bits seen after the stuffed field.
     after: u32,
@@ -75,7 +75,7 @@ impl Reading {
         Self { left: reading.seen, crc_field, stuffed_to_the_end: crc_field == 0, ..start }
     }
 
-    /// What kind of bit comes next.
+    /// Returns the kind of the next bit.
     pub(super) const fn expected(&self) -> Expected {
         if self.is_in_stuffed_field() {
             if self.after_fdf && self.run != STUFF_RUN { Expected::Dominant } else { Expected::Stuffed }
@@ -88,7 +88,7 @@ impl Reading {
         }
     }
 
-    /// How many bits come after the next one, once the stuffed field is over.
+    /// Returns the number of bits after the next one, once the stuffed field is over.
     pub(super) const fn bits_after_next(&self) -> Option<u32> {
         if self.is_in_stuffed_field() {
             None

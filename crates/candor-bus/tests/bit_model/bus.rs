@@ -28,7 +28,7 @@ pub enum Disturbance {
         frame: usize,
         /// In which bit.
         bit: u64,
-        /// Which node.
+        /// Node.
         node: usize,
     },
     /// No receiver fills the ACK slot.
@@ -72,7 +72,7 @@ pub struct Bus {
     /// Frames started so far, and the first bit of the last of them.
     started: usize,
     last_start: Option<u64>,
-    /// Who accepted the frame that started last.
+    /// Nodes that accepted the last frame.
     accepted: BTreeSet<usize>,
     log: Vec<Log>,
 }
@@ -222,7 +222,7 @@ impl Bus {
         }
     }
 
-    /// What everybody sees.
+    /// Level of the wire.
     fn wire(&self, sent: &[Level]) -> Level {
         let driven = self
             .nodes

@@ -1,6 +1,6 @@
 //! Error counters and what follows from them (ISO 11898-1 fault confinement).
 
-/// What a node may still do.
+/// Error state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeState {
     /// Both counters up to 127: error flags are dominant.

@@ -5,7 +5,7 @@ use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
 use super::crc::{CRC15, CRC17, CRC21};
 use super::level::Level;
 
-/// What it means for the sender when it sees something else than it sent.
+/// Meaning of a mismatch for the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A recessive bit seen dominant is a lost arbitration.
@@ -32,7 +32,7 @@ pub struct WireBit {
 /// Bits of a frame before stuffing, start of frame to last data bit.
 struct Plain {
     bits: Vec<Level>,
-    /// How many of them belong to start of frame and arbitration field (identifier, SRR, IDE where extended, RTR).
+    /// Number of bits in start of frame and arbitration field (identifier, SRR, IDE where extended, RTR).
     arbitration: usize,
 }
 
@@ -63,7 +63,7 @@ pub fn encode(frame: &Frame, passive: bool) -> Vec<WireBit> {
     wire
 }
 
-/// What decides between frames that start together: the arbitration field, most important frame first.
+/// Sort key of arbitration: the arbitration field, highest priority first.
 pub fn arbitration_key(frame: &Frame) -> Vec<Level> {
     let plain = plain(frame, false);
     // The IDE bit behind the RTR bit of a standard frame beats the extended frame with the same base identifier.

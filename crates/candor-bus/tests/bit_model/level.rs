@@ -1,4 +1,4 @@
-//! What a wire can carry.
+//! Level of a wire.
 
 use std::ops::{BitAnd, Not};
 

@@ -1,4 +1,4 @@
-//! What happened, when and to whom.
+//! Log of a bus.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use candor_core::frame::Frame;
 
 use super::counters::{Counters, NodeState};
 
-/// Which part a node has in the frame (and in what follows it until the bus is idle).
+/// Role of a node in a frame and until the bus is idle again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// It sends, and has not lost arbitration.
@@ -15,7 +15,7 @@ pub enum Role {
     Receiver,
 }
 
-/// What a node can find wrong.
+/// Errors that a node can detect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorKind {
     /// Sender: no acknowledgement.
@@ -47,18 +47,18 @@ pub struct Log {
     /// Bit time: the first bit for [`What::Started`], [`What::SwitchedOff`], [`What::SwitchedOn`] and [`What::Refused`];
     /// for the rest the end of the bit in which it happened, which is its number plus 1.
     pub at: u64,
-    /// Which node.
+    /// Node.
     pub node: usize,
-    /// What happened to it.
+    /// Event.
     pub what: What,
 }
 
-/// What can happen. `frame` counts started frames (attempts) of the bus from 0; senders that start together share one.
+/// Events. `frame` counts started frames (attempts) of the bus from 0; senders that start together share one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// It received a frame. Comes one bit before the end of the frame.
     Accepted {
-        /// Which; `None` if nobody sent this frame.
+        /// Tag; `None` if no node sent this frame.
         frame: Option<usize>,
         /// As it was read from the wire.
         content: Box<Frame>,
@@ -76,14 +76,14 @@ pub enum What {
     Counters {
         /// The values.
         counters: Counters,
-        /// What they mean.
+        /// New state.
         state: NodeState,
     },
     /// It sent a frame well.
     Delivered {
-        /// Which.
+        /// Position of the job.
         frame: Option<usize>,
-        /// What its submitter calls it.
+        /// Tag of the frame.
         tag: u64,
         /// Bit time of the start of frame; the end is the time of this event.
         start: u64,
@@ -92,7 +92,7 @@ pub enum What {
     },
     /// It gave up a frame: one-shot, or bus-off.
     Dropped {
-        /// What its submitter calls it.
+        /// Tag of the frame.
         tag: u64,
     },
     /// It found an error.
@@ -101,16 +101,16 @@ pub enum What {
         frame: Option<usize>,
         /// At which bit since the start of that frame.
         bit: u64,
-        /// What was wrong.
+        /// Kind of error.
         kind: ErrorKind,
         /// Its part in the frame.
         role: Role,
-        /// Whether its flag is dominant.
+        /// True if its flag is dominant.
         state: NodeState,
     },
     /// The last bit of its error or overload delimiter has passed.
     FlagOver {
-        /// What the flag was for.
+        /// Error that caused the flag.
         reason: FlagReason,
     },
     /// It takes part now: 11 recessive bits after it was switched on.
@@ -121,14 +121,14 @@ pub enum What {
     Recovered,
     /// A submitted frame found no room.
     Refused {
-        /// What its submitter calls it.
+        /// Tag of the frame.
         tag: u64,
     },
     /// It started to send a frame.
     Started {
-        /// Which.
+        /// Position of the job.
         frame: usize,
-        /// What its submitter calls it.
+        /// Tag of the frame.
         tag: u64,
     },
     /// Its power went.
@@ -144,7 +144,7 @@ pub struct Episode {
     pub frame: Option<usize>,
     /// At which bit since its start.
     pub bit: u64,
-    /// Who found an error at this bit, and which.
+    /// Nodes that detected an error at this bit, and its kind.
     pub first: Vec<(usize, ErrorKind)>,
     /// End of the bit in which it was found.
     pub start: u64,

@@ -7,7 +7,7 @@ use super::log::{ErrorKind, FlagReason, Log, Role, What};
 use super::queue::{Order, Queue};
 use super::receive::Receiver;
 
-/// What becomes of the frames in a controller that goes bus-off.
+/// Treatment of the frames in a controller that goes bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBusOff {
     /// All of them are given up.
@@ -25,12 +25,12 @@ pub enum RecCredit {
     AckSlot,
 }
 
-/// How a node is set up.
+/// Configuration of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Which frame its controller sends next.
+    /// Transmit order of its controller.
     pub order: Order,
-    /// How many frames the controller holds, the one on the wire included.
+    /// Number of frames the controller holds, the one on the wire included.
     pub depth: usize,
     /// Gives up a frame after an error or a lost arbitration.
     pub one_shot: bool,
@@ -40,7 +40,7 @@ pub struct Config {
     pub present: bool,
     /// Its error counters before bit 0. Below bus-off.
     pub counters: Counters,
-    /// What becomes of frames in bus-off.
+    /// Treatment of frames in bus-off.
     pub on_bus_off: OnBusOff,
     /// When the receive error counter goes down.
     pub rec_credit: RecCredit,
@@ -71,7 +71,7 @@ pub struct Sending {
     pub serial: u64,
 }
 
-/// What a node is doing.
+/// Activity of a node.
 #[derive(Clone, Debug)]
 pub enum Phase {
     /// No power.
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// What it sends in the coming bit. `may_acknowledge` is false if a fault keeps acknowledgements away.
+    /// Level it sends in the next bit. `may_acknowledge` is false if a fault suppresses acknowledgements.
     pub fn drives(&self, may_acknowledge: bool) -> Level {
         let dominant = match &self.phase {
             Phase::Frame { sending: Some(sending), .. } => return sending.bits[sending.done].level,
@@ -139,7 +139,7 @@ impl Node {
         if dominant { Level::Dominant } else { Level::Recessive }
     }
 
-    /// Whether it starts a frame now that the bus is idle.
+    /// Returns true if it starts a frame now that the bus is idle.
     pub fn wants_to_start(&self) -> bool {
         matches!(self.phase, Phase::Idle) && self.queue.next().is_some()
     }

@@ -1,11 +1,11 @@
-//! What a node still has to send.
+//! Pending frames of a node.
 
 use candor_core::frame::Frame;
 
 use super::encode::arbitration_key;
 use super::level::Level;
 
-/// Which frame a controller sends next.
+/// Transmit order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// The oldest.
@@ -17,7 +17,7 @@ pub enum Order {
 /// A frame in a controller.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    /// What the submitter calls it.
+    /// Tag of the frame.
     pub tag: u64,
     /// The frame.
     pub frame: Frame,
@@ -57,7 +57,7 @@ impl Queue {
         true
     }
 
-    /// How many frames it holds.
+    /// Returns the number of frames it holds.
     pub fn len(&self) -> usize {
         self.frames.len()
     }

@@ -9,7 +9,7 @@ use super::encode::{FD_LENGTHS, fd_stuff_count};
 use super::level::Level;
 use super::log::ErrorKind;
 
-/// What one bit told a receiver.
+/// Result of one bit for a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// Nothing final.
@@ -59,7 +59,7 @@ pub struct Receiver {
     /// Bits of this field that have come, and their value.
     count: u32,
     value: u32,
-    /// Whether five equal bits are followed by a stuff bit here.
+    /// True if five equal bits are followed by a stuff bit here.
     stuffing: bool,
     run: u32,
     last: Level,
@@ -101,7 +101,7 @@ impl Receiver {
         }
     }
 
-    /// Whether the next bit is an ACK slot that this receiver fills.
+    /// Returns true if the next bit is an ACK slot that this receiver fills.
     pub fn acknowledges(&self) -> bool {
         self.field == Field::AckSlot && self.check_passed
     }

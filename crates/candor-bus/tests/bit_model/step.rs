@@ -1,4 +1,4 @@
-//! What a node makes of a bit.
+//! Reaction of a node to one bit.
 
 use super::counters::{Counters, NodeState};
 use super::encode::Part;
@@ -12,11 +12,11 @@ use super::receive::{Heard, Receiver};
 pub struct Bit {
     /// Its number.
     pub now: u64,
-    /// What the node sent.
+    /// Level sent.
     pub sent: Level,
-    /// What the node sees.
+    /// Level seen.
     pub seen: Level,
-    /// Whether a fault makes the node find an error here.
+    /// True if a fault makes the node find an error here.
     pub misread: bool,
 }
 

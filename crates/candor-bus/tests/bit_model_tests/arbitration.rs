@@ -1,4 +1,4 @@
-//! Who sends, and when.
+//! Arbitration and start of transmission.
 
 use candor_core::frame::{CANFD_BRS, CANFD_ESI, CANFD_FDF};
 

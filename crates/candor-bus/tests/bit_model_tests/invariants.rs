@@ -1,4 +1,4 @@
-//! What must hold whatever happens, over seeded random schedules.
+//! Invariants over seeded random schedules.
 
 use std::collections::BTreeMap;
 

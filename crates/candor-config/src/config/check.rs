@@ -37,7 +37,7 @@ use candor_core::realtime::Realtime;
 /// nobody could wait for it; 16 384 routes for both formats are half of it.
 const MAX_JOBS: u64 = 1 << 16;
 
-/// What the routes of a file are checked against.
+/// State shared by the checks of all routes.
 struct Checks<'s> {
     buses: buses::BusNames<'s>,
     ids: Identifiers<'s>,
@@ -46,7 +46,7 @@ struct Checks<'s> {
     jobs_left: JobsLeft,
 }
 
-/// How many jobs the next routes may have.
+/// Jobs left for the remaining routes.
 enum JobsLeft {
     /// So many.
     Some(u64),
@@ -119,10 +119,10 @@ fn engine(spec: &Spec, findings: &mut Findings) -> Option<Engine> {
     let known = Engine::named(&written.value);
     if known.is_none() {
         let names: Vec<_> = Engine::all().map(Engine::name).collect();
-        let message = format!("There is no engine {}", quote(&written.value));
+        let message = format!("Unknown engine {}", quote(&written.value));
         let mut diagnostic = Diagnostic::error(code::ENGINE, written.span.clone(), message).help(
-            "\"auto\" (each route in the kernel if can-gw can do it, otherwise in user space), \"kernel\" (can-gw jobs), \
-             or one of user space, such as \"read-write\" or \"mmap-adaptive\" (candor engines lists them)",
+            "use \"auto\" (each route in the kernel if can-gw supports it, otherwise in user space), \"kernel\" (can-gw), \
+             or a user-space engine such as \"read-write\" or \"mmap-adaptive\"; `candor engines` lists all",
         );
         if let Some(name) = closest(&written.value, &names) {
             diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
@@ -145,21 +145,25 @@ fn something_to_do(spec: &Spec, findings: &mut Findings) {
         spec.wire.as_ref().filter(|_| !spec.sections.bus && !spec.sections.route && !spec.sections.egress)
     {
         findings.report(
-            Diagnostic::error(code::NO_ROUTE, wire.span.clone(), "The file has buses of candor-lab wire, but no route")
-                .help("candor-lab wire takes it as it is; a gateway needs [bus.NAME] and [[route]], too"),
+            Diagnostic::error(
+                code::NO_ROUTE,
+                wire.span.clone(),
+                "The file has only buses of `candor-lab wire`, and no route",
+            )
+            .help("`candor-lab wire` accepts it as it is; a gateway also needs [bus.NAME] and [[route]]"),
         );
         return;
     }
     if !spec.sections.bus {
         findings.report(
             Diagnostic::error(code::NO_BUS, 0..0, "The file has no bus")
-                .help("add one for each CAN network: a line [bus.NAME] and below it interface = \"can0\""),
+                .help("add a table [bus.NAME] with interface = \"can0\" for each CAN network"),
         );
     }
     if !spec.sections.route && !spec.sections.egress {
         findings.report(
             Diagnostic::error(code::NO_ROUTE, 0..0, "The file has no route")
-                .help("add a line [[route]] and below it name = \"…\", from = \"BUS\" and to = \"BUS\""),
+                .help("add a table [[route]] with name = \"…\", from = \"BUS\" and to = \"BUS\""),
         );
     }
 }

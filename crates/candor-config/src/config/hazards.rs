@@ -1,4 +1,4 @@
-//! What [`crate::safety`] finds in a plan, said of the keys of the file.
+//! Reports the hazards of [`crate::safety`] at the keys of the file.
 
 mod places;
 
@@ -37,7 +37,7 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// Whether the kind alone says under which code it is found, and that it is.
+/// Returns true if hazards of this kind always have the same code and are always reported.
 const fn has_one_code(hazard: &Hazard) -> bool {
     !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame { .. })
 }
@@ -57,9 +57,9 @@ impl Words<'_> {
             Hazard::MayCirculate { ref routes } => self.circulates(routes, None, false),
             Hazard::FdFromClassicBus { route } => {
                 let from = self.plan.route(route).from;
-                let message = format!("No FD frames come from bus {} if it is a classic bus", self.bus(from));
+                let message = format!("No FD frames are received from bus {} if it is a classic bus", self.bus(from));
                 self.fd(self.places.formats(route), from, message)
-                    .label(format!("route {} takes FD frames only", self.route(route)))
+                    .label(format!("route {} matches FD frames only", self.route(route)))
             }
             Hazard::FdToClassicBus { route } => {
                 let to = self.plan.route(route).to;
@@ -70,31 +70,31 @@ impl Words<'_> {
             Hazard::HopLimitIsIdle { route } => Diagnostic::warning(
                 code::HOP_LIMIT_IS_IDLE,
                 self.places.hop_limit(route),
-                format!("The hop limit of route {} does nothing", self.route(route)),
+                format!("The hop limit of route {} has no effect", self.route(route)),
             )
             .help(
-                "the hops of a frame count only where it meets another route through echo, and this route has none; \
+                "hops are counted only where a frame meets another route through echo, and this route has no echo; \
                  add echo = true, or remove `hop-limit`",
             ),
             Hazard::IdentifiersMeet { ref routes, first, sent } => self.identifiers_meet(routes, first, sent),
             Hazard::KeepsTimestamp { route } => Diagnostic::note(
                 code::KEEPS_TIMESTAMP,
                 self.places.keep_timestamp(route),
-                format!("A qdisc `fq` on bus {} would drop every frame of route {}", self.to(route), self.route(route)),
+                format!("The qdisc `fq` on bus {} would drop every frame of route {}", self.to(route), self.route(route)),
             )
-            .help("it takes the time stamp for the time to send the frame; candor run says whether there is one"),
+            .help("it reads the timestamp as the time at which to send the frame; `candor run` reports whether the interface has this qdisc"),
             Hazard::LengthDeletes { route, came, becomes, is_all } => {
                 let which = if is_all { "every frame".to_owned() } else { format!("frames of {}", bytes(came)) };
                 let message = format!("Route {} deletes {which}: the length becomes {becomes}", self.route(route));
                 Diagnostic::warning(code::LENGTH, self.places.length(route), message)
-                    .help("no frame is that long; choose operands whose result is a length that exists")
+                    .help("choose operands whose result is a valid length")
             }
             Hazard::OddLength { route, came, becomes } => Diagnostic::warning(
                 code::LENGTH,
                 self.places.length(route),
-                format!("Frames of {} leave with {becomes}, a length that FD frames do not have", bytes(came)),
+                format!("Frames of {} are sent with {becomes} bytes, which is not a CAN FD length", bytes(came)),
             )
-            .help("a controller sends the next longer one; lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64"),
+            .help("a controller uses the next longer one; CAN FD lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64"),
             Hazard::MalformedId { route, taken, sent, what } => self.malformed(route, taken, sent, what),
             Hazard::NeedsMaxHops { route, limit } => Diagnostic::note(
                 code::NEEDS_MAX_HOPS,
@@ -102,47 +102,47 @@ impl Words<'_> {
                 format!("Route {} needs can-gw with max_hops={limit} or more", self.route(route)),
             )
             .help(format!(
-                "the module's default is 1; load it with: sudo modprobe can-gw max_hops={limit} (unload it first)"
+                "the default is 1; reload the module: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={limit}"
             )),
             Hazard::NoFrame { route } => Diagnostic::warning(
                 code::NO_FRAME,
                 self.places.taken(route),
-                format!("Route {} takes no frame", self.route(route)),
+                format!("Route {} matches no frame", self.route(route)),
             )
             .help(
-                "no frame has this format, these identifiers and these payloads at once: FD frames are never remote \
-                 frames, remote frames carry no payload, classic frames 8 bytes at most",
+                "no frame has the format, the identifiers and the payloads of this route: FD frames are never remote \
+                 frames, remote frames carry no payload, classic frames have at most 8 bytes",
             ),
             Hazard::NotCompared => Diagnostic::note(
                 code::NOT_COMPARED,
                 0..0,
-                "The file is too large to compare every route with every other",
+                "The file is too large to compare all routes with each other",
             )
-            .help("routes that send frames twice, or in circles, may be among those that were not compared"),
+            .help("routes that were not compared may send frames twice or in a loop"),
             Hazard::Repeated { route, first } => {
-                let message = "This route repeats another: every frame that passes is sent twice";
+                let message = "This route duplicates another one: every frame it matches is sent twice";
                 Diagnostic::warning(code::SAME_ROUTE, self.places.header(route), message)
-                    .also(self.places.header(first), "first here")
-                    .help("the kernel does not notice either; remove one of the two")
+                    .also(self.places.header(first), "first defined here")
+                    .help("the kernel does not detect this; remove one of the two")
             }
             Hazard::SameIdentifier { route, first, sent } => self.same_identifier(route, first, sent),
             Hazard::SentInTwoForms { route, first, example } => {
                 let message =
-                    format!("Frame {example} is sent to bus {} by two routes, changed in two ways", self.to(route));
+                    format!("Two routes send frame {example} to bus {}, with different content", self.to(route));
                 self.pair(code::SENT_IN_TWO_FORMS, route, first, message).help(
-                    "a frame goes along every route that takes it, there is no first match; if one of them is for \
-                     all others, take it out there: deny = [\"…\"]",
+                    "a frame follows every route that matches it, there is no first match; if one route is meant for all \
+                     other frames, exclude this one there: deny = [\"…\"]",
                 )
             }
             Hazard::SentTwice { route, first, share, example } => {
                 let (this, that) = (self.route(route), self.route(first));
                 let message = match share {
-                    Share::AllOfThis => format!("Every frame of route {this} is sent by route {that} too"),
-                    Share::AllOfFirst => format!("Every frame of route {that} is sent by route {this} too"),
-                    Share::Some => format!("Frames such as {example} are sent by route {that} and by route {this}"),
+                    Share::AllOfThis => format!("Route {that} also sends every frame of route {this}"),
+                    Share::AllOfFirst => format!("Route {this} also sends every frame of route {that}"),
+                    Share::Some => format!("Routes {that} and {this} both send frames such as {example}"),
                 };
                 self.pair(code::SENT_TWICE, route, first, message)
-                    .help("a frame goes along every route that takes it, there is no first match; let one of them go")
+                    .help("a frame follows every route that matches it, there is no first match; narrow or remove one of the routes")
             }
         }
     }
@@ -150,32 +150,32 @@ impl Words<'_> {
     fn arrives_again(&self, routes: &[RouteIndex], other: &[RouteIndex], bus: BusIndex, example: Kind) -> Diagnostic {
         let last = routes.last().copied().unwrap_or(RouteIndex(0));
         let message = match other {
-            [] => format!("Frame {example} comes back to bus {}, where it came from", self.bus(bus)),
+            [] => format!("Frame {example} returns to bus {}, where it came from", self.bus(bus)),
             other => format!(
-                "Frame {example} comes to bus {} twice: by {} and by {}",
+                "Frame {example} reaches bus {} twice: via {} and via {}",
                 self.bus(bus),
-                self.way(other),
-                self.way(routes)
+                self.path(other),
+                self.path(routes)
             ),
         };
         let diagnostic = Diagnostic::warning(code::ARRIVES_AGAIN, self.places.to(last), message)
-            .label(format!("by way of {}", self.way(routes)));
+            .label(format!("via {}", self.path(routes)));
         let others = other.iter().chain(routes).copied().filter(|&route| route != last);
         others
-            .fold(diagnostic, |diagnostic, route| diagnostic.also(self.places.header(route), "on the way"))
-            .help("narrow one of the routes, so that one way is left for each frame")
+            .fold(diagnostic, |diagnostic, route| diagnostic.also(self.places.header(route), "on this path"))
+            .help("narrow one of the routes, so that only one path is left for each frame")
     }
 
     fn circulates(&self, routes: &[RouteIndex], frame: Option<Kind>, is_certain: bool) -> Diagnostic {
         /// So many places explain a ring; all of a large one would bury it.
         const MOST_PLACES: usize = 8;
         let frame = frame.map_or_else(|| "Frames".to_owned(), |frame| format!("Frames such as {frame}"));
-        let way = self.way(routes);
+        let path = self.path(routes);
         let first = routes.first().map_or(0..0, |&route| self.places.to(route));
         let diagnostic = if is_certain {
-            Diagnostic::error(code::CIRCULATES, first, format!("{frame} go round for ever: {way}"))
+            Diagnostic::error(code::CIRCULATES, first, format!("{frame} loop forever: {path}"))
         } else {
-            let message = format!("{frame} may go round for ever: {way}");
+            let message = format!("{frame} may loop forever: {path}");
             Diagnostic::warning(code::MAY_CIRCULATE, first, message)
         };
         let pairs = routes.iter().filter_map(|&route| {
@@ -184,7 +184,7 @@ impl Words<'_> {
         });
         let mut diagnostic = diagnostic;
         for (at, (route, to, peer)) in pairs.enumerate().take(MOST_PLACES) {
-            let label = format!("what goes to {} comes in on {}", self.bus(to), self.bus(peer));
+            let label = format!("frames sent to {} are received on {}", self.bus(to), self.bus(peer));
             diagnostic = if at == 0 && Some(&route) == routes.first() {
                 diagnostic.label(label)
             } else {
@@ -192,42 +192,42 @@ impl Words<'_> {
             };
         }
         diagnostic.help(
-            "a vxcan pair makes the kernel forget how many routes a frame took, and one frame keeps a processor busy; \
-             narrow a route so that the frames end somewhere",
+            "a vxcan pair clears the hop count, so one frame keeps a CPU busy; narrow one of the routes, so that the \
+             ring is open",
         )
     }
 
     fn fd(&self, place: Span, bus: BusIndex, message: String) -> Diagnostic {
         Diagnostic::warning(code::FD_ON_CLASSIC_BUS, place, message)
-            .also(self.places.bus(bus), "has a bit rate, but no data bit rate")
-            .help("write data-bitrate = \"…\" if it is a CAN FD bus, or let the route be for classic frames")
+            .also(self.places.bus(bus), "has `bitrate`, but no `data-bitrate`")
+            .help("add data-bitrate = \"…\" if it is a CAN FD bus, or write frames = \"classic\" in the route")
     }
 
     fn malformed(&self, route: RouteIndex, taken: Kind, sent: Kind, what: Malformed) -> Diagnostic {
         let id = sent.id.0;
         let (problem, help) = match what {
-            Malformed::Error => ("an error message frame", "leave out bit 20000000, or clear it with `and`"),
+            Malformed::Error => ("an error message frame", "omit bit 20000000, or clear it with `and`"),
             Malformed::HighBits => (
                 "more than 11 bits without bit 80000000 (29-bit format)",
-                "raise 80000000 for a 29-bit identifier, or clear the bits above 7FF; controllers cut off what does \
-                 not fit",
+                "set bit 80000000 for a 29-bit identifier, or clear the bits above 7FF; controllers send the low 11 \
+                 bits only",
             ),
             Malformed::RemoteFd => {
-                ("an FD remote frame", "FD has no remote frames; leave out bit 40000000, or write frames = \"classic\"")
+                ("an FD remote frame", "CAN FD has no remote frames; omit bit 40000000, or write frames = \"classic\"")
             }
         };
-        let message = format!("Route {} makes can_id {id:08X} of frame {taken}: {problem}", self.route(route));
+        let message = format!("Route {} turns frame {taken} into can_id {id:08X}: {problem}", self.route(route));
         Diagnostic::warning(code::MALFORMED_ID, self.places.identifier(route), message).help(help)
     }
 
     fn same_identifier(&self, route: RouteIndex, first: RouteIndex, sent: Kind) -> Diagnostic {
-        let message = format!("Two messages may leave on bus {} with identifier {sent}", self.to(route));
+        let message = format!("Two messages with identifier {sent} may be sent to bus {}", self.to(route));
         Diagnostic::warning(code::SAME_IDENTIFIER, self.places.identifier(route), message)
             .label(self.route_and_bus(route))
             .also(self.places.identifier(first), self.route_and_bus(first))
             .help(
-                "who receives them cannot tell them apart; give each identifier one source: narrow `match`, use \
-                 `allow` or `deny`, or change the identifier of one",
+                "receivers cannot tell them apart; give each identifier one source: narrow `match`, use `allow` or \
+                 `deny`, or change one identifier with `to-id`",
             )
     }
 
@@ -242,15 +242,15 @@ impl Words<'_> {
             .label(self.route_and_bus(route))
             .also(self.places.taken(first), self.route_and_bus(first))
             .help(
-                "on a CAN bus each identifier has one sender; which ones the other buses carry is not in the file: say so \
-                 with `allow` there, or take them out of a route (`deny`) or change them (`to-id`)",
+                "on a CAN bus every identifier has one sender; list the identifiers that come from each bus with `allow`, \
+                 exclude some from a route (`deny`), or move them (`to-id`)",
             )
     }
 
     /// Two routes and what each takes.
     fn pair(&self, code: &'static str, route: RouteIndex, first: RouteIndex, message: String) -> Diagnostic {
         Diagnostic::warning(code, self.places.taken(route), message)
-            .label(format!("taken by route {}", self.route(route)))
+            .label(format!("matched by route {}", self.route(route)))
             .also(self.places.taken(first), format!("and by route {}", self.route(first)))
     }
 
@@ -271,7 +271,7 @@ impl Words<'_> {
     }
 
     /// The routes of a way; the middle of a long one is left out.
-    fn way(&self, routes: &[RouteIndex]) -> String {
+    fn path(&self, routes: &[RouteIndex]) -> String {
         const MOST_ROUTES: usize = 6;
         let names: Vec<_> = match routes {
             [first @ .., last] if routes.len() > MOST_ROUTES => {

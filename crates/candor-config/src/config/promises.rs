@@ -1,4 +1,4 @@
-//! What [`load`] promises for any input at all.
+//! Invariants of [`load`] for arbitrary input.
 
 use crate::config::{MAX_FILE_BYTES, code, load};
 use crate::placement::{KernelAbilities, Placement};
@@ -57,12 +57,12 @@ pub fn hold(bytes: &[u8]) {
     }
 }
 
-/// Whether the finding is about those that are not listed.
+/// Returns true if the finding is about those that are not listed.
 fn is_rest(code: &str) -> bool {
     [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&code)
 }
 
-/// Whether no frame matches both.
+/// Returns true if no frame matches both.
 fn are_apart(one: &Selection, other: &Selection) -> bool {
     let (one, other) = (one.filter.normalise(), other.filter.normalise());
     (one.id ^ other.id) & one.mask & other.mask != 0

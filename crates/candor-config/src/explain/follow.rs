@@ -18,7 +18,7 @@ pub(super) fn follow(gateway: &Gateway<'_>, on: BusIndex, frame: &Frame) -> (Vec
     (visits, follower.is_cut)
 }
 
-/// Whether a frame that comes in on the job's bus is for the job.
+/// Returns true if the job matches a frame received on its bus.
 pub(super) fn takes(job: &Job, frame: &Frame) -> bool {
     job.takes(frame) && job.filter.normalise().matches(frame.id)
 }
@@ -30,7 +30,7 @@ struct Arrival {
     hops: u8,
     /// Where it came into this machine.
     origin: BusIndex,
-    /// Who has sent it here; `None` for somebody else.
+    /// Side that sent the frame; `None` for other programs.
     sender: Option<Side>,
     depth: usize,
 }
@@ -91,7 +91,7 @@ impl Follower<'_> {
         Visit { job: at, side, list, steps, outcome, next }
     }
 
-    /// What can-gw asks before it looks at the frame, in this order.
+    /// Checks of can-gw before it modifies the frame, in this order.
     fn refused(&self, arrival: &Arrival, job: &Job, side: Side) -> Option<Outcome> {
         if side == Side::User {
             return None;
@@ -119,7 +119,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Who sees a frame where it leaves.
+    /// Jobs that receive the echo of a sent frame.
     fn echo(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
         let max_hops = self.gateway.machine.max_hops;
         let hops = match (side, arrival.hops, job.hop_limit) {
@@ -133,10 +133,11 @@ impl Follower<'_> {
         (job.echo == Echo::On).then(|| self.next(Way::Echo, &again)).flatten()
     }
 
-    /// Who sees a frame at the other end of a vxcan pair.
+    /// Jobs that receive a frame at the other end of a vxcan pair.
     ///
     /// # Source
-    /// `vxcan_xmit()` in `drivers/net/can/vxcan.c`: the hop counter is reset, the first interface is not.
+    /// [`vxcan_xmit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/vxcan.c#L37) in Linux 6.1:
+    /// the [hop counter is cleared](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/vxcan.c#L67), the first interface is not.
     fn vxcan(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
         let on = self.gateway.machine.interface(job.to).peer?;
         if self.gateway.machine.interface(on).link == Some(LinkState::Down) {
@@ -160,7 +161,7 @@ impl Follower<'_> {
 }
 
 impl Arrival {
-    /// Whether this side does not receive the frame, because it is the one that has just sent it there.
+    /// Returns true if this side sent the frame itself, and so does not receive it.
     fn is_own(&self, side: Side) -> bool {
         (side, self.sender) == (Side::User, Some(Side::User))
     }

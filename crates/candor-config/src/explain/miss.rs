@@ -32,30 +32,30 @@ pub enum Reason {
     Format(FrameFormat),
     /// An inverted filter, and the frame is what it is not for: `id` in the bits of `mask`, flags included.
     HeldBack {
-        /// What the frame is.
+        /// Bits of the frame.
         id: u32,
         /// In these bits.
         mask: u32,
     },
     /// The filter compares the format of the identifier.
     IdFormat {
-        /// Whether it is for identifiers of 29 bits.
+        /// True if the filter matches 29-bit identifiers.
         is_eff: bool,
     },
     /// Bits of the identifier differ.
     Identifier {
         /// The identifier of the frame, with its flags.
         id: RawId,
-        /// What they are in the filter.
+        /// Bits of the filter.
         wanted: u32,
-        /// What they are in the frame.
+        /// Bits of the frame.
         found: u32,
         /// Bits that are compared.
         mask: u32,
     },
     /// The frame says that it is longer than its format allows.
     Length {
-        /// What it says, in bytes.
+        /// Length field of the frame, in bytes.
         len: u8,
     },
     /// An inverted filter that holds back every frame.
@@ -66,9 +66,9 @@ pub enum Reason {
     PayloadByte {
         /// Its position.
         at: usize,
-        /// What it is.
+        /// Actual value.
         found: u8,
-        /// What it has to be.
+        /// Required value, in the bits of `mask`.
         wanted: u8,
         /// In these bits.
         mask: u8,
@@ -84,13 +84,13 @@ pub enum Reason {
     },
     /// The filter compares whether the frame is a remote frame.
     Remote {
-        /// Whether it is for remote frames.
+        /// True if the filter matches remote frames.
         is_rtr: bool,
     },
 }
 
 impl Reason {
-    /// Whether it is the filter that does not take the identifier, its format or its kind.
+    /// Returns true if the filter rejects the identifier, its format or its kind.
     #[must_use]
     pub const fn is_of_identifiers(&self) -> bool {
         matches!(self, Self::HeldBack { .. } | Self::IdFormat { .. } | Self::Identifier { .. } | Self::Remote { .. })
@@ -113,7 +113,7 @@ impl Miss {
         (!reasons.is_empty()).then_some(Self { job: at, reasons })
     }
 
-    /// How far the frame is from being taken; for sorting only. Data bytes count least, then kinds of frames, then the
+    /// Distance of the frame from a match, for sorting only. Data bytes count least, then kinds of frames, then the
     /// identifier; among misses of the same kind, by how far the identifier is from the nearest that is taken.
     #[must_use]
     pub fn distance(&self) -> (u32, u32) {
@@ -130,7 +130,7 @@ impl Miss {
     }
 }
 
-/// How far an identifier is from those that a filter takes.
+/// Distance of an identifier from those that a filter matches.
 fn apart(reason: &Reason) -> u32 {
     let Reason::Identifier { id, wanted, mask, .. } = reason else { return 0 };
     let all_bits = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
@@ -179,7 +179,7 @@ fn payload(job: &Job, frame: &Frame, reasons: &mut Vec<Reason>) {
     reasons.extend(nearest.into_iter().flatten());
 }
 
-/// What stands against one payload.
+/// Differences to one payload pattern.
 fn against(pattern: &PayloadPattern, frame: &Frame) -> Vec<Reason> {
     let carried = frame.payload();
     let needs = pattern.bytes();

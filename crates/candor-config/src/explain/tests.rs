@@ -113,7 +113,7 @@ proptest! {
     }
 }
 
-/// What the oracle's machine says of one visit, in the words of this module; numbers are not compared.
+/// Result of the oracle for one visit, in the types of this module; numbers are not compared.
 fn by_oracle(did: oracle::Did) -> (&'static str, Option<Frame>) {
     match did {
         oracle::Did::Handled(frame) => ("sent", Some(frame)),

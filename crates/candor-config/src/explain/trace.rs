@@ -6,16 +6,16 @@ use candor_core::frame::{CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat};
 use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
 
-/// What a job makes of a frame that it takes.
+/// Result of a job for a frame that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// Everything that was done, in order. Empty if the job changes nothing.
     pub steps: Vec<Step>,
-    /// How it ended.
+    /// Result.
     pub end: End,
 }
 
-/// How a trace ends.
+/// End of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// This frame is to be sent.
@@ -27,15 +27,15 @@ pub enum End {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What was done.
+    /// Operation of this step.
     pub act: Act,
     /// The frame afterwards.
     pub frame: Frame,
-    /// What is different from before.
+    /// Fields that the step changed.
     pub changed: Changes,
 }
 
-/// What a step does.
+/// Operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
     /// A checksum is computed and stored.
@@ -75,7 +75,7 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// What is different.
+    /// Compares two frames.
     #[must_use]
     pub fn between(before: &Frame, after: &Frame) -> Self {
         let byte = |at: usize| u64::from(before.data[at] != after.data[at]) << at;
@@ -88,7 +88,7 @@ impl Changes {
         }
     }
 
-    /// Whether nothing is different.
+    /// Returns true if the frames are equal.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::default()

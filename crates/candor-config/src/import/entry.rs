@@ -30,7 +30,7 @@ pub(super) struct Entry {
     pub(super) uid: Option<NonZeroU32>,
 }
 
-/// What stays when a job with the same uid is added: `struct can_can_gw`.
+/// Attributes that an update by uid does not change: `struct can_can_gw`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Ends {
     pub(super) source: String,
@@ -76,7 +76,7 @@ impl Entry {
         let changes = modifications(given, format, findings);
         for (letter, end) in [('s', &source), ('d', &destination)] {
             if *end == Some(None) {
-                let message = format!("There is no -{letter}: cangw wants a source and a destination");
+                let message = format!("-{letter} is missing: cangw requires a source and a destination");
                 findings.report(Diagnostic::error(code::USAGE, span.clone(), message).help(ENDS_HELP));
             }
         }
@@ -84,9 +84,8 @@ impl Entry {
         let is_changed = changes.is_active();
         if !is_changed && let Some(checksum) = xor.or(crc8) {
             findings.report(
-                Diagnostic::error(code::USAGE, checksum.span(), "cangw refuses a checksum without a modification").help(
-                    "add one that changes nothing: -m OR:D:0.0.0000000000000000, or with -X one of 64 zero bytes in -M",
-                ),
+                Diagnostic::error(code::USAGE, checksum.span(), "cangw rejects a checksum without a modification")
+                    .help("add one without effect: -m OR:D:0.0.0000000000000000, or with -X a -M with 64 zero bytes"),
             );
             return None;
         }
@@ -99,7 +98,7 @@ impl Entry {
         let mut uid_number = uid_value?.and_then(NonZeroU32::new);
         if let Some(uid) = uid {
             if uid_number.is_none() {
-                ignored(uid, "cangw takes the uid 0 for none", "write another number, or remove -u");
+                ignored(uid, "cangw treats uid 0 as no uid", "write another number, or remove -u");
             } else if !is_changed {
                 ignored(uid, "can-gw ignores a uid without a modification", "remove -u, or add -m or -M");
                 uid_number = None;
@@ -120,16 +119,16 @@ impl Entry {
         Some(Self { span, ends, handling, changes, uid: uid_number })
     }
 
-    /// Whether the kernel takes this job, said if not; and whether the job can ever do something.
+    /// Returns true if the kernel accepts the job and it can ever forward a frame; reports it otherwise.
     pub(super) fn is_accepted(&self, findings: &mut Findings) -> bool {
         let max_len = self.handling.format.max_len();
         let refusal = match self.handling.hop_limit {
             Some(hops) if hops > MAX_HOPS => {
-                Some((format!("No can-gw has a max_hops of {hops}; {MAX_HOPS} is its highest"), "lower -l"))
+                Some((format!("The hop limit {hops} is above {MAX_HOPS}, the highest max_hops of can-gw"), "lower -l"))
             }
             _ => self.changes.spans().find(|span| !fits(*span, max_len)).map(|ChecksumSpan { from, to, result }| {
                 let message = format!(
-                    "The kernel refuses the positions {from}:{to}:{result}; here they go from -{max_len} to {}",
+                    "The kernel rejects the positions {from}:{to}:{result}; the range is -{max_len} to {}",
                     max_len - 1
                 );
                 (message, "correct the checksum")
@@ -141,10 +140,10 @@ impl Entry {
         }
         let Ends { source, destination, filter } = &self.ends;
         if source == destination && self.handling.incoming == Incoming::Skipped {
-            let message = format!("This job leads from {source} back to {source}, so it never forwards: left out");
+            let message = format!("The job leads from {source} to {source}, so it never forwards a frame: left out");
             findings.report(
                 Diagnostic::warning(code::NEVER_FIRES, self.span.clone(), message)
-                    .help("newer kernels refuse it; with -i it would send the frames back"),
+                    .help("newer kernels reject it; with -i it would send the frames back"),
             );
             return false;
         }
@@ -227,11 +226,11 @@ fn last<'g, 'w, T>(
             _ => None,
         };
         if let Some(lost) = last.replace(next) {
-            let message = format!("cangw takes the last -{letter} only; this one is lost");
+            let message = format!("cangw uses only the last -{letter}; this one is ignored");
             findings.report(
                 Diagnostic::warning(code::OVERWRITTEN, lost.span(), message)
-                    .also(next.span(), "this one counts")
-                    .help("write a command for each, or remove it"),
+                    .also(next.span(), "this one is used")
+                    .help("write one command for each, or remove it"),
             );
         }
     }
@@ -239,18 +238,18 @@ fn last<'g, 'w, T>(
 }
 
 /// # Source
-/// `dev_valid_name()` in `net/core/dev.c`.
+/// [`dev_valid_name()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/dev.c#L1049) in Linux 6.1.
 fn interface(value: &Value<'_>, letter: char, findings: &mut Findings) -> Option<String> {
     let name = value.text();
     let is_odd = |c: char| matches!(c, '/' | ':') || c.is_whitespace() || c.is_control();
     let message = match name {
-        "(null)" => "This interface was gone when cangw listed the job".to_owned(),
-        "" | "." | ".." => format!("No interface can be called {name:?}"),
-        _ if name.len() > 15 => format!("The name of an interface has at most 15 bytes; {name:?} has {}", name.len()),
-        _ if name.contains(is_odd) => format!("No interface can be called {name:?}"),
+        "(null)" => "The interface had been removed when cangw listed the job".to_owned(),
+        "" | "." | ".." => format!("{name:?} is not a valid interface name"),
+        _ if name.len() > 15 => format!("An interface name has at most 15 bytes; {name:?} has {}", name.len()),
+        _ if name.contains(is_odd) => format!("{name:?} is not a valid interface name"),
         _ => return Some(name.to_owned()),
     };
-    let help = format!("write the name that `ip link` prints behind -{letter}");
+    let help = format!("write a name listed by `ip link` after -{letter}");
     findings.report(Diagnostic::error(code::VALUE, value.span(), message).help(help));
     None
 }
@@ -258,14 +257,14 @@ fn interface(value: &Value<'_>, letter: char, findings: &mut Findings) -> Option
 /// All modifications; `None` if one is wrong or of the other format.
 fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findings) -> Option<Changes> {
     let (right, wrong, help) = match format {
-        FrameFormat::Classic => ('m', 'M', "write -m with 8 data bytes, or add -X for a job of CAN FD frames"),
+        FrameFormat::Classic => ('m', 'M', "write -m with 8 data bytes, or add -X for a CAN FD job"),
         FrameFormat::Fd => ('M', 'm', "write -M with flags and 64 data bytes, or remove -X"),
     };
     let mut is_right = true;
     for option in given.iter().filter(|option| option.letter == wrong) {
         let message = match format {
-            FrameFormat::Classic => "cangw refuses -M without -X",
-            FrameFormat::Fd => "cangw refuses -m with -X",
+            FrameFormat::Classic => "cangw rejects -M without -X",
+            FrameFormat::Fd => "cangw rejects -m with -X",
         };
         findings.report(Diagnostic::error(code::USAGE, option.span.clone(), message).help(help));
         is_right = false;
@@ -276,7 +275,7 @@ fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findin
     for (count, value) in values.enumerate() {
         if count >= MAX_MODIFICATIONS {
             let message = format!("cangw ignores every -{right} after the fourth");
-            let help = "one command has one AND, OR, XOR and SET; write several fields into one, as in SET:ID:…";
+            let help = "a command has one each of AND, OR, XOR and SET; combine fields, as in SET:ID:…";
             findings.report(Diagnostic::warning(code::IGNORED, value.span(), message).help(help));
             continue;
         }
@@ -286,11 +285,11 @@ fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findin
         };
         let place = &mut places[operation as usize];
         if let Some(first) = place.replace(value.span()) {
-            let message = format!("can-gw takes the last {} only; this one is lost", operation.name().to_uppercase());
+            let message = format!("can-gw uses only the last {}; this one is ignored", operation.name().to_uppercase());
             findings.report(
                 Diagnostic::warning(code::OVERWRITTEN, first, message)
-                    .also(value.span(), "this one counts")
-                    .help("write all fields into one, as in SET:ID:…"),
+                    .also(value.span(), "this one is used")
+                    .help("combine all fields in one, as in SET:ID:…"),
             );
         }
         *changes.slot(operation) = Some(operand);
@@ -299,7 +298,7 @@ fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findin
 }
 
 /// # Source
-/// `cgw_chk_csum_parms()` in `net/can/gw.c`.
+/// [`cgw_chk_csum_parms()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L289) in Linux 6.1.
 fn fits(span: ChecksumSpan, max_len: usize) -> bool {
     let ChecksumSpan { from, to, result } = span;
     [from, to, result].into_iter().all(|position| {
@@ -315,10 +314,10 @@ fn filter_keeps_its_bits(filter: Filter, span: &Span, findings: &mut Findings) {
     let bits = id & CAN_EFF_MASK;
     if mask & CAN_ERR_FLAG == 0 && mask & CAN_EFF_FLAG != 0 && id & CAN_EFF_FLAG == 0 && bits > CAN_SFF_MASK {
         let message = format!(
-            "Without 80000000 this filter is for the 11-bit identifier {:03X}, not {bits:08X}",
+            "Without bit 80000000, this filter matches the 11-bit identifier {:03X}, not {bits:08X}",
             id & CAN_SFF_MASK
         );
-        let help = format!("for the 29-bit identifier write {:08X}; it was imported as it stands", id | CAN_EFF_FLAG);
+        let help = format!("for the 29-bit identifier, write {:08X}; it was imported as written", id | CAN_EFF_FLAG);
         findings.report(Diagnostic::warning(code::FILTER, span.clone(), message).help(help));
     }
 }

@@ -11,14 +11,14 @@ pub(super) struct Line {
     pub(super) span: Span,
 }
 
-/// What a text is made of, line by line.
+/// Statistics of the lines of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     /// Lines of a listing.
     pub(super) listed: usize,
     /// Lines that are neither that nor empty nor a comment.
     pub(super) other: usize,
-    /// Whether the first line begins with `#!`.
+    /// True if the first line begins with `#!`.
     pub(super) is_script: bool,
 }
 
@@ -74,7 +74,7 @@ fn words(line: &str, start: usize) -> Vec<Word> {
     words
 }
 
-/// What stands before `# 3 handled 0 dropped 0 deleted`. cangw prints the counters as if they had a sign.
+/// Returns the text before `# 3 handled 0 dropped 0 deleted`. cangw prints the counters as signed numbers.
 fn before_counters(line: &str) -> Option<&str> {
     let (options, counters) = line.rsplit_once('#')?;
     let words: Vec<_> = counters.split_ascii_whitespace().collect();

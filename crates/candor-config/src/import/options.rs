@@ -9,10 +9,10 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 /// Options that take a value.
 const WITH_VALUE: &str = "sdulfcpxmM";
 
-/// What word processors make of a hyphen.
+/// Dashes that word processors write in place of a hyphen.
 const LONG_DASHES: [char; 5] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'];
 
-/// What a cangw command is to do.
+/// Action of a cangw command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Add,
@@ -68,21 +68,21 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
             if text == "Unknown" && words.as_slice().first().is_some_and(|next| next.text() == "attribute") {
                 refuse(
                     word.span(),
-                    "This cangw was too old for the job that it was to list".to_owned(),
-                    "list the jobs with cangw of can-utils 2020.11 or later",
+                    "The cangw that printed this is too old for the job".to_owned(),
+                    "use cangw of can-utils 2020.11 or later",
                 );
                 return None;
             }
             if text.starts_with(|c| LONG_DASHES.contains(&c)) {
                 let help =
-                    "write - instead, and everywhere else in the text: a word processor or a web page has changed it";
-                refuse(word.span(), format!("{text:?} begins with a dash that is no hyphen"), help);
+                    "replace it with -, also in the rest of the text: a word processor or a web page has changed it";
+                refuse(word.span(), format!("{text:?} begins with a dash that is not a hyphen"), help);
                 return None;
             }
             refuse(
                 word.span(),
-                format!("cangw takes no argument {text:?} beside its options"),
-                "cangw would only print how it is used; remove it, or put the option before it that it belongs to",
+                format!("cangw accepts no argument {text:?} besides its options"),
+                "cangw would only print its usage; remove it, or write its option in front of it",
             );
             continue;
         }
@@ -101,14 +101,14 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
                 };
                 match value {
                     Some(value) => given.push(Given { letter, span, value: Some(value) }),
-                    None => refuse(span, format!("Option -{letter} has no value"), "write its value behind it"),
+                    None => refuse(span, format!("Option -{letter} has no value"), "write its value after it"),
                 }
                 break;
             }
             if "ADFLXtei".contains(letter) {
                 given.push(Given { letter, span, value: None });
             } else {
-                let help = "cangw would only print how it is used; see `cangw -?` for its options";
+                let help = "cangw would only print its usage; see `cangw -?` for its options";
                 refuse(span, format!("cangw has no option {:?}", format!("-{letter}")), help);
                 break;
             }
@@ -117,7 +117,7 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
     (!refused).then_some(given)
 }
 
-/// What a command is to do: the first of -A, -D, -F and -L counts.
+/// Returns the action of a command: the first of -A, -D, -F and -L.
 pub(super) fn action(given: &[Given<'_>], findings: &mut Findings) -> Option<Action> {
     let mut actions = given.iter().filter_map(|option| {
         let action = match option.letter {
@@ -141,7 +141,7 @@ pub(super) fn action(given: &[Given<'_>], findings: &mut Findings) -> Option<Act
     Some(action)
 }
 
-/// Whether cangw would take these words, and not only list jobs.
+/// Returns true if cangw would accept these words and change jobs.
 pub(super) fn change_something(words: &[Word]) -> bool {
     let mut findings = Findings::default();
     let given = given(words, &mut findings);

@@ -1,9 +1,9 @@
-//! Which program a command runs, and whether it is cangw.
+//! Recognises cangw in shell commands.
 
 use super::options;
 use super::shell::Word;
 
-/// What runs a command.
+/// Program that a command runs.
 #[derive(Debug)]
 pub(super) enum Program<'w> {
     /// cangw; its arguments begin with this word.
@@ -57,18 +57,18 @@ impl<'w> Program<'w> {
     }
 }
 
-/// Whether a command may well name cangw without running it.
+/// Returns true if a command may mention cangw without running it.
 pub(super) fn is_talk(words: &[Word]) -> bool {
     let program = words.iter().map(Word::text).find(|text| !is_assignment(text) && *text != "sudo");
     program.is_some_and(|text| TALKERS.contains(&text))
 }
 
-/// Whether words are nothing but variables.
+/// Returns true if the words are only assignments of variables.
 pub(super) fn is_assigning(words: &[Word]) -> bool {
     words.iter().all(|word| is_assignment(word.text()))
 }
 
-/// Whether a text speaks of cangw and, behind that, of something that it is to change.
+/// Returns true if a text mentions cangw followed by -A, -D or -F.
 pub(super) fn speaks_of_changes(text: &str) -> bool {
     let Some(at) = text.to_ascii_lowercase().find("cangw") else { return false };
     let mut words = text[at..].split(|c: char| !c.is_ascii_alphanumeric() && c != '-');
@@ -78,7 +78,7 @@ pub(super) fn speaks_of_changes(text: &str) -> bool {
     })
 }
 
-/// Whether behind a variable stand the arguments of a cangw that changes something, or cangw and these.
+/// Returns true if a variable is followed by arguments of cangw that change jobs, or by cangw and these.
 fn acts(words: &[Word]) -> bool {
     if let Some(at) = words.iter().position(is_cangw) {
         return acts(&words[at + 1..]);

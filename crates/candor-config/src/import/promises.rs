@@ -1,4 +1,4 @@
-//! What [`cangw`] promises for any text at all.
+//! Invariants of [`cangw`] for arbitrary text.
 
 use crate::config;
 use crate::import::{Imported, Reading, cangw};

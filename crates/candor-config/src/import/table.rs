@@ -1,7 +1,10 @@
 //! The kernel's list of jobs while a script runs: newest first.
 //!
 //! # Source
-//! `cgw_create_job()`, `cgw_remove_job()` and `cgw_remove_all_jobs()` in `net/can/gw.c`.
+//! Linux 6.1:
+//! [`cgw_create_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1071),
+//! [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196),
+//! [`cgw_remove_all_jobs()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1182).
 
 use std::collections::{HashSet, VecDeque};
 use std::num::NonZeroU32;
@@ -19,7 +22,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// What is left at the end, in the order of delivery.
+    /// Returns the remaining jobs, in the order of delivery.
     pub(super) fn into_entries(self) -> Vec<Entry> {
         self.entries.into()
     }
@@ -40,25 +43,24 @@ impl Table {
         let first = existing.span.clone();
         let report = |diagnostic: Diagnostic| diagnostic.also(first, "the job with this uid");
         if existing.ends != entry.ends {
-            let message = "The kernel refuses this: another job has the uid, with other interfaces or another filter";
-            findings.report(
-                report(Diagnostic::error(code::KERNEL, entry.span, message)).help("give each job a uid of its own"),
-            );
+            let message = "The kernel rejects this: another job has this uid, with other interfaces or another filter";
+            findings
+                .report(report(Diagnostic::error(code::KERNEL, entry.span, message)).help("give each job its own uid"));
             return;
         }
         if existing.handling.format != entry.handling.format {
-            let message = "This gives a job for one frame format the modifications of the other";
+            let message = "This gives a job of one frame format modifications for the other";
             findings.report(
                 report(Diagnostic::error(code::NOT_EXPRESSIBLE, entry.span, message))
-                    .help("give the classic and the CAN FD job a uid each"),
+                    .help("give the classic and the CAN FD job different uids"),
             );
             return;
         }
         if existing.handling != entry.handling {
-            let message = "This exchanges the modifications of the job with this uid; flags and hop limit stay";
+            let message = "This replaces only the modifications of the job with this uid; flags and hop limit stay";
             findings.report(
                 report(Diagnostic::warning(code::IGNORED, entry.span.clone(), message))
-                    .help("to change them too, delete the job and add it anew"),
+                    .help("to change these as well, delete the job and add it again"),
             );
         }
         existing.changes = entry.changes;
@@ -81,9 +83,8 @@ impl Table {
                 uid.map(|uid| self.uids.remove(&uid));
             }
             None => findings.report(
-                Diagnostic::warning(code::NOTHING_DELETED, wanted.span.clone(), "This deletes nothing").help(
-                    "can-gw deletes a job that has the same interfaces, flags, hop limit, filter and modifications",
-                ),
+                Diagnostic::warning(code::NOTHING_DELETED, wanted.span.clone(), "No job matches this delete command")
+                    .help("can-gw deletes a job with the same interfaces, flags, hop limit, filter and modifications"),
             ),
         }
     }

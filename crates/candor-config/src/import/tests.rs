@@ -285,8 +285,8 @@ fn what_cannot_be_known_is_said() {
 fn a_text_without_jobs_says_why() {
     for (text, expected) in [
         (" \n", "The text is empty"),
-        ("# cangw -A -s a -d b\n#x", "There is cangw -A in comments only"),
-        ("# about cangw\n", "There is no cangw -A in this text"),
+        ("# cangw -A -s a -d b\n#x", "cangw -A appears only in comments"),
+        ("# about cangw\n", "The text contains no cangw -A"),
         ("cangw -A -s a -d b\ncangw -F", "No job is left at the end"),
     ] {
         assert_eq!(findings(text)[0].message, expected, "{text}");

@@ -29,8 +29,8 @@ pub(super) fn filter(value: &Value<'_>, findings: &mut Findings) -> Option<Filte
     let inverted = match reader.rest().chars().next() {
         Some(':') => 0,
         Some('~') => CAN_INV_FILTER,
-        None => return reader.refuse(0, "cangw wants a mask behind the identifier"),
-        Some(_) => return reader.refuse(1, "cangw wants : or ~ between identifier and mask"),
+        None => return reader.refuse(0, "cangw requires a mask after the identifier"),
+        Some(_) => return reader.refuse(1, "cangw requires : or ~ between identifier and mask"),
     };
     reader.at += 1;
     let mask = reader.hex("the mask", 32)?;
@@ -44,7 +44,7 @@ pub(super) fn hop_limit(value: &Value<'_>, findings: &mut Findings) -> Option<u8
     let hops = reader.decimal("the hop limit", 0, 255)?;
     if hops == 0 {
         reader.at = 0;
-        return reader.refuse(value.text().len(), "cangw refuses a hop limit of 0");
+        return reader.refuse(value.text().len(), "cangw rejects a hop limit of 0");
     }
     reader.end();
     u8::try_from(hops).ok()
@@ -65,8 +65,8 @@ pub(super) fn modification(
     findings: &mut Findings,
 ) -> Option<(Operation, RawOperand)> {
     let (letters, help) = match format {
-        FrameFormat::Classic => ("ILD", "write it as in SET:ID:123.0.1122334455667788, with all 8 data bytes"),
-        FrameFormat::Fd => ("IFLD", "write it as in OR:F:0.1.0.00…, with all 64 data bytes"),
+        FrameFormat::Classic => ("ILD", "write it like SET:ID:123.0.1122334455667788, with all 8 data bytes"),
+        FrameFormat::Fd => ("IFLD", "write it like OR:F:0.1.0.00…, with all 64 data bytes"),
     };
     let mut reader = Reader::new(value, help, findings);
     let operation = match reader.field(':') {
@@ -76,18 +76,18 @@ pub(super) fn modification(
         Some("SET") => Operation::Set,
         Some(field) => {
             let length = field.len();
-            return reader.refuse(length, "The operation is AND, OR, XOR or SET, in capitals");
+            return reader.refuse(length, "The operation must be AND, OR, XOR or SET, in upper case");
         }
-        None => return reader.refuse(value.text().len(), "There is no colon, at which cangw crashes"),
+        None => return reader.refuse(value.text().len(), "The first colon is missing, and cangw would crash"),
     };
     reader.at += operation.name().len() + 1;
     let Some(fields) = reader.field(':').map(str::to_owned) else {
-        return reader.refuse(reader.rest().len(), "There is no second colon, at which cangw crashes");
+        return reader.refuse(reader.rest().len(), "The second colon is missing, and cangw would crash");
     };
     if fields.is_empty() || fields.len() > letters.len() || !fields.chars().all(|field| letters.contains(field)) {
         let message = match format {
-            FrameFormat::Classic => "The fields are one or more of I (identifier), L (length) and D (data)",
-            FrameFormat::Fd => "The fields are one or more of I (identifier), F (flags), L (length) and D (data)",
+            FrameFormat::Classic => "The fields must be one or more of I (identifier), L (length) and D (data)",
+            FrameFormat::Fd => "The fields must be one or more of I (identifier), F (flags), L (length) and D (data)",
         };
         return reader.refuse(fields.len(), message);
     }
@@ -110,7 +110,7 @@ pub(super) fn modification(
 
 /// `-x`: decimal positions, a hexadecimal start value.
 pub(super) fn xor_checksum(value: &Value<'_>, findings: &mut Findings) -> Option<XorChecksum> {
-    let help = "write FROM:TO:RESULT:INIT, positions in decimal and the start value in hexadecimal, such as 0:6:7:FF";
+    let help = "write FROM:TO:RESULT:INIT, with decimal positions and a hexadecimal start value, such as 0:6:7:FF";
     let mut reader = Reader::new(value, help, findings);
     let span = reader.checksum_span()?;
     let init = reader.hex_byte("the start value")?;
@@ -120,8 +120,8 @@ pub(super) fn xor_checksum(value: &Value<'_>, findings: &mut Findings) -> Option
 
 /// `-c`, without its profile.
 pub(super) fn crc8_checksum(value: &Value<'_>, findings: &mut Findings) -> Option<Crc8Checksum> {
-    let help = "write FROM:TO:RESULT:INIT:FINAL:TABLE, positions in decimal, the rest in hexadecimal, the table with \
-                all 256 bytes";
+    let help = "write FROM:TO:RESULT:INIT:FINAL:TABLE, with decimal positions, the rest in hexadecimal, and all 256 bytes \
+                of the table";
     let mut reader = Reader::new(value, help, findings);
     let span = reader.checksum_span()?;
     let init = reader.hex_byte("the start value")?;
@@ -135,7 +135,7 @@ pub(super) fn crc8_checksum(value: &Value<'_>, findings: &mut Findings) -> Optio
 
 /// `-p`: the number is decimal, the bytes are hexadecimal.
 pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option<Crc8Profile> {
-    let mut reader = Reader::new(value, "write 1:BYTE, 2:BYTES (16 of them) or 3:, the bytes in hexadecimal", findings);
+    let mut reader = Reader::new(value, "write 1:BYTE, 2:BYTES (16 bytes) or 3:, with hexadecimal bytes", findings);
     let profile = match reader.decimal("the profile", 0, 255)? {
         1 => {
             reader.separator(':')?;
@@ -146,7 +146,7 @@ pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option
             let bytes = reader.bytes("the bytes", 16)?.try_into().ok()?;
             let more = reader.rest().len();
             if more > 0 {
-                return reader.refuse(more, "cangw refuses more than 16 bytes");
+                return reader.refuse(more, "cangw rejects more than 16 bytes");
             }
             Crc8Profile::ByteByCounter(bytes)
         }
@@ -156,7 +156,7 @@ pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option
         }
         _ => {
             reader.at = 0;
-            return reader.refuse(value.text().len(), "can-gw has the CRC8 profiles 1, 2 and 3");
+            return reader.refuse(value.text().len(), "can-gw has only the CRC8 profiles 1, 2 and 3");
         }
     };
     reader.end();
@@ -168,7 +168,7 @@ struct Reader<'v, 'f> {
     value: &'v Value<'v>,
     /// Bytes that are done.
     at: usize,
-    /// What a right value looks like.
+    /// Help for invalid values.
     help: &'static str,
     findings: &'f mut Findings,
 }
@@ -182,7 +182,7 @@ impl<'v, 'f> Reader<'v, 'f> {
         self.value.text().get(self.at..).unwrap_or_default()
     }
 
-    /// What comes before the next separator.
+    /// Returns the text before the next separator.
     fn field(&self, separator: char) -> Option<&'v str> {
         self.rest().split_once(separator).map(|(field, _)| field)
     }
@@ -210,7 +210,7 @@ impl<'v, 'f> Reader<'v, 'f> {
             self.at += 1;
             return Some(());
         }
-        let message = format!("cangw wants {separator:?} here");
+        let message = format!("cangw requires {separator:?} here");
         let length = self.rest().chars().next().map_or(0, char::len_utf8);
         self.refuse(length, message)
     }
@@ -222,7 +222,7 @@ impl<'v, 'f> Reader<'v, 'f> {
         let length = rest[prefix..].find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len() - prefix);
         if length == 0 {
             let found = rest.chars().next().map_or(0, char::len_utf8);
-            return self.refuse(found, format!("{} is a hexadecimal number", capital(what)));
+            return self.refuse(found, format!("{} must be a hexadecimal number", capital(what)));
         }
         let digits = &rest[prefix..prefix + length];
         match u32::from_str_radix(digits, 16) {
@@ -232,7 +232,7 @@ impl<'v, 'f> Reader<'v, 'f> {
             }
             _ => self.refuse(
                 prefix + length,
-                format!("{digits} does not fit: {what} has {bits} bits, and cangw would drop the others"),
+                format!("{digits} does not fit: {what} has {bits} bits, and cangw would ignore the others"),
             ),
         }
     }
@@ -249,14 +249,15 @@ impl<'v, 'f> Reader<'v, 'f> {
         let follows = rest[length..].chars().next();
         if digits == 0 || follows.is_some_and(|c| c.is_ascii_alphanumeric()) {
             let length = rest.find([':', '.']).unwrap_or(rest.len());
-            return self.refuse(length, format!("{} is a decimal number, unlike most others of cangw", capital(what)));
+            return self
+                .refuse(length, format!("{} must be a decimal number, unlike most others of cangw", capital(what)));
         }
         match rest[..length].parse::<i64>() {
             Ok(number) if (low..=high).contains(&number) => {
                 self.at += length;
                 Some(number)
             }
-            _ => self.refuse(length, format!("{} does not fit: {what} is a number of 8 bits", &rest[..length])),
+            _ => self.refuse(length, format!("{} does not fit: {what} is an 8-bit number", &rest[..length])),
         }
     }
 
@@ -282,7 +283,7 @@ impl<'v, 'f> Reader<'v, 'f> {
                 Some(other) => (length + other.len_utf8(), format!("{other:?} after {length} digits")),
                 None => (length, format!("{length} digits")),
             };
-            let message = format!("{} needs {} hexadecimal digits; here are {found}", capital(what), 2 * count);
+            let message = format!("{} needs {} hexadecimal digits, found {found}", capital(what), 2 * count);
             return self.refuse(shown, message);
         }
         self.at += 2 * count;

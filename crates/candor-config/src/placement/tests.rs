@@ -154,7 +154,6 @@ fn what_only_the_kernel_can_do_stays_there_however_many_filters_it_walks() {
 
 #[test]
 fn a_long_walk_is_told_with_figures() {
-    let expected =
-        "can-gw would compare each frame of its bus with 2400 filters one by one, and above 985 user space is faster";
+    let expected = "can-gw would compare each frame of its bus with 2400 filters, one after another; above 985, user space is faster";
     assert_eq!(Because::Walks(2400).to_string(), expected);
 }

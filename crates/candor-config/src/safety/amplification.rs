@@ -1,4 +1,4 @@
-//! How many frames one frame becomes, over all ways through the buses; and which come to a bus more than once.
+//! Amplification: the number of frames that one frame becomes over all paths, and frames that reach a bus repeatedly.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,13 +18,13 @@ const MOST_STEPS: usize = 16;
 /// The most frames that one frame becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Amplification {
-    /// How many frames are sent.
+    /// Number of frames sent.
     pub frames: usize,
     /// For a frame that comes in on this bus.
     pub bus: BusIndex,
     /// Such a frame.
     pub example: Kind,
-    /// Whether no frame makes more. `false` where it would take too long to know, and where frames go round.
+    /// True if this is an upper bound. `false` if the analysis was cut short, or if frames loop.
     pub is_exact: bool,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn look(
 struct Everywhere {
     /// By the bus where the frame comes into the machine, in the order of the plan.
     by_origin: Vec<(BusIndex, Vec<Way>)>,
-    /// Whether no way was left out.
+    /// Returns true if all paths were followed.
     is_complete: bool,
 }
 

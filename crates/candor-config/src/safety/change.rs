@@ -1,4 +1,4 @@
-//! What a route makes of a kind of frame, and of a whole set of them at once.
+//! The modifications of a route, applied to one kind of frame or to a set of kinds.
 
 use super::cube::{BITS, Cube, FD};
 use crate::plan::{IdChange, Route, Selection, SendAs};
@@ -17,7 +17,7 @@ pub(super) struct Change {
 impl Change {
     pub(super) const NONE: Self = Self { keep: BITS, flip: 0 };
 
-    /// What a route makes of the frames of one of its selections.
+    /// Identifier change of one selection of a route.
     pub(super) fn of(route: &Route, selection: &Selection) -> Self {
         let converted = match route.send_as.map(SendAs::format) {
             Some(FrameFormat::Classic) => Self { keep: BITS & !FD, flip: 0 },
@@ -54,18 +54,18 @@ impl Change {
         kind & self.keep ^ self.flip
     }
 
-    /// What becomes of these kinds of frames.
+    /// Returns the image of these kinds of frames.
     pub(super) const fn image(self, cube: Cube) -> Cube {
         Cube::new(cube.mask() | BITS & !self.keep, self.on(cube.lowest()))
     }
 
-    /// What becomes one of these kinds of frames.
+    /// Returns the preimage of these kinds of frames.
     pub(super) const fn preimage(self, cube: Cube) -> Option<Cube> {
         let differs = (cube.lowest() ^ self.flip) & cube.mask();
         if differs & !self.keep == 0 { Some(Cube::new(cube.mask() & self.keep, differs)) } else { None }
     }
 
-    /// Whether all of these keep their identifier and its flags.
+    /// Returns true if all of these keep their identifier and its flags.
     pub(super) fn keeps_identifiers(self, cube: Cube) -> bool {
         let of_identifiers = Self { keep: self.keep | FD, flip: self.flip & !FD };
         of_identifiers.agrees(Self::NONE).is_some_and(|kept| cube.is_within(kept))

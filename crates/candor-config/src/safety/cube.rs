@@ -45,7 +45,7 @@ impl Cube {
         self.value
     }
 
-    /// How many kinds are in here.
+    /// Returns the number of kinds in the cube.
     pub(super) const fn count(self) -> u64 {
         1 << (BITS & !self.mask).count_ones()
     }
@@ -62,7 +62,7 @@ impl Cube {
         other.mask & !self.mask == 0 && (self.value ^ other.value) & other.mask == 0
     }
 
-    /// What is in here and not in the other, as cubes that do not meet.
+    /// Returns the difference to another cube, as disjoint cubes.
     pub(super) fn without(self, other: Self) -> Vec<Self> {
         if self.intersect(other).is_none() {
             return vec![self];

@@ -1,4 +1,4 @@
-//! How many of many sets have one frame in common.
+//! Maximum number of sets that have a frame in common.
 
 use super::cube::{BITS, Cube};
 use super::index::Budget;

@@ -15,7 +15,7 @@ pub(super) struct Edge {
     pub(super) route: RouteIndex,
     pub(super) from: BusIndex,
     pub(super) to: BusIndex,
-    /// Which frames it sends on, malformed ones included, as cubes that do not meet.
+    /// Frames it sends, malformed ones included, as disjoint cubes.
     pub(super) takes: Vec<Cube>,
     pub(super) change: Change,
 }
@@ -60,7 +60,7 @@ impl Edges {
 }
 
 impl Edge {
-    /// Which of the frames that can be on a bus it sends on, as cubes that do not meet.
+    /// Well-formed frames it sends, as disjoint cubes.
     pub(super) fn well_formed(&self) -> impl Iterator<Item = Cube> + '_ {
         self.takes.iter().flat_map(|takes| WELL_FORMED.iter().filter_map(|cube| takes.intersect(*cube)))
     }

@@ -1,4 +1,4 @@
-//! What a route does to everything but the identifier, so that two routes can be compared.
+//! The effect of a route on everything but the identifier, for comparing two routes.
 
 use crate::plan::{Formats, Route, SendAs};
 use candor_core::frame::CANFD_MAX_DLEN;

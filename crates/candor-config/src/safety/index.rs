@@ -9,7 +9,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use super::cube::Cube;
 
-/// How many steps an analysis may take: no file keeps candor busy, whatever is in it.
+/// Steps of one analysis, so that no file can make it run for long.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 

@@ -5,7 +5,7 @@ use std::fmt;
 use super::cube::{Cube, FD};
 use candor_core::frame::{CAN_EFF_MASK, FrameFormat, RawId};
 
-/// What tells frames apart for routes without `payload`: the `can_id` and the format.
+/// Kind of a frame, as far as routes without `payload` distinguish them: `can_id` and format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
     /// The `can_id`.

@@ -24,7 +24,7 @@ struct Piece {
     origin: Origin,
 }
 
-/// Who says which identifiers leave.
+/// Origin of the sent identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     /// The route makes them.
@@ -70,7 +70,7 @@ fn hash_of(route: &Route) -> u64 {
     hasher.finish()
 }
 
-/// Whether two routes send the same frames changed alike because the same is written there. Others may do so, too.
+/// Returns true if two routes have equal modifications. Routes that differ may still have the same effect.
 fn say_the_same(one: &Route, other: &Route) -> bool {
     (one.from, one.to, one.formats, one.send_as) == (other.from, other.to, other.formats, other.send_as)
         && one.selections == other.selections
@@ -109,11 +109,11 @@ struct Meeting {
     route: RouteIndex,
     first: RouteIndex,
     sent: Kind,
-    /// Whether the file says of both messages that this is their identifier.
+    /// Returns true if the file names the identifier of both messages.
     is_meant: bool,
 }
 
-/// What is meant is a hazard of its own; what is only not kept apart is one for each bus.
+/// Explicit identifiers give one hazard each, implicit ones one hazard per bus.
 fn report(plan: &Plan, meetings: Vec<Meeting>, hazards: &mut Vec<Hazard>) {
     let mut by_bus: BTreeMap<BusIndex, (Meeting, Vec<RouteIndex>)> = BTreeMap::new();
     for meeting in meetings {
@@ -133,13 +133,13 @@ struct Search<'p> {
     plan: &'p Plan,
     edges: &'p Edges,
     pieces: Vec<Piece>,
-    /// What is taken, by both ends.
+    /// Matched frames, by source and destination bus.
     taken: Table<(BusIndex, BusIndex), Index>,
-    /// What is sent, by the bus where it goes.
+    /// Sent frames, by destination bus.
     sent: Table<BusIndex, Sent>,
 }
 
-/// What is sent to one bus.
+/// Frames sent to one bus.
 #[derive(Debug)]
 enum Sent {
     /// All pieces so far, by number: passed on from this bus. None of them meets another one of that kind, so there is
@@ -228,7 +228,7 @@ impl Search<'_> {
 }
 
 impl Piece {
-    /// Whether its frames come from this bus and keep their identifiers.
+    /// Returns true if its frames come from this bus and keep their identifiers.
     fn is_passed_on_from(&self, bus: BusIndex, edges: &Edges) -> bool {
         edges.all()[self.edge].from == bus && self.origin != Origin::Made
     }
@@ -252,7 +252,7 @@ impl Sent {
     }
 }
 
-/// Whether some payload is for both routes.
+/// Returns true if some payload matches both routes.
 pub(super) fn can_meet(one: &Route, other: &Route) -> bool {
     let agree = |one: &PayloadPattern, other: &PayloadPattern| {
         let bytes = one.mask.iter().zip(&other.mask).zip(one.value.iter().zip(&other.value));
@@ -263,7 +263,7 @@ pub(super) fn can_meet(one: &Route, other: &Route) -> bool {
         || one.payload.iter().any(|one| other.payload.iter().any(|other| agree(one, other)))
 }
 
-/// Whether all that one route sends the other sends too, with the same identifiers. `false` where that is not known.
+/// Returns true if one route sends every frame of the other, with the same identifiers; `false` if unknown.
 fn is_all(plan: &Plan, edges: &Edges, of: RouteIndex, by: RouteIndex) -> bool {
     let (one, other) = (plan.route(of), plan.route(by));
     if !other.payload.is_empty() && one.payload != other.payload {

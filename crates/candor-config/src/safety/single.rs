@@ -1,4 +1,4 @@
-//! What is odd about one route by itself.
+//! Hazards of a single route.
 
 use super::change::Change;
 use super::cube::{Cube, EFF, ERR, FD, HIGH, RTR};
@@ -75,7 +75,7 @@ fn malformed(edge: &Edge, cube: Cube) -> Option<Hazard> {
     })
 }
 
-/// What the operands for the length make of every length that a frame can come with.
+/// Computes the resulting length for every length of a received frame.
 fn lengths(route: &Route, index: RouteIndex, hazards: &mut Vec<Hazard>) {
     if route.modifications.operands().iter().all(|(_, operand)| operand.len.is_none()) {
         return;

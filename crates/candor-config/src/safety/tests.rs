@@ -55,7 +55,7 @@ fn routes(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Route>> {
     prop::collection::vec(one, count)
 }
 
-/// What a frame from a bus is sent as, by route.
+/// Frames sent for a frame from a bus, by route.
 fn sent(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<(RouteIndex, BusIndex, RawId, FrameFormat)> {
     let deliveries = oracle::deliver(jobs, from, frame).into_iter();
     deliveries.map(|sent| (jobs[sent.job].route, sent.to, sent.frame.id, sent.frame.format)).collect()
@@ -201,11 +201,11 @@ struct Skb {
     can_id: u32,
     iif: BusIndex,
     hops: u8,
-    /// Whether candor's own gateway sent it on this device: it does not receive that.
+    /// True if candor's user-space gateway sent it on this device, so does not receive it.
     is_own: bool,
 }
 
-/// What became of one frame.
+/// Result of one frame.
 #[derive(Debug, Default)]
 struct Run {
     /// Bus, identifier, how many routes it took to there, and where the first of them begins.

@@ -5,7 +5,8 @@
 //! the bus where it was sent, but counts its hops, and deletes it when there are as many as `max_hops`, normally 1.
 //!
 //! # Source
-//! `can_can_gw_rcv()` in `net/can/gw.c`, `vxcan_xmit()` in `drivers/net/can/vxcan.c`.
+//! Linux 6.1: [`can_can_gw_rcv()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L457),
+//! [`vxcan_xmit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/vxcan.c#L37).
 
 use super::edges::Edge;
 use crate::placement::{KernelAbilities, Placement, Side};
@@ -40,7 +41,7 @@ impl<'p> Ways<'p> {
         Self { plan, max_hops, placement }
     }
 
-    /// Whether can-gw runs a route. candor's own gateway knows nothing of hops, and does not see what it sends.
+    /// Returns true if can-gw runs the route. The user-space engines count no hops and do not receive their own frames.
     fn is_in_kernel(&self, route: RouteIndex) -> bool {
         match &self.placement {
             Some(placement) => placement.side(route) == Side::Kernel,
@@ -66,12 +67,12 @@ impl<'p> Ways<'p> {
         std::iter::once(bus).chain(self.plan.bus(bus).vxcan_peer).map(fresh)
     }
 
-    /// Whether frames go from route to route at all.
+    /// Returns true if any frame can pass from one route to another.
     pub(super) fn lead_on(&self) -> bool {
         self.max_hops > 1 || self.plan.buses().iter().any(|bus| bus.vxcan_peer.is_some())
     }
 
-    /// Whether the edge sends a frame that is in this place, and that it takes.
+    /// Returns true if the edge sends a frame that is in this state.
     pub(super) fn sends(&self, place: Place, edge: &Edge) -> bool {
         let route = self.plan.route(edge.route);
         let goes_back = place.origin == edge.to && self.is_in_kernel(edge.route);

@@ -2,7 +2,7 @@
 
 use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, FD_LENGTHS, Frame, FrameFormat, fd_dlc};
 
-/// What a field is for, as far as somebody asks.
+/// Purpose of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     /// Start of frame, identifier, RTR or RRS: the lowest value wins the bus.

@@ -7,7 +7,7 @@ use super::{crc15, fd_wire_len};
 use crate::frame::{Frame, FrameFormat};
 use writer::{Levels, Writer};
 
-/// What the standard says about a bit of a frame.
+/// Kind of a bit of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitRule {
     /// The acknowledge slot: the sender lets others drive it.
@@ -70,20 +70,20 @@ impl WireBits {
         Self { levels, len, arbitration_end, stuffed_end, crc_delimiter, switch, fd_format }
     }
 
-    /// How many bits there are.
+    /// Returns the number of bits.
     #[expect(clippy::len_without_is_empty, reason = "no frame is empty")]
     #[must_use]
     pub const fn len(&self) -> u32 {
         self.len
     }
 
-    /// Whether a bit is recessive (1). Bits after the frame are.
+    /// Returns true if a bit is recessive (1). Bits after the frame are.
     #[must_use]
     pub fn is_recessive(&self, bit: u32) -> bool {
         bit >= self.len || self.levels.is_recessive(bit)
     }
 
-    /// What kind of bit it is.
+    /// Returns the kind of a bit.
     #[must_use]
     pub const fn rule(&self, bit: u32) -> BitRule {
         if bit < self.arbitration_end {
@@ -117,13 +117,13 @@ impl WireBits {
         self.fd_format
     }
 
-    /// Whether a bit is sent at the data bit rate.
+    /// Returns true if a bit is sent at the data bit rate.
     #[must_use]
     pub fn is_fast(&self, bit: u32) -> bool {
         self.switch.is_some_and(|switch| (switch..=self.crc_delimiter).contains(&bit))
     }
 
-    /// How many of the bits before `bit` are sent at the nominal and how many at the data bit rate.
+    /// Returns the numbers of bits before `bit` that are sent at the nominal and at the data bit rate.
     #[must_use]
     pub fn before(&self, bit: u32) -> (u32, u32) {
         let data = self.switch.map_or(0, |switch| bit.min(self.crc_delimiter + 1).saturating_sub(switch));

@@ -1,4 +1,4 @@
-//! How long frames occupy a bus of which only the number and the payload are known, as interfaces count them.
+//! Bus time of frames of which only the number and the payload bytes are known, as in interface counters.
 
 use super::{FD_CRC17_FIELD_BITS, FD_CRC21_FIELD_BITS, FD_TAIL_BITS, INTERMISSION_BITS, TAIL_BITS, wire_time_ns};
 use crate::frame::FrameFormat;

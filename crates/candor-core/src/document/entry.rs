@@ -14,8 +14,10 @@ const MAX_QUOTED_CHARS: usize = 40;
 /// One `key = value`.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'t> {
+    /// Key as parsed, without quotes.
     pub key: &'t str,
     key_span: (usize, usize),
+    /// Value with its span.
     pub value: &'t TomlSpanned<DeValue<'t>>,
 }
 
@@ -30,6 +32,7 @@ pub fn entries<'t>(table: &'t DeTable<'t>) -> Vec<Entry<'t>> {
 }
 
 impl<'t> Entry<'t> {
+    /// Byte range of the key in the text.
     pub fn key_span(&self) -> Span {
         self.key_span.0..self.key_span.1
     }

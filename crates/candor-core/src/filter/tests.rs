@@ -9,7 +9,7 @@ fn matches(id: u32, mask: u32, frame: u32) -> bool {
     normalised(id, mask).matches(RawId(frame))
 }
 
-/// Which of SFF, SFF+RTR, EFF, EFF+RTR frames with these low bits get through.
+/// Returns which of SFF, SFF+RTR, EFF and EFF+RTR frames with these low bits match.
 fn truth(id: u32, mask: u32, frame: u32) -> [bool; 4] {
     [0, RTR, EFF, EFF | RTR].map(|flags| matches(id, mask, frame | flags))
 }

@@ -2,34 +2,35 @@
 
 mod range;
 
+pub use range::IdRange;
+
 use std::fmt;
 use std::ops::Range;
 
 use super::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
-use crate::ids::IdRange;
 
 /// Text that is no filter, with the offending part of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct FilterTextError {
-    /// What is wrong.
+    /// Kind of error.
     pub kind: FilterTextErrorKind,
-    /// Which bytes of the text.
+    /// Byte range in the text.
     pub range: Range<usize>,
 }
 
-/// What can be wrong with a filter.
+/// Errors in the text of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilterTextErrorKind {
     /// Nothing there.
     #[error("The filter is empty")]
     Empty,
     /// `*`, `any`, `all`.
-    #[error("A filter has no word for every frame")]
+    #[error("Not a filter: there is no keyword for every frame")]
     Everything,
     /// `100-1FF`.
-    #[error("A range has two dots between its ends")]
+    #[error("A range is written with two dots")]
     Dash {
         /// The range that was meant.
         meant: IdRange,
@@ -37,11 +38,11 @@ pub enum FilterTextErrorKind {
     /// `100..`.
     #[error("The range has no {}", if *is_first { "first identifier" } else { "last identifier" })]
     MissingEnd {
-        /// Whether it is the first one.
+        /// True if it is the first one.
         is_first: bool,
     },
     /// `100..00000200`.
-    #[error("The ends of a range have 3 digits both (11 bits) or 8 digits both (29 bits)")]
+    #[error("Both ends of a range must have 3 digits (11 bits) or 8 digits (29 bits)")]
     MixedRange {
         /// The lower end, without flags.
         first: u32,
@@ -49,13 +50,13 @@ pub enum FilterTextErrorKind {
         last: u32,
     },
     /// `1FF..100`.
-    #[error("The range ends before it begins")]
+    #[error("The end of the range is below its start")]
     BackwardRange {
         /// The range that was meant.
         meant: IdRange,
     },
     /// `C0000100..C00001FF`.
-    #[error("Identifiers of a range are written without flags")]
+    #[error("The identifiers of a range must not contain flags")]
     FlagsInRange {
         /// The identifier without them.
         id: u32,
@@ -79,21 +80,21 @@ pub enum FilterTextErrorKind {
         id: u32,
     },
     /// 4 to 7 digits, neither 11 nor 29 bits.
-    #[error("An identifier has 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
+    #[error("An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
     AmbiguousId {
-        /// How many digits there are.
+        /// Number of digits.
         digits: usize,
         /// The value.
         id: u32,
     },
     /// More than 8 digits.
-    #[error("{digits} hexadecimal digits are more than 8")]
+    #[error("{digits} hexadecimal digits are too many")]
     TooManyDigits {
-        /// How many digits there are.
+        /// Number of digits.
         digits: usize,
     },
     /// `20000123:…`: the bit that inverts a filter, written as part of the identifier.
-    #[error("Bit 20000000 of an identifier inverts the filter")]
+    #[error("Bit 20000000 in the identifier would invert the filter")]
     InvertBitInId {
         /// The identifier without it.
         id: u32,
@@ -115,7 +116,7 @@ pub enum FilterTextErrorKind {
         mask: u32,
     },
     /// `0:20000000`.
-    #[error("Mask {mask:08X} asks for error message frames, which have no identifier")]
+    #[error("Mask {mask:08X} selects error message frames, which have no identifier")]
     ErrorFrameMask {
         /// The mask.
         mask: u32,
@@ -123,30 +124,30 @@ pub enum FilterTextErrorKind {
 }
 
 impl FilterTextErrorKind {
-    /// What to write instead.
+    /// Returns the remedy.
     #[must_use]
     pub fn help(&self) -> String {
         const DATA_FRAMES: u32 = CAN_EFF_FLAG | CAN_RTR_FLAG;
         match *self {
             Self::Empty | Self::MissingId => {
-                "write an identifier such as 123, or identifier and mask such as 123:7FF; 000:000 is every frame".into()
+                "write an identifier, such as 123, or an identifier and a mask, such as 123:7FF; 000:000 matches every frame".into()
             }
-            Self::Everything => "leave `match` out for every frame".into(),
+            Self::Everything => "omit `match` to match every frame".into(),
             Self::Dash { meant } | Self::BackwardRange { meant } => format!("write {meant}"),
-            Self::MissingEnd { .. } => "write both ends, as in 100..1FF; both belong to the range".into(),
+            Self::MissingEnd { .. } => "write both ends, such as 100..1FF; the range includes both".into(),
             Self::MixedRange { first, last } if last <= CAN_SFF_MASK => {
                 format!("write {first:03X}..{last:03X} for 11-bit identifiers or {first:08X}..{last:08X} for 29-bit ones")
             }
             Self::MixedRange { first, last } => format!("write {first:08X}..{last:08X} for 29-bit identifiers"),
             Self::FlagsInRange { id } => {
-                format!("write {id:08X} for a 29-bit identifier; a range is of data frames, masks are for others")
+                format!("write {id:08X} for a 29-bit identifier; ranges match data frames, use masks for others")
             }
-            Self::MissingMask => "write the mask behind the separator, or leave the separator out".into(),
+            Self::MissingMask => "write the mask after the separator, or remove the separator".into(),
             Self::NotHex { found: ',' } => "write a list, such as [\"123\", \"456\"]".into(),
-            Self::NotHex { found: '.' } => "a range has two dots, as in 100..1FF".into(),
+            Self::NotHex { found: '.' } => "write a range with two dots, such as 100..1FF".into(),
             Self::NotHex { found: '#' } => {
-                "`#` is for error frames in candump, and here they have a key of their own: errors = \"1FF\"; masks are \
-                 written as in 123:7FF"
+                "candump uses # for error frames, which have their own key here: errors = \"1FF\"; a mask is written \
+                 123:7FF"
                     .into()
             }
             Self::NotHex { .. } => "identifiers and masks are hexadecimal: 0 to 9 and A to F".into(),
@@ -172,8 +173,8 @@ impl FilterTextErrorKind {
                 format!("write the mask with 8 digits: {:08X} compares these bits and the format", DATA_FRAMES | mask)
             }
             Self::ErrorFrameMask { mask } => match mask & !CAN_ERR_FLAG {
-                0 => "to route them use `errors` in place of `match`: errors = \"1FFFFFFF\" is for all classes".into(),
-                rest => format!("write {rest:08X} to leave them out"),
+                0 => "to route them, use `errors` in place of `match`; errors = \"1FFFFFFF\" matches all classes".into(),
+                rest => format!("write {rest:08X} to exclude them"),
             },
         }
     }
@@ -231,7 +232,7 @@ impl fmt::Display for Filter {
     }
 }
 
-/// What people write who expect more than identifier and mask.
+/// Recognises notations of other tools.
 fn other_notation(text: &str) -> Option<FilterTextErrorKind> {
     if ["*", "all", "any"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
         return Some(FilterTextErrorKind::Everything);

@@ -9,7 +9,7 @@ pub const CANFD_MTU: usize = 72;
 
 /// Bytes that are no frame of the kernel's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("A frame of the kernel has 16 or 72 bytes, not {0}")]
+#[error("A CAN frame of the kernel has 16 or 72 bytes, not {0}")]
 pub struct KernelBytesError(pub usize);
 
 impl Frame {

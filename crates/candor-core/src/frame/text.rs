@@ -13,25 +13,25 @@ use super::{
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct FrameTextError {
-    /// What is wrong.
+    /// Kind of error.
     pub kind: FrameTextErrorKind,
-    /// Which bytes of the text.
+    /// Byte range in the text.
     pub range: Range<usize>,
 }
 
-/// What can be wrong with a frame.
+/// Errors in the text of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameTextErrorKind {
     /// `1231122`.
-    #[error("A frame has a # between identifier and data, as in 123#1122")]
+    #[error("A frame needs a # between identifier and data, such as 123#1122")]
     MissingDelimiter,
     /// `45123#…`: CAN XL.
     #[error("CAN XL frames are not supported")]
     CanXl,
     /// Neither 3 nor 8 digits.
-    #[error("An identifier has 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
+    #[error("An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
     IdDigits {
-        /// How many there are.
+        /// Actual number.
         digits: usize,
     },
     /// `800#`.
@@ -47,25 +47,25 @@ pub enum FrameTextErrorKind {
         id: u32,
     },
     /// `20000004#R`.
-    #[error("An error frame is never a remote frame")]
+    #[error("An error frame cannot be a remote frame")]
     RemoteErrorFrame,
     /// `123#R9`.
-    #[error("A remote frame has a length of 0 to 8 here; write R8_9 to R8_F for the raw DLC")]
+    #[error("The length of a remote frame must be 0 to 8; for a raw DLC write R8_9 to R8_F")]
     RemoteLength,
     /// `123#1122334455667788_8`.
-    #[error("A raw DLC is 9 to F")]
+    #[error("A raw DLC must be 9 to F")]
     RawDlc,
     /// `123#11_9`.
-    #[error("A raw DLC goes with 8 data bytes, not with {bytes}")]
+    #[error("A raw DLC requires 8 data bytes, not {bytes}")]
     RawDlcWithoutEightBytes {
-        /// How many data bytes there are.
+        /// Number of data bytes.
         bytes: usize,
     },
     /// `123##`.
-    #[error("A CAN FD frame has one hexadecimal digit for its flags behind ##")]
+    #[error("A CAN FD frame needs one hexadecimal digit for its flags after ##")]
     MissingFlags,
     /// `123#1`.
-    #[error("A data byte has two hexadecimal digits")]
+    #[error("A data byte needs two hexadecimal digits")]
     HalfByte,
     /// Anything that is not expected here.
     #[error("{found:?} is not a hexadecimal digit")]
@@ -76,11 +76,11 @@ pub enum FrameTextErrorKind {
     /// `123#112233445566778899`.
     #[error("A frame of this format has at most {max} data bytes")]
     TooLong {
-        /// How many there may be.
+        /// Maximum number.
         max: usize,
     },
     /// `123#R8_9x`.
-    #[error("Nothing more is expected here")]
+    #[error("Unexpected text after the frame")]
     TrailingText,
 }
 

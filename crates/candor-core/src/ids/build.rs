@@ -10,7 +10,7 @@ use crate::ids::{ALL, Effort, IdRange, IdSet, NONE, Node, Part, TooComplex};
 /// One for each bit, in both formats.
 const STEPS_OF_A_FILTER: u32 = 64;
 
-/// What two sets make together.
+/// Operation on two sets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     Difference,

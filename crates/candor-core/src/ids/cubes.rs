@@ -7,7 +7,7 @@ use crate::ids::{ALL, IdSet, NONE, Part};
 /// Frames that one filter with a mask can say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cube {
-    /// What the bits of `mask` must be; 0 elsewhere.
+    /// Required value of the bits in `mask`; 0 elsewhere.
     pub id: u32,
     /// Bits that are compared.
     pub mask: u32,
@@ -50,7 +50,7 @@ impl IdSet {
         self.ways_to(ALL)
     }
 
-    /// How many there are, without making them.
+    /// Returns the number of cubes without creating them.
     #[must_use]
     pub fn cube_count(&self) -> u64 {
         self.count_ways_to(ALL)

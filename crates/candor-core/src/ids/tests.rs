@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::arbitrary;
-use crate::frame::CAN_RTR_FLAG;
+use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG};
 
 const PLENTY: u32 = 1 << 24;
 

@@ -1,4 +1,4 @@
-//! What one job does to a frame, one field and one operation after the other.
+//! Modifications of one job, one field and one operation after the other.
 //!
 //! Written a second time on purpose: `rule` is what gateways run, this is what it is compared with.
 
@@ -7,7 +7,7 @@ use crate::job::Job;
 use crate::job::SendAs;
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
 
-/// What the job makes of a frame that it takes. After [`Verdict::Delete`] the frame is as it was when it was given up.
+/// Applies the job to a frame that it accepts. After [`Verdict::Delete`] the frame is as it was when it was deleted.
 pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     let mut frame = *received;
     let mut verdict = Verdict::Send;

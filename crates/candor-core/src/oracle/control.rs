@@ -1,7 +1,11 @@
-//! What netlink does to the jobs of a world: add, change by uid, delete, flush, list.
+//! Netlink operations on the jobs of a world: add, update by uid, delete, flush, list.
 //!
 //! # Source
-//! `net/can/gw.c`: `cgw_parse_attr()`, `cgw_create_job()`, `cgw_remove_job()`, `cgw_dump_jobs()`.
+//! Linux 6.1:
+//! [`cgw_parse_attr()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L815),
+//! [`cgw_create_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1071),
+//! [`cgw_remove_job()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L1196),
+//! [`cgw_dump_jobs()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L770).
 
 use std::num::NonZeroU32;
 
@@ -11,7 +15,7 @@ use crate::job::Incoming;
 use crate::job::Job;
 use crate::rule::{ChecksumSpan, Checksums, Modifications, Operand};
 
-/// What the kernel answers when it refuses.
+/// Error codes of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errno {
     /// 22: an impossible request, or no such job.
@@ -24,7 +28,7 @@ pub enum Errno {
     Enodev,
 }
 
-/// What became of a job that was added.
+/// Result of adding a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
     /// It is a new one, even if there was the same already.
@@ -36,7 +40,7 @@ pub enum Added {
 /// A job as it is listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Which.
+    /// Position of the job.
     pub id: JobId,
     /// As the kernel keeps it.
     pub job: Job,

@@ -1,4 +1,4 @@
-//! What happens in a world because of one frame.
+//! Effects of one frame in a world.
 
 use super::world::JobId;
 use crate::frame::Frame;
@@ -7,17 +7,17 @@ use crate::job::{BusIndex, Timestamp};
 /// Everything that one frame has caused until nothing moves any more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// What sockets see, in order. A socket sees its own interface only.
+    /// Frames received by sockets, in order. A socket receives from its own interface only.
     pub seen: Vec<Seen>,
-    /// What was given to interfaces to be put on their buses, in order.
+    /// Frames passed to interfaces for transmission, in order.
     pub sent: Vec<Sent>,
-    /// What jobs did, in order.
+    /// Actions of jobs, in order.
     pub visits: Vec<Visit>,
-    /// How it ended.
+    /// Result.
     pub end: End,
 }
 
-/// How it ended.
+/// Result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
     /// Nothing moves any more.
@@ -32,9 +32,9 @@ pub enum End {
 pub struct Seen {
     /// The interface they are bound to.
     pub on: BusIndex,
-    /// What they read.
+    /// Frame.
     pub frame: Frame,
-    /// Whether its stamp is that of the reception before the last gateway, or one of its own.
+    /// Timestamp: kept from the reception before the last gateway, or fresh.
     pub stamp: Timestamp,
     /// Gateways behind it, as can-gw counts them; nobody can read that.
     pub hops: u8,
@@ -43,22 +43,22 @@ pub struct Seen {
 /// A frame that an interface took to put it on its bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Which interface.
+    /// Interface.
     pub on: BusIndex,
-    /// What.
+    /// Frame.
     pub frame: Frame,
 }
 
 /// One job has looked at a frame that its filter lets through and that has its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Which job.
+    /// Job.
     pub job: JobId,
-    /// What it did.
+    /// Action.
     pub did: Did,
 }
 
-/// What a job does with a frame, and what it counts for it.
+/// Action of a job on a frame, with the counter that it increments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
     /// `deleted` is one more.

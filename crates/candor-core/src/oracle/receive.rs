@@ -1,7 +1,9 @@
-//! Which jobs a frame is offered to, and in which order: the kernel's receive lists.
+//! Receive lists of the kernel: the jobs that match a frame, in the order of delivery.
 //!
 //! # Source
-//! `can_rcv_list_find()` and `can_rcv_filter()` in `net/can/af_can.c`.
+//! Linux 6.1:
+//! [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364),
+//! [`can_rcv_filter()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L578).
 
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};

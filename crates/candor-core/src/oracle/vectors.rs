@@ -1,4 +1,4 @@
-//! What can-gw was seen to do, as scripts that run on any gateway.
+//! Test vectors of observed can-gw behaviour, as scripts that run on any gateway.
 //!
 //! Each [`Vector`] is one line of section a of the specification (`docs/can-gw.md` tells the same): interfaces, jobs,
 //! frames that a local socket sends, what the sockets of every interface see because of it, and what the jobs have
@@ -21,13 +21,13 @@ use crate::job::{BusIndex, Timestamp};
 pub struct Vector {
     /// The name of the test.
     pub name: &'static str,
-    /// What it shows.
+    /// Title.
     pub shows: &'static str,
     /// The kernel that it needs.
     pub kernel: Kernel,
     /// The interfaces that it needs, in the order of their indices.
     pub interfaces: Vec<Interface>,
-    /// What is done and what must come of it.
+    /// Events with their expected results.
     pub events: Vec<Event>,
 }
 
@@ -38,14 +38,14 @@ pub enum Event {
     Add {
         /// The job.
         job: Job,
-        /// What the kernel says to it.
+        /// Expected answer of the kernel.
         answer: Result<(), Errno>,
     },
     /// A job is deleted.
     Delete {
         /// The job.
         job: Job,
-        /// What the kernel says to it.
+        /// Expected answer of the kernel.
         answer: Result<(), Errno>,
     },
     /// An interface is removed.
@@ -60,11 +60,11 @@ pub enum Event {
     Send {
         /// Where.
         on: BusIndex,
-        /// What.
+        /// Frame.
         frame: Frame,
-        /// Whether other local sockets, and so can-gw, see it.
+        /// True if other local sockets, and so can-gw, see it.
         loopback: Loopback,
-        /// What sockets on each interface see because of it, in order, beside the frame itself where it was sent.
+        /// Expected frames on the sockets of each interface, in order, without the frame itself where it was sent.
         /// Between interfaces the order means nothing.
         sees: Vec<(BusIndex, Frame)>,
         /// The stamp of the last of these, if that is what the vector is about: kept means equal to that of the frame
@@ -82,7 +82,7 @@ pub struct Expected {
     pub way: (BusIndex, BusIndex),
     /// The identifier of its filter.
     pub filter_id: u32,
-    /// What it has counted: handled, dropped, deleted.
+    /// Counters: handled, dropped, deleted.
     pub counted: [u32; 3],
 }
 
@@ -119,13 +119,13 @@ pub trait Gateway {
 pub struct Mismatch {
     /// The vector.
     pub name: &'static str,
-    /// What it shows.
+    /// Title.
     pub shows: &'static str,
     /// Position in its events.
     pub event: usize,
-    /// What the vector says.
+    /// Expected result.
     pub expected: String,
-    /// What the gateway did.
+    /// Actual result.
     pub got: String,
 }
 
@@ -140,7 +140,7 @@ impl Vector {
         world
     }
 
-    /// Whether vcan interfaces are all that it needs: no queue that is full, no pair, no driver that echoes itself.
+    /// Returns true if vcan interfaces are sufficient: no full queue, no pair, no driver with its own echo.
     #[must_use]
     pub fn needs_vcan_only(&self) -> bool {
         self.interfaces.iter().all(|interface| {
@@ -164,7 +164,7 @@ impl Vector {
         Ok(())
     }
 
-    /// What an event should bring and what it did, as texts that are equal if all is well.
+    /// Returns the expected and the actual result of an event as text.
     fn step(&self, event: &Event, gateway: &mut impl Gateway) -> (String, String) {
         match event {
             Event::Add { job, answer } => (format!("{answer:?}"), format!("{:?}", gateway.add(job))),

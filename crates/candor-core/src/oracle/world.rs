@@ -1,8 +1,12 @@
 //! One machine: its CAN interfaces, the jobs of its can-gw, and the way of a frame through them.
 //!
 //! # Source
-//! `net/can/af_can.c` (`can_send()`, `can_receive()`), `net/can/gw.c` (`can_can_gw_rcv()`), `drivers/net/can/vcan.c`,
-//! `drivers/net/can/vxcan.c`.
+//! Linux 6.1:
+//! [`can_send()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L200),
+//! [`can_receive()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L651),
+//! [`can_can_gw_rcv()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L457),
+//! [`vcan_tx()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/vcan.c#L86),
+//! [`vxcan_xmit()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/vxcan.c#L37).
 
 use std::collections::VecDeque;
 
@@ -32,16 +36,16 @@ pub struct World {
     pub(super) next_job: u32,
 }
 
-/// What differs from kernel to kernel.
+/// Behaviour that depends on the kernel version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Parameter `max_hops` of the module can-gw, 1 to 6.
     pub max_hops: u8,
-    /// What becomes of jobs that go nowhere.
+    /// Treatment of jobs whose source is their destination.
     pub same_interface: SameInterface,
 }
 
-/// What a kernel says to a job from an interface to itself that may not send back to where a frame came from.
+/// Treatment of a job from an interface to itself without `CGW_FLAGS_CAN_IIF_TX_OK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameInterface {
     /// It takes the job, which then never fires. Seen with 6.1.
@@ -64,15 +68,15 @@ pub struct Interface {
     pub state: State,
     /// The largest frame that it takes, in bytes: [`CAN_MTU`] or [`CANFD_MTU`].
     pub mtu: usize,
-    /// Who shows local sockets what the interface sends.
+    /// Source of the echo of sent frames.
     pub echo_by: EchoBy,
-    /// How many more frames its queue takes; `None` if it is never full.
+    /// Remaining room in its queue, in frames; `None`: unlimited.
     pub room: Option<usize>,
     /// The other end of a vxcan pair: what is sent here comes in there.
     pub peer: Option<BusIndex>,
 }
 
-/// Whether an interface is up.
+/// Link state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It is down: nothing comes in and nothing leaves.
@@ -81,7 +85,7 @@ pub enum State {
     Up,
 }
 
-/// Who shows local sockets what an interface sends, if that is wanted at all.
+/// Source of the echo of sent frames, if echo is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoBy {
     /// The network layer, as soon as the queue has taken the frame: vcan and vxcan as they come.
@@ -90,7 +94,7 @@ pub enum EchoBy {
     Driver,
 }
 
-/// Whether a socket's frame is shown to the other local sockets, and so to can-gw (`CAN_RAW_LOOPBACK`).
+/// Loopback of a socket's frames to other local sockets, and so to can-gw (`CAN_RAW_LOOPBACK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loopback {
     /// It is not.
@@ -131,12 +135,12 @@ struct Arrival {
     origin: BusIndex,
 }
 
-/// What the network layer still has to do.
+/// Pending work of the network layer.
 #[derive(Debug, Default)]
 struct Backlog {
     /// Now, in this order.
     now: VecDeque<Arrival>,
-    /// What drivers show after they have sent it, which is later than everything that is in hand now.
+    /// Echo by drivers, which is later than all pending work.
     after_transmission: VecDeque<Arrival>,
 }
 

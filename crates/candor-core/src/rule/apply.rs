@@ -3,7 +3,7 @@
 use super::{Checksums, Modifications, Operand, Operation};
 use crate::frame::{CAN_MAX_DLEN, CAN_MAX_RAW_DLC, Frame, FrameFormat, RawId};
 
-/// What became of a frame in a rule.
+/// Result of a rule for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is sent.

@@ -16,7 +16,7 @@ impl Checksums {
 }
 
 impl ChecksumSpan {
-    /// Whether a checksum with these positions is computed on this frame; if not, it leaves the frame alone.
+    /// Returns true if a checksum with these positions is computed on this frame; if not, it leaves the frame alone.
     #[must_use]
     pub fn fits(self, frame: &Frame) -> bool {
         Walk::resolve(self, frame).is_some()

@@ -3,7 +3,30 @@
 
 use super::Verdict;
 use crate::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_FDF, Frame, FrameFormat};
-use crate::job::SendAs;
+
+/// Format in which all frames of a route are sent. Frames of the other format are converted after they were matched
+/// and before they are modified. User space only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SendAs {
+    /// CAN CC. FD frames of more than 8 bytes are deleted.
+    Classic,
+    /// CAN FD. Remote frames are deleted, because FD has none.
+    Fd {
+        /// Sets the bit-rate switch (`CANFD_BRS`).
+        bit_rate_switch: bool,
+    },
+}
+
+impl SendAs {
+    /// Returns the format of the sent frames.
+    #[must_use]
+    pub const fn format(self) -> FrameFormat {
+        match self {
+            Self::Classic => FrameFormat::Classic,
+            Self::Fd { .. } => FrameFormat::Fd,
+        }
+    }
+}
 
 /// Gives a frame the other format. Identifier and payload stay; a frame that the format has no form of is deleted.
 ///
@@ -28,7 +51,7 @@ pub fn convert(frame: &mut Frame, send_as: SendAs) -> Verdict {
     Verdict::Send
 }
 
-/// What the other format's buffer held beyond the length is not part of this frame.
+/// Clears the bytes beyond the length, which are not part of the converted frame.
 fn clear_beyond_len(frame: &mut Frame) {
     let len = usize::from(frame.len).min(frame.data.len());
     frame.data[len..].fill(0);

@@ -1,4 +1,4 @@
-//! What each job does, by its number.
+//! Actions of the jobs, by position.
 
 use super::Visit;
 use super::change::{ChangePool, Changes};
@@ -9,7 +9,7 @@ use crate::job::BusIndex;
 use crate::job::Job;
 use crate::rule::Verdict;
 
-/// What all jobs do. Equal changes and payloads are kept once.
+/// Actions of all jobs. Equal changes and payloads are stored once.
 #[derive(Clone, Debug)]
 pub(super) struct Actions {
     jobs: Box<[Action]>,
@@ -23,7 +23,7 @@ struct Action {
     /// [`UNCHANGED`]: the frame passes as it is.
     change: u32,
     payload: Choice,
-    /// Whether it neither looks at payloads nor changes anything.
+    /// True if it neither matches payloads nor modifies frames.
     only_passes: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a job changes, in the fewest operations.
+//! Modifications of a job, in the fewest operations.
 //!
 //! AND, OR, XOR and SET on a field, one after the other, are one AND and one XOR: each bit is kept, flipped, cleared or
 //! raised, whatever the operands are. The raw DLC of a classic frame is no exception: between two operations it is put
@@ -19,7 +19,7 @@ struct Bits<T> {
     flip: T,
 }
 
-/// What one job changes, and many others with it.
+/// Modification shared by one or more jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Change {
     id: Bits<u32>,

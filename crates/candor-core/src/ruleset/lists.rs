@@ -14,7 +14,7 @@ pub(super) struct Lists {
     error: Errors,
     /// Mask 0.
     all: Box<[u32]>,
-    /// Whether there is any filter that is masked or inverted.
+    /// True if any filter is masked or inverted.
     compares: bool,
     /// For frames with 11-bit identifiers: without the filters that only those of 29 bits match.
     masked_standard: Masked,

@@ -1,4 +1,4 @@
-//! How much work a search was, for tests: no clock is needed to see that a cost does not grow.
+//! Counts the work of a search, so that tests of its complexity need no clock.
 
 /// Told of everything that a search looks at.
 pub(super) trait Meter {

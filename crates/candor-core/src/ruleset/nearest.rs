@@ -1,6 +1,6 @@
 //! The next few jobs in the order of delivery, picked from several sources.
 
-/// How many jobs are put in order at once. Frames that more jobs with different masks are for are rare; they take as many
+/// Number of jobs sorted at once. Frames that match more jobs with different masks are rare; they take as many
 /// rounds as are needed.
 const ROOM: usize = 16;
 /// No job: there are never as many.

@@ -24,7 +24,7 @@ pub(super) struct Choice {
 struct Pattern {
     /// Bytes that a frame must have.
     bytes: u8,
-    /// How many words are compared.
+    /// Number of compared words.
     words: u8,
     first_word: u32,
 }
@@ -85,7 +85,7 @@ impl Choice {
 }
 
 impl Patterns {
-    /// Whether the payload of a frame is one of these.
+    /// Returns true if the payload of a frame matches one of these.
     pub(super) fn take(&self, choice: Choice, frame: &Frame) -> bool {
         let carried = if frame.id.is_rtr() { 0 } else { frame.len };
         let patterns = self.patterns.get(choice.start as usize..choice.end as usize).unwrap_or_default();

@@ -3,7 +3,7 @@
 use super::word::{ExpansionKind, Word};
 use crate::diagnostic::Span;
 
-/// What a script is made of.
+/// Token of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// `(`
@@ -18,7 +18,7 @@ pub(crate) enum Token {
     Word(Word),
 }
 
-/// How two commands are joined.
+/// Separator of two commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Separator {
     /// `&&`
@@ -48,7 +48,7 @@ struct Lexer<'t> {
     documents: Vec<Document>,
 }
 
-/// What the next word is for.
+/// Role of the next word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NextWord {
     Argument,
@@ -327,7 +327,7 @@ impl<'t> Lexer<'t> {
     }
 }
 
-/// How far a quotation goes, its end left out. A backslash takes the next character along.
+/// Returns the length of a quoted text without the closing quote. A backslash escapes the next character.
 fn closed(text: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     text.char_indices().find_map(|(at, character)| {

@@ -14,7 +14,7 @@ pub struct Word {
     span: Span,
     /// The first part that only a shell can work out.
     expansion: Option<Expansion>,
-    /// Whether a part of it is quoted: then it is no reserved word.
+    /// True if a part of it is quoted, so it is not a reserved word.
     is_quoted: bool,
 }
 
@@ -23,11 +23,11 @@ pub struct Word {
 pub struct Expansion {
     /// Where it stands.
     pub span: Span,
-    /// What it is.
+    /// Kind of expansion.
     pub kind: ExpansionKind,
 }
 
-/// What there is to expand.
+/// Kind of an expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpansionKind {
     /// `$(…)`, `` `…` ``, `$((…))`.
@@ -78,20 +78,22 @@ impl Word {
         &self.text
     }
 
+    /// Byte range in the script, quotes included.
     pub fn span(&self) -> Span {
         self.span.clone()
     }
 
+    /// The first part that only a running shell could expand.
     pub const fn expansion(&self) -> Option<&Expansion> {
         self.expansion.as_ref()
     }
 
-    /// Whether a quote or bracket in it is never closed.
+    /// Returns true if a quote or bracket in it is never closed.
     pub fn is_unclosed(&self) -> bool {
         self.expansion.as_ref().is_some_and(|expansion| expansion.kind == ExpansionKind::Unclosed)
     }
 
-    /// Whether it stands there without quotes and with nothing to expand, as reserved words do.
+    /// Returns true if it is unquoted and contains nothing to expand, as reserved words do.
     pub(crate) const fn is_literal(&self) -> bool {
         !self.is_quoted && self.expansion.is_none()
     }

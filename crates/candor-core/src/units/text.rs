@@ -11,7 +11,7 @@ pub enum QuantityError {
     /// A rate in bytes, as `tc` writes it.
     #[error("`{unit}` counts bytes per second, as in tc; for bits per second write {meant}")]
     BytesPerSecond {
-        /// What was written.
+        /// Unit as written.
         unit: String,
         /// The same with bits.
         meant: &'static str,
@@ -20,7 +20,7 @@ pub enum QuantityError {
     #[error("The value is not a whole number of {0}")]
     NotWhole(&'static str),
     /// No digits at the start.
-    #[error("There is no number in front of the unit")]
+    #[error("The number before the unit is missing")]
     NoNumber,
     /// Only a number.
     #[error("The number has no unit; write {0} after it")]
@@ -29,19 +29,19 @@ pub enum QuantityError {
     #[error("The value is too large")]
     TooLarge,
     /// A unit nobody knows.
-    #[error("Unknown unit `{unit}`; known are {}", .known.replace(" or ", " and "))]
+    #[error("Unknown unit `{unit}`; known units are {}", .known.replace(" or ", " and "))]
     UnknownUnit {
-        /// What was written.
+        /// Unit as written.
         unit: String,
-        /// What could have been written.
+        /// Known units.
         known: &'static str,
     },
     /// A unit in other letters than candor has for it.
     #[error("Unknown unit `{unit}`; did you mean {meant}?")]
     OtherSpelling {
-        /// What was written.
+        /// Unit as written.
         unit: String,
-        /// What was probably meant.
+        /// Unit probably intended.
         meant: &'static str,
     },
     /// Nothing happens at 0 bit/s, and in no time at all.

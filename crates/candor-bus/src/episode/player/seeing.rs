@@ -1,4 +1,4 @@
-//! What a node makes of the bits that it sees.
+//! Reaction of a node to the bits it sees.
 
 use candor_core::bits::{BitRule, END_OF_FRAME_BITS, INTERMISSION_BITS, WireBits};
 
@@ -14,21 +14,21 @@ const STUFF_ERROR_RUN: u32 = 6;
 #[derive(Clone, Copy)]
 pub(in crate::episode) struct View {
     pub(in crate::episode) bit: u32,
-    /// What receivers expect of it.
+    /// Expectation of the receivers.
     pub(in crate::episode) expected: Expected,
     pub(in crate::episode) recessive: bool,
     /// The run of equal bits before it, and their level.
     pub(in crate::episode) before: (u32, bool),
     /// The run that it belongs to.
     pub(in crate::episode) run: u32,
-    /// How many bits receivers expect after it, once they know.
+    /// Number of bits that receivers expect after it, once the length is known.
     pub(in crate::episode) bits_after: Option<u32>,
-    /// Whether a node drives it dominant.
+    /// True if a node drives it dominant.
     pub(in crate::episode) driven: bool,
 }
 
 impl Player {
-    /// Whether it lets the wire be recessive.
+    /// Returns true if it lets the wire be recessive.
     pub(in crate::episode) fn drives_recessive(
         &self,
         bit: u32,

@@ -7,23 +7,23 @@ use candor_core::diagnostic::{Findings, Span};
 /// Behind the name of a route that goes both ways.
 pub(super) const BACK: &str = "/back";
 
-/// Whether a route also goes back. A change of frames cannot be undone by making it again, so there must be none.
+/// Returns true if the route is bidirectional. A modification is not its own inverse, so such a route has none.
 pub(super) fn goes_back(spec: &RouteSpec, findings: &mut Findings) -> bool {
     let Some(both_ways) = spec.both_ways.as_ref().filter(|both_ways| both_ways.value) else { return false };
     let change = changes(spec).next();
     if let Some((key, place)) = &change {
-        let why = "A route that changes frames goes one way";
-        let help = format!("write a second route for the way back, or remove `{key}`");
-        conflict(&both_ways.span, why, place.clone(), "changes frames", &help, findings);
+        let why = "A route that modifies frames cannot be bidirectional";
+        let help = format!("write a second route for the opposite direction, or remove `{key}`");
+        conflict(&both_ways.span, why, place.clone(), "modifies frames", &help, findings);
     }
     if let (Some(from), Some(to)) = (&spec.from, &spec.to)
         && from.value == to.value
     {
         conflict(
             &both_ways.span,
-            "The way back is the way there",
+            "Both directions of this route are the same",
             to.span.clone(),
-            "leads back to its own bus",
+            "the same bus as `from`",
             "remove `both-ways`",
             findings,
         );

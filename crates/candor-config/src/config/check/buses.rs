@@ -37,7 +37,7 @@ impl<'s> BusNames<'s> {
         self.by_name.get(name).copied()
     }
 
-    /// Whether a bus that is reported as broken is, or may be, the one of this name.
+    /// Returns true if a bus whose table has errors is, or may be, the one with this name.
     pub(super) fn may_be_broken(&self, name: &str) -> bool {
         self.has_nameless || self.broken.contains(name)
     }
@@ -76,13 +76,13 @@ pub(super) fn name(name: &Spanned<String>, findings: &mut Findings) {
         _ => return,
     };
     findings
-        .report(Diagnostic::error(code::NAME, name.span.clone(), problem).help("write a short word, such as \"body\""));
+        .report(Diagnostic::error(code::NAME, name.span.clone(), problem).help("write a short name, such as \"body\""));
 }
 
 fn shared_interface(written: &Spanned<String>, owner: &BusSpec, findings: &mut Findings) {
     let message = format!("Interface {} already belongs to bus {}", quote(&written.value), quote(&owner.name.value));
     let diagnostic = Diagnostic::error(code::SHARED_INTERFACE, written.span.clone(), message)
-        .help("give this bus another interface, or use the first bus in its routes");
+        .help("give this bus an interface of its own, or use the first bus in the routes");
     findings.report(match &owner.interface {
         Some(first) => diagnostic.also(first.span.clone(), "first used here"),
         None => diagnostic,
@@ -112,8 +112,8 @@ fn restart_after(written: &Spanned<String>, findings: &mut Findings) -> Option<D
         return Some(wait);
     }
     findings.report(
-        Diagnostic::error(code::DURATION, written.span.clone(), "A bus is restarted after 10 ms to 1 hour")
-            .help("what took it off the bus needs some time to end; \"1s\" is a good beginning"),
+        Diagnostic::error(code::DURATION, written.span.clone(), "`restart-after` must be 10 ms to 1 hour")
+            .help("the cause of the bus-off needs time to disappear; start with \"1s\""),
     );
     None
 }
@@ -124,7 +124,7 @@ pub(super) fn interface(written: &Spanned<String>, findings: &mut Findings) -> O
         Err(problem) => {
             findings.report(
                 Diagnostic::error(code::INTERFACE, written.span.clone(), problem.to_string())
-                    .help("write the name that `ip link show type can` or `type vcan` prints, such as \"can0\""),
+                    .help("write a name listed by `ip link show type can` or `type vcan`, such as \"can0\""),
             );
             None
         }

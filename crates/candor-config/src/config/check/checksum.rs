@@ -56,7 +56,7 @@ fn crc8(spec: &Crc8Spec, formats: Option<Formats>, findings: &mut Findings) -> O
     (!spec.is_torn).then_some(crc8)
 }
 
-/// What makes a CRC8 one of its kind.
+/// Parameters of a CRC8.
 struct Parameters {
     table: [u8; 256],
     init: u8,
@@ -76,17 +76,17 @@ fn preset(spec: &Crc8Spec, written: &Spanned<String>, findings: &mut Findings) -
     let other = others.into_iter().flatten().next();
     if let Some(other) = other {
         findings.report(
-            Diagnostic::error(code::CHECKSUM, other.span.clone(), "The CRC is described twice")
-                .also(written.span.clone(), "says polynomial, init and final-xor")
-                .help("keep the preset, or remove it and write out all three"),
+            Diagnostic::error(code::CHECKSUM, other.span.clone(), "The CRC is defined twice")
+                .also(written.span.clone(), "defines polynomial, init and final-xor")
+                .help("keep the preset, or replace it with all three values"),
         );
     }
     let known = PRESETS.iter().find(|preset| preset.name == written.value);
     if known.is_none() {
         let names = PRESETS.map(|preset| preset.name);
-        let message = format!("There is no preset {}", quote(&written.value));
+        let message = format!("Unknown preset {}", quote(&written.value));
         let mut diagnostic = Diagnostic::error(code::PRESET, written.span.clone(), message).help(
-            "\"sae-j1850\" or \"bosch\" (polynomial 1D), \"autosar\" (2F); or write polynomial, init and final-xor",
+            "use \"sae-j1850\", \"bosch\" (both polynomial 1D) or \"autosar\" (2F); or write polynomial, init and final-xor",
         );
         if let Some(name) = closest(&written.value, &names) {
             diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
@@ -126,17 +126,17 @@ fn table(spec: &Crc8Spec, findings: &mut Findings) -> Option<[u8; 256]> {
         (None, Some(table)) => number::array(table, findings),
         (Some(polynomial), Some(table)) => {
             findings.report(
-                Diagnostic::error(code::CHECKSUM, table.span.clone(), "The CRC is described twice")
-                    .also(polynomial.span.clone(), "already described here")
-                    .help("keep either `polynomial` or `table`"),
+                Diagnostic::error(code::CHECKSUM, table.span.clone(), "The CRC is defined twice")
+                    .also(polynomial.span.clone(), "already defined here")
+                    .help("keep one of `polynomial` and `table`"),
             );
             None
         }
         (None, None) if findings.torn || spec.is_torn => None,
         (None, None) => {
             findings.report(
-                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "The CRC has neither a polynomial nor a table")
-                    .help("add preset = \"sae-j1850\" or \"autosar\", or a polynomial or table of your own"),
+                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "The CRC has no preset, polynomial or table")
+                    .help("add preset = \"sae-j1850\" or \"autosar\", or write a polynomial or a table"),
             );
             None
         }
@@ -166,8 +166,8 @@ fn profile(spec: &ProfileSpec, findings: &mut Findings) -> Option<Crc8Profile> {
         _ if spec.is_torn => None,
         _ => {
             findings.report(
-                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "A profile mixes in exactly one thing").help(
-                    "id-xor = true (the identifier), byte = \"2F\" (one byte) or bytes = \"…\" (16 bytes, by counter)",
+                Diagnostic::error(code::CHECKSUM, spec.span.clone(), "A profile needs exactly one value").help(
+                    "use id-xor = true (the identifier), byte = \"2F\" (one byte) or bytes = \"…\" (16 bytes, selected by a counter)",
                 ),
             );
             None

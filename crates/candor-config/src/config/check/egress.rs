@@ -21,7 +21,7 @@ use candor_egress::policy::{Band, Limit, Policy, PolicyError};
 
 pub(super) use source::are_forwarded;
 
-/// What all buses want; `None` if something in it is wrong.
+/// Checks `[egress]` of all buses; `None` after an error.
 pub(super) fn egress(
     spec: &Spec,
     buses: Option<&[Bus]>,
@@ -45,9 +45,9 @@ fn of_bus(
         let other = spec.bands.first().map(|band| &band.header);
         let other = other.or_else(|| spec.limits.first().map(|limit| &limit.header));
         if let Some(other) = other.or_else(|| spec.queue.as_ref().map(|queue| &queue.span)) {
-            let message = format!("Bus {name} has a tree, and something beside it");
-            let diagnostic = misfit(tree.text.span.clone(), message).also(other.clone(), "this would make one, too");
-            findings.report(diagnostic.help("write bands and limits, or the whole tree"));
+            let message = format!("`egress` of bus {name} has both `tree` and bands, limits or a queue");
+            let diagnostic = misfit(tree.text.span.clone(), message).also(other.clone(), "conflicts with `tree`");
+            findings.report(diagnostic.help("keep either `tree`, or the bands and limits"));
             return None;
         }
         let bus_of_tree = bus.and_then(|BusIndex(index)| buses?.get(index));
@@ -57,7 +57,7 @@ fn of_bus(
     if spec.bands.is_empty() {
         if !spec.is_torn {
             let help = format!(
-                "add a line [[egress.{}.band]] for each, the most urgent first, or tree = '''…'''",
+                "add a table [[egress.{}.band]] for each band, highest priority first, or write tree = '''…'''",
                 spec.bus.value.escape_debug()
             );
             findings.report(misfit(spec.bus.span.clone(), format!("`egress` of bus {name} has no band")).help(help));
@@ -83,7 +83,7 @@ fn of_bus(
     }
 }
 
-/// What bands have to know of their bus.
+/// The bus of a band.
 #[derive(Clone, Copy)]
 struct Facts<'s> {
     bus: Option<&'s Bus>,
@@ -106,8 +106,8 @@ fn band(spec: &BandSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &m
 fn share(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
     let share = u8::try_from(written.value).ok().and_then(NonZeroU8::new).filter(|share| share.get() <= 100);
     if share.is_none() {
-        let message = format!("A share is 1 to 100 frames for each round, not {}", written.value);
-        let help = "shares are numbers beside each other: 3 and 1 are three quarters and one";
+        let message = format!("A share must be 1 to 100, not {}", written.value);
+        let help = "shares are relative weights: 3 and 1 are 75 % and 25 %";
         findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
     }
     share
@@ -116,15 +116,15 @@ fn share(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
 fn limit(spec: &LimitSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Limit> {
     let take = selection::all(&spec.take, &spec.own, checks, findings)?;
     if take.is_empty() && !spec.is_torn {
-        let diagnostic = Diagnostic::error(code::EGRESS, spec.header.clone(), "The limit says not for which frames");
+        let diagnostic = Diagnostic::error(code::EGRESS, spec.header.clone(), "The limit selects no frames");
         findings.report(diagnostic.help("add match = \"123\", mark = \"7\" or another selection"));
         return None;
     }
     let burst = spec.burst.as_ref().map_or(Some(NonZeroU32::MIN), |written| {
         let burst = u32::try_from(written.value).ok().and_then(NonZeroU32::new).filter(|burst| burst.get() <= 1 << 16);
         if burst.is_none() {
-            let message = format!("A burst has 1 to 65536 frames, not {}", written.value);
-            let help = "so many may come at once; 1 holds the rate most strictly";
+            let message = format!("A burst must be 1 to 65536 frames, not {}", written.value);
+            let help = "this many frames may be sent at once; 1 enforces the rate most strictly";
             findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
         }
         burst
@@ -137,7 +137,7 @@ fn limit(spec: &LimitSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: 
 fn is_name(name: &Spanned<String>, findings: &mut Findings) -> bool {
     let is_name = crate::wire::is_bus_name(&name.value);
     if !is_name {
-        let message = format!("{} is no name for a band", quote(&name.value));
+        let message = format!("{} is not a valid name for a band", quote(&name.value));
         let help = "write letters, digits, - and _, such as \"control\"";
         findings.report(Diagnostic::error(code::NAME, name.span.clone(), message).help(help));
     }
@@ -148,49 +148,48 @@ fn names_are_unique(bands: &[BandSpec], findings: &mut Findings) {
     let mut owners = HashMap::new();
     for name in bands.iter().filter_map(|band| band.name.as_ref()) {
         if let Some(first) = owners.insert(&name.value, &name.span) {
-            let message = format!("Two bands are called {}", quote(&name.value));
+            let message = format!("Two bands have the name {}", quote(&name.value));
             findings.report(
                 Diagnostic::error(code::EGRESS, name.span.clone(), message)
                     .also(first.clone(), "first used here")
-                    .help("give this band a name of its own"),
+                    .help("give this band another name"),
             );
         }
     }
 }
 
-/// What bands do not make a policy.
+/// Converts an error of the policy to a finding.
 fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
     let of_band = |at: usize| spec.bands.get(at).map_or(&spec.bus.span, |band| &band.header).clone();
     let last = of_band(spec.bands.len().saturating_sub(1));
     let (span, help) = match error {
         PolicyError::EmptyBand(at) => {
-            (of_band(*at), "add match = \"080..0FF\" or another selection; only the last has none")
+            (of_band(*at), "add match = \"080..0FF\" or another selection; only the last band has none")
         }
         PolicyError::LargeLimit(at) => {
             let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
-            (span, "write ranges in place of single identifiers, or let the programs mark their frames")
+            (span, "write ranges in place of single identifiers, or set a mark in the sending programs and match that")
         }
         PolicyError::MixedLimit(at) => {
             let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
-            (span, "write a limit for the control groups, and one for the rest; each then counts by itself")
+            (span, "write one limit for the cgroups and one for the rest; they are counted separately")
         }
-        PolicyError::LastChooses => (last, "remove its selection, or add a band behind it for the rest"),
-        PolicyError::LonelyShare(at) => {
-            (of_band(*at), "give two or more bands a share, and have none without one behind them")
-        }
-        PolicyError::ShareAndRate(at) => {
-            (of_band(*at), "remove one of them: while a rate holds it back, those that it shares with would wait, too")
-        }
-        PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "join bands that need not be apart"),
+        PolicyError::LastChooses => (last, "remove its selection, or add a last band for the rest"),
+        PolicyError::LonelyShare(at) => (of_band(*at), "bands with a `share` must be the last ones, and two or more"),
+        PolicyError::ShareAndRate(at) => (
+            of_band(*at),
+            "remove one of them: while the rate holds this band back, the bands that share with it would wait, too",
+        ),
+        PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "merge bands"),
         PolicyError::TooManyRules(_) => (spec.bus.span.clone(), "write ranges in place of single identifiers"),
-        PolicyError::MixedSelection => (spec.bus.span.clone(), "write them as two selections of `take`"),
+        PolicyError::MixedSelection => (spec.bus.span.clone(), "write two selections in `take`"),
     };
     let message = match error {
-        PolicyError::EmptyBand(_) => "This band says not which frames belong to it".to_owned(),
-        PolicyError::LonelyShare(_) => "This band does not share with those behind and before it".to_owned(),
-        PolicyError::ShareAndRate(_) => "This band has a share and a rate".to_owned(),
-        PolicyError::MixedLimit(_) => "This limit chooses some frames by control group and others not".to_owned(),
-        PolicyError::LargeLimit(_) => "This limit is for more frames than one filter of the kernel can say".to_owned(),
+        PolicyError::EmptyBand(_) => "This band selects no frames".to_owned(),
+        PolicyError::LonelyShare(_) => "This band has a share, but no neighbour to share with".to_owned(),
+        PolicyError::ShareAndRate(_) => "This band has both a share and a rate".to_owned(),
+        PolicyError::MixedLimit(_) => "This limit selects frames both by cgroup and by other criteria".to_owned(),
+        PolicyError::LargeLimit(_) => "This limit selects more than one kernel filter can express".to_owned(),
         other => other.to_string(),
     };
     Diagnostic::error(code::EGRESS, span, message).help(help)
@@ -203,7 +202,7 @@ fn one_of<T: Copy>(written: &Spanned<String>, what: &str, known: &[(&str, T)], f
     }
     let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
     let list: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    let message = format!("{} is no word for {what}", quote(&written.value));
+    let message = format!("Unknown {what} {}", quote(&written.value));
     let diagnostic = Diagnostic::error(code::EGRESS_WORD, written.span.clone(), message);
     let diagnostic = diagnostic.help(format!("write {}", list.join(" or ")));
     findings.report(match closest(&written.value, &names) {

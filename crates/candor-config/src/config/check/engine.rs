@@ -1,4 +1,4 @@
-//! What the engines cannot do.
+//! Features that the chosen engine does not support.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,7 +13,7 @@ use candor_core::document::quote;
 /// A kernel with the fix of March 2026.
 const NEWEST: KernelAbilities = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
 
-/// What is wrong with each route by itself.
+/// Checks each route on its own.
 pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
     // A way back has the faults of the way there.
     let sound = routes
@@ -36,7 +36,7 @@ pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings:
     }
 }
 
-/// What is wrong with the routes together, once each of them is right: the engine `"auto"` may find no place for one.
+/// Checks the routes together: `"auto"` may find no engine for one of them.
 pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     if plan.engine() != Engine::Auto {
         return;
@@ -54,10 +54,10 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
             continue;
         }
         let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
-        let message = "On some kernels there is no place for this route";
+        let message = "On some kernels, no engine can run this route";
         findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
-            "{}; this follows from a CRC8 with positions from the end, which only kernels with the fix of March 2026 \
-             (6.1.168) compute inside the frame",
+            "{}; the cause is a CRC8 with positions from the end, which is correct only on kernels with the fix of \
+             March 2026 (6.1.168)",
             reason(&unplaceable)
         )));
     }
@@ -66,9 +66,10 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
 fn kernel_can(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, NEWEST) else { return };
     let place = place(spec, because);
-    findings.report(Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string())).help(
-        "user space can: write engine = \"auto\", which leaves the other routes in the kernel, or \"read-write\"",
-    ));
+    findings.report(
+        Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string()))
+            .help("write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\""),
+    );
 }
 
 /// Buses of which every frame is compared with so many filters that user space would be faster, each told once, where
@@ -85,12 +86,12 @@ fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
         }
     }
     for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > placement::MAX_WALKED_FILTERS) {
-        let message = format!("The kernel compares every frame of this bus with {all} filters one by one");
+        let message = format!("can-gw compares every frame of this bus with {all} filters, one after another");
         findings.report(
             Diagnostic::warning(code::MANY_JOBS, selection::place(spec), message)
-                .label(format!("{most} of them are here"))
+                .label(format!("{most} of them from this route"))
                 .help(format!(
-                    "user space does not, and is faster from about {} filters on: write engine = \"auto\"",
+                    "from about {} filters on, user space is faster: write engine = \"auto\"",
                     placement::MAX_WALKED_FILTERS
                 )),
         );
@@ -101,16 +102,16 @@ fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
 /// are, and reads and writes outside the frame.
 ///
 /// # Source
-/// Mainline commit `b9c310d72783`.
+/// Mainline commit [`b9c310d72783`](https://github.com/torvalds/linux/commit/b9c310d72783).
 fn relative_crc8(place: Span) -> Diagnostic {
-    let message = "Some kernels compute a CRC8 with positions from the end outside the frame";
+    let message = "Some kernels read and write outside the frame for a CRC8 with positions from the end";
     Diagnostic::warning(code::RELATIVE_CRC8, place, message)
 }
 
 fn relative_crc8_in_kernel(spec: &RouteSpec, findings: &mut Findings) {
     if let Some(place) = relative_position(spec) {
         findings.report(relative_crc8(place).help(
-            "count from the start or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)",
+            "count from the start, or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)",
         ));
     }
 }
@@ -126,10 +127,10 @@ fn has_a_place(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
     let only_kernel = only_kernel.unwrap_or_else(|| spec.header.clone());
     if let Some(because) = placement::not_for_kernel(route, NEWEST) {
         findings.report(
-            Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine can do both of this")
+            Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine supports both of these")
                 .label(says)
                 .also(place(spec, because), because.to_string())
-                .help("remove one of the two; two routes cannot share the work either"),
+                .help("remove one of the two"),
         );
     } else if let Some(because) = placement::not_for_kernel(route, KernelAbilities::EVERY) {
         let help = format!("count from the start, unless the kernel has the fix of March 2026 (6.1.168); {says}");
@@ -149,23 +150,25 @@ fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Find
         _ => Some(echo(spec)),
     };
     let place = place.unwrap_or_else(|| spec.header.clone());
-    let mut diagnostic = Diagnostic::error(code::ENGINE_CANNOT, place, "There is no place for this route");
+    let mut diagnostic = Diagnostic::error(code::ENGINE_CANNOT, place, "No engine can run this route");
     if let Some(lacks) = unplaceable.user {
         diagnostic = diagnostic.label(format!("user space cannot {lacks}"));
         if let KernelOnly::EchoDiffers(other) = lacks {
-            let says = format!("route {} is in user space and has another echo", name(other));
+            let says = format!("route {} runs in user space with a different `echo`", name(other));
             diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| echo(spec)), says);
         }
     }
     if let Because::Meets(other) = unplaceable.kernel {
-        let says = format!("route {} has to be in user space", name(other));
+        let says = format!("route {} must run in user space", name(other));
         diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| spec.header.clone()), says);
     } else {
         diagnostic = diagnostic.also(self::place(spec, unplaceable.kernel), unplaceable.kernel.to_string());
     }
     findings.report(diagnostic.help(match unplaceable.user {
-        Some(KernelOnly::EchoDiffers(_)) => "make `echo` of the two equal, or let one of them do what can-gw can",
-        _ => "remove what user space cannot do, or the echo by which the two routes meet",
+        Some(KernelOnly::EchoDiffers(_)) => {
+            "give both routes the same `echo`, or limit one of them to what can-gw supports"
+        }
+        _ => "remove what user space does not support, or the echo between the two routes",
     }));
 }
 
@@ -211,20 +214,20 @@ fn kernel_only_keys(route: &RouteSpec, findings: &mut Findings) {
         findings.report(Diagnostic::error(code::ENGINE_CANNOT, span.clone(), message).help(help));
     };
     if let Some(keep) = route.keep_timestamp.as_ref().filter(|keep| keep.value) {
-        let message = "An engine of user space cannot keep time stamps";
-        refuse(&keep.span, message, "engine = \"kernel\" can; or remove `keep-timestamp`");
+        let message = "User-space engines cannot keep timestamps";
+        refuse(&keep.span, message, "use engine = \"kernel\", or remove `keep-timestamp`");
     }
     if let Some(limit) = route.hop_limit.as_ref().filter(|limit| limit.value > 1) {
-        let message = "An engine of user space cannot count hops: its frames start anew, as if from a program";
-        refuse(&limit.span, message, "engine = \"kernel\" can; or write hop-limit = 1");
+        let message = "User-space engines cannot count hops: the frames they send start at 0 hops";
+        refuse(&limit.span, message, "use engine = \"kernel\", or write hop-limit = 1");
     }
 }
 
 /// io_uring's receive gives no time stamp along with a frame.
 fn without_stamps(route: &RouteSpec, findings: &mut Findings) {
     if let Some(age) = &route.max_age {
-        let message = "Receivers of io_uring do not know how old a frame is";
-        let help = "take another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
+        let message = "io_uring receivers get no timestamps, so they cannot enforce `max-age`";
+        let help = "use another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
         findings.report(Diagnostic::error(code::ENGINE_CANNOT, age.span.clone(), message).help(help));
     }
 }
@@ -245,7 +248,7 @@ fn one_echo_for_each_bus(routes: &[RouteSpec], findings: &mut Findings) {
                     Diagnostic::error(code::ECHO_DISAGREES, place, message)
                         .label(say(echo))
                         .also(first_place.clone(), say(*first))
-                        .help("the read-write engine has one socket for each bus; make them equal, or use engine = \"kernel\""),
+                        .help("user-space engines have one socket per bus; use the same `echo` in all of them, or engine = \"kernel\""),
                 );
             }
         }

@@ -71,9 +71,8 @@ impl<'s> Identifiers<'s> {
     /// The identifiers of a list; `None` if something in it is wrong.
     pub(super) fn set(&mut self, list: &ListSpec, findings: &mut Findings) -> Option<Rc<IdSet>> {
         if list.entries.is_empty() && !list.is_torn {
-            let help = "write at least one, such as [\"123\"], or remove the key";
-            findings
-                .report(Diagnostic::error(code::FILTER, list.span.clone(), "The list has no identifiers").help(help));
+            let help = "write at least one identifier, such as [\"123\"], or remove the key";
+            findings.report(Diagnostic::error(code::FILTER, list.span.clone(), "The list is empty").help(help));
             return None;
         }
         let (mut filters, mut ranges, mut sets) = (Vec::new(), Vec::new(), Vec::new());
@@ -108,7 +107,7 @@ impl<'s> Identifiers<'s> {
         })
     }
 
-    /// What is computed, unless that takes too long; this is said once.
+    /// Runs `compute` within the remaining effort; exceeding it is reported once.
     pub(super) fn within_effort<T>(
         &mut self,
         place: &Span,
@@ -119,8 +118,8 @@ impl<'s> Identifiers<'s> {
         if result.is_err() && !std::mem::replace(&mut self.is_exhausted, true) {
             findings.report(
                 Diagnostic::error(code::TOO_MANY_JOBS, place.clone(), "The identifiers of this file are too complex")
-                    .label("no further than here")
-                    .help("write fewer filters with scattered mask bits into one list, or ranges in their place"),
+                    .label("the limit is reached here")
+                    .help("write fewer filters with scattered mask bits in one list, or replace them with ranges"),
             );
         }
         result.ok()
@@ -133,9 +132,9 @@ impl<'s> Identifiers<'s> {
         }
         for list in &spec.ids {
             if self.named.get(list.name.value.as_str()).is_some_and(|named| !named.is_used) {
-                let message = format!("Nothing uses the list {}", quote(&list.name.value));
+                let message = format!("List {} is not used", quote(&list.name.value));
                 let help =
-                    format!("write \"{REFERENCE}{}\" where it is meant, or remove it", list.name.value.escape_debug());
+                    format!("write \"{REFERENCE}{}\" where it applies, or remove it", list.name.value.escape_debug());
                 findings.report(Diagnostic::warning(code::UNUSED_LIST, list.name.span.clone(), message).help(help));
             }
         }
@@ -152,7 +151,7 @@ impl<'s> Identifiers<'s> {
                 let filter = raw_filter(raw, findings)?;
                 if filter.normalise().list == ReceiveList::Error {
                     let message = "Error message frames have no identifier and cannot be part of a list";
-                    let help = "write a route of its own for them, with errors = \"1FF\"";
+                    let help = "write a separate route for them, with errors = \"1FF\"";
                     findings.report(Diagnostic::error(code::FILTER, raw.span.clone(), message).help(help));
                     return None;
                 }
@@ -178,11 +177,11 @@ impl<'s> Identifiers<'s> {
             if named.is_read {
                 return named.set.clone();
             }
-            let message = format!("The list {} is not there yet", quote(name));
+            let message = format!("List {} is defined further down", quote(name));
             findings.report(
                 Diagnostic::error(code::UNKNOWN_LIST, written.span.clone(), message)
-                    .also(named.place.clone(), "it begins here")
-                    .help("a list may use those above it; move that one up"),
+                    .also(named.place.clone(), "defined here")
+                    .help("a list may only use lists above it; move that one up"),
             );
             return None;
         }
@@ -192,11 +191,11 @@ impl<'s> Identifiers<'s> {
         /// Beyond these a suggestion is not worth the search.
         const MOST_CANDIDATES: usize = 64;
         let candidates = &self.names[..self.names.len().min(MOST_CANDIDATES)];
-        let message = format!("There is no list {}", quote(name));
+        let message = format!("Unknown list {}", quote(name));
         let diagnostic = Diagnostic::error(code::UNKNOWN_LIST, written.span.clone(), message);
         findings.report(match closest(name, candidates) {
             Some(meant) => diagnostic.label(format!("did you mean \"{REFERENCE}{}\"?", meant.escape_debug())),
-            None => diagnostic.help("lists stand below a line [ids], such as diagnostics = [\"7DF\", \"7E0..7EF\"]"),
+            None => diagnostic.help("define lists in the table [ids], such as diagnostics = [\"7DF\", \"7E0..7EF\"]"),
         });
         None
     }
@@ -206,8 +205,8 @@ impl<'s> Identifiers<'s> {
 fn name(name: &Spanned<String>, findings: &mut Findings) {
     if name.value.is_empty() || name.value.chars().any(|c| c.is_control() || c.is_whitespace()) {
         findings.report(
-            Diagnostic::error(code::NAME, name.span.clone(), "The name of a list is one word")
-                .help("write a short word, such as \"diagnostics\""),
+            Diagnostic::error(code::NAME, name.span.clone(), "The name of a list must be one word")
+                .help("write a short name, such as \"diagnostics\""),
         );
     }
 }

@@ -26,10 +26,10 @@ pub(super) fn when_full(spec: &RouteSpec, findings: &mut Findings) -> Option<Whe
         Some((_, "drop-oldest")) => WhenFull::DropOldest,
         Some((_, "block")) => WhenFull::Block { limit: limit.unwrap_or(Some(DEFAULT_BLOCK))? },
         Some((written, other)) => {
-            let message = format!("{} is no way to treat frames for which there is no room", quote(other));
+            let message = format!("Unknown policy {}", quote(other));
             let mut diagnostic = Diagnostic::error(code::WHEN_FULL, written.span.clone(), message).help(
-                "\"drop-newest\" (as can-gw does), \"drop-oldest\" (keep 64 frames and drop the oldest), or \"block\" (hold \
-                 up everything from this bus, at most for `block-limit`)",
+                "use \"drop-newest\" (as can-gw does), \"drop-oldest\" (queue 64 frames and drop the oldest) or \"block\" (stop \
+                 receiving from this bus, for at most `block-limit`)",
             );
             if let Some(name) = closest(other, &["drop-newest", "drop-oldest", "block"]) {
                 diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
@@ -40,7 +40,7 @@ pub(super) fn when_full(spec: &RouteSpec, findings: &mut Findings) -> Option<Whe
     };
     match (&spec.block_limit, policy) {
         (Some(written), WhenFull::DropNewest | WhenFull::DropOldest) => {
-            let message = "`block-limit` is for when-full = \"block\" only";
+            let message = "`block-limit` is valid only with when-full = \"block\"";
             findings.report(
                 Diagnostic::error(code::WHEN_FULL, written.span.clone(), message)
                     .help("remove it, or write when-full = \"block\""),
@@ -57,8 +57,8 @@ fn block_limit(written: &Spanned<String>, findings: &mut Findings) -> Option<Dur
         return Some(limit);
     }
     findings.report(
-        Diagnostic::error(code::DURATION, written.span.clone(), "Nothing is held up for more than 10 seconds")
-            .help("a bus that takes no frame for so long is dead; write 10s or less"),
+        Diagnostic::error(code::DURATION, written.span.clone(), "`block-limit` must be at most 10 seconds")
+            .help("a bus that accepts no frame for this long is down; write \"10s\" or less"),
     );
     None
 }

@@ -19,7 +19,7 @@ pub(super) fn bytes(written: &Spanned<String>, findings: &mut Findings) -> Optio
                 report(
                     findings,
                     Diagnostic::error(code::HEX, span, message),
-                    "two digits for each byte, such as \"1F\"",
+                    "write two digits per byte, such as \"1F\"",
                 );
                 return None;
             }
@@ -28,7 +28,7 @@ pub(super) fn bytes(written: &Spanned<String>, findings: &mut Findings) -> Optio
     if digits.len() % 2 != 0 {
         let message = format!("{} hexadecimal digits do not make whole bytes", digits.len());
         let diagnostic = Diagnostic::error(code::HEX, written.span.clone(), message);
-        report(findings, diagnostic, "two digits for each byte; a digit is missing or too many");
+        report(findings, diagnostic, "write two digits per byte; a digit is missing or superfluous");
         return None;
     }
     Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
@@ -76,7 +76,7 @@ pub(super) fn hex(written: &Spanned<String>, findings: &mut Findings) -> Option<
         Ok(value) if text.len() <= 8 => Some(value),
         _ => {
             let message = format!("1 to 8 hexadecimal digits are needed here, not {}", text.len());
-            refuse(written.span.clone(), message, "this is a number of 32 bits")
+            refuse(written.span.clone(), message, "this is a 32-bit number")
         }
     }
 }

@@ -59,7 +59,7 @@ fn is_twice(spec: &OperandSpec, findings: &mut Findings) -> bool {
     let id = spec.id.as_ref().map(|id| &id.span).zip(spec.raw_id.as_ref().map(|raw| &raw.span));
     let len = spec.len.as_ref().map(|len| &len.span).zip(spec.raw_len.as_ref().map(|raw| &raw.span));
     for (one, raw) in [id, len].into_iter().flatten() {
-        conflict(raw, "The field is there twice", one.clone(), "and here", "keep the one or the raw one", findings);
+        conflict(raw, "Two keys set the same field", one.clone(), "and here", "keep one of them", findings);
     }
     id.or(len).is_some()
 }
@@ -123,7 +123,7 @@ pub(super) fn identifier(
         Operation::And => Some(value),
         _ if value & CAN_ERR_FLAG != 0 => refuse(
             span,
-            "Bit 20000000 would make error message frames, which belong to no bus".to_owned(),
+            "Bit 20000000 would turn the frames into error message frames".to_owned(),
             format!("write \"{:08X}\"", value & !CAN_ERR_FLAG),
         ),
         Operation::Set if value & CAN_EFF_FLAG == 0 && value & CAN_EFF_MASK > CAN_SFF_MASK => refuse(
@@ -142,9 +142,12 @@ fn length(
     findings: &mut Findings,
 ) -> Option<u8> {
     match formats? {
-        Formats::Any => {
-            needs_format("`len`", &written.span, "the DLC of a classic frame, the bytes of an FD frame", findings)
-        }
+        Formats::Any => needs_format(
+            "`len`",
+            &written.span,
+            "it is the DLC in classic frames, the number of bytes in FD frames",
+            findings,
+        ),
         Formats::Only(FrameFormat::Classic) => {
             let help = "for classic frames this is the raw DLC; 9 to 15 mean 8 bytes";
             number::within(written, 0..=15, "The length", help, findings)
@@ -153,7 +156,7 @@ fn length(
             let length = u8::try_from(written.value).ok().filter(|length| FD_LENGTHS.contains(length));
             if length.is_none() {
                 let message = format!("No CAN FD frame has {} bytes", written.value);
-                let help = "0 to 8, 12, 16, 20, 24, 32, 48 or 64";
+                let help = "use 0 to 8, 12, 16, 20, 24, 32, 48 or 64";
                 findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
             }
             length
@@ -171,7 +174,7 @@ fn length(
 /// As the kernel gets it. It means something else in each format all the same.
 fn raw_length(written: &Spanned<i64>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     if formats? == Formats::Any {
-        let why = "the DLC of a classic frame, the bytes of an FD frame";
+        let why = "it is the DLC in classic frames, the number of bytes in FD frames";
         return needs_format("`raw-len`", &written.span, why, findings);
     }
     number::within(written, 0..=255, "The raw length", "the kernel takes one byte", findings)
@@ -206,7 +209,7 @@ fn payload(
             return needs_format(
                 "`data` of more than 8 bytes",
                 &written.span,
-                "classic frames have no room for it",
+                "classic frames have at most 8 bytes",
                 findings,
             );
         }
@@ -219,12 +222,12 @@ fn payload(
     };
     if bytes.is_empty() {
         return refuse(
-            "There are no data bytes".to_owned(),
+            "`data` is empty".to_owned(),
             format!("write hex digits, or remove `data` from `{}`", operation.name()),
         );
     }
     if bytes.len() > room {
-        let message = format!("{} bytes do not fit; these frames have at most {room}", bytes.len());
+        let message = format!("{} bytes do not fit: these frames have at most {room}", bytes.len());
         return refuse(message, format!("write at most {} digits", 2 * room));
     }
     match operation.identity() {
@@ -240,8 +243,8 @@ fn payload(
             Some(data)
         }
         None => refuse(
-            format!("`set` needs all {room} data bytes; {} given", bytes.len()),
-            format!("write all {room} bytes; to change some of them, clear them with `and` and fill them with `or`"),
+            format!("`set` needs all {room} data bytes, not {}", bytes.len()),
+            format!("write all {room} bytes; to change only some, clear them with `and` and set them with `or`"),
         ),
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn patterns(
         let message = format!("The route has more than {MAX_PATTERNS} payload patterns");
         findings.report(
             Diagnostic::error(code::TOO_MANY_JOBS, place.clone(), message)
-                .help("every frame is compared with one after the other; use ? for digits of any value"),
+                .help("each frame is compared with one after another; use ? for digits that may have any value"),
         );
         return None;
     }
@@ -90,7 +90,7 @@ fn pattern(written: &Spanned<String>, formats: Option<Formats>, findings: &mut F
                         written.part(at..at + character.len_utf8()),
                         format!("{character:?} is neither a hexadecimal digit nor ?"),
                     )
-                    .help("two digits for each byte, such as \"1F\" or \"1?\""),
+                    .help("write two digits per byte, such as \"1F\" or \"1?\""),
                 );
                 return None;
             }
@@ -102,15 +102,15 @@ fn pattern(written: &Spanned<String>, formats: Option<Formats>, findings: &mut F
     };
     if digits.len() % 2 != 0 {
         let message = format!("{} digits do not make whole bytes", digits.len());
-        return refuse(code::HEX, message, "two digits for each byte; a digit or ? is missing or too many");
+        return refuse(code::HEX, message, "write two digits per byte; a digit or ? is missing or superfluous");
     }
     if digits.iter().all(|&(mask, _)| mask == 0) {
-        let help = "write a digit where a byte matters, or remove `payload`";
+        let help = "write digits where the value matters, or remove `payload`";
         return refuse(code::HEX, "The pattern compares nothing".to_owned(), help);
     }
     let (room, help) = room(formats?);
     if digits.len() > 2 * room {
-        let message = format!("{} bytes are more than these frames have: at most {room}", digits.len() / 2);
+        let message = format!("{} bytes do not fit: these frames have at most {room}", digits.len() / 2);
         return refuse(code::NOT_IN_FORMAT, message, help);
     }
     let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
@@ -147,10 +147,10 @@ fn mux_patterns(spec: &MuxSpec, formats: Option<Formats>, findings: &mut Finding
     let places: Option<Vec<_>> = (0..bits).map(|index| bit(start, bits, is_big_endian, index)).collect();
     let places = places.filter(|places| places.iter().all(|&(byte, _)| byte < room));
     if places.is_none() {
-        let message = format!("{bits} bits from bit {start} do not end within the frame");
+        let message = format!("{bits} bits from bit {start} on extend beyond the frame");
         findings.report(Diagnostic::error(code::NOT_IN_FORMAT, spec.span.clone(), message).help(
-            "the start bit is the lowest one for byte order \"little\" and the highest one for \"big\"; docs/config.md has \
-             a picture",
+            "the start bit is the lowest bit for byte order \"little\" and the highest for \"big\"; see the picture in \
+             docs/config.md",
         ));
     }
     let (places, values) = (places?, values?);
@@ -162,9 +162,9 @@ fn is_big_endian(written: &Spanned<String>, findings: &mut Findings) -> Option<b
     if let Some(at) = ORDERS.iter().position(|order| *order == written.value) {
         return Some(at == 1);
     }
-    let message = format!("There is no byte order {}", quote(&written.value));
+    let message = format!("Unknown byte order {}", quote(&written.value));
     let mut diagnostic = Diagnostic::error(code::BYTE_ORDER, written.span.clone(), message)
-        .help("\"little\" (Intel, @1 in a DBC file) or \"big\" (Motorola, @0)");
+        .help("use \"little\" (Intel, @1 in a DBC file) or \"big\" (Motorola, @0)");
     if let Some(order) = closest(&written.value, &ORDERS) {
         diagnostic = diagnostic.label(format!("did you mean \"{order}\"?"));
     }
@@ -178,12 +178,12 @@ fn values(spec: &MuxSpec, bits: usize, findings: &mut Findings) -> Option<Vec<u3
     if written.is_empty() {
         findings.report(
             Diagnostic::error(code::RANGE, spec.span.clone(), "`mux` has no values")
-                .help("write those that are wanted, such as values = [1, 2]"),
+                .help("write the values to match, such as values = [1, 2]"),
         );
         return None;
     }
     let highest = (1_i64 << bits) - 1;
-    let help = "it has to fit into the bits of the multiplexer";
+    let help = "it must fit into the bits of the multiplexer";
     // Each is checked before any of them is missed.
     let values: Vec<Option<u32>> =
         written.iter().map(|value| number::within(value, 0..=highest, "The value", help, findings)).collect();
@@ -249,9 +249,9 @@ fn both(
         let mux = spec.mux.as_ref()?;
         let diagnostic =
             Diagnostic::error(code::NOTHING_LEFT, mux.span.clone(), "No payload fits both `payload` and `mux`")
-                .help("change or remove one of the two; for frames that fit either of them write two routes");
+                .help("change or remove one of the two; for frames that match either of them, write two routes");
         findings.report(match spec.payload.as_ref().and_then(|texts| texts.first()) {
-            Some(text) => diagnostic.also(text.span.clone(), "wants other bits there"),
+            Some(text) => diagnostic.also(text.span.clone(), "requires different bits there"),
             None => diagnostic,
         });
         return None;

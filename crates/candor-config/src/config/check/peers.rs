@@ -24,7 +24,7 @@ pub(super) fn peers(spec: &Spec, names: &BusNames<'_>, findings: &mut Findings) 
         let own = BusIndex(index);
         if peer == own {
             let message = format!("Bus {} cannot be its own peer", quote(&bus.name.value));
-            findings.report(diagnostic(message).help("a vxcan pair has two ends; name the bus of the other one"));
+            findings.report(diagnostic(message).help("a vxcan pair has two ends; name the bus at the other end"));
             is_sound = false;
             continue;
         }
@@ -38,8 +38,8 @@ pub(super) fn peers(spec: &Spec, names: &BusNames<'_>, findings: &mut Findings) 
             let first = speaker.vxcan_peer.as_ref().unwrap_or(&speaker.name).span.clone();
             findings.report(
                 diagnostic(message)
-                    .also(first, "first said here")
-                    .help("a vxcan pair has two ends, and each is one bus"),
+                    .also(first, "first named here")
+                    .help("a vxcan pair has two ends, and each end is one bus"),
             );
             is_sound = false;
             continue;

@@ -34,12 +34,12 @@ fn sched(written: &Spanned<String>, findings: &mut Findings) -> Option<Sched> {
         Err(error) => error,
     };
     let message = match error {
-        SchedError::Unknown => format!("There is no scheduling policy {}", quote(&written.value)),
+        SchedError::Unknown => format!("Unknown scheduling policy {}", quote(&written.value)),
         error => error.to_string(),
     };
     findings.report(Diagnostic::error(code::SCHED, written.span.clone(), message).help(
-        "\"fifo:N\" (before everything of less priority), \"rr:N\" (the same, in turns with its equals) or \"other\" (as \
-         everything else); N is 1 to 99, and interrupt threads have 50",
+        "use \"fifo:N\", \"rr:N\" (round robin among threads of equal priority) or \"other\" (no real-time policy); N is \
+         1 to 99, and interrupt threads have 50",
     ));
     None
 }
@@ -48,24 +48,24 @@ fn cpus(written: &CpusSpec, findings: &mut Findings) -> Option<Vec<Cpu>> {
     let mut refuse = |span, message: String| {
         findings.report(
             Diagnostic::error(code::CPUS, span, message)
-                .help("write the numbers of processors, such as [2, 3]; `lscpu -e` lists them, the first is 0"),
+                .help("write CPU numbers, such as [2, 3]; `lscpu -e` lists them"),
         );
         None
     };
     if written.numbers.is_empty() {
-        return refuse(written.span.clone(), "A thread needs a processor to run on".into());
+        return refuse(written.span.clone(), "The list of CPUs is empty".into());
     }
     let mut cpus = Vec::new();
     for number in &written.numbers {
         let cpu = match u16::try_from(number.value) {
             Ok(cpu) if cpu <= Cpu::MAX => Cpu(cpu),
             _ => {
-                let message = format!("Processors have numbers from 0 to {}, not {}", Cpu::MAX, number.value);
+                let message = format!("CPU numbers are 0 to {}, not {}", Cpu::MAX, number.value);
                 return refuse(number.span.clone(), message);
             }
         };
         if cpus.contains(&cpu) {
-            return refuse(number.span.clone(), format!("Processor {} is there twice", cpu.0));
+            return refuse(number.span.clone(), format!("CPU {} is listed twice", cpu.0));
         }
         cpus.push(cpu);
     }
@@ -76,21 +76,21 @@ fn cpus(written: &CpusSpec, findings: &mut Findings) -> Option<Vec<Cpu>> {
 fn latency(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
     let mut refuse = |message: String| {
         findings.report(Diagnostic::error(code::DURATION, written.span.clone(), message).help(
-            "how long a processor may take to wake up, in whole microseconds and at most 1s; \"0us\" keeps it awake",
+            "write the longest wake-up time of a CPU in whole microseconds, at most 1s; \"0us\" keeps it from sleeping",
         ));
         None
     };
     match parse_duration_or_zero(&written.value) {
-        Ok(latency) if latency > MAX_LATENCY => refuse("No processor takes that long to wake up".into()),
+        Ok(latency) if latency > MAX_LATENCY => refuse("`cpu-dma-latency` must be at most 1 second".into()),
         Ok(latency) if latency.subsec_nanos() % 1000 != 0 => {
-            refuse("The kernel counts this time in whole microseconds".into())
+            refuse("`cpu-dma-latency` must be a whole number of microseconds".into())
         }
         Ok(latency) => Some(latency),
         Err(error) => refuse(error.to_string()),
     }
 }
 
-/// What is asked for threads that there are not, or that keep each other from running.
+/// Warns of real-time settings without effect, and of spinning threads that share a CPU.
 pub(super) fn has_effect(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     let Some(written) = &spec.realtime else { return };
     if plan.realtime().is_for_threads() && !has_threads(plan) {
@@ -103,7 +103,7 @@ pub(super) fn has_effect(plan: &Plan, spec: &Spec, findings: &mut Findings) {
     }
 }
 
-/// Whether some route is in user space, on a kernel that can do all that can-gw can.
+/// Returns true if some route runs in user space even on a kernel with every can-gw feature.
 fn has_threads(plan: &Plan) -> bool {
     let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
     let placement = Placement::of(plan, newest);
@@ -121,17 +121,17 @@ fn idle(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
     let there: Vec<_> = keys.into_iter().filter_map(|(key, span)| Some((key, span?))).collect();
     let Some((_, span)) = there.first() else { return };
     let names: Vec<_> = there.iter().map(|(key, _)| *key).collect();
-    let (names, does) = (names.join(" and "), if there.len() == 1 { "does" } else { "do" });
+    let (names, does) = (names.join(" and "), if there.len() == 1 { "has" } else { "have" });
     let (message, help) = match plan.engine() {
         Engine::Auto => (
-            format!("{names} {does} nothing as long as all routes are in the kernel"),
-            "can-gw has no threads: it forwards in the interrupt that a frame came with; candor run says where each route \
-             runs",
+            format!("{names} {does} no effect while all routes run in the kernel"),
+            "can-gw has no threads, it forwards in the softirq that received the frame; `candor run` reports where each \
+             route runs",
         ),
         _ => (
-            format!("{names} {does} nothing for can-gw, which has no threads"),
-            "it forwards in the interrupt that a frame came with; set that one's priority and processor (candor doctor \
-             shows them), or take an engine of user space",
+            format!("{names} {does} no effect on can-gw, which has no threads"),
+            "it forwards in the softirq that received the frame; set the priority and the CPU of the interrupt (see \
+             `candor doctor`), or use a user-space engine",
         ),
     };
     findings.report(Diagnostic::warning(code::REALTIME_IS_IDLE, (*span).clone(), message).help(help));
@@ -150,20 +150,20 @@ fn spinners(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
         return;
     }
     let becomes = match sched {
-        Sched::RoundRobin(_) => "they take turns of 100 ms, and frames wait as long",
-        _ => "the others never run, and their buses are dead",
+        Sched::RoundRobin(_) => "they take turns of 100 ms, and frames wait that long",
+        _ => "the others never run, and nothing is forwarded from their buses",
     };
     let message = format!("{} threads spin at {sched} on {}", sources.len(), many(cpus));
     findings.report(
         Diagnostic::warning(code::SPINNERS_SHARE, place.span.clone(), message)
             .label(becomes)
-            .help("name a processor for each bus that frames come from, or take a receiver that waits, such as mmap"),
+            .help("list one CPU per source bus, or use a receiver that sleeps, such as mmap"),
     );
 }
 
 fn many(cpus: &[Cpu]) -> String {
     match cpus.len() {
-        1 => format!("processor {}", CpuList(cpus)),
-        _ => format!("the processors {}", CpuList(cpus)),
+        1 => format!("CPU {}", CpuList(cpus)),
+        _ => format!("CPUs {}", CpuList(cpus)),
     }
 }

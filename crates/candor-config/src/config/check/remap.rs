@@ -26,7 +26,7 @@ enum Way {
     From { base: u32, first: RawId },
 }
 
-/// What `to-id` says, if it fits what the route takes and changes.
+/// Checks `to-id` against the selection and the modifications of the route.
 pub(super) fn target(
     spec: &RouteSpec,
     written: &Spanned<String>,
@@ -40,10 +40,15 @@ pub(super) fn target(
     };
     let first = if text.contains(IdRange::DOTS) {
         let help = format!(
-            "write the first one only: \"{}..\"",
+            "write only the first identifier: \"{}..\"",
             text.split(IdRange::DOTS).next().unwrap_or_default().escape_debug()
         );
-        refuse(written.span.clone(), "The length of the range is that of `match`".to_owned(), help, findings)
+        refuse(
+            written.span.clone(),
+            "`to-id` has no end: the range is as long as that of `match`".to_owned(),
+            help,
+            findings,
+        )
     } else {
         let span = if is_range { written.part(0..text.len()) } else { written.span.clone() };
         operand::identifier(Operation::Set, text, &span, |range| written.part(range), findings)
@@ -51,7 +56,7 @@ pub(super) fn target(
     let first = RawId(first.filter(|_| is_free)?);
     if first.is_rtr() {
         let help = format!("write \"{}\"", in_digits(first.bits(), first));
-        return refuse(written.span.clone(), "`to-id` makes data frames".to_owned(), help, findings);
+        return refuse(written.span.clone(), "`to-id` is for data frames only".to_owned(), help, findings);
     }
     let wanted = wanted?;
     let set = data_frames_only(spec, written, &wanted.taken, findings)?;
@@ -63,8 +68,8 @@ pub(super) fn target(
         (Some(bounds), None) | (None, Some(bounds)) => bounds,
         (None, None) => return target(Way::One(first.0)),
         (Some(_), Some(_)) => {
-            let message = "`match` has 11-bit and 29-bit identifiers, so there is no first one".to_owned();
-            return refuse(selection::place(spec), message, "write a route for each format".to_owned(), findings);
+            let message = "`match` has 11-bit and 29-bit identifiers, which cannot be moved together".to_owned();
+            return refuse(selection::place(spec), message, "write one route per format".to_owned(), findings);
         }
     };
     target(Way::From { base, first })
@@ -93,10 +98,9 @@ pub(super) fn selections(
                 let message =
                     format!("Identifier {last:X} would become {moved_to:X}, which does not fit into {bits} bits");
                 let help = match room.checked_sub(last - base) {
-                    Some(most) => format!("begin at \"{}..\" at most", in_digits(most, first)),
+                    Some(most) => format!("write \"{}..\" or lower", in_digits(most, first)),
                     None => {
-                        "no identifier of 11 bits is low enough: write one of 8 digits, or a shorter range in `match`"
-                            .to_owned()
+                        "the range does not fit into 11 bits: write 8 digits, or a shorter range in `match`".to_owned()
                     }
                 };
                 return refuse(place.clone(), message, help, findings);
@@ -164,12 +168,12 @@ fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut 
     let low = free.checked_ilog2().map_or(0, |bit| (2_u32 << bit) - 1);
     let by = i64::from(first.bits()) - i64::from(base);
     let sign = if by < 0 { "-" } else { "" };
-    let message = format!("Moving these identifiers by {sign}{:X} takes too many jobs of can-gw", by.abs());
+    let message = format!("Moving these identifiers by {sign}{:X} needs too many can-gw jobs", by.abs());
     let below = first.bits() & !low | base & low;
     // To stay is no move.
     let above = below.checked_add(low + 1).filter(|above| below == base && above | low <= room(first));
     let aligned = in_digits(above.unwrap_or(below), first);
-    let help = format!("can-gw knows no addition; where the low digits stay as they are one job does: \"{aligned}..\"");
+    let help = format!("can-gw cannot add; if the low digits stay the same, one job is enough: \"{aligned}..\"");
     refuse::<()>(place.clone(), message, help, findings);
 }
 
@@ -191,12 +195,12 @@ fn data_frames_only(
     findings: &mut Findings,
 ) -> Option<std::rc::Rc<IdSet>> {
     let Some(set) = taken.set() else {
-        let why = "Error message frames have no identifier to change";
+        let why = "Error message frames have no identifier that could be changed";
         conflict(
             &written.span,
             why,
             selection::place(spec),
-            "asks for error message frames",
+            "matches error message frames",
             "remove `to-id`",
             findings,
         );
@@ -206,21 +210,20 @@ fn data_frames_only(
         return Some(set);
     }
     let help = match (&spec.filter, taken) {
-        (None, _) => "say which with `match`, such as match = \"100..1FF\"".to_owned(),
+        (None, _) => "select identifiers with `match`, such as match = \"100..1FF\"".to_owned(),
         (_, Taken::Filter(filter)) if filter.is_loose() => {
-            format!("for data frames of one format write match = \"{}\"", filter.tightened())
+            format!("for data frames of one format, write match = \"{}\"", filter.tightened())
         }
-        _ => "let its masks compare the kind too (40000000), or write ranges; remote frames need a route of their own"
-            .to_owned(),
+        _ => "add bit 40000000 to the masks, or write ranges; remote frames need a route of their own".to_owned(),
     };
     let diagnostic = Diagnostic::error(
         code::NOT_MOVABLE,
         written.span.clone(),
-        "`to-id` is for data frames, and the route takes remote frames too",
+        "`to-id` is for data frames, and the route also matches remote frames",
     );
     findings.report(
         match &spec.filter {
-            Some(list) => diagnostic.also(list.span.clone(), "takes remote frames"),
+            Some(list) => diagnostic.also(list.span.clone(), "matches remote frames"),
             None => diagnostic,
         }
         .help(help),
@@ -248,7 +251,7 @@ fn collapse(set: &IdSet, id: u32, place: &Span, findings: &mut Findings) {
     findings.report(
         Diagnostic::warning(code::IDS_COLLAPSE, place.clone(), format!("Several identifiers become {id}"))
             .label("receivers cannot tell them apart")
-            .help(format!("to move them one by one write \"{id}..\"")),
+            .help(format!("to keep them distinct, write \"{id}..\"")),
     );
 }
 

@@ -84,7 +84,7 @@ fn route(
     let modifications = operand::modifications(spec, outgoing, findings);
     let checksums = checksum::checksums(spec, outgoing, findings);
     let hop_limit = spec.hop_limit.as_ref().map(|written| {
-        let help = "the kernel counts at most 6 hops; more than 1 also needs the can-gw module loaded with max_hops";
+        let help = "can-gw counts at most 6 hops; a limit above 1 also needs the module parameter max_hops";
         number::within(written, 1..=MAX_HOPS, "The hop limit", help, findings)
     });
     let uid = uid::uid(spec, findings);
@@ -134,12 +134,12 @@ pub(super) fn names_are_unique(routes: &[RouteSpec], findings: &mut Findings) {
             }
             Entry::Occupied(taken) => {
                 let &(first, first_is_back) = taken.get();
-                let says = if first_is_back { "the way back of this one" } else { "first used here" };
-                let message = format!("Two routes are called {}", quote(taken.key()));
+                let says = if first_is_back { "the opposite direction of this route" } else { "first used here" };
+                let message = format!("Two routes have the name {}", quote(taken.key()));
                 let diagnostic = Diagnostic::error(code::DUPLICATE_ROUTE, place.clone(), message)
                     .also(first.clone(), says)
-                    .help("counters are shown by name; give each route its own");
-                findings.report(if is_back { diagnostic.label("its way back") } else { diagnostic });
+                    .help("counters are shown by name; give each route its own name");
+                findings.report(if is_back { diagnostic.label("its opposite direction") } else { diagnostic });
             }
         }
     }
@@ -170,7 +170,7 @@ fn unknown_bus(written: &Spanned<String>, buses: &[BusSpec], findings: &mut Find
     const MOST_CANDIDATES: usize = 64;
     let buses = &buses[..buses.len().min(MOST_CANDIDATES)];
     let names: Vec<_> = buses.iter().map(|bus| bus.name.value.as_str()).collect();
-    let message = format!("There is no bus {}", quote(&written.value));
+    let message = format!("Unknown bus {}", quote(&written.value));
     let diagnostic = Diagnostic::error(code::UNKNOWN_BUS, written.span.clone(), message);
     let owner = buses.iter().find_map(|bus| {
         let interface = bus.interface.as_ref().filter(|interface| interface.value == written.value)?;
@@ -194,7 +194,7 @@ fn known_buses(names: &[&str]) -> String {
         list.push("…".to_owned());
     }
     match list.as_slice() {
-        [] => "the file has no bus; add one with a line [bus.NAME]".to_owned(),
+        [] => "the file has no bus; add a table [bus.NAME]".to_owned(),
         list => format!("buses of this file: {}", list.join(", ")),
     }
 }
@@ -205,12 +205,12 @@ fn to_itself(spec: &RouteSpec, findings: &mut Findings) {
         Diagnostic::error(
             code::ROUTE_TO_ITSELF,
             to.span.clone(),
-            format!("The route leads from bus {} back to it", quote(&from.value)),
+            format!("The route leads from bus {} back to itself", quote(&from.value)),
         )
-        .also(from.span.clone(), "comes from here")
+        .also(from.span.clone(), "source is here")
         .help(
-            "a frame never leaves through the interface that it came in by; name two different buses, or write \
-             back-to-incoming = true if that is what it shall do",
+            "a frame is never sent back to the interface that received it; name two different buses, or write \
+             back-to-incoming = true if this is intended",
         ),
     );
 }
@@ -225,7 +225,7 @@ fn formats(spec: &RouteSpec, findings: &mut Findings) -> Option<Formats> {
         Some(written) => one_of(
             &FORMATS,
             written,
-            "\"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes) or \"any\" (both)",
+            "use \"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes) or \"any\" (both)",
             findings,
         ),
     };
@@ -233,7 +233,7 @@ fn formats(spec: &RouteSpec, findings: &mut Findings) -> Option<Formats> {
         && known.is_some_and(|known| known != Formats::Only(FrameFormat::Classic))
     {
         let why = "Error message frames are classic frames";
-        conflict(&frames.span, why, errors.span.clone(), "asks for them", "remove `frames`", findings);
+        conflict(&frames.span, why, errors.span.clone(), "matches them", "remove `frames`", findings);
         return None;
     }
     known
@@ -244,11 +244,11 @@ fn send_as(spec: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) 
     let Some(written) = &spec.send_as else {
         return (!spec.broken.contains(&"send-as")).then_some(None);
     };
-    let help = "\"classic\", \"fd\" or \"fd-brs\" (CAN FD with the data bit rate)";
+    let help = "use \"classic\", \"fd\" or \"fd-brs\" (CAN FD with bit-rate switch)";
     let send_as = one_of(&SEND_AS, written, help, findings)?;
     if let Some(errors) = &spec.errors {
-        let why = "Error message frames have no other format";
-        conflict(&written.span, why, errors.span.clone(), "asks for them", "remove `send-as`", findings);
+        let why = "Error message frames cannot be converted";
+        conflict(&written.span, why, errors.span.clone(), "matches them", "remove `send-as`", findings);
         return None;
     }
     if let (Some(Formats::Only(format)), Some(frames)) = (formats, &spec.frames)
@@ -256,15 +256,15 @@ fn send_as(spec: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) 
     {
         let help = match send_as {
             SendAs::Fd { bit_rate_switch: true } => {
-                "`send-as` is for frames of the other format; to raise the bit-rate switch of FD frames write or = { flags = \"01\" }"
+                "`send-as` converts frames of the other format; to set the bit-rate switch of FD frames, write or = { flags = \"01\" }"
             }
-            _ => "`send-as` is for frames of the other format; remove it",
+            _ => "`send-as` converts frames of the other format; remove it",
         };
         conflict(
             &written.span,
-            "These frames have this format already",
+            "The frames already have this format",
             frames.span.clone(),
-            "only these",
+            "selects only these",
             help,
             findings,
         );
@@ -277,7 +277,7 @@ fn one_of<T: Copy>(known: &[(&str, T)], written: &Spanned<String>, help: &str, f
     let found = known.iter().find(|(name, _)| *name == written.value);
     if found.is_none() {
         let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-        let message = format!("There is no frame format {}", quote(&written.value));
+        let message = format!("Unknown frame format {}", quote(&written.value));
         let mut diagnostic = Diagnostic::error(code::FRAMES, written.span.clone(), message).help(help);
         if let Some(name) = closest(&written.value, &names) {
             diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));

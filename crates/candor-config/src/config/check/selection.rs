@@ -1,4 +1,4 @@
-//! Which identifiers a route takes: `match`, `errors`, and the `allow` and `deny` of the route and of its bus.
+//! Identifiers that a route matches: `match`, `errors`, and `allow` and `deny` of the route and of its bus.
 
 use std::rc::Rc;
 
@@ -15,7 +15,7 @@ use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, RawId};
 use candor_core::ids::{IdRange, IdSet};
 
-/// What `allow` and `deny` of a bus or a route leave.
+/// `allow` and `deny` of a bus or a route.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     allow: Option<Rc<IdSet>>,
@@ -39,7 +39,7 @@ impl Limits {
         Some(Self { allow: allow?, deny: deny? })
     }
 
-    /// Whether they leave a frame that the route takes.
+    /// Returns true if a frame that the route matches passes both lists.
     fn leave(&self, id: RawId) -> bool {
         self.against(id).is_empty()
     }
@@ -57,7 +57,7 @@ impl Limits {
     }
 }
 
-/// What `match` or `errors` say, before anything is taken away.
+/// `match` or `errors`, before `allow` and `deny`.
 #[derive(Debug)]
 pub(super) enum Taken {
     /// One filter, to be used as it is written.
@@ -76,7 +76,7 @@ impl Taken {
     }
 }
 
-/// What a route takes, and what of it is left.
+/// The selection of a route and the lists of the route.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) taken: Taken,
@@ -99,14 +99,14 @@ impl Wanted {
             &list.span,
             why,
             place(spec),
-            "asks for error message frames",
-            "write a route of its own for them",
+            "matches error message frames",
+            "write a separate route for them",
             findings,
         );
         None
     }
 
-    /// What is left of it for frames from a bus; `None` if that is nothing, which is reported.
+    /// Applies the lists of the source bus; `None` if nothing is left, which is reported.
     fn left(
         &self,
         written: &Written<'_>,
@@ -152,7 +152,7 @@ impl Wanted {
         Some(left)
     }
 
-    /// Whether it takes a frame, if nothing takes it away.
+    /// Returns true if `match` or `errors` matches the frame.
     pub(super) fn takes(&self, id: RawId) -> bool {
         match &self.taken {
             Taken::Filter(filter) => filter.normalise().matches(id) && !self.is_errors(),
@@ -170,7 +170,7 @@ impl Wanted {
     }
 }
 
-/// What a route still takes.
+/// The identifiers of a route after `allow` and `deny`.
 pub(super) enum Left {
     /// All that its one filter says.
     AsWritten(Filter),
@@ -255,12 +255,12 @@ fn taken(spec: &RouteSpec, ids: &mut Identifiers<'_>, findings: &mut Findings) -
         }
         (None, Some(written)) => errors(written, findings),
         (Some(list), Some(written)) => {
-            let why = "A route takes data and remote frames or error message frames, not both";
+            let why = "A route matches data and remote frames, or error message frames, but not both";
             conflict(
                 &written.span,
                 why,
                 list.span.clone(),
-                "takes frames with identifiers",
+                "matches data and remote frames",
                 "write a second route",
                 findings,
             );
@@ -275,7 +275,7 @@ fn errors(written: &Spanned<String>, findings: &mut Findings) -> Option<Taken> {
         let message = "The mask of error classes must be 1 to 1FFFFFFF";
         findings.report(
             Diagnostic::error(code::RANGE, written.span.clone(), message)
-                .help("1FFFFFFF is for all of them, 40 for bus-off alone; docs/config.md has a table"),
+                .help("1FFFFFFF matches all classes, 40 only bus-off; see the table in docs/config.md"),
         );
         return None;
     }
@@ -286,24 +286,24 @@ fn errors(written: &Spanned<String>, findings: &mut Findings) -> Option<Taken> {
 fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<T> {
     checks.jobs_left = JobsLeft::Exceeded;
     let filters = if filters == 1 { "1 filter".to_owned() } else { format!("{filters} filters") };
-    let message = format!("With this route, which needs {filters}, the file has more than {MAX_JOBS} jobs of can-gw");
+    let message = format!("With this route, which needs {filters}, the file has more than {MAX_JOBS} can-gw jobs");
     findings.report(
         Diagnostic::error(code::TOO_MANY_JOBS, place(spec), message)
-            .label("no further than here")
-            .help("write ranges in place of single identifiers, or say `frames`, which halves the jobs of a route"),
+            .label("the limit is reached here")
+            .help("write ranges in place of single identifiers, or set `frames`, which halves the jobs of a route"),
     );
     None
 }
 
 fn nothing_left(spec: &RouteSpec, never_had_any: bool, findings: &mut Findings) {
-    let diagnostic = Diagnostic::error(code::NOTHING_LEFT, place(spec), "The route takes no frame");
+    let diagnostic = Diagnostic::error(code::NOTHING_LEFT, place(spec), "The route matches no frame");
     findings.report(if never_had_any {
         diagnostic
-            .label("no identifier is in here")
-            .help("no frame on a bus has these bits; write other identifiers, or remove the route")
+            .label("this matches no identifier")
+            .help("write identifiers that frames can have, or remove the route")
     } else {
-        diagnostic
-            .label("nothing of this is left")
-            .help("`allow` and `deny` of the route and of the bus that it comes from take everything away; change them or remove the route")
+        diagnostic.label("nothing is left of this").help(
+            "`allow` and `deny` of the route and of its source bus remove everything; change them, or remove the route",
+        )
     });
 }

@@ -1,4 +1,4 @@
-//! What is valid and perhaps not meant.
+//! Warnings about valid but suspicious values.
 
 use std::collections::BTreeSet;
 
@@ -13,13 +13,13 @@ use candor_core::frame::CAN_RTR_FLAG;
 pub(super) fn filter(written: &Spanned<String>, filter: Filter, findings: &mut Findings) {
     if filter.is_loose() {
         let (is_inverted, compares_remote) = (filter.id & CAN_INV_FILTER != 0, filter.mask & CAN_RTR_FLAG != 0);
-        let does = if is_inverted { "holds back" } else { "takes" };
+        let does = if is_inverted { "excludes" } else { "matches" };
         let remote = if compares_remote { "" } else { ", and remote frames" };
         let kind = if compares_remote && filter.id & CAN_RTR_FLAG != 0 { "remote" } else { "data" };
         let only = if is_inverted {
-            format!("to hold back {kind} frames of one format only")
+            format!("to exclude only {kind} frames of one format,")
         } else {
-            format!("for {kind} frames of one format")
+            format!("for {kind} frames of one format,")
         };
         let message = format!("Filter {} {does} 11-bit and 29-bit frames{remote}", quote(&written.value));
         findings.report(
@@ -30,9 +30,9 @@ pub(super) fn filter(written: &Spanned<String>, filter: Filter, findings: &mut F
     }
     if filter.id & CAN_INV_FILTER != 0 && filter.mask == 0 {
         findings.report(
-            Diagnostic::warning(code::NEVER_MATCHES, written.span.clone(), "No frame passes this filter")
-                .label("everything but everything")
-                .help("leave `match` out for every frame"),
+            Diagnostic::warning(code::NEVER_MATCHES, written.span.clone(), "This filter matches no frame")
+                .label("all frames except all frames")
+                .help("omit `match` to match every frame"),
         );
     }
 }
@@ -63,17 +63,17 @@ pub(super) fn unused_buses(spec: &Spec, findings: &mut Findings) {
         let message = format!("No route leads from or to bus {}", quote(&bus.name.value));
         findings.report(
             Diagnostic::warning(code::UNUSED_BUS, bus.name.span.clone(), message)
-                .help("candor leaves its interface alone; add a route, or remove the bus"),
+                .help("candor does not touch its interface; add a route, or remove the bus"),
         );
     }
 }
 
 /// Frames that say something of their own bus, on their way to another one.
 pub(super) fn error_frames(place: &Span, findings: &mut Findings) {
-    let message = "Error message frames are sent on as they are";
+    let message = "Error message frames are forwarded unchanged";
     findings.report(
         Diagnostic::warning(code::ERROR_FRAMES, place.clone(), message)
-            .label("drivers report errors of their own bus by them")
-            .help("on the other bus they look like errors there; what a controller does with one to send is up to its driver"),
+            .label("drivers use them to report events on their own bus")
+            .help("on the other bus they look like errors of that bus; forward them to virtual buses only"),
     );
 }

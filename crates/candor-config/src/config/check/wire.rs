@@ -14,9 +14,10 @@ use candor_core::document::{closest, quote};
 
 pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Option<Wire> {
     if spec.buses.is_empty() && !spec.is_torn {
-        findings.report(Diagnostic::error(code::NO_BUS, spec.span.clone(), "`wire` has no bus").help(
-            "add a line [wire.bus.NAME] and below it bitrate = \"500kbit/s\" and interfaces = [\"can0\", \"can1\"]",
-        ));
+        findings
+            .report(Diagnostic::error(code::NO_BUS, spec.span.clone(), "`wire` has no bus").help(
+                "add a table [wire.bus.NAME] with bitrate = \"500kbit/s\" and interfaces = [\"can0\", \"can1\"]",
+            ));
     }
     let mut owners = HashMap::new();
     let buses: Vec<_> = spec.buses.iter().map(|written| bus(written, &mut owners, findings)).collect();
@@ -44,7 +45,7 @@ pub(in crate::config) fn wire(spec: &WireSpec, findings: &mut Findings) -> Optio
     (!spec.is_torn && !wire.buses.is_empty()).then_some(wire)
 }
 
-/// What goes wrong: in words that are not the file format's, but those of `candor-lab wire inject`.
+/// Parses `faults`, in the syntax of `candor-lab wire inject`.
 pub(in crate::config) fn faults<F>(
     spec: &WireSpec,
     parse: impl Fn(&str) -> Result<F, String>,
@@ -55,15 +56,15 @@ pub(in crate::config) fn faults<F>(
         match parse(&written.value) {
             Ok(fault) => faults.push(fault),
             Err(error) => findings.report(
-                Diagnostic::error(code::FAULT, written.span.clone(), format!("This is no fault: {error}"))
-                    .help("write it as behind `candor-lab wire inject`, such as \"bus-off can1 --at 5s\""),
+                Diagnostic::error(code::FAULT, written.span.clone(), format!("Invalid fault: {error}"))
+                    .help("use the syntax of `candor-lab wire inject`, such as \"bus-off can1 --at 5s\""),
             ),
         }
     }
     faults
 }
 
-/// What is not written is sound; what is written and wrong is not.
+/// Returns `Some(None)` for a missing key and `None` for an invalid one.
 #[expect(clippy::option_option, reason = "the outer one: whether it may be used")]
 fn sound<T>(value: Option<Option<T>>) -> Option<Option<T>> {
     value.map_or(Some(None), |value| value.map(Some))
@@ -73,13 +74,13 @@ fn bus<'s>(spec: &'s WireBusSpec, owners: &mut HashMap<&'s str, &'s Span>, findi
     let name = &spec.name.value;
     let is_name = is_bus_name(name);
     if !is_name {
-        let message = format!("{} is no name for a bus of `wire`", quote(name));
-        let help = "write letters, digits, - and _, such as \"b0\": words of its log are separated by spaces";
+        let message = format!("{} is not a valid name for a bus of `wire`", quote(name));
+        let help = "write letters, digits, - and _, such as \"b0\"";
         findings.report(Diagnostic::error(code::NAME, spec.name.span.clone(), message).help(help));
     }
     if spec.interfaces.is_empty() {
         let message = format!("Bus {} has no node", quote(name));
-        let help = "add interfaces = [\"can0\", \"can1\"]; with fewer than two nobody acknowledges";
+        let help = "add interfaces = [\"can0\", \"can1\"]; with fewer than two, no node acknowledges frames";
         findings.report(Diagnostic::error(code::INTERFACE, spec.name.span.clone(), message).help(help));
     }
     let bitrate = spec.bitrate.as_ref().and_then(|written| bit_rate(written, findings));
@@ -88,7 +89,7 @@ fn bus<'s>(spec: &'s WireBusSpec, owners: &mut HashMap<&'s str, &'s Span>, findi
         && *data < nominal
     {
         let message = format!("The data bit rate {data} is below the bit rate {nominal}");
-        let help = "data phases are faster, or as fast; leave it out for a bus without CAN FD";
+        let help = "the data phase is at least as fast as the arbitration phase; omit the key for a bus without CAN FD";
         findings.report(Diagnostic::error(code::BIT_RATE, written.span.clone(), message).help(help));
         return None;
     }
@@ -108,11 +109,11 @@ fn node<'s>(
     match owners.insert(&written.value, &written.span) {
         None => Some(name),
         Some(first) => {
-            let message = format!("Interface {} is a node already", quote(&written.value));
+            let message = format!("Interface {} is already a node", quote(&written.value));
             findings.report(
                 Diagnostic::error(code::SHARED_INTERFACE, written.span.clone(), message)
                     .also(first.clone(), "first used here")
-                    .help("give this node an interface of its own"),
+                    .help("give this node another interface"),
             );
             None
         }
@@ -131,13 +132,13 @@ fn adapters(
         let name = quote(&interface.value);
         let diagnostic = if !nodes.contains_key(interface.value.as_str()) {
             let message = format!("No bus of `wire` has an interface {name}");
-            let help = "write one of those that stand in the interfaces of [wire.bus.NAME]";
+            let help = "write one of the `interfaces` of [wire.bus.NAME]";
             Diagnostic::error(code::INTERFACE, interface.span.clone(), message).help(help)
         } else if let Some(first) = owners.insert(&interface.value, &interface.span) {
-            let message = format!("Interface {name} has an adapter already");
+            let message = format!("Interface {name} already has an adapter");
             Diagnostic::error(code::SHARED_INTERFACE, interface.span.clone(), message)
                 .also(first.clone(), "first used here")
-                .help("leave it out of one of them")
+                .help("remove it from one of them")
         } else {
             continue;
         };
@@ -153,7 +154,7 @@ fn one_of<T: Copy>(written: &Spanned<String>, what: &str, known: &[(&str, T)], f
         return Some(*value);
     }
     let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-    let message = format!("There is no {what} {}", quote(&written.value));
+    let message = format!("Unknown {what} {}", quote(&written.value));
     let list: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
     let mut diagnostic =
         Diagnostic::error(code::WIRE_WORD, written.span.clone(), message).help(format!("write {}", list.join(" or ")));
@@ -168,7 +169,7 @@ fn depth(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
     let depth = u8::try_from(written.value).ok().and_then(NonZeroU8::new);
     if depth.is_none() {
         let message = format!("A controller holds 1 to 255 frames, not {}", written.value);
-        let help = "real ones hold 1 to 32; ucan takes any of these numbers, gs_usb has always 10";
+        let help = "real controllers hold 1 to 32; ucan supports any of these numbers, gs_usb always has 10";
         findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
     }
     depth
@@ -177,8 +178,8 @@ fn depth(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
 fn seed(written: &Spanned<i64>, findings: &mut Findings) -> Option<u64> {
     let seed = u64::try_from(written.value).ok();
     if seed.is_none() {
-        let message = "A seed is not below 0";
-        findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help("any other number will do"));
+        let message = "A seed must not be negative";
+        findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help("write any other number"));
     }
     seed
 }

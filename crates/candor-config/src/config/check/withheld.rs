@@ -1,4 +1,4 @@
-//! What `allow` and `deny` keep from a route that would take it otherwise.
+//! Frames that a route would match if `allow` and `deny` did not exclude them.
 
 use std::rc::Rc;
 
@@ -21,11 +21,10 @@ pub struct Lists {
 pub struct Withheld {
     /// Whose list it is.
     pub by: ListOf,
-    /// Which one.
     pub list: ListKind,
 }
 
-/// Who has a list.
+/// Owner of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListOf {
     /// The bus that the route comes from.
@@ -34,7 +33,7 @@ pub enum ListOf {
     Route,
 }
 
-/// What a list says of the identifiers in it.
+/// Kind of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ListKind {
     /// `allow`: no others.

@@ -26,7 +26,7 @@ impl<'s> Places<'s> {
         self.route(index).map_or(0..0, |route| route.header.clone())
     }
 
-    /// What says which frames a route takes: `match` or `errors`, or else the whole route.
+    /// Span of `match` or `errors`, or else the whole route.
     pub(super) fn taken(&self, index: RouteIndex) -> Span {
         self.key(index, |route| {
             let errors = || route.errors.as_ref().map(|errors| &errors.span);
@@ -34,7 +34,7 @@ impl<'s> Places<'s> {
         })
     }
 
-    /// What says which identifier leaves: `to-id` or the operand, or else what is taken.
+    /// Span that sets the sent identifier: `to-id` or the operand, or else the selection.
     pub(super) fn identifier(&self, index: RouteIndex) -> Span {
         let id = |operand: &'s OperandSpec| operand.id.as_ref().or(operand.raw_id.as_ref());
         let place = |route: &'s RouteSpec| {
@@ -50,12 +50,12 @@ impl<'s> Places<'s> {
         self.key(index, |route| operands(route).find_map(len).map(|written| &written.span))
     }
 
-    /// What says which formats a route takes.
+    /// Span that sets the matched formats.
     pub(super) fn formats(&self, index: RouteIndex) -> Span {
         self.key(index, |route| route.frames.as_ref().map(|written| &written.span))
     }
 
-    /// What says in which format frames leave: `send-as`, or else that in which they come.
+    /// Span that sets the sent format: `send-as`, or else `frames`.
     pub(super) fn send_as(&self, index: RouteIndex) -> Span {
         let written = |route: &'s RouteSpec| route.send_as.as_ref().or(route.frames.as_ref());
         self.key(index, |route| written(route).map(|written| &written.span))

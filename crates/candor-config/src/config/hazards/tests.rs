@@ -1,4 +1,4 @@
-//! What is found in a file, and what is not, against the machine of the oracle.
+//! Compares the findings of random files with the oracle.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn machine(plan: &Plan) -> World {
     world
 }
 
-/// What becomes of a frame that a program sends, so that both ends of a pair see it; the first frame is its own.
+/// Sends a frame from a program, so that both ends of a pair receive it; the first output is the frame itself.
 fn sent_by_a_program(world: &mut World, on: BusIndex, frame: &Frame) -> Outcome {
     world.send_locally(on, frame, Loopback::On).unwrap()
 }
@@ -140,7 +140,7 @@ fn a_ring_that_makes_a_file_invalid_goes_round() {
         let Err(findings) = load(file.as_bytes()) else { continue };
         let ring = findings.iter().find(|finding| finding.code == code::CIRCULATES).unwrap();
         let (_, named) = ring.message.split_once("such as ").unwrap();
-        let (frame, _) = named.split_once(" go round").unwrap();
+        let (frame, _) = named.split_once(" loop forever").unwrap();
         // Without `vxcan-peer` the file is a gateway again.
         let open: String =
             file.lines().filter(|line| !line.starts_with("vxcan-peer")).map(|line| format!("{line}\n")).collect();

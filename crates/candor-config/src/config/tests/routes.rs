@@ -1,4 +1,4 @@
-//! What routes become: selections, other identifiers, payloads, formats, ways back.
+//! Checked routes: selections, `to-id`, payloads, formats, both directions.
 
 use std::num::NonZeroU32;
 
@@ -17,7 +17,7 @@ use candor_core::ids::IdRange;
 use candor_core::job::Job;
 use candor_core::rule::Verdict;
 
-/// What the checks find; what the safety analysis finds has tests of its own.
+/// Findings of the checks; the safety analysis has tests of its own.
 fn findings(text: &str) -> Vec<Diagnostic> {
     let is_of_checks = |finding: &Diagnostic| !finding.code[1..].starts_with("06");
     super::findings(text).into_iter().filter(is_of_checks).collect()

@@ -1,4 +1,4 @@
-//! Whether any frame can go on for ever, for all frames at once.
+//! Computes for all frames at once whether any can loop forever.
 
 use std::collections::HashMap;
 

@@ -47,7 +47,7 @@ impl Writer {
         }
     }
 
-    /// How many bits there are up to the last one of a stuffed field: the stuff bit that it may cause comes after the field.
+    /// Returns the number of bits up to the last one of a stuffed field: the stuff bit that it may cause comes after the field.
     pub(super) fn end_of_field(&self) -> u32 {
         self.stuffing.bits_before_last_stuff_bit()
     }

@@ -4,7 +4,7 @@
 use crate::bits::FrameBits;
 use crate::frame::{Frame, FrameFormat};
 
-/// What was counted, the CRC of a classic frame, and the frame written down without its intermission.
+/// Bit counts, CRC of a classic frame, and the levels of the frame without its intermission.
 pub(super) fn count(frame: &Frame) -> (FrameBits, Option<u16>, String) {
     match frame.format {
         FrameFormat::Classic => classic(frame),

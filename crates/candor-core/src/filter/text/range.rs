@@ -4,8 +4,19 @@ use std::fmt;
 use std::ops::Range;
 
 use super::{FilterTextError, FilterTextErrorKind, Number};
-use crate::frame::{CAN_EFF_MASK, RawId};
-use crate::ids::IdRange;
+use crate::filter::{Filter, ReceiveList};
+use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, RawId};
+
+/// Inclusive range of identifiers of data frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct IdRange {
+    /// True for 29-bit identifiers.
+    pub is_extended: bool,
+    /// First identifier, without flags.
+    pub first: u32,
+    /// Last identifier, without flags; not below the first.
+    pub last: u32,
+}
 
 impl IdRange {
     /// Between the first and the last identifier.
@@ -34,6 +45,15 @@ impl IdRange {
             return error(FilterTextErrorKind::BackwardRange { meant }, whole);
         }
         Ok(range)
+    }
+
+    /// Returns the identifier of a filter that matches exactly one; `None` for other filters.
+    #[must_use]
+    pub fn of_exact(filter: Filter) -> Option<Self> {
+        let normal = filter.normalise();
+        let is_extended = normal.id & CAN_EFF_FLAG != 0;
+        let id = normal.id & !CAN_EFF_FLAG;
+        (normal.list == ReceiveList::Exact).then_some(Self { is_extended, first: id, last: id })
     }
 }
 

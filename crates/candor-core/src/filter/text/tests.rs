@@ -123,7 +123,7 @@ proptest! {
         }
     }
 
-    /// What the help says to write is a filter.
+    /// The filter suggested by the help is valid.
     #[test]
     fn help_is_right(text in "[0-9A-F]{1,8}[:~][0-9A-F]{1,8}") {
         if let Err(error) = Filter::parse(&text) {

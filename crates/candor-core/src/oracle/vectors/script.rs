@@ -109,7 +109,7 @@ pub(super) fn forward() -> Job {
     job(0, 1)
 }
 
-/// What can be said of a job beside its way and its format.
+/// Builder methods for the remaining attributes of a job.
 impl Job {
     pub(super) fn filtered(self, id: u32, mask: u32) -> Self {
         Self { filter: Filter { id, mask }, ..self }

@@ -1,4 +1,4 @@
-//! What a frame costs does not grow with the number of rules: counted in slots and filters that are looked at.
+//! The cost of a frame, in visited slots and filters, does not grow with the number of rules.
 
 use std::collections::BTreeSet;
 

@@ -7,7 +7,7 @@ use crate::rule::{
     self, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum,
 };
 
-/// What becomes of a frame in a job by each of the three programs; `None` if it is deleted.
+/// Result of a frame in a job, by each of the three implementations; `None` if it is deleted.
 fn by_all(job: &Job, rules: &RuleSet, frame: &Frame) -> [Option<Frame>; 3] {
     let mut changed = *frame;
     let verdict = rule::change(&mut changed, &job.modifications, &job.checksums);

@@ -107,7 +107,7 @@ pub(super) fn deleted(why: Deleted) -> String {
         Deleted::Hops { hops, max_hops } => {
             format!("it has made {}, and can-gw allows {max_hops} (max_hops)", plural(hops.into(), "hop"))
         }
-        Deleted::Length { len, max } => format!("a length of {len} is impossible: the format has at most {max} bytes"),
+        Deleted::Length { len, max } => format!("a length of {len} is invalid: the format has at most {max} bytes"),
         Deleted::NoForm(SendAs::Classic) => "a classic frame has at most 8 bytes".to_owned(),
         Deleted::NoForm(SendAs::Fd { .. }) => "CAN FD has no remote frames".to_owned(),
     }
@@ -159,8 +159,8 @@ pub(super) fn withheld(withheld: Withheld, from: &str) -> String {
         ListOf::Route => format!("`{}` of the route", list_key(withheld.list)),
     };
     match withheld.list {
-        ListKind::Allow => format!("{whose} does not have its identifier"),
-        ListKind::Deny => format!("{whose} has its identifier"),
+        ListKind::Allow => format!("{whose} does not contain its identifier"),
+        ListKind::Deny => format!("{whose} contains its identifier"),
     }
 }
 

@@ -206,7 +206,7 @@ fn not_taken(text: &mut String, view: &View<'_>, frame: &Frame, explanation: &Ex
         left => line(text, 0, &format!("{left} more routes from {bus} do not match; --all shows why.")),
     }
     if nothing && missed.is_empty() {
-        line(text, 0, &format!("No route starts from {bus}."));
+        line(text, 0, &format!("No route leads from {bus}."));
     }
     let elsewhere = view.elsewhere(explanation);
     if (nothing || all) && !elsewhere.is_empty() {

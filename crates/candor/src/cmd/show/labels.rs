@@ -43,7 +43,7 @@ fn runs(plan: &Plan, placement: &Placement, index: RouteIndex) -> String {
 
 pub(super) fn why(plan: &Plan, because: Because) -> String {
     if because == Because::RelativeCrc8 {
-        return "kernels before the fix of March 2026 compute a CRC8 with positions from the end outside the frame"
+        return "kernels before the fix of March 2026 read and write outside the frame for a CRC8 with positions from the end"
             .into();
     }
     because.in_words(plan)

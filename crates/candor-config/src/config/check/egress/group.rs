@@ -27,13 +27,13 @@ fn stands_alone(spec: &SelectionSpec, findings: &mut Findings) -> bool {
     let Some(span) = cgroup.or(unit).map(|span| span.unwrap_or_else(|| spec.span.clone())) else { return true };
     let empty = |list: &Option<Vec<_>>| list.as_ref().is_some_and(Vec::is_empty);
     let (message, help) = if is_both {
-        let message = "A selection has `cgroup` or `unit`, not both";
-        (message.to_owned(), "write them as two selections: take = [{ cgroup = \"/can\" }, { unit = \"can.service\" }]")
+        let message = "A selection cannot have both `cgroup` and `unit`";
+        (message.to_owned(), "write two selections: take = [{ cgroup = \"/can\" }, { unit = \"can.service\" }]")
     } else if spec.is_by_frame() {
-        let message = format!("`{key}` stands alone in a selection");
-        (message, "no filter looks at both; put what the frames themselves have into a band above, or leave it out")
+        let message = format!("`{key}` must be the only key of a selection");
+        (message, "no filter looks at both; put the other criteria into a band above, or remove them")
     } else if empty(&spec.cgroup) || empty(&spec.unit) {
-        (format!("`{key}` names nothing"), "write unit = \"can-logger.service\" or cgroup = \"/can\"")
+        (format!("`{key}` is empty"), "write unit = \"can-logger.service\" or cgroup = \"/can\"")
     } else {
         return true;
     };
@@ -52,11 +52,13 @@ fn name(
     };
     let help = match error {
         NameError::NoDirectory | NameError::NoPath => {
-            "write it as systemd-cgls and /proc/PID/cgroup show it, such as \"/system.slice/can-logger.service\""
+            "write it as shown by systemd-cgls or /proc/PID/cgroup, such as \"/system.slice/can-logger.service\""
         }
-        NameError::Root => "the last band takes what is left; write a group below it, such as \"/user.slice\"",
-        NameError::NoKind => "write it as systemctl shows it, such as \"can-logger.service\"",
-        NameError::NoUnit => "write it as systemctl shows it, such as \"can-logger.service\"; a path is a `cgroup`",
+        NameError::Root => {
+            "the last band takes the rest anyway; write a cgroup below the root, such as \"/user.slice\""
+        }
+        NameError::NoKind => "write it as shown by systemctl, such as \"can-logger.service\"",
+        NameError::NoUnit => "write it as shown by systemctl, such as \"can-logger.service\"; for a path use `cgroup`",
     };
     let message = format!("{error}: {}", quote(&written.value));
     findings.report(Diagnostic::error(code::NAME, written.span.clone(), message).help(help));

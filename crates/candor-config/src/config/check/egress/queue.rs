@@ -22,25 +22,25 @@ pub(super) fn rate(written: &Spanned<String>, facts: Facts<'_>, findings: &mut F
         Ok(WrittenFrameRate::FramesPerSecond(rate)) => return FrameRate::new(rate),
         Ok(WrittenFrameRate::PerMille(share)) => share,
         Err(error) => {
-            let help = "write a rate such as \"200 frames/s\", or \"20 %\" of the bus";
+            let help = "write a rate, such as \"200 frames/s\", or a share of the bus, such as \"20 %\"";
             findings.report(wrong(error.to_string(), help));
             return None;
         }
     };
     if share > 1000 {
-        findings.report(wrong("More than the whole bus is no limit".to_owned(), "write 100 % or less"));
+        findings.report(wrong("A rate cannot exceed 100 % of the bus".to_owned(), "write 100 % or less"));
         return None;
     }
     // A bus that is wrong has been reported.
     let bus = facts.bus?;
     let Some(bitrate) = bus.bitrate else {
-        let message = format!("A share of bus {} needs its bit rate", quote(&bus.name));
+        let message = format!("A share of bus {} requires its `bitrate`", quote(&bus.name));
         findings.report(wrong(message, "add bitrate = \"500kbit/s\" to [bus.NAME], or write frames/s here"));
         return None;
     };
     let rate = FrameRate::share(bitrate, share);
     if rate.is_none() {
-        let message = format!("{} of {bitrate} is less than a frame of 160 bits in a second", written.value.trim());
+        let message = format!("{} of {bitrate} is less than one 160-bit frame per second", written.value.trim());
         findings.report(wrong(message, "write a larger share"));
     }
     rate
@@ -70,18 +70,18 @@ pub(super) fn queue(
         (None, None, None) => (DEFAULT_FRAMES.into(), None),
     };
     if let (Some(written), Full::DropOldest) = (&spec.when_full, full) {
-        let message = "Nobody hears of the frames that this band drops";
+        let message = "This band drops frames silently";
         findings.report(
             Diagnostic::note(code::DROPS_SILENTLY, written.span.clone(), message)
-                .help("write() says that all is well; with \"refuse\" the sender gets ENOBUFS"),
+                .help("write() succeeds for frames that are dropped later; with \"refuse\" the sender gets ENOBUFS"),
         );
     }
     let place = span.unwrap_or(&spec.header);
     match u32::try_from(frames).map(|frames| Queue::new(fair, frames, full)) {
         Ok(Ok(queue)) => Some(queue),
         _ => {
-            let of_each = if fair == Fair::No { "" } else { " of each sender" };
-            let message = format!("A queue has 1 to {} frames{of_each}, not {frames}", fair.most_frames());
+            let of_each = if fair == Fair::No { "" } else { " per sender" };
+            let message = format!("A queue must have 1 to {} frames{of_each}, not {frames}", fair.most_frames());
             let help = if fair == Fair::No { "write another number" } else { "write another number, or remove `fair`" };
             findings.report(Diagnostic::error(code::RANGE, place.clone(), message).help(help));
             None
@@ -95,12 +95,12 @@ pub(super) fn of_all(written: &Spanned<i64>, findings: &mut Findings) -> Option<
     if let Some(Ok(_queue)) = frames {
         return Some(());
     }
-    let message = format!("A queue has 1 to {} frames, not {}", Fair::No.most_frames(), written.value);
+    let message = format!("A queue must have 1 to {} frames, not {}", Fair::No.most_frames(), written.value);
     findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help("write another number"));
     None
 }
 
-/// How many frames leave in that time: who comes behind them would be older.
+/// Number of frames sent in that time, which bounds the age of the last one queued.
 fn by_age(
     written: &Spanned<String>,
     spec: &BandSpec,
@@ -113,26 +113,26 @@ fn by_age(
         Diagnostic::error(code::MAX_AGE, written.span.clone(), message).help(help.to_owned())
     };
     if let Some(queue) = &spec.queue {
-        let diagnostic = wrong("`max-age` is a length of the queue, and `queue` another one", "remove one of them");
-        findings.report(diagnostic.also(queue.span.clone(), "said here"));
+        let diagnostic = wrong("`max-age` and `queue` both set the length of the queue", "remove one of them");
+        findings.report(diagnostic.also(queue.span.clone(), "set here"));
         return None;
     }
     if fair != Fair::No {
-        let help = "how long a frame waits depends on how many take turns; bound `queue`, or remove `fair`";
-        findings.report(wrong("`max-age` cannot be kept where senders take turns", help));
+        let help = "the waiting time depends on the number of senders; set `queue`, or remove `fair`";
+        findings.report(wrong("`max-age` cannot be combined with `fair`", help));
         return None;
     }
     if spec.rate.is_none() {
         let help = "no discipline drops frames by their age: add a rate, from which a queue follows that is never older; \
                     or write max-age in the routes that lead here, which candor keeps in user space";
-        findings.report(wrong("`max-age` needs a rate", help));
+        findings.report(wrong("`max-age` requires a `rate`", help));
         return None;
     }
     // A rate that is wrong has been reported.
     let frames = u128::from(rate?.frames_per_second()) * age.as_micros() / 1_000_000;
     if frames == 0 {
         let help = "write a longer time, or a higher rate";
-        findings.report(wrong("Not one frame leaves in this time at this rate", help));
+        findings.report(wrong("At this rate, not a single frame is sent within this time", help));
         return None;
     }
     Some(i64::try_from(frames).unwrap_or(i64::MAX))

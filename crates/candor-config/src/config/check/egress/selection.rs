@@ -1,4 +1,4 @@
-//! Which frames belong to a band.
+//! Selections of a band.
 
 use std::ops::RangeInclusive;
 
@@ -34,8 +34,8 @@ pub(super) fn all(
 
 fn selection(spec: &SelectionSpec, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Selection> {
     if spec.is_empty() && !spec.is_torn {
-        let diagnostic = Diagnostic::error(code::EGRESS, spec.span.clone(), "The selection says nothing");
-        findings.report(diagnostic.help("add match = \"123\" or another key; the last band takes what is left anyway"));
+        let diagnostic = Diagnostic::error(code::EGRESS, spec.span.clone(), "The selection is empty");
+        findings.report(diagnostic.help("add match = \"123\" or another key; the last band takes the rest anyway"));
         return None;
     }
     let ids = ids(spec, checks, findings);
@@ -58,7 +58,7 @@ fn selection(spec: &SelectionSpec, checks: &mut Checks<'_>, findings: &mut Findi
     (!spec.is_torn).then_some(selection)
 }
 
-/// What is made of each; nothing if one is wrong, which all are asked for.
+/// Converts all items, so that each error is reported; `None` if one failed.
 pub(super) fn every<S, T>(written: Option<&[S]>, one: impl FnMut(&S) -> Option<T>) -> Option<Vec<T>> {
     let all: Vec<_> = written.unwrap_or_default().iter().map(one).collect();
     all.into_iter().collect()
@@ -83,7 +83,7 @@ fn ids(spec: &SelectionSpec, checks: &mut Checks<'_>, findings: &mut Findings) -
 fn matched(list: &ListSpec, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<IdSet> {
     let set = checks.ids.set(list, findings)?;
     if set.is_empty() {
-        let diagnostic = Diagnostic::error(code::NOTHING_LEFT, list.span.clone(), "No frame has such an identifier");
+        let diagnostic = Diagnostic::error(code::NOTHING_LEFT, list.span.clone(), "No frame can have this identifier");
         findings.report(diagnostic.help("write other identifiers"));
         return None;
     }
@@ -92,7 +92,7 @@ fn matched(list: &ListSpec, checks: &mut Checks<'_>, findings: &mut Findings) ->
 
 fn j1939(spec: &J1939Spec, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<IdSet> {
     if spec.priority.is_none() && spec.pgn.is_none() {
-        let diagnostic = Diagnostic::error(code::EGRESS, spec.span.clone(), "`j1939` says nothing");
+        let diagnostic = Diagnostic::error(code::EGRESS, spec.span.clone(), "`j1939` is empty");
         findings.report(diagnostic.help("add priority = [0, 1] or pgn = \"FEF1\""));
         return None;
     }
@@ -116,9 +116,9 @@ fn priority(written: &Spanned<i64>, findings: &mut Findings) -> Option<Filter> {
             Some(Filter { id, mask: CAN_EFF_FLAG | PRIORITY_BITS })
         }
         _ => {
-            let message = format!("A priority of J1939 is 0 to 7, not {}", written.value);
+            let message = format!("A J1939 priority must be 0 to 7, not {}", written.value);
             let diagnostic = Diagnostic::error(code::RANGE, written.span.clone(), message);
-            findings.report(diagnostic.help("0 is the most urgent, 6 that of most messages"));
+            findings.report(diagnostic.help("0 is the highest priority, and 6 the default of most messages"));
             None
         }
     }
@@ -130,8 +130,8 @@ fn group(written: &Spanned<String>, findings: &mut Findings) -> Option<Filter> {
     let format = pgn >> 8 & 0xFF;
     let is_addressed = format < FIRST_BROADCAST_FORMAT;
     if pgn > MOST || (is_addressed && pgn & 0xFF != 0) {
-        let message = format!("{pgn:X} is no parameter group number");
-        let help = "it has up to 18 bits, and ends in 00 where the two digits before are below F0, such as \"EA00\"";
+        let message = format!("{pgn:X} is not a parameter group number");
+        let help = "it has up to 18 bits, and ends in 00 if the two digits before are below F0, such as \"EA00\"";
         findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
         return None;
     }
@@ -146,8 +146,8 @@ fn length(written: &Spanned<String>, findings: &mut Findings) -> Option<RangeInc
     match (bytes(first), bytes(last)) {
         (Some(first), Some(last)) if first <= last => Some(first..=last),
         _ => {
-            let message = "A payload has 0 to 64 bytes";
-            let help = "write a number such as 8, or a range such as \"0..4\", the smaller one first";
+            let message = "A payload length must be 0 to 64 bytes";
+            let help = "write a number such as 8, or an ascending range such as \"0..4\"";
             findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
             None
         }
@@ -157,9 +157,8 @@ fn length(written: &Spanned<String>, findings: &mut Findings) -> Option<RangeInc
 fn socket_priority(written: &Spanned<i64>, findings: &mut Findings) -> Option<u32> {
     let priority = u32::try_from(written.value).ok().filter(|priority| *priority <= 0xFFFF);
     if priority.is_none() {
-        let message = format!("{} is no priority of a socket", written.value);
-        let help =
-            "SO_PRIORITY is 0 to 6, up to 65535 with CAP_NET_ADMIN; above that it names a class, whatever bands say";
+        let message = format!("{} is not a valid socket priority", written.value);
+        let help = "SO_PRIORITY is 0 to 6, or up to 65535 with CAP_NET_ADMIN; higher values select a class directly and bypass the bands";
         findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
     }
     priority
@@ -173,8 +172,8 @@ fn mark(written: &Spanned<String>, findings: &mut Findings) -> Option<Mark> {
     let value = number::hex(&part(value), findings)?;
     let mask = mask.map_or(Some(u32::MAX), |mask| number::hex(&part(mask), findings))?;
     if mask == 0 || value & !mask != 0 {
-        let message = "The mask leaves out bits of the mark, or all of them";
-        let help = "write the mark, or the mark and which of its bits count, such as \"100:F00\"";
+        let message = "The mask does not cover the mark";
+        let help = "write a mark, or a mark and a mask that contains it, such as \"100:F00\"";
         findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
         return None;
     }

@@ -19,7 +19,7 @@ pub(in crate::config::check) fn are_forwarded(plan: &Plan, spec: &Spec, findings
         for from in sources(written) {
             let Some(bus) = plan.buses().iter().position(|bus| bus.name == from.value).map(BusIndex) else { continue };
             if let Some((why, help)) = why_not(plan, placement.as_ref(), bus, egress) {
-                let message = format!("Frames from {} cannot be known here: {why}", quote(&from.value));
+                let message = format!("Frames from {} cannot be matched here: {why}", quote(&from.value));
                 findings.report(Diagnostic::error(code::SOURCE, from.span.clone(), message).help(help));
             }
         }
@@ -40,19 +40,19 @@ fn why_not(
 ) -> Option<(&'static str, &'static str)> {
     let mut routes = plan.routes().iter().enumerate().filter(|(_, route)| route.from == from && route.to == egress.bus);
     if routes.clone().next().is_none() {
-        return Some(("no route leads from there", "add the route, or choose by match, mark or socket-priority"));
+        return Some(("no route leads from that bus", "add a route, or select by match, mark or socket-priority"));
     }
     let in_kernel = |at| placement.is_none_or(|placement| placement.side(crate::plan::RouteIndex(at)) == Side::Kernel);
     if !routes.all(|(at, _)| in_kernel(at)) {
-        let help = "candor sends them as its own: run the route in the kernel, or choose by `match`";
-        return Some(("a route from there runs in user space", help));
+        let help = "candor sends them from a socket of its own: run the route in the kernel, or select by `match`";
+        return Some(("a route from that bus runs in user space", help));
     }
     let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.wish {
         Wish::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
         Wish::Bands(_) => false,
     });
     has_own_ingress.then_some((
-        "the tree of that bus has filters of its own for what comes in",
-        "let one of them do it, with skbedit mark 7, and write mark = \"7\" here",
+        "the tree of that bus has its own filters for received frames",
+        "set the mark in one of them, with skbedit mark 7, and write mark = \"7\" here",
     ))
 }

@@ -20,8 +20,9 @@ pub(super) fn tree(written: &TreeSpec, bus: Option<&Bus>, findings: &mut Finding
     let tree = tree?;
     if tree == Tree::default() {
         let diagnostic = Diagnostic::error(code::EGRESS, written.text.span.clone(), "The tree is empty");
-        findings
-            .report(diagnostic.help("write at least a line such as qdisc root pfifo limit 100, or remove the section"));
+        findings.report(
+            diagnostic.help("write at least one line, such as qdisc root pfifo limit 100, or remove the section"),
+        );
         return None;
     }
     for finding in lint(&tree, &facts(bus)) {
@@ -30,7 +31,7 @@ pub(super) fn tree(written: &TreeSpec, bus: Option<&Bus>, findings: &mut Finding
     Some(tree)
 }
 
-/// What the file says of a bus; a bus with a bit rate and without a second one is classic.
+/// Describes the bus to the tree checks. A bus with `bitrate` and without `data-bitrate` is classic.
 fn facts(bus: Option<&Bus>) -> Facts {
     let bitrate = bus.and_then(|bus| bus.bitrate);
     let has_fd = bus.and_then(|bus| match (bus.bitrate, bus.data_bitrate) {
