@@ -9,11 +9,11 @@
 //! unchanged, and the user-space engines run the [`ruleset::RuleSet`] compiled from the same jobs.
 //!
 //! ```
-//! use candor_core::{bits, filter::Filter, frame::Frame};
+//! use candor_core::{filter::Filter, frame::Frame};
 //!
 //! let frame: Frame = "123#1122".parse().unwrap();
-//! assert!(Filter::parse("123:7FF").unwrap().matches(frame.id));
-//! assert_eq!(frame.payload(), [0x11, 0x22]);
+//! assert!(Filter::parse("123:7FF").unwrap().normalise().matches(frame.id));
+//! assert_eq!(frame.data[..frame.len.into()], [0x11, 0x22]);
 //! ```
 //!
 //! Nothing here reads a clock, a file, the environment or a socket, and nothing here is `unsafe`:

@@ -1,4 +1,4 @@
-//! Which engines this kernel and this user can run, found by trying.
+//! Detection of the engines that this kernel and this user can run.
 
 use std::fmt;
 
@@ -8,40 +8,39 @@ use candor_io::{packet, uring};
 
 use crate::system_error::SystemError;
 
-/// What a process has for gateways in user space.
+/// Kernel features and privileges that the user-space engines need, as found by trying.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserAbilities {
     can: Support,
     packet: Option<packet::Obstacle>,
     uring: Option<uring::Obstacle>,
-    /// What speaks against `SO_BUSY_POLL`.
     busy_poll: Option<PollObstacle>,
 }
 
-/// Why an engine cannot run.
+/// The feature or privilege that an engine misses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Lack {
     /// The kernel has no CAN_RAW sockets.
     CanRaw,
-    /// Rings are not for this process.
+    /// No packet sockets with rings.
     Packet(packet::Obstacle),
-    /// io_uring is not for this process.
+    /// No usable io_uring.
     Uring(uring::Obstacle),
-    /// `SO_BUSY_POLL` is not for this process.
+    /// No `SO_BUSY_POLL`.
     BusyPoll(PollObstacle),
 }
 
 impl UserAbilities {
-    /// Looks what there is. Nothing is left behind.
+    /// Probes all features by opening sockets and rings, and closes them again.
     ///
     /// # Errors
-    /// Answers of the kernel that make no sense.
+    /// An errno other than those that mean "not available".
     pub fn find() -> Result<Self, SystemError> {
         Self::find_for(|_engine| true)
     }
 
-    /// As [`find`](Self::find), for those engines only that are asked about: what no other needs is not tried, because a
-    /// ring or an io_uring takes the kernel some time to make and to unmake.
+    /// As [`find`](Self::find), but only for the engines that `asks` selects: setting up a ring or an io_uring takes the kernel
+    /// milliseconds.
     pub(crate) fn find_for(asks: impl Fn(UserEngine) -> bool) -> Result<Self, SystemError> {
         let failed = SystemError::while_doing;
         let any = |needs: fn(UserEngine) -> bool| UserEngine::all().any(|engine| asks(engine) && needs(engine));
@@ -59,7 +58,7 @@ impl UserAbilities {
         Ok(found)
     }
 
-    /// Why an engine cannot run; `None` if it can.
+    /// The first thing that an engine misses; `None` if it can run.
     #[must_use]
     pub fn lack(&self, engine: UserEngine) -> Option<Lack> {
         let packet = || self.packet.map(Lack::Packet);
@@ -80,7 +79,7 @@ impl UserAbilities {
         })
     }
 
-    /// The engine that `"auto"` takes for what is in user space: the best one that runs.
+    /// The engine that `"auto"` uses for routes in user space.
     #[must_use]
     pub fn best(&self) -> UserEngine {
         if self.lack(UserEngine::BEST).is_none() { UserEngine::BEST } else { UserEngine::PLAINEST }
@@ -88,7 +87,7 @@ impl UserAbilities {
 }
 
 impl Lack {
-    /// What to do about it.
+    /// A command or setting that helps.
     #[must_use]
     pub const fn remedy(self) -> &'static str {
         match self {
@@ -101,12 +100,14 @@ impl Lack {
                 "boot Linux 6.0 or newer with CONFIG_IO_URING"
             }
             Self::Uring(uring::Obstacle::Privilege) => {
-                "sudo sysctl kernel.io_uring_disabled=0, and no sandbox that forbids it"
+                "sudo sysctl kernel.io_uring_disabled=0, and a sandbox that allows io_uring"
             }
             Self::BusyPoll(PollObstacle::Privilege) => {
                 "run it as root, or: sudo setcap cap_net_admin+ep $(command -v candor)"
             }
-            Self::BusyPoll(PollObstacle::Missing) => "take read-write, which is as fast: no CAN driver polls",
+            Self::BusyPoll(PollObstacle::Missing) => {
+                "use read-write, which is as fast: no CAN driver supports busy polling"
+            }
         }
     }
 }
@@ -115,12 +116,12 @@ impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::CanRaw => "the kernel has no CAN_RAW sockets",
-            Self::Packet(packet::Obstacle::Privilege) => "rings want the capability CAP_NET_RAW",
+            Self::Packet(packet::Obstacle::Privilege) => "packet rings need CAP_NET_RAW",
             Self::Packet(packet::Obstacle::Missing) => "the kernel has no packet sockets",
             Self::Uring(uring::Obstacle::Missing) => "the kernel has no io_uring",
             Self::Uring(uring::Obstacle::TooOld) => "the kernel's io_uring is older than 6.0",
-            Self::Uring(uring::Obstacle::Privilege) => "io_uring is forbidden",
-            Self::BusyPoll(PollObstacle::Privilege) => "SO_BUSY_POLL wants the capability CAP_NET_ADMIN",
+            Self::Uring(uring::Obstacle::Privilege) => "io_uring is disabled for this process",
+            Self::BusyPoll(PollObstacle::Privilege) => "SO_BUSY_POLL needs CAP_NET_ADMIN",
             Self::BusyPoll(PollObstacle::Missing) => "the kernel was built without SO_BUSY_POLL",
         })
     }

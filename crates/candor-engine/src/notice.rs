@@ -1,4 +1,4 @@
-//! What a person should know although the gateway runs.
+//! Events that do not stop the gateway.
 
 mod display;
 
@@ -12,222 +12,222 @@ use candor_core::units::BitRate;
 
 use crate::owner::Owner;
 
-/// Something worth a line, each with what to do about it.
+/// An event for the log. Its text says what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// Jobs of a candor that died were taken over; frames kept flowing.
+    /// Jobs of a dead candor were adopted without interruption.
     Adopted {
-        /// How many.
+        /// Number of can-gw jobs.
         jobs: usize,
-        /// The process that left them.
+        /// Process id of the dead candor.
         pid: u32,
     },
-    /// The bus has another bit rate than the file says.
+    /// The bit rate of the controller differs from the file.
     BitRateDiffers {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Which of its rates.
+        /// `bit rate` or `data bit rate`.
         which: &'static str,
-        /// What the file says.
+        /// As in the file.
         expected: BitRate,
-        /// What the interface has.
+        /// As configured.
         found: BitRate,
     },
-    /// A controller is on its bus again.
+    /// A controller has recovered from bus-off.
     BusBack {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Frames that were handed over while it was not, and that nobody counted as lost.
+        /// Frames counted as handled during bus-off, which may be lost.
         meanwhile: u64,
     },
-    /// A controller has left its bus after too many errors.
+    /// A controller went bus-off.
     BusOff {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Who brings it back.
+        /// How it recovers.
         restart: Restart,
     },
-    /// The module can-gw is loaded again, and the jobs are put back.
+    /// The module can-gw was reloaded; the jobs are reinstalled.
     CangwBack,
-    /// The module can-gw was unloaded with all its jobs.
+    /// The module can-gw was unloaded, which removed all jobs.
     CangwGone,
-    /// Jobs and interfaces cannot be looked at, for a reason that will pass.
+    /// Jobs and interfaces could not be listed, for a temporary reason.
     CheckFailed {
-        /// The reason.
+        /// The error with its causes.
         why: String,
     },
-    /// The outgoing interface has the `etf` qdisc, which drops frames that do not say when they are to be sent.
+    /// The outgoing interface has the `etf` qdisc, which drops frames without a transmit time.
     EtfDrops {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// The outgoing interface takes classic frames only.
+    /// The outgoing interface sends only classic frames.
     FdDoesNotFit {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// An equal job that is not candor's is in the kernel.
+    /// Another program has installed an equal job.
     ForeignDuplicate {
-        /// The route.
+        /// Name of the route.
         route: String,
     },
-    /// An interface has taken the place of one that had gone.
+    /// An interface of that name has appeared again.
     InterfaceBack {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// The interface is down.
+    /// An interface is administratively down.
     InterfaceDown {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// The interface was unplugged or deleted.
+    /// An interface was unplugged or deleted.
     InterfaceGone {
-        /// The bus of the file.
+        /// Name of the bus.
         bus: String,
-        /// Its name at the end.
+        /// Its last name.
         was: String,
-        /// The name in the file, which is waited for.
+        /// The name in the file; the routes wait for it.
         interface: String,
     },
-    /// The interface has another name than the file says. Its routes go on.
+    /// An interface was renamed. Its routes continue.
     InterfaceRenamed {
-        /// The bus of the file.
+        /// Name of the bus.
         bus: String,
-        /// Its name until now.
+        /// Its previous name.
         was: String,
-        /// Its name.
+        /// Its new name.
         interface: String,
     },
-    /// The interface is up again.
+    /// An interface is up again.
     InterfaceUp {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// Somebody had deleted jobs.
+    /// Another program had deleted jobs.
     JobsPutBack {
-        /// How many.
+        /// Number of can-gw jobs.
         jobs: usize,
-        /// One of their routes.
+        /// One of the routes.
         route: String,
     },
-    /// The numbers of a bus or a route do not add up at the end.
+    /// The counters of a bus or route are inconsistent at the end: a bug.
     CountersInconsistent(
-        /// Which, and the numbers.
+        /// The bus or route and its counters.
         String,
     ),
-    /// Another candor carries frames the other way, and nothing counts their hops.
+    /// Another candor forwards in the opposite direction, and no hop limit applies.
     MayCircle {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// Who carries them back.
+        /// Owner of the opposite route.
         other: Owner,
     },
-    /// Latencies were to be measured, but nothing says when frames came in.
+    /// `--latency` without receive timestamps.
     NoLatency {
-        /// What runs in user space; `None` if nothing does.
+        /// The user-space engine; `None` if all routes are in the kernel.
         engine: Option<UserEngine>,
     },
-    /// The run directory cannot be used, so that other candors do not know of this one.
+    /// The run directory is unusable, so other candors cannot detect this one.
     NotAnnounced {
-        /// The directory.
+        /// The run directory.
         path: PathBuf,
     },
-    /// A file of the run directory that cannot be understood.
+    /// An ownership record that cannot be parsed.
     OddList {
-        /// The file.
+        /// Path of the record.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The parse error.
         reason: String,
     },
-    /// Frames come faster than they leave, or do not leave at all; said once for each interface.
+    /// The transmit queue was full for the first time on this interface.
     QueueFull {
-        /// The outgoing interface.
+        /// Name of the outgoing interface.
         interface: String,
     },
-    /// A socket lost frames because the engine was too slow.
+    /// The receive buffer or ring overflowed.
     ReceiveOverflow {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Frames lost since the last such notice.
+        /// Frames lost since the previous notice.
         frames: u64,
     },
-    /// Jobs of a candor that died were removed.
+    /// Jobs of a dead candor were removed.
     RemovedLeftovers {
-        /// How many.
+        /// Number of can-gw jobs.
         jobs: usize,
-        /// The process that left them.
+        /// Process id of the dead candor.
         pid: u32,
     },
-    /// An interface could not be set down or up after its controller had left the bus.
+    /// An interface could not be set down or up after bus-off.
     RestartFailed {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Why.
+        /// The kernel's answer.
         why: String,
     },
-    /// Frames could not be sent; said once for each errno and interface.
+    /// Sending failed with this errno for the first time on this interface.
     SendFailed {
-        /// The interface.
+        /// Name of the interface.
         interface: String,
-        /// Why.
+        /// The errno of `send()`.
         errno: i32,
     },
-    /// Threads that spin before everything else have every processor.
+    /// Busy-polling real-time threads occupy every processor.
     SpinsOnAll {
-        /// Their policy.
+        /// Scheduling policy of the threads.
         sched: Sched,
-        /// How many processors there are.
+        /// Number of online processors.
         processors: usize,
-        /// Whether the kernel takes some time away from them.
+        /// Real-time throttling is on.
         is_throttled: bool,
     },
-    /// The kernel stops threads that spin before everything else once in a while.
+    /// Real-time throttling stops busy-polling threads periodically.
     SpinsThrottled {
-        /// Their policy.
+        /// Scheduling policy of the threads.
         sched: Sched,
     },
-    /// The outgoing interface has the `fq` qdisc, which takes a kept time stamp for the time to send.
+    /// The outgoing interface has the `fq` qdisc, which takes a kept timestamp for the transmit time.
     TimestampDrops {
-        /// The route.
+        /// Name of the route.
         route: String,
-        /// The interface.
+        /// Name of the interface.
         interface: String,
     },
-    /// Another candor is starting, or somebody else holds its lock.
+    /// The lock of starting candors is held.
     WaitsForStart {
-        /// The lock.
+        /// Path of the lock file.
         path: PathBuf,
     },
-    /// The engine `"auto"` runs every route in user space.
+    /// Engine `"auto"` runs every route in user space.
     WithoutKernel {
-        /// What is missing for the kernel.
+        /// What the kernel engine lacks.
         missing: Missing,
     },
 }
 
-/// Who starts a controller again that has left its bus.
+/// Recovery from bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Restart {
-    /// candor (`restart-after`).
+    /// candor restarts the controller (`restart-after`).
     Candor {
-        /// How long after it left.
+        /// Delay after bus-off.
         after: Duration,
     },
-    /// Its driver (`restart-ms`).
+    /// The driver restarts the controller (`restart-ms`).
     Driver {
-        /// How long after it left.
+        /// Delay after bus-off.
         after: Duration,
     },
-    /// Nobody but people.
-    Nobody,
+    /// Only a command.
+    Manual,
 }
 
 impl Notice {
-    /// Whether it is about something that is not as it should be.
+    /// False for events that report a recovery.
     #[must_use]
     pub const fn is_warning(&self) -> bool {
         !matches!(

@@ -1,7 +1,7 @@
-//! Why the kernel refused a job, as far as can be found out afterwards.
+//! Likely causes of a job that can-gw refused.
 //!
-//! can-gw answers with an errno and nothing else. So candor looks at what the errno can be about (interfaces, limits,
-//! other jobs, rights) and says what it finds, the most likely cause first.
+//! can-gw answers with an errno and no text. So candor checks what can cause that errno (interfaces, limits, other jobs,
+//! capabilities) and lists what it finds, the most likely cause first.
 
 mod facts;
 
@@ -13,77 +13,77 @@ use candor_netlink::client::Client;
 
 pub(crate) use facts::Facts;
 
-/// A job that the kernel did not take.
+/// The error of a refused job, with likely causes.
 #[derive(Debug)]
 pub struct Refusal {
     error: CangwError,
     causes: Vec<Cause>,
 }
 
-/// What may be behind a refusal, and what to do about it.
+/// A likely cause; its text says how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// A checksum position is outside of the frame's buffer.
+    /// A checksum position is outside the frame buffer.
     ChecksumOutside {
-        /// Which checksum.
+        /// `CRC8` or `XOR`.
         checksum: &'static str,
-        /// The position.
+        /// The position as in the file; negative ones count from the end.
         position: i8,
-        /// Bytes of the buffer.
+        /// Size of the buffer: 8 or 64.
         buffer_bytes: usize,
     },
     /// The hop limit is above that of the module.
     HopLimit {
-        /// What the job has.
+        /// Hop limit of the job.
         limit: u8,
-        /// What the module allows; `None` if it does not say.
+        /// Parameter of the module; `None` if unknown.
         max_hops: Option<u8>,
     },
-    /// An interface is gone.
+    /// The interface index does not exist.
     InterfaceGone {
         /// `source` or `destination`.
         end: &'static str,
-        /// Its number.
+        /// Interface index.
         index: u32,
     },
-    /// The kernel has too little memory, or a control group allows too little.
+    /// The kernel or the control group is out of memory.
     Memory,
-    /// A security module says no.
+    /// SELinux, AppArmor or the like denies it.
     SecurityModule,
-    /// The process does not have the capability.
+    /// CAP_NET_ADMIN is missing.
     NoCapability,
-    /// The module is not loaded.
+    /// can-gw is not loaded.
     NoModule,
-    /// An interface is something else.
+    /// The interface is not a CAN interface.
     NotCan {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
-    /// The kernel does not know FD jobs (before 5.4), so it takes the positions of a checksum for those of 8 bytes.
+    /// A kernel before 5.4 has no FD jobs and checks checksum positions against 8 bytes.
     OldKernel,
-    /// A job leads back to its own interface without being allowed to: refused by kernels of 2026.
+    /// Source and destination are the same without `CGW_FLAGS_CAN_IIF_TX_OK`, which kernels since 2026 refuse.
     SameInterface {
-        /// Its name.
+        /// Name of the interface.
         interface: String,
     },
-    /// A job with the same uid has other ends or another filter.
+    /// A job with the same uid has other interfaces or another filter.
     UidElsewhere {
-        /// The uid.
+        /// The uid of both jobs.
         uid: u32,
-        /// The names of its interfaces.
+        /// Source interface of the existing job.
         from: String,
-        /// The same.
+        /// Destination interface of the existing job.
         to: String,
     },
-    /// Nothing that candor knows of.
+    /// None of the known causes.
     Unknown,
-    /// The process is in a user namespace, where it is root over nothing that can-gw asks about.
+    /// The process is in its own user namespace; can-gw checks capabilities in the initial one.
     UserNamespace,
 }
 
 impl Refusal {
-    /// Looks for the causes of a refusal.
+    /// Collects facts about the machine and derives the causes.
     pub(crate) fn explain(client: &mut Client, job: &CangwJob, error: CangwError) -> Self {
         let causes = causes(&error, job, &Facts::gather(client));
         Self { error, causes }
@@ -93,14 +93,14 @@ impl Refusal {
         &self.error
     }
 
-    /// What was found, the most likely first.
+    /// The most likely cause first.
     #[must_use]
     pub fn causes(&self) -> &[Cause] {
         &self.causes
     }
 }
 
-/// Which of the facts explain the refusal of a job.
+/// The facts that explain the refusal of a job.
 pub(crate) fn causes(error: &CangwError, job: &CangwJob, facts: &Facts) -> Vec<Cause> {
     match error {
         CangwError::InvalidJob => invalid(job, facts),
@@ -164,7 +164,7 @@ fn invalid(job: &CangwJob, facts: &Facts) -> Vec<Cause> {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let said = match (&self.error, self.causes.as_slice()) {
-            (CangwError::InvalidJob, [_, ..]) => "can-gw finds a value of it invalid (EINVAL)".to_owned(),
+            (CangwError::InvalidJob, [_, ..]) => "can-gw rejects a value of the job (EINVAL)".to_owned(),
             (error, _) => error.to_string(),
         };
         f.write_str(&said)?;
@@ -187,50 +187,49 @@ impl fmt::Display for Cause {
         match self {
             Self::ChecksumOutside { checksum, position, buffer_bytes } => write!(
                 f,
-                "the {checksum} has the position {position}, but the frame has {buffer_bytes} bytes (-{buffer_bytes} to \
+                "{checksum} position {position} is outside the frame of {buffer_bytes} bytes (-{buffer_bytes} to \
                  {})",
                 buffer_bytes - 1
             ),
             Self::HopLimit { limit, max_hops: Some(max_hops) } => write!(
                 f,
-                "its hop limit is {limit}, but can-gw was loaded with max_hops={max_hops}; type: sudo modprobe -r \
+                "hop limit {limit} exceeds max_hops={max_hops} of can-gw; reload it: sudo modprobe -r \
                  can-gw && sudo modprobe can-gw max_hops={limit}"
             ),
             Self::HopLimit { limit, max_hops: None } => write!(
                 f,
-                "its hop limit {limit} may be above that of the module; look at \
+                "hop limit {limit} may exceed max_hops of can-gw; see \
                  /sys/module/can_gw/parameters/max_hops"
             ),
             Self::InterfaceGone { end, index } => {
-                write!(f, "its {end}, interface number {index}, is gone: it was unplugged or deleted just now")
+                write!(f, "the {end}, interface index {index}, is gone: unplugged or deleted just now")
             }
             Self::Memory => f.write_str(
-                "end programs that take much, or raise the limit of the control group that candor runs in; then start \
-                 again",
+                "stop programs that use much memory, or raise the limit of candor's control group; then start again",
             ),
-            Self::NoCapability => f.write_str("this process does not have it; run candor as root: sudo candor …"),
-            Self::NoModule => f.write_str("type: sudo modprobe can-gw"),
+            Self::NoCapability => f.write_str("this process lacks it; run candor as root: sudo candor …"),
+            Self::NoModule => f.write_str("load it: sudo modprobe can-gw"),
             Self::NotCan { interface } => {
-                write!(f, "{interface} is no CAN interface; look at: ip -details link show {interface}")
+                write!(f, "{interface} is not a CAN interface; see: ip -details link show {interface}")
             }
-            Self::OldKernel => f.write_str("this kernel has no jobs for FD frames; they came with 5.4"),
+            Self::OldKernel => f.write_str("this kernel has no jobs for FD frames, which Linux 5.4 introduced"),
             Self::SameInterface { interface } => write!(
                 f,
-                "it leads from {interface} back to {interface}; write back-to-incoming = true if that is meant"
+                "source and destination are both {interface}; set back-to-incoming = true if that is intended"
             ),
             Self::SecurityModule => f.write_str(
-                "this process has the capability, so a security module (SELinux, AppArmor, a container's rules) says no; \
-                 look at: sudo dmesg | tail",
+                "this process has the capability, so a security module (SELinux, AppArmor, a container policy) denies it; \
+                 see: sudo dmesg | tail",
             ),
             Self::UidElsewhere { uid, from, to } => write!(
                 f,
-                "a job from {from} to {to} has the uid {uid:08X} already, and can-gw changes that one instead of adding \
-                 another, which it cannot with other ends; take another uid"
+                "a job from {from} to {to} already has uid {uid:08X}; can-gw would change that job, which needs the same \
+                 interfaces and filter; choose another uid"
             ),
-            Self::Unknown => f.write_str("candor finds no reason; the interfaces may have changed just now: try again"),
+            Self::Unknown => f.write_str("no cause found; the interfaces may have changed meanwhile: try again"),
             Self::UserNamespace => f.write_str(
-                "this process is in a user namespace of its own (a rootless container, unshare -U); can-gw listens to \
-                 the initial one only: run candor on the host, or the container as root",
+                "this process is in its own user namespace (rootless container, unshare -U), and can-gw accepts only the \
+                 initial one: run candor on the host, or the container as root",
             ),
         }
     }

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(parse_duration("5 S"), other("S", "s"));
         assert_eq!(parse_duration("5m"), other("m", "min"));
         let error = parse_duration("5 parsec").unwrap_err().to_string();
-        assert_eq!(error, "Unknown unit `parsec`; known are ns, us, ms, s, min and h");
+        assert_eq!(error, "Unknown unit `parsec`; known units are ns, us, ms, s, min and h");
         assert_eq!(parse_duration("0.5ns"), Err(QuantityError::NotWhole("nanoseconds")));
     }
 }

@@ -80,7 +80,7 @@ impl BusOff {
                     let restart = Restart::of(plan.bus(bus).restart_after, link);
                     let off = match restart {
                         Restart::Candor { after } => Off::Held { index: link.index, until: now + after },
-                        Restart::Driver { .. } | Restart::Nobody => Off::Left { came: handed_over(bus) },
+                        Restart::Driver { .. } | Restart::Manual => Off::Left { came: handed_over(bus) },
                     };
                     self.by_interface.insert(key, off);
                     notices.push(Notice::BusOff { interface: interface(), restart });
@@ -159,7 +159,7 @@ impl Restart {
         match (restart_after, link.can.and_then(|can| can.restart_ms)) {
             (Some(after), _) => Self::Candor { after },
             (None, Some(ms)) => Self::Driver { after: Duration::from_millis(u64::from(ms.get())) },
-            (None, None) => Self::Nobody,
+            (None, None) => Self::Manual,
         }
     }
 }

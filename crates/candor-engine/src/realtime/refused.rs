@@ -1,4 +1,4 @@
-//! Why the kernel does not give what `[realtime]` asks for, and what to do.
+//! Causes and remedies when the kernel refuses a setting of `[realtime]`.
 
 use std::io;
 
@@ -7,90 +7,90 @@ use candor_io::dma_latency::CPU_DMA_LATENCY;
 use candor_io::errno::{EACCES, EAGAIN, ENOENT, ENOMEM, EPERM};
 use candor_io::machine::{Capability, Limit, Machine};
 
-/// Something of `[realtime]` that this process does not get.
+/// A setting of `[realtime]` that the kernel refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RealtimeError {
     /// `cpu-dma-latency`.
-    #[error("`cpu-dma-latency` cannot be had: {}", awake(.0))]
+    #[error("cannot set `cpu-dma-latency`: {}", awake(.0))]
     Awake(#[source] io::Error),
     /// `cpus` that do not exist.
     #[error(
-        "There is no processor {} for `cpus`: those that run are {}; write some of these, or switch it on (echo 1 | sudo \
-         tee /sys/devices/system/cpu/cpuN/online)",
+        "processor {} of `cpus` is not online; online are {}; choose from these, or switch it on (echo 1 | sudo tee \
+         /sys/devices/system/cpu/cpuN/online)",
         CpuList(missing),
         CpuList(online)
     )]
     NoSuchCpu {
-        /// Those of the file that are not there.
+        /// Processors of the file that are not online.
         missing: Vec<Cpu>,
-        /// Those that are.
+        /// All online processors.
         online: Vec<Cpu>,
     },
-    /// `cpus` that a control group keeps from this process.
+    /// `cpus` outside the cpuset of the process.
     #[error(
-        "This process may not run on processor {} of `cpus`: its control group {group} has {}; add AllowedCPUs={} to its \
-         systemd unit or slice, or start it elsewhere",
+        "the cpuset excludes processor {} of `cpus`: control group {group} has {}; add AllowedCPUs={} to the systemd unit or \
+         slice, or start candor in another group",
         CpuList(missing), if allowed.is_empty() { "none of them".to_owned() } else { format!("{} only", CpuList(allowed)) },
         CpuList(wanted)
     )]
     Cpuset {
-        /// Those of the file that it does not have.
+        /// Processors of the file outside the cpuset.
         missing: Vec<Cpu>,
-        /// All of the file.
+        /// All processors of the file.
         wanted: Vec<Cpu>,
-        /// Those that it has.
+        /// The cpuset.
         allowed: Vec<Cpu>,
-        /// The group.
+        /// Path of the control group.
         group: String,
     },
-    /// The processors cannot be asked for at all.
-    #[error("The kernel does not take the processors of `cpus`")]
+    /// `sched_setaffinity()` failed for another reason.
+    #[error("cannot set `cpus`")]
     Cpus(#[source] io::Error),
     /// `lock-memory`.
-    #[error("`lock-memory` cannot be had: {}", memory(*errno, *limit, *is_privileged))]
+    #[error("cannot lock memory (`lock-memory`): {}", memory(*errno, *limit, *is_privileged))]
     Memory {
-        /// What the kernel said.
+        /// The errno of `mlockall()`.
         errno: Option<i32>,
         /// `RLIMIT_MEMLOCK`.
         limit: Option<Limit>,
-        /// Whether the process has CAP_IPC_LOCK.
+        /// The process has CAP_IPC_LOCK.
         is_privileged: bool,
     },
-    /// `sched`: the control group has no time for it.
+    /// `sched`: the control group has no real-time budget.
     #[error(
-        "`sched` = \"{sched}\" cannot be had: the control group {group} has no real-time budget (the kernel has \
-         CONFIG_RT_GROUP_SCHED); give it some: echo 950000 | sudo tee /sys/fs/cgroup/cpu{group}/cpu.rt_runtime_us, or \
+        "cannot set `sched` = \"{sched}\": control group {group} has no real-time budget (the kernel has \
+         CONFIG_RT_GROUP_SCHED); assign one: echo 950000 | sudo tee /sys/fs/cgroup/cpu{group}/cpu.rt_runtime_us, or \
          start candor in the root group"
     )]
     NoBudget {
-        /// What was asked for.
+        /// The policy of the file.
         sched: Sched,
-        /// The group.
+        /// Path of the control group.
         group: String,
     },
     /// `sched`: neither a capability nor a limit allows it.
-    #[error("`sched` = \"{sched}\" cannot be had: {}", not_permitted(*sched, *limit, *in_container))]
+    #[error("cannot set `sched` = \"{sched}\": {}", not_permitted(*sched, *limit, *in_container))]
     NotPermitted {
-        /// What was asked for.
+        /// The policy of the file.
         sched: Sched,
         /// `RLIMIT_RTPRIO`.
         limit: Option<Limit>,
-        /// Whether the process is in a user namespace of its own.
+        /// The process is in a user namespace of its own.
         in_container: bool,
     },
     /// `sched`, for another reason.
-    #[error("`sched` = \"{sched}\" cannot be had")]
+    #[error("cannot set `sched` = \"{sched}\"")]
     Sched {
-        /// What was asked for.
+        /// The policy of the file.
         sched: Sched,
-        /// What the kernel said.
+        /// The errno.
         source: io::Error,
     },
 }
 
 impl RealtimeError {
-    /// Of what `sched_setscheduler()` said.
+    /// The cause of an error of `sched_setscheduler()`.
     pub(super) fn sched(sched: Sched, source: io::Error, machine: &Machine) -> Self {
         let own = machine.own();
         let (limit, in_container) = (own.realtime_limit(), own.is_in_user_namespace());
@@ -99,7 +99,7 @@ impl RealtimeError {
         let may = is_within || (own.has(Capability::SysNice) == Some(true) && !in_container);
         match source.raw_os_error() {
             Some(EPERM) if !may => Self::NotPermitted { sched, limit, in_container },
-            // Nothing else refuses those who may.
+            // A process with the permission gets EPERM only for a missing budget.
             Some(EPERM) => match own.control_group() {
                 Some(group) if group != "/" => Self::NoBudget { sched, group },
                 _ => Self::Sched { sched, source },
@@ -108,7 +108,7 @@ impl RealtimeError {
         }
     }
 
-    /// Of what the kernel gave instead of `wanted`.
+    /// The cause of an affinity other than `wanted`.
     pub(super) fn cpus(wanted: &[Cpu], given: io::Result<Vec<Cpu>>, machine: &Machine) -> Self {
         let online = machine.online_cpus();
         let without = |there: &[Cpu]| wanted.iter().copied().filter(|cpu| !there.contains(cpu)).collect::<Vec<_>>();
@@ -127,8 +127,8 @@ impl RealtimeError {
         }
     }
 
-    /// Of what `mlockall()` said, or the start of a thread whose stack is to be locked.
-    #[expect(clippy::needless_pass_by_value, reason = "an error is handed over to become another one")]
+    /// The cause of an error of `mlockall()`, or of starting a thread whose stack is to be locked.
+    #[expect(clippy::needless_pass_by_value, reason = "for use with map_err")]
     pub(super) fn memory(source: io::Error, machine: &Machine) -> Self {
         let own = machine.own();
         Self::Memory {
@@ -142,25 +142,25 @@ impl RealtimeError {
 fn awake(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(ENOENT) => format!(
-            "this kernel has no {CPU_DMA_LATENCY} (CONFIG_CPU_IDLE), and its processors do not sleep deeply; remove the key"
+            "this kernel has no {CPU_DMA_LATENCY} (CONFIG_CPU_IDLE), so its processors do not enter deep idle states; remove the key"
         ),
         Some(EACCES | EPERM) => format!(
-            "{CPU_DMA_LATENCY} is root's; run candor as root, or let a group have it by a rule of udev: \
+            "{CPU_DMA_LATENCY} is writable by root only; run candor as root, or grant it to a group with a udev rule: \
              KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\""
         ),
-        _ => format!("{CPU_DMA_LATENCY} does not take it"),
+        _ => format!("writing to {CPU_DMA_LATENCY} failed"),
     }
 }
 
 fn memory(errno: Option<i32>, limit: Option<Limit>, is_privileged: bool) -> String {
     match (errno, limit) {
         (Some(EPERM | EAGAIN | ENOMEM), Some(Limit::UpTo(bytes))) if !is_privileged => format!(
-            "without CAP_IPC_LOCK this process may lock {} KiB (RLIMIT_MEMLOCK), and needs more; run it as root, or: sudo \
+            "without CAP_IPC_LOCK this process may lock {} KiB (RLIMIT_MEMLOCK) and needs more; run it as root, or: sudo \
              setcap cap_ipc_lock+ep $(command -v candor), or LimitMEMLOCK=infinity in its systemd unit, or in a shell: \
              ulimit -l unlimited",
             bytes / 1024
         ),
-        (Some(EAGAIN | ENOMEM), _) => "the machine has too little memory for it".into(),
+        (Some(EAGAIN | ENOMEM), _) => "the machine has too little memory".into(),
         (Some(errno), _) => io::Error::from_raw_os_error(errno).to_string(),
         (None, _) => "the kernel refused".into(),
     }
@@ -170,11 +170,11 @@ fn not_permitted(sched: Sched, limit: Option<Limit>, in_container: bool) -> Stri
     let priority = sched.priority().map_or(0, |priority| priority.number());
     let limit = match limit {
         Some(Limit::UpTo(limit)) => format!("RLIMIT_RTPRIO is {limit}"),
-        Some(Limit::Unlimited) | None => "RLIMIT_RTPRIO does not help".into(),
+        Some(Limit::Unlimited) | None => "RLIMIT_RTPRIO does not limit it".into(),
     };
     if in_container {
         return format!(
-            "this process is in a user namespace of its own, where CAP_SYS_NICE does not count, and {limit}; start the \
+            "this process is in its own user namespace, where CAP_SYS_NICE has no effect, and {limit}; start the \
              container with that limit raised (--ulimit rtprio={priority})"
         );
     }
@@ -195,7 +195,7 @@ mod tests {
         None => panic!("80 is a priority"),
     });
 
-    /// A machine whose own process has these capabilities, this priority limit and this user map.
+    /// A fake /proc whose own process has these capabilities, this priority limit and this user map.
     fn machine(capabilities: &str, rtprio: &str, uid_map: &str) -> (tempfile::TempDir, Machine) {
         let root = tempfile::tempdir().unwrap();
         let machine = Machine::at(root.path());
@@ -231,7 +231,7 @@ mod tests {
         ] {
             let (_root, machine) = machine(capabilities, rtprio, uid_map);
             let text = RealtimeError::sched(FIFO, io::Error::from_raw_os_error(EPERM), &machine).to_string();
-            assert!(text.starts_with("`sched` = \"fifo:80\" cannot be had: "), "{text}");
+            assert!(text.starts_with("cannot set `sched` = \"fifo:80\": "), "{text}");
             assert!(words.iter().all(|word| text.contains(word)), "{text}");
         }
     }
@@ -245,8 +245,8 @@ mod tests {
         };
         let einval = || io::Error::from_raw_os_error(candor_io::errno::EINVAL);
         let said = text(&[2, 8], Ok(vec![Cpu(2)]));
-        assert!(said.contains("There is no processor 8") && said.contains("those that run are 0-3"), "{said}");
-        assert!(text(&[8], Err(einval())).contains("There is no processor 8"));
+        assert!(said.contains("processor 8 of `cpus` is not online") && said.contains("online are 0-3"), "{said}");
+        assert!(text(&[8], Err(einval())).contains("processor 8 of `cpus` is not online"));
         let said = text(&[2, 3], Ok(vec![Cpu(2)]));
         assert!(
             said.contains("processor 3") && said.contains("/limited has 2 only") && said.contains("AllowedCPUs=2-3"),

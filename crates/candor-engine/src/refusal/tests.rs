@@ -170,16 +170,16 @@ fn several_causes_are_numbered() {
     let refusal = |error, causes: &[Cause]| Refusal { error, causes: causes.to_vec() }.to_string();
     assert_eq!(
         refusal(CangwError::NoSuchInterface, &[Cause::NotCan { interface: "eth0".into() }]),
-        "An interface of the job does not exist or is no CAN interface: eth0 is no CAN interface; look at: ip -details \
-         link show eth0"
+        "an interface of the job does not exist or is not a CAN interface: eth0 is not a CAN interface; see: ip -details link \
+         show eth0"
     );
     let two = [Cause::HopLimit { limit: 2, max_hops: Some(1) }, Cause::SameInterface { interface: "can0".into() }];
     assert_eq!(
         refusal(CangwError::InvalidJob, &two),
-        "can-gw finds a value of it invalid (EINVAL)\n    1. its hop limit is 2, but can-gw was loaded with max_hops=1; \
-         type: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops=2\n    2. it leads from can0 back to can0; write \
-         back-to-incoming = true if that is meant"
+        "can-gw rejects a value of the job (EINVAL)\n    1. hop limit 2 exceeds max_hops=1 of can-gw; reload it: sudo modprobe -r \
+         can-gw && sudo modprobe can-gw max_hops=2\n    2. source and destination are both can0; set back-to-incoming = true if \
+         that is intended"
     );
     let busy = NetlinkError::Refused { errno: Errno::EBUSY, text: None };
-    assert_eq!(refusal(CangwError::Netlink(busy), &[]), "The kernel refused: the interface is busy");
+    assert_eq!(refusal(CangwError::Netlink(busy), &[]), "the kernel refused: the interface is busy");
 }

@@ -142,7 +142,7 @@ fn mistakes_are_found_where_they_are() {
         ("[factor]\ngateway = [\"kernal\"]\n".to_owned(), vec![(code::UNDEFINED, "\"kernal\"")]),
         (gateway.to_owned() + "[gateway.x]\nengine = \"y\"\n", vec![(candor_config::config::code::ENGINE, "\"y\"")]),
         (gateway.to_owned() + "[gateway.x]\n", vec![(code::GATEWAY, "x")]),
-        (gateway.to_owned() + "[gateway.x]\nbare = \"kernel\"\n", vec![(code::GATEWAY, "\"kernel\"")]),
+        (gateway.to_owned() + "[gateway.x]\nbaseline = \"kernel\"\n", vec![(code::GATEWAY, "\"kernel\"")]),
         (gateway.to_owned() + "[gateway.x]\nexternal = true\n", vec![(code::UNUSED, "x")]),
         (gateway.to_owned() + "[rules.x]\nroutes = \"[[route]]\"\n", vec![(code::RULES, "\"[[route]]\"")]),
         (gateway.to_owned() + "[[exclude]]\nshift = 1\n", vec![(code::EXCLUDES_NOTHING, "{}")]),

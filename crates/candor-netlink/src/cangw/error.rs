@@ -1,4 +1,4 @@
-//! Why can-gw did not do what it was asked. The module gives errnos only, so the words are candor's.
+//! Errors of can-gw requests. The module gives errnos without text, so the texts are written here.
 
 use crate::client::{Errno, NetlinkError};
 
@@ -8,33 +8,33 @@ use crate::client::{Errno, NetlinkError};
 pub enum CangwError {
     /// `EINVAL` on adding.
     #[error(
-        "can-gw finds a value of the job invalid: a hop limit above max_hops, a checksum position outside of the \
-         frame, a job back to its own interface (kernels of 2026), or a uid that a job with other ends has"
+        "can-gw rejects a value of the job: a hop limit above max_hops, a checksum position outside the frame, a job back to its \
+         own interface (kernels since 2026), or the uid of a job with other interfaces"
     )]
     InvalidJob,
     /// `EOPNOTSUPP`, or a dump that lists foreign routes.
-    #[error("The kernel module can-gw is not loaded")]
+    #[error("the kernel module can-gw is not loaded")]
     ModuleMissing,
-    /// Something that is not special to can-gw.
+    /// Any other netlink error.
     #[error(transparent)]
     Netlink(NetlinkError),
     /// `ENODEV`.
-    #[error("An interface of the job does not exist or is no CAN interface")]
+    #[error("an interface of the job does not exist or is not a CAN interface")]
     NoSuchInterface,
     /// `EINVAL` on deleting.
     #[error("can-gw has no such job")]
     NoSuchJob,
     /// `EPERM`.
-    #[error("Changing can-gw jobs needs the capability CAP_NET_ADMIN in the initial user namespace")]
+    #[error("changing can-gw jobs needs CAP_NET_ADMIN in the initial user namespace")]
     NotPermitted,
     /// `ENOMEM` or `ENOBUFS`.
-    #[error("The kernel has no memory for it")]
+    #[error("the kernel is out of memory")]
     OutOfMemory,
     /// No two dumps in a row were equal.
-    #[error("The list of can-gw jobs keeps changing")]
+    #[error("the list of can-gw jobs keeps changing")]
     Restless,
     /// `ERANGE`: an attribute is shorter than the kernel's struct, so both sides are of different times.
-    #[error("The kernel expects longer attributes than candor writes; this candor is too old for this kernel")]
+    #[error("the kernel expects longer attributes; this candor is too old for this kernel")]
     TooShort,
 }
 
@@ -61,7 +61,7 @@ impl CangwError {
         match error.errno() {
             Some(Errno::EPERM | Errno::EACCES) => Self::NotPermitted,
             Some(Errno::ENODEV) => Self::NoSuchInterface,
-            // Without the module rtnetlink answers for the family; without rtnetlink's own route code nobody does.
+            // Without the module rtnetlink answers for the family, and without its own route code with another errno.
             Some(Errno::EOPNOTSUPP | Errno::EPFNOSUPPORT | Errno::EAFNOSUPPORT) => Self::ModuleMissing,
             Some(Errno::ENOMEM | Errno::ENOBUFS) => Self::OutOfMemory,
             Some(Errno::ERANGE) => Self::TooShort,
@@ -111,8 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_meaning_here_keeps_the_kernels_words() {
+    fn other_errnos_keep_the_text_of_the_kernel() {
         let refused = NetlinkError::Refused { errno: Errno::EBUSY, text: Some("later".into()) };
-        assert_eq!(CangwError::on_add(refused).to_string(), "The kernel refused: the interface is busy (later)");
+        assert_eq!(CangwError::on_add(refused).to_string(), "the kernel refused: the interface is busy (later)");
     }
 }

@@ -1,4 +1,4 @@
-//! Why the kernel did not do what it was asked.
+//! Errors of netlink requests.
 
 use std::fmt;
 use std::io;
@@ -47,7 +47,7 @@ impl Errno {
             errno::ENOMEM => "the kernel is out of memory",
             errno::EBUSY => "the interface is busy",
             errno::EEXIST => "it exists already",
-            errno::EINVAL => "the kernel finds a value invalid",
+            errno::EINVAL => "the kernel rejects a value",
             errno::ERANGE => "a value is out of range",
             errno::EOPNOTSUPP => "the kernel has no support for it",
             errno::EPFNOSUPPORT | errno::EAFNOSUPPORT => "the kernel does not know the protocol family",
@@ -77,27 +77,27 @@ impl fmt::Debug for Errno {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetlinkError {
-    /// The kernel's answer makes no sense.
-    #[error("The kernel's answer cannot be read")]
+    /// An answer that is not valid netlink.
+    #[error("cannot decode the answer of the kernel")]
     Decode(#[source] DecodeError),
-    /// The kernel said no.
-    #[error("The kernel refused: {errno}{}", .text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
+    /// The kernel answered with an errno.
+    #[error("the kernel refused: {errno}{}", .text.as_ref().map(|text| format!(" ({text})")).unwrap_or_default())]
     Refused {
-        /// Why.
+        /// The errno of the answer.
         errno: Errno,
-        /// Why, in the kernel's own words (ext-ack), if it gave any.
+        /// The kernel's text (extended acknowledgement, Linux 4.12), if any.
         text: Option<String>,
     },
-    /// No dump was consistent.
-    #[error("What the kernel lists keeps changing")]
+    /// Every attempt at a dump was interrupted by a change.
+    #[error("the list keeps changing while it is read")]
     Restless,
     /// The netlink socket failed.
-    #[error("The netlink socket failed")]
+    #[error("the netlink socket failed")]
     Socket(#[source] io::Error),
 }
 
 impl NetlinkError {
-    /// The errno with which the kernel refused, if it did.
+    /// The errno of the kernel's answer; `None` for other errors.
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {

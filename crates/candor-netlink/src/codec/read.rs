@@ -10,7 +10,7 @@ const ATTRIBUTE_TYPE_FLAGS: u16 = 0xC000;
 #[non_exhaustive]
 pub enum DecodeError {
     /// A length points beyond the end or before its own header.
-    #[error("Netlink length {len} does not fit the {available} bytes that are there")]
+    #[error("netlink length {len} does not fit the {available} bytes available")]
     BadLength {
         /// Length as written.
         len: usize,
@@ -18,7 +18,7 @@ pub enum DecodeError {
         available: usize,
     },
     /// An attribute is shorter than what it must hold.
-    #[error("Netlink attribute {kind} has {len} bytes instead of {expected}")]
+    #[error("netlink attribute {kind} has {len} bytes instead of {expected}")]
     ShortAttribute {
         /// Type of the attribute.
         kind: u16,
@@ -28,13 +28,13 @@ pub enum DecodeError {
         expected: usize,
     },
     /// An attribute that must be there is not.
-    #[error("Netlink attribute {kind} is missing")]
+    #[error("netlink attribute {kind} is missing")]
     MissingAttribute {
         /// Type of the attribute.
         kind: u16,
     },
     /// A message ends within its family header.
-    #[error("Netlink message has {len} bytes of payload instead of {expected} or more")]
+    #[error("netlink message has {len} bytes of payload instead of {expected} or more")]
     ShortMessage {
         /// Bytes it has.
         len: usize,

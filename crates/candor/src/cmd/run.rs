@@ -1,4 +1,4 @@
-//! `candor run`: starts the gateway of a file, follows it, and takes it out again.
+//! `candor run`: starts the gateway of a file, supervises it, and removes it at the end.
 
 mod egress;
 pub(crate) mod log;
@@ -30,8 +30,8 @@ use report::{Moment, Report};
 use service::Service;
 use startup::Started;
 
-/// How often the gateway is looked at without an occasion. Interfaces and threads report themselves; this finds jobs
-/// that somebody deleted, and is rare because a look takes time from the frames.
+/// Interval of checks without an event. Interface changes and ending threads wake the supervisor; this finds deleted jobs, and
+/// is long because a check takes processor time from forwarding.
 const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(args: &RunArgs) -> Outcome {
@@ -48,7 +48,7 @@ fn warnings(loaded: &Loaded) -> Vec<Diagnostic> {
     loaded.warnings.iter().filter(|finding| finding.severity < Severity::Note).cloned().collect()
 }
 
-/// Runs the gateway. Nothing in here waits for a reader of the output.
+/// Runs the gateway until a signal. Never blocks on output.
 fn forward(
     plan: Plan,
     file: &str,
@@ -58,7 +58,7 @@ fn forward(
     report: &Report,
     mut metrics: Metrics,
 ) -> Outcome {
-    // Before the first frame, and until the last one.
+    // Installed before the first frame and removed after the last one.
     let egress = Egress::start(&plan, report)?;
     let latency = if args.latency { MeasureLatency::Yes } else { MeasureLatency::No };
     let mut gateway = Gateway::start_with(plan, latency, &mut |notice| report.notice(&notice))?;
@@ -67,7 +67,7 @@ fn forward(
     if let Some(path) = reloader.metrics()
         && let Err(error) = metrics.listen(&Address::Unix(path))
     {
-        report.warn(format!("warning: candor top will not find this gateway: {}\n", in_full(&error)));
+        report.warn(format!("warning: candor top cannot connect to this gateway: {}\n", in_full(&error)));
     }
     report.started(&gateway, file);
     let service = Service::new(report, started);
@@ -83,7 +83,7 @@ fn forward(
     Ok(Exit::Fine)
 }
 
-/// All that has a say while the gateway runs.
+/// The event loop of a running gateway.
 struct Running<'a> {
     signals: &'a EndingSignals,
     hangup: Hangup,
@@ -98,12 +98,12 @@ struct Running<'a> {
 }
 
 impl<'a> Running<'a> {
-    /// Waits for the end, printing counters on the way.
+    /// Runs until a signal ends the gateway; prints counters at the interval of `--stats`.
     fn follow(mut self, gateway: &mut Gateway) -> Result<(Signal, Egress<'a>), Box<dyn std::error::Error>> {
         let interval = self.stats.unwrap_or(CHECK_INTERVAL);
         let mut next = self.started + interval;
         loop {
-            // Whoever asks for the end gets it, whatever else there would be to say.
+            // An ending signal takes precedence over everything else.
             let now = Instant::now();
             let due = next.saturating_duration_since(now);
             let occasions = [gateway.check_within(), self.service.due_within(now)];
@@ -134,8 +134,8 @@ impl<'a> Running<'a> {
         }
     }
 
-    /// Waits for a signal, or until it is time for a look or something wants one. Control groups are looked at more often: a
-    /// whole look would be too dear for that.
+    /// Waits for a signal, an event or the given time. Control groups are polled more often in between: a full check would be
+    /// too expensive for that.
     fn wait(&mut self, until: Instant) -> io::Result<Option<Signal>> {
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -149,7 +149,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// When to look after a look that was due at `due`: a look that came late is not made up for.
+/// The time of the check after the one that was due at `due`; late checks are not caught up.
 fn following(due: Instant, interval: Duration, now: Instant) -> Instant {
     match due + interval {
         next if next > now => next,
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_look_is_followed_by_a_whole_interval() {
+    fn a_late_check_is_followed_by_a_full_interval() {
         let (due, interval) = (Instant::now(), Duration::from_secs(2));
         assert_eq!(following(due, interval, due + Duration::from_millis(1)), due + interval);
         let late = due + Duration::from_secs(5);

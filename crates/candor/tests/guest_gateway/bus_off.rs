@@ -127,17 +127,17 @@ fn a_bus_off_controller_is_started_again() {
             assert_eq!(adapter.next_frame(), "t12320102", "{engine}");
             adapter.says(OFF);
             let notice = notice_with(&candor, "bus-off");
-            assert!(notice.contains("candor starts it again in 300ms"), "{engine}: {notice}");
+            assert!(notice.contains("candor restarts it in 300ms"), "{engine}: {notice}");
             send(&sender, &classic(0x123, &[1, 2]));
             let notice = candor.notice();
             // The interface that candor itself took down is no news.
             let expected = match (engine, round) {
                 ("read-write", 1) => "Frames to t-serial are dropped: Network is down",
-                _ => "Interface t-serial is on its bus again",
+                _ => "Interface t-serial is back on its bus",
             };
             assert!(notice.starts_with(expected), "{engine}: {notice}");
             if notice.starts_with("Frames") {
-                assert_eq!(candor.notice(), "Interface t-serial is on its bus again", "{engine}");
+                assert_eq!(candor.notice(), "Interface t-serial is back on its bus", "{engine}");
             }
             assert!(Adapter::link().up);
         }
@@ -175,8 +175,8 @@ fn a_bus_off_controller_that_nobody_starts_again_is_told_of() {
     link::set_down(client, adapter.index).unwrap();
     link::set_up(client, adapter.index).unwrap();
     adapter.says(ACTIVE);
-    let notice = notice_with(&candor, "on its bus again");
-    assert!(notice.contains("3 frames that were handed over meanwhile may be lost"), "{notice}");
+    let notice = notice_with(&candor, "back on its bus");
+    assert!(notice.contains("3 frames accepted during bus-off may be lost"), "{notice}");
     send(&sender, &classic(0x123, &[1, 2]));
     // Those of before are lost, or waited for room.
     assert_eq!(adapter.next_frame(), "t12320102");

@@ -224,7 +224,7 @@ impl Ended {
         for bus in counters["buses"].as_array().unwrap() {
             assert_eq!(number(&bus["received"]), number(&bus["taken"]) + number(&bus["unwanted"]), "{counters}");
         }
-        let wrong = notices(&self.events).into_iter().find(|text| text.contains("lost sight"));
+        let wrong = notices(&self.events).into_iter().find(|text| text.contains("frame counters do not add up"));
         assert_eq!(wrong, None);
         counters
     }

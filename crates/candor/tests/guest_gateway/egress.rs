@@ -120,7 +120,7 @@ fn what_the_kernel_refuses_it_explains() {
     let mut place = Place::new();
     let below = Qdisc { parent: Handle::new(7, 1), handle: Handle::new(8, 0), ..prio() };
     let error = place.make_qdisc(&below).unwrap_err();
-    assert_eq!(error.to_string(), "The kernel refused: no such entry (Failed to find specified qdisc)");
+    assert_eq!(error.to_string(), "the kernel refused: no such entry (Failed to find specified qdisc)");
     let rate = ByteRate(0);
     let tbf = candor_egress::discipline::Tbf { rate, burst_bytes: 16, limit_bytes: 16, peak: None };
     assert!(matches!(place.make_qdisc(&root(Discipline::Tbf(tbf))), Err(TcError::Encode(_))));

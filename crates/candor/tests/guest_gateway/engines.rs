@@ -40,8 +40,8 @@ fn root_runs_all_and_others_those_without_rings() {
             assert_eq!(described["runs_here"], false, "{described}");
             // What the receiver lacks is told first.
             let because = match engine.receiver() {
-                Receiver::ReadBusy => "SO_BUSY_POLL wants the capability CAP_NET_ADMIN",
-                _ => "rings want the capability CAP_NET_RAW",
+                Receiver::ReadBusy => "SO_BUSY_POLL needs CAP_NET_ADMIN",
+                _ => "packet rings need CAP_NET_RAW",
             };
             assert_eq!(described["because"], because, "{described}");
         }

@@ -119,7 +119,7 @@ fn a_driver_that_is_unloaded_is_waited_for() {
         let (left, right) = (Bus::new("left"), Bus::new("right"));
         let mut back = 0;
         while back < 2 {
-            back += usize::from(candor.notice().ends_with("is back, and its routes go on"));
+            back += usize::from(candor.notice().ends_with("is back; its routes continue"));
         }
         let listener = listener_on(right.index);
         // A job or a socket is there a moment after the interface.

@@ -87,7 +87,7 @@ fn the_fq_qdisc_drops_frames_that_keep_their_time_stamps() {
 
     assert_eq!(counted(&run_and_send(&text, &left, &[]), "over"), (FRAMES, 0, 0));
     queues::set_root(right.index, Discipline::Other { kind: "fq".into(), options: Vec::new() });
-    let said = ["Route \"over\" keeps time stamps, which the qdisc fq of t-right takes for the time to send"];
+    let said = ["Route \"over\" keeps timestamps, which the qdisc fq of t-right takes for the transmit time"];
     assert_eq!(counted(&run_and_send(&text, &left, &said), "over"), (0, FRAMES, 0));
     let without = text.replace("keep-timestamp = true\n", "");
     assert_eq!(counted(&run_and_send(&without, &left, &[]), "over"), (FRAMES, 0, 0));
@@ -110,7 +110,7 @@ fn the_etf_qdisc_drops_every_frame_of_a_gateway() {
     let clock_id = CLOCK_TAI;
     let etf = Etf { delta_ns: 0, clock_id, deadline_mode: false, offload: false, skip_sock_check: false };
     queues::set_root(right.index, Discipline::Etf(etf));
-    let said = ["t-right has the qdisc etf, which drops frames without a time to send them"];
+    let said = ["t-right has the qdisc etf, which drops frames without a transmit time"];
     for kept in ["", "keep-timestamp = true\n"] {
         let text = format!("{BUSES}{}echo = true\n{kept}", route("over"));
         assert_eq!(counted(&run_and_send(&text, &left, &said), "over"), (0, FRAMES, 0), "{kept}");

@@ -77,7 +77,7 @@ fn this_machine_is_a_testbed() {
         folder.path(),
         &format!(
             "frames = 40\n[factor]\ntestbed = \"host\"\ngateway = [\"none\", \"kernel\", \"read-write\", \"bare\", \"broken\"]\n\
-             traffic = [\"one at a time\", \"every 5ms\"]\n[gateway.bare]\nbare = \"read-write\"\n[gateway.broken]\n\
+             traffic = [\"one at a time\", \"every 5ms\"]\n[gateway.bare]\nbaseline = \"read-write\"\n[gateway.broken]\n\
              command = [\"candor\", \"run\", \"nothing.toml\"]\n{BENCH}"
         ),
     );

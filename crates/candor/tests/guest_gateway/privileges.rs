@@ -166,7 +166,7 @@ fn only_root_becomes_another_user() {
     let ended = child.wait_with_output().unwrap();
     let errors = String::from_utf8(ended.stderr).unwrap();
     assert!(
-        ended.status.code() == Some(2) && errors.contains("Only root can run a gateway as another user"),
+        ended.status.code() == Some(2) && errors.contains("only root can run a gateway as another user"),
         "{errors}"
     );
 }

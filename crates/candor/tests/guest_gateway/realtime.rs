@@ -143,12 +143,16 @@ fn what_the_kernel_refuses_is_said_with_its_cause_and_leaves_nothing() {
     let Some(_machine) = require(NEEDS) else { return };
     let place = Place::new();
     const NOBODY: Option<u32> = Some(65534);
-    let latency = if Path::new(LATENCY).exists() { "is root's" } else { "this kernel has no /dev/cpu_dma_latency" };
+    let latency = if Path::new(LATENCY).exists() {
+        "is writable by root only"
+    } else {
+        "this kernel has no /dev/cpu_dma_latency"
+    };
     for (keys, uid, words) in [
         ("sched = \"fifo:40\"", NOBODY, ["no CAP_SYS_NICE, and RLIMIT_RTPRIO is 0", "LimitRTPRIO=40"]),
-        ("cpus = [0, 777]", None, ["There is no processor 777", "those that run are 0"]),
-        ("cpus = [777]", None, ["There is no processor 777", "those that run are 0"]),
-        ("cpu-dma-latency = \"0us\"", NOBODY, ["`cpu-dma-latency` cannot be had", latency]),
+        ("cpus = [0, 777]", None, ["processor 777 of `cpus` is not online", "online are 0"]),
+        ("cpus = [777]", None, ["processor 777 of `cpus` is not online", "online are 0"]),
+        ("cpu-dma-latency = \"0us\"", NOBODY, ["cannot set `cpu-dma-latency`", latency]),
     ] {
         let text = gateway(keys);
         let ended = place.run(&text, "read-write", uid).fails();

@@ -112,7 +112,7 @@ fn an_interface_that_comes_back_is_used_again() {
 
             *(if unplugged == "left" { &mut place.left } else { &mut place.right }) = Bus::new(unplugged);
             let said = candor.notice();
-            assert_eq!(said, format!("Interface {name} is back, and its routes go on"), "{way}");
+            assert_eq!(said, format!("Interface {name} is back; its routes continue"), "{way}");
             wait_until_up(&candor, &name);
             assert!(passes(&place.left, &place.right), "{way}: not after it came back");
             place.other_goes_on(&way);
@@ -140,7 +140,7 @@ fn an_interface_that_is_replaced_at_once_is_noticed() {
         let candor = run(&text, engine, place.run_dir.path()).start();
         delete(&place.right);
         place.right = Bus::new("right");
-        while candor.notice() != "Interface t-right is back, and its routes go on" {}
+        while candor.notice() != "Interface t-right is back; its routes continue" {}
         wait_until_up(&candor, "t-right");
         assert!(passes(&place.left, &place.right), "{engine}");
         assert!(candor.end(Signal::Terminate).status.success());
@@ -180,7 +180,7 @@ fn an_interface_with_another_name_stays_in_use() {
         assert!(candor.notice().starts_with("Interface t-right is down"), "{engine}");
         link::rename(&mut client, place.right.index, "t-new").unwrap();
         let said = candor.notice();
-        assert!(said.starts_with("Interface t-right (bus \"right\") is called t-new now"), "{engine}: {said}");
+        assert!(said.starts_with("Interface t-right (bus \"right\") was renamed to t-new"), "{engine}: {said}");
         place.right.set_up();
         assert_eq!(candor.notice(), "Interface t-new is up again");
         assert!(passes(&place.left, &place.right), "{engine}");
@@ -191,7 +191,7 @@ fn an_interface_with_another_name_stays_in_use() {
         assert!(said.starts_with("Interface t-new (bus \"right\") is gone"), "{engine}: {said}");
         assert!(said.contains("wait for an interface t-right"), "{engine}: {said}");
         place.right = Bus::new("right");
-        assert_eq!(candor.notice(), "Interface t-right is back, and its routes go on");
+        assert_eq!(candor.notice(), "Interface t-right is back; its routes continue");
         wait_until_up(&candor, "t-right");
         assert!(passes(&place.left, &place.right), "{engine}");
         assert!(candor.end(Signal::Terminate).status.success());
@@ -222,14 +222,14 @@ fn deleted_jobs_are_put_back_in_their_order() {
     flush();
     look();
     let said = candor.notice();
-    assert!(said.starts_with("Somebody deleted 5 can-gw jobs of route \"r0\""), "{said}");
+    assert!(said.starts_with("Another program deleted 5 can-gw jobs of route \"r0\""), "{said}");
     assert_eq!(ids(), all);
     for deleted in 1..4 {
         settle();
         cangw::delete(&mut Client::open().unwrap(), &place.jobs()[deleted]).unwrap();
         look();
         let said = candor.notice();
-        assert!(said.starts_with(&format!("Somebody deleted 1 can-gw job of route \"r{deleted}\"")), "{said}");
+        assert!(said.starts_with(&format!("Another program deleted 1 can-gw job of route \"r{deleted}\"")), "{said}");
         assert_eq!(ids(), all, "after r{deleted} was deleted");
     }
     assert!(candor.end(Signal::Terminate).status.success());
@@ -248,7 +248,7 @@ fn somebody_who_deletes_jobs_again_and_again_wins() {
         settle();
         flush();
         look();
-        assert!(candor.notice().starts_with("Somebody deleted 2 can-gw jobs of route \"over\""));
+        assert!(candor.notice().starts_with("Another program deleted 2 can-gw jobs of route \"over\""));
         place.other_goes_on("auto");
     }
     settle();

@@ -87,7 +87,7 @@ fn help_names_what_to_write() {
         "write the mask C00007FF for the 11-bit identifier, or the identifier 00000123 and the mask DFFFFFFF for the 29-bit one"
     );
     assert_eq!(help("12345678~7FF"), "write the mask with 8 digits: C00007FF compares these bits and the format");
-    assert_eq!(help("0:FFFFFFFF"), "write DFFFFFFF to leave them out");
+    assert_eq!(help("0:FFFFFFFF"), "write DFFFFFFF to exclude them");
     assert!(help("0:20000000").contains("errors = \"1FFFFFFF\""));
     assert!(help("FFFFFFFF").contains("errors = ") && help("#FFFFFFFF").contains("errors = "));
     assert_eq!(help("100-1FF"), "write 100..1FF");

@@ -24,7 +24,7 @@ fn what_cannot_be_brought_back_is_told() {
     let mut targets = [target("can0", 1, 3, Some((2, 50)))];
     let error = apply(&mut targets).unwrap_err();
     assert!(matches!(error.not_restored[..], [(_, Restored::Refused(_))]));
-    insta::assert_snapshot!(error, @"The kernel refuses class 2:10 parent 2: on can0; can0 could not be brought back: The kernel refused: the kernel finds a value invalid");
+    insta::assert_snapshot!(error, @"The kernel refuses class 2:10 parent 2: on can0; can0 could not be brought back: the kernel refused: the kernel rejects a value");
 }
 
 proptest! {

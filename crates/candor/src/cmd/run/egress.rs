@@ -1,5 +1,4 @@
-//! `[egress.BUS]` of a gateway that runs: there before its first frame, kept while it runs, and what was before given back
-//! at the end.
+//! `[egress.BUS]` of a running gateway: installed before the first frame, supervised while it runs, and reverted at the end.
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -12,35 +11,35 @@ use candor_egress::tree::Tree;
 use super::report::Report;
 use crate::cmd::egress::{self, applied, news};
 
-/// A look at control groups is a system call or a few for each.
+/// A poll costs a few system calls for each control group.
 const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 
-/// The trees of the interfaces of a plan.
+/// The qdisc trees of a plan, supervised.
 #[derive(Debug)]
 pub(super) struct Egress<'a> {
     report: &'a Report,
     wanted: Vec<(String, Tree)>,
-    /// `None` while there was never anything to keep.
+    /// `None` until a plan has a tree.
     keeper: Option<Keeper<Here>>,
 }
 
 impl<'a> Egress<'a> {
-    /// Gives every interface what it shall have, all or none.
+    /// Installs the trees of all interfaces, or none of them.
     pub(super) fn start(plan: &Plan, report: &'a Report) -> Result<Self, StartError> {
         let mut egress = Self { report, wanted: Vec::new(), keeper: None };
         egress.change(plan)?;
         Ok(egress)
     }
 
-    /// Trees of another plan. Gives those that there were, for [`back`](Self::back).
+    /// Switches to the trees of another plan. Returns the previous ones for [`back`](Self::back).
     pub(super) fn change(&mut self, plan: &Plan) -> Result<Vec<(String, Tree)>, StartError> {
         self.change_to(egress::by_interface(egress::wanted(plan)))
     }
 
-    /// The trees of before, because the rest of a plan was refused.
+    /// Restores the previous trees after the rest of a plan was refused.
     pub(super) fn back(&mut self, before: Vec<(String, Tree)>) {
         if let Err(error) = self.change_to(before) {
-            self.report.tell(&format!("The queues of before could not be brought back: {}", in_full(&error)), true);
+            self.report.tell(&format!("Cannot restore the previous queues: {}", in_full(&error)), true);
         }
     }
 
@@ -58,19 +57,19 @@ impl<'a> Egress<'a> {
         };
         done.iter().for_each(|one| self.tell(one));
         if self.keeper.as_ref().is_some_and(Keeper::has_groups) {
-            // Of groups that are not there somebody wants to know now.
+            // Reports missing control groups at once.
             self.look();
         }
         Ok(mem::replace(&mut self.wanted, wanted))
     }
 
-    /// When control groups are to be looked at again, if trees tell frames by them. Nobody tells that a service has been
-    /// started again, and until it is seen its frames are taken for those of others.
+    /// Time until the next poll of control groups, if a tree classifies by them. There is no notification when a service restarts
+    /// with a new group, and until the poll its frames are classified as unknown.
     pub(super) fn groups_due_within(&self) -> Option<Duration> {
         self.keeper.as_ref().is_some_and(Keeper::has_groups).then_some(INTERVAL_OF_GROUPS)
     }
 
-    /// Whether that was worth a look at the interfaces.
+    /// Polls the control groups; true if one has changed, so that the trees need a check.
     pub(super) fn have_groups_moved(&mut self) -> bool {
         self.keeper.as_mut().is_some_and(Keeper::have_groups_moved)
     }
@@ -81,24 +80,23 @@ impl<'a> Egress<'a> {
         }
     }
 
-    /// Puts back what others have changed.
+    /// Reverts changes of other programs.
     pub(super) fn look(&mut self) {
         let Some(keeper) = &mut self.keeper else { return };
         for news in keeper.look(Mend::Yes, Instant::now()) {
             let is_warning =
                 !matches!(news, News::AsWanted { .. } | News::Followed { .. } | News::PutBack { is_new: true, .. });
-            // That an interface is gone or does not answer is said by the gateway, if it has routes there.
             self.report.tell(news::text(&news).trim_end(), is_warning);
         }
     }
 }
 
-/// However it ends, also by an error.
+/// Reverts also after an error.
 impl Drop for Egress<'_> {
     fn drop(&mut self) {
         let Some(keeper) = self.keeper.take() else { return };
         if let Err(error) = keeper.stop() {
-            let text = format!("What interfaces had before could not be given back: {}", in_full(&error));
+            let text = format!("Cannot restore the original queues: {}", in_full(&error));
             self.report.tell(&text, true);
         }
     }

@@ -1,7 +1,7 @@
-//! The log of a gateway (`--log`): what it did and what was wrong, with time, level and fields, for those who look later.
+//! The structured log (`--log`): events with time, level and fields.
 //!
-//! A line is put together by the thread that looks after the gateway and written by the one of
-//! [`Output`](super::output::Output), so that no reader holds up a gateway.
+//! The supervisor composes a line and the thread of [`Output`](super::output::Output) writes it, so that a slow reader never
+//! blocks the gateway.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -14,18 +14,18 @@ use tracing::dispatcher;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 
-/// The form of the log.
+/// Output format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LogForm {
     /// A line of text on standard error, with time and level.
     Human,
-    /// A JSON object a line on standard error.
+    /// One JSON object per line on standard error.
     Json,
-    /// The journal of systemd, with a field for each fact (CANDOR_EVENT, CANDOR_ROUTE …).
+    /// The systemd journal, with fields (CANDOR_EVENT, CANDOR_ROUTE …).
     Journald,
 }
 
-/// How much a line matters.
+/// Log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Weight {
     Error,
@@ -33,17 +33,17 @@ pub(super) enum Weight {
     Information,
 }
 
-/// One line.
+/// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogLine {
     weight: Weight,
-    /// What happened, as in the events of `--json`.
+    /// Event name, as in `--json`.
     event: &'static str,
     text: String,
     about: About,
 }
 
-/// What the numbers of a line are about.
+/// Subject of the counters in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum About {
     Gateway,
@@ -69,7 +69,7 @@ impl LogLine {
         Self { weight: Weight::Information, event, text, about: About::Bus(counted.clone()) }
     }
 
-    /// Hands the line to the log of this thread.
+    /// Passes the line to the current tracing dispatcher.
     fn emit(&self) {
         let (route, counted) = match &self.about {
             About::Route { name, counted } => (Some(name.as_str()), Some(counted)),
@@ -111,15 +111,13 @@ const fn lost(bus: &BusCounters) -> u64 {
     bus.lost_in_socket + bus.lost_in_ring
 }
 
-/// The journal cannot be reached.
+/// The systemd journal socket cannot be opened.
 #[derive(Debug)]
 pub(super) struct JournalError(io::Error);
 
 impl std::fmt::Display for JournalError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "The journal of systemd cannot be reached by /run/systemd/journal/socket; take --log human or --log json",
-        )
+        f.write_str("cannot reach the systemd journal at /run/systemd/journal/socket; use --log human or --log json")
     }
 }
 
@@ -129,7 +127,7 @@ impl std::error::Error for JournalError {
     }
 }
 
-/// Where lines go.
+/// A tracing dispatcher that counts failed writes.
 #[derive(Debug)]
 pub(super) struct Log {
     dispatch: Dispatch,
@@ -137,8 +135,6 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// # Errors
-    /// The journal cannot be reached.
     pub(super) fn open(form: LogForm) -> Result<Self, JournalError> {
         Self::open_on(form, io::stderr).map_err(JournalError)
     }
@@ -146,7 +142,7 @@ impl Log {
     fn open_on<W: Write + 'static>(form: LogForm, to: impl Fn() -> W + Send + Sync + 'static) -> io::Result<Self> {
         let refused = Arc::new(AtomicU64::new(0));
         let sink = Sink { to, refused: Arc::clone(&refused) };
-        // What a full disk refuses is counted; a message about it would go the same way.
+        // A write error is counted; a message about it would fail in the same way.
         let lines = tracing_subscriber::fmt().with_writer(sink).with_ansi(false).with_target(false);
         let lines = lines.log_internal_errors(false);
         let dispatch = match form {
@@ -161,7 +157,7 @@ impl Log {
         Ok(Self { dispatch, refused })
     }
 
-    /// Writes a line; an error if it was refused.
+    /// Writes a line; an error if the stream failed.
     pub(super) fn write(&self, line: &LogLine) -> io::Result<()> {
         let before = self.refused.load(Ordering::Relaxed);
         dispatcher::with_default(&self.dispatch, || line.emit());
@@ -169,7 +165,7 @@ impl Log {
     }
 }
 
-/// A stream whose failures are counted.
+/// A stream that counts write errors.
 #[derive(Debug)]
 struct Sink<F> {
     to: F,

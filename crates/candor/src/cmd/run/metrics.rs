@@ -1,8 +1,7 @@
-//! What was counted, in OpenMetrics text, over HTTP: on a Unix socket of the run directory, where `candor top` finds it, and
-//! with `--metrics` on a Unix socket or a loopback address.
+//! OpenMetrics over HTTP: on a Unix socket in the run directory, which `candor top` uses, and with `--metrics` on a Unix socket
+//! or a loopback address.
 //!
-//! Threads of their own wait for whoever asks. The supervising thread reads the counters, between two looks at the gateway,
-//! and the threads that forward notice nothing.
+//! Each listener has a thread. The supervisor reads the counters between two checks; forwarding threads are not involved.
 
 mod address;
 mod http;
@@ -19,22 +18,22 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use http::Listener;
 
-/// Somebody who has asked; the text goes here.
-type Asker = Sender<String>;
+/// A pending request; the response text is sent here.
+type Request = Sender<String>;
 
-/// The places where metrics can be had, until this value is gone.
+/// Listeners, whose Unix sockets are removed on drop.
 #[derive(Debug)]
 pub(super) struct Metrics {
-    asks: Sender<Asker>,
-    askers: Receiver<Asker>,
-    /// The sockets in the file system.
+    requests: Sender<Request>,
+    pending: Receiver<Request>,
+    /// Paths of the Unix sockets.
     sockets: Vec<PathBuf>,
 }
 
-/// Enough for one request at a time; a gateway may have its memory locked.
+/// Small, because a gateway may have its memory locked.
 const STACK_BYTES: usize = 256 << 10;
 
-/// There is no place for metrics.
+/// The address cannot be bound.
 #[derive(Debug)]
 pub(super) struct MetricsError {
     address: Address,
@@ -42,16 +41,12 @@ pub(super) struct MetricsError {
 }
 
 impl Metrics {
-    /// No place yet.
     pub(super) fn new() -> Self {
-        let (asks, askers) = mpsc::channel();
-        Self { asks, askers, sockets: Vec::new() }
+        let (requests, pending) = mpsc::channel();
+        Self { requests, pending, sockets: Vec::new() }
     }
 
-    /// Opens a place.
-    ///
-    /// # Errors
-    /// [`MetricsError`] if the address cannot be had.
+    /// Binds the address and starts its thread.
     pub(super) fn listen(&mut self, address: &Address) -> Result<(), MetricsError> {
         let refused = |source| MetricsError { address: address.clone(), source };
         let listener = match address {
@@ -62,23 +57,23 @@ impl Metrics {
             }
             Address::Tcp(address) => Listener::Tcp(TcpListener::bind(address).map_err(refused)?),
         };
-        let asks = self.asks.clone();
-        let serve = move || http::serve(&listener, &asks);
+        let requests = self.requests.clone();
+        let serve = move || http::serve(&listener, &requests);
         let thread = std::thread::Builder::new().name("metrics".into()).stack_size(STACK_BYTES);
         thread.spawn(serve).map_err(refused)?;
         Ok(())
     }
 
-    /// Answers all who have asked.
+    /// Answers all pending requests.
     pub(super) fn answer(&self, text: impl FnOnce() -> String) {
-        let askers: Vec<Asker> = self.askers.try_iter().collect();
-        if askers.is_empty() {
+        let pending: Vec<Request> = self.pending.try_iter().collect();
+        if pending.is_empty() {
             return;
         }
         let text = text();
-        for asker in askers {
-            // Who has waited too long is gone.
-            let _ = asker.send(text.clone());
+        for request in pending {
+            // A client that timed out has closed the channel.
+            let _ = request.send(text.clone());
         }
     }
 }
@@ -94,16 +89,16 @@ impl Drop for Metrics {
 impl std::fmt::Display for MetricsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { address, source } = self;
-        write!(f, "There is no serving metrics at {address}")?;
+        write!(f, "cannot serve metrics at {address}")?;
         match (source.kind(), address) {
-            (io::ErrorKind::AddrInUse, _) => f.write_str(": somebody else is there; take another address"),
+            (io::ErrorKind::AddrInUse, _) => f.write_str(": address in use; choose another address"),
             (io::ErrorKind::NotFound, Address::Unix(path)) => {
                 let folder = path.parent().unwrap_or(path).display();
-                write!(f, ": there is no folder {folder}; make it first: sudo mkdir -p {folder}")
+                write!(f, ": directory {folder} not found; create it: sudo mkdir -p {folder}")
             }
             (io::ErrorKind::PermissionDenied, Address::Unix(path)) => {
                 let folder = path.parent().unwrap_or(path).display();
-                write!(f, ": this user may not write {folder}; take another folder, or run candor as root")
+                write!(f, ": this user may not write to {folder}; choose another directory, or run candor as root")
             }
             _ => Ok(()),
         }
@@ -130,7 +125,7 @@ mod tests {
         metrics.listen(address).map(|()| metrics)
     }
 
-    /// Asks once, while somebody answers with this text.
+    /// Sends one request while the metrics answer with this text.
     fn ask(metrics: &Metrics, request: &str, answer: &str) -> String {
         let mut stream = UnixStream::connect(&metrics.sockets[0]).unwrap();
         stream.write_all(request.as_bytes()).unwrap();
@@ -149,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_asks_gets_the_present_text() {
+    fn a_request_gets_the_current_text() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.sock");
         let metrics = listen(&Address::Unix(path.clone())).unwrap();
@@ -180,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_was_left_behind_is_replaced_and_one_in_use_is_not() {
+    fn a_stale_socket_is_replaced_and_one_in_use_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("metrics.sock");
         drop(UnixListener::bind(&path).unwrap());
         let metrics = listen(&Address::Unix(path.clone())).unwrap();
         let refused = listen(&Address::Unix(path.clone())).unwrap_err().to_string();
-        assert!(refused.ends_with("somebody else is there; take another address"), "{refused}");
+        assert!(refused.ends_with("address in use; choose another address"), "{refused}");
         drop(metrics);
         std::fs::write(&path, "a file of somebody").unwrap();
         assert!(listen(&Address::Unix(path.clone())).is_err());

@@ -1,7 +1,7 @@
-//! Output that cannot hold up a gateway.
+//! Output that never blocks the gateway.
 //!
-//! A pipe that nobody reads blocks its writer, a full disk refuses; neither may end forwarding, or keep a signal from
-//! taking the jobs out of the kernel. So another thread does the writing, and what it has no room for is lost.
+//! A pipe without a reader blocks its writer, and a full disk returns errors; neither may stop forwarding or delay the removal
+//! of jobs after a signal. So a thread does the writing, and output beyond its queue is lost.
 
 use std::io;
 use std::sync::Arc;
@@ -12,12 +12,11 @@ use std::time::Duration;
 use super::log::{Log, LogLine};
 use candor_cli::render;
 
-/// Texts that may wait for a slow reader.
+/// Length of the queue in pieces of output.
 const ROOM: usize = 256;
-/// How long the end waits for a reader to take what is left.
+/// Time at the end for a slow reader.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// Where the text goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stream {
     Error,
@@ -28,7 +27,7 @@ pub(super) enum Stream {
 #[derive(Debug)]
 enum Piece {
     Text(Stream, String),
-    /// Together, so that many routes do not fill the queue.
+    /// One piece, so that many routes do not fill the queue.
     Lines(Vec<LogLine>),
 }
 
@@ -36,7 +35,7 @@ enum Piece {
 #[derive(Debug)]
 pub(super) struct Output {
     queue: SyncSender<Piece>,
-    /// Disconnected when everything has been written.
+    /// Disconnected when the thread has written everything.
     done: Receiver<()>,
     lost: Arc<AtomicU64>,
 }
@@ -71,12 +70,12 @@ impl Output {
         Ok(Self { queue, done, lost })
     }
 
-    /// Has a text written as soon as possible. Never waits.
+    /// Queues a text. Never blocks.
     pub(super) fn say(&self, stream: Stream, text: String) {
         self.put(Piece::Text(stream, text));
     }
 
-    /// The same for lines of the log.
+    /// Queues log lines. Never blocks.
     pub(super) fn log(&self, lines: Vec<LogLine>) {
         self.put(Piece::Lines(lines));
     }
@@ -87,10 +86,10 @@ impl Output {
         }
     }
 
-    /// Waits a moment for what is still to be written, and says on standard error if anything was lost.
+    /// Waits up to a second for the queue to drain, and reports lost output on standard error.
     pub(super) fn finish(self) {
         let Some(text) = self.finish_within(LAST_PATIENCE) else { return };
-        // Standard error may be the stream that blocks.
+        // On another thread: standard error may be the stream that blocks.
         if let Ok(last) = Self::start(None) {
             last.say(Stream::Error, text);
             let Self { queue, done, .. } = last;
@@ -105,8 +104,10 @@ impl Output {
         let stalled = done.recv_timeout(patience) == Err(RecvTimeoutError::Timeout);
         match (stalled, lost.load(Ordering::Relaxed)) {
             (false, 0) => None,
-            (false, lost) => Some(format!("candor: {lost} pieces of output were lost: nobody could take them\n")),
-            (true, _) => Some("candor: The end of the output was lost: its reader does not read\n".into()),
+            (false, lost) => Some(format!(
+                "candor: {lost} pieces of output were lost: the stream failed or its reader was too slow\n"
+            )),
+            (true, _) => Some("candor: the end of the output was lost: its reader has stalled\n".into()),
         }
     }
 }
@@ -118,7 +119,7 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(20);
 
     #[test]
-    fn a_stalled_reader_holds_up_nobody() {
+    fn a_stalled_reader_does_not_block() {
         let (go_on, stalled) = mpsc::channel::<()>();
         let output = Output::start_with(move |_piece| {
             let _ = stalled.recv();
@@ -130,12 +131,12 @@ mod tests {
         }
         assert!(output.lost.load(Ordering::Relaxed) >= (9 * ROOM - 1) as u64);
         let said = output.finish_within(SHORT).unwrap();
-        assert!(said.contains("does not read"), "{said}");
+        assert!(said.contains("has stalled"), "{said}");
         drop(go_on);
     }
 
     #[test]
-    fn refused_output_is_told_at_the_end() {
+    fn lost_output_is_reported_at_the_end() {
         let output = Output::start_with(|_piece| Err(io::ErrorKind::StorageFull.into())).unwrap();
         output.say(Stream::Output, "one".into());
         output.say(Stream::Error, "two".into());

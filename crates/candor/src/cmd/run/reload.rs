@@ -1,4 +1,4 @@
-//! Another file for a gateway that runs.
+//! `SIGHUP`: reloading the gateway file, or the end of the terminal.
 
 use std::error::Error;
 use std::io::{self, IsTerminal};
@@ -17,36 +17,36 @@ use crate::cli::RunArgs;
 use candor_cli::gateway_file::{GatewayFile, identity, tally};
 use candor_cli::render;
 
-/// What a `SIGHUP` means to this process.
+/// Distinguishes the two meanings of `SIGHUP`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Hangup {
-    /// Whether standard input, output or error was a terminal at the start, and its end is not to be outlived.
+    /// Which of stdin, stdout and stderr were terminals at the start whose end ends the gateway.
     terminals: [bool; 3],
 }
 
 impl Hangup {
-    /// `was_ignored`: whoever started the process wants it to outlive the terminal.
+    /// `was_ignored`: the process was started to outlive its terminal (`nohup`).
     pub(super) fn new(was_ignored: bool) -> Self {
         Self { terminals: terminals().map(|is_terminal| is_terminal && !was_ignored) }
     }
 
-    /// Whether the signal came because the terminal is gone, rather than to have the file read again.
+    /// Whether a terminal has gone since the start; otherwise the signal requests a reload.
     pub(super) fn is_end(self) -> bool {
         self.terminals.into_iter().zip(terminals()).any(|(was, is)| was && !is)
     }
 }
 
-/// A terminal that is gone is none any more.
+/// `isatty()` is false for a terminal that was closed.
 fn terminals() -> [bool; 3] {
     [io::stdin().is_terminal(), io::stdout().is_terminal(), io::stderr().is_terminal()]
 }
 
-/// Reads the file again whenever somebody asks, and answers.
+/// Reloads the gateway file and answers through the control file.
 #[derive(Debug)]
 pub(super) struct Reloader<'a> {
     file: &'a Path,
     engine: Option<Engine>,
-    /// `None` where this user has no place for it.
+    /// `None` if this user has no run directory.
     control_file: Option<ControlFile>,
 }
 
@@ -56,15 +56,15 @@ impl<'a> Reloader<'a> {
         Self { file: &args.file, engine: args.engine, control_file: ControlFile::open(file.map(identity)) }
     }
 
-    /// Where `candor top` looks for the metrics of this process.
+    /// Path of the metrics socket for `candor top`.
     pub(super) fn metrics(&self) -> Option<PathBuf> {
         self.control_file.as_ref().map(ControlFile::metrics)
     }
 
-    /// Reads the file and goes over to it, or says why not.
+    /// Reads the file and switches to it, or reports why not.
     ///
     /// # Errors
-    /// If the gateway cannot go on at all.
+    /// The gateway cannot continue. An invalid or unsuitable file is not an error.
     pub(super) fn reload(
         &mut self,
         gateway: &mut Gateway,
@@ -84,7 +84,7 @@ impl<'a> Reloader<'a> {
     fn try_to(&self, gateway: &mut Gateway, egress: &mut Egress<'_>, report: &Report) -> Result<Value, Box<dyn Error>> {
         let name = self.file.display().to_string();
         if !can_be_read_again(self.file) {
-            let because = "it came through standard input, which cannot be read again; start candor with a file";
+            let because = "it came from standard input, which cannot be read again; start candor with a file";
             return Ok(report.not_reloaded(&name, because));
         }
         let file = match GatewayFile::read_for(self.file, self.engine.map(|_other| Engine::Auto)) {
@@ -94,7 +94,7 @@ impl<'a> Reloader<'a> {
         let loaded: &Loaded = match &file.checked {
             Ok(loaded) => loaded,
             Err(findings) => {
-                let why = format!("{name}: not valid: {}; what ran goes on\n", tally(findings));
+                let why = format!("{name}: not valid: {}; the running gateway is unchanged\n", tally(findings));
                 let text = render::text(&file.source, findings, false) + &why;
                 return Ok(report.invalid(&name, &serde_json::json!(render::json(&file.source, findings)), text));
             }
@@ -104,7 +104,7 @@ impl<'a> Reloader<'a> {
             Some(engine) => loaded.plan.clone().with_engine(engine),
             None => loaded.plan.clone(),
         };
-        // The queues first: the frames of new routes find them there.
+        // Queues first, so that they exist before new routes send.
         let before = match egress.change(&plan) {
             Ok(before) => before,
             Err(error) => return Ok(report.not_reloaded(&name, &in_full(&error))),
@@ -124,7 +124,7 @@ fn can_be_read_again(file: &Path) -> bool {
     file.as_os_str() != "-"
 }
 
-/// What `candor reload` is told.
+/// The answer to `candor reload`.
 pub(super) fn answer(file: &str, because: Option<&str>, findings: &Value) -> Value {
     json!({"taken": because.is_none(), "file": file, "because": because, "findings": findings})
 }

@@ -1,6 +1,6 @@
-//! What `candor run` prints: text for people, one JSON object a line for programs.
+//! Output of `candor run`: text, JSON lines, or log lines.
 //!
-//! Text: one line for each job or route, then a line that begins with `ready`; whoever starts candor waits for it.
+//! Text begins with one line per job or route, then a line that starts with `ready`, for which scripts can wait.
 
 mod tables;
 
@@ -25,25 +25,21 @@ use crate::cmd::show;
 use candor_cli::gateway_file::plural;
 use tables::{bus_table, table};
 
-/// When counters are printed.
+/// Occasion of a counter table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Moment {
     Running,
     End,
 }
 
-/// For whom the output is.
+/// Output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// Somebody who looks now.
     Text,
-    /// A program.
     Json,
-    /// Those who look later.
     Log,
 }
 
-/// The form of the output, and the way there.
 #[derive(Debug)]
 pub(super) struct Report {
     form: Form,
@@ -90,7 +86,7 @@ impl Report {
         self.out(text);
     }
 
-    /// The gateway runs another file, and this is the answer to whoever asked for it.
+    /// Reports a reload. Returns the answer for `candor reload`.
     pub(super) fn reloaded(&self, gateway: &Gateway, file: &str, reloaded: &Reloaded) -> Value {
         let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
         let mut event = reload::answer(file, None, &json!([]));
@@ -110,16 +106,16 @@ impl Report {
         self.answer("reloaded", jobs_json(gateway), &mut event, text)
     }
 
-    /// The file is broken. Says so, and gives the answer to whoever asked.
+    /// Reports an invalid file. Returns the answer for `candor reload`.
     pub(super) fn invalid(&self, file: &str, findings: &Value, text: String) -> Value {
         let mut event = reload::answer(file, Some("the file is not valid"), findings);
         event["valid"] = false.into();
         self.answer("invalid", String::new(), &mut event, text)
     }
 
-    /// The file cannot be run. Says why, and gives the answer to whoever asked.
+    /// Reports why the file cannot be run. Returns the answer for `candor reload`.
     pub(super) fn not_reloaded(&self, file: &str, because: &str) -> Value {
-        let text = format!("{file} was not taken, and what ran goes on: {because}\n");
+        let text = format!("{file} was not loaded, and the running gateway is unchanged: {because}\n");
         let mut event = reload::answer(file, Some(because), &json!([]));
         self.answer("not-reloaded", String::new(), &mut event, text)
     }
@@ -143,7 +139,7 @@ impl Report {
         event.take()
     }
 
-    /// A text for people who look at errors.
+    /// Text for standard error or the log.
     pub(super) fn warn(&self, text: String) {
         match self.form {
             _ if text.is_empty() => {}
@@ -206,7 +202,7 @@ impl Report {
         let jobs = match (removed, missing) {
             (0, 0) => String::new(),
             (_, 0) => format!("; removed {}", plural(removed, "can-gw job")),
-            (_, _) => format!("; removed {}, {missing} were gone already", plural(removed, "can-gw job")),
+            (_, _) => format!("; removed {}, {missing} were already gone", plural(removed, "can-gw job")),
         };
         let text = format!("ended by {signal}{jobs}\n");
         match self.form {
@@ -215,7 +211,7 @@ impl Report {
         }
     }
 
-    /// Waits a moment until all is written.
+    /// Waits up to a second until everything is written.
     pub(super) fn finish(self) {
         self.output.finish();
     }
@@ -229,7 +225,7 @@ impl Report {
     }
 }
 
-/// What the kernel says of what `[realtime]` asked for; `None` if it asked for nothing.
+/// The real-time settings in effect; `None` if the file has no `[realtime]`.
 fn obtained(gateway: &Gateway) -> Option<Obtained> {
     let is_asked = !gateway.plan().realtime().is_empty();
     is_asked.then(|| realtime::obtained(&Machine::here(), std::process::id()))
@@ -238,7 +234,7 @@ fn obtained(gateway: &Gateway) -> Option<Obtained> {
 fn route_json(name: &str, counters: &RouteCounters) -> Value {
     let RouteCounters { handled, dropped, deleted, drops, matched, handled_bytes, .. } = counters;
     let mut counted = json!({"route": name, "handled": handled, "dropped": dropped, "deleted": deleted});
-    // The kernel's own gateway knows neither.
+    // can-gw counts none of these.
     if let Some(matched) = matched {
         counted["matched"] = json!(matched);
         counted["drops"] = drops.by_reason().into_iter().collect();
@@ -267,7 +263,7 @@ fn jobs_json(gateway: &Gateway) -> String {
     gateway.jobs().iter().map(|job| line(&job_json(gateway, job))).collect()
 }
 
-/// How many jobs and routes run where.
+/// Number of jobs and routes by engine.
 pub(super) fn what_runs(gateway: &Gateway) -> String {
     let plan = gateway.plan();
     let in_kernel = |job: &&Job| gateway.placement().side(job.route) == Side::Kernel;
@@ -312,7 +308,7 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
     let (from, to) = (plan.bus(job.from), plan.bus(job.to));
     let filter = if job.filter == Filter::ALL { "all".to_owned() } else { format!("filter {}", job.filter) };
     let payload = if job.payload.is_empty() { "" } else { ", by payload" };
-    // The other engines have one place only.
+    // With the other engines all routes are on one side.
     let place = match (plan.engine(), because(gateway, job.route)) {
         (Engine::Kernel | Engine::User(_), _) => String::new(),
         (Engine::Auto, None) => "; in the kernel".into(),
@@ -329,7 +325,7 @@ fn job_text(gateway: &Gateway, job: &Job) -> String {
     )
 }
 
-/// Why a route is in user space.
+/// The reason why a route runs in user space.
 fn because(gateway: &Gateway, route: RouteIndex) -> Option<String> {
     gateway.placement().because(route).map(|because| because.in_words(gateway.plan()))
 }

@@ -1,6 +1,4 @@
-//! What systemd is told: when the gateway is ready, that it is alive, that it reads its file again, that it ends.
-//!
-//! Nothing at all where candor was not started by systemd (no `NOTIFY_SOCKET`).
+//! systemd notifications: ready, watchdog, reloading, stopping. Without `NOTIFY_SOCKET` nothing is sent.
 //!
 //! # Source
 //! [sd_notify(3)](https://www.freedesktop.org/software/systemd/man/latest/sd_notify.html),
@@ -14,17 +12,17 @@ use sd_notify::NotifyState;
 
 use super::report::Report;
 
-/// The line to systemd. What cannot be said is told as a warning: systemd will act on its silence.
+/// The notification socket. A failed notification is reported as a warning, because systemd acts on its absence.
 #[derive(Debug)]
 pub(super) struct Service<'a> {
     report: &'a Report,
     watchdog: Option<Watchdog>,
 }
 
-/// systemd ends a service that has not said for this long that it is alive.
+/// `WatchdogSec=`: systemd kills a service that sends no keep-alive for this long.
 #[derive(Clone, Copy, Debug)]
 struct Watchdog {
-    /// Half of what systemd waits, as it recommends.
+    /// Half of `WATCHDOG_USEC`, as systemd recommends.
     interval: Duration,
     due: Instant,
 }
@@ -38,28 +36,28 @@ impl<'a> Service<'a> {
         Self { report, watchdog }
     }
 
-    /// Frames pass. Also said when a file was read again.
+    /// `READY=1`, after the start and after a reload.
     pub(super) fn ready(&self, status: &str) {
         self.say(sd_notify::notify(&[NotifyState::Ready, NotifyState::Status(status)]));
     }
 
-    /// The file is read again.
+    /// `RELOADING=1`.
     pub(super) fn reloading(&self) {
         let now = NotifyState::monotonic_usec_now();
         self.say(now.and_then(|now| sd_notify::notify(&[NotifyState::Reloading, now])));
     }
 
-    /// The gateway ends.
+    /// `STOPPING=1`.
     pub(super) fn stopping(&self) {
         self.say(sd_notify::notify(&[NotifyState::Stopping]));
     }
 
-    /// How long until systemd has to hear that the gateway is alive.
+    /// Time until the next keep-alive is due.
     pub(super) fn due_within(&self, now: Instant) -> Option<Duration> {
         self.watchdog.map(|watchdog| watchdog.due.saturating_duration_since(now))
     }
 
-    /// The gateway was looked at, and its threads are there.
+    /// Sends a keep-alive if due; called after a successful check of the gateway.
     pub(super) fn is_alive(&mut self, now: Instant) {
         if let Some(watchdog) = self.watchdog.as_mut().filter(|watchdog| now >= watchdog.due) {
             watchdog.due = now + watchdog.interval;
@@ -69,7 +67,7 @@ impl<'a> Service<'a> {
 
     fn say(&self, outcome: io::Result<()>) {
         if let Err(error) = outcome {
-            self.report.warn(format!("warning: systemd cannot be told how the gateway is: {error}\n"));
+            self.report.warn(format!("warning: cannot notify systemd: {error}\n"));
         }
     }
 }

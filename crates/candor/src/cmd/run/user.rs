@@ -1,4 +1,4 @@
-//! Another user for a gateway that root starts (`--user`).
+//! `--user`: running as another user than root.
 
 use std::str::FromStr;
 
@@ -6,7 +6,7 @@ use nix::errno::Errno;
 use nix::sys::prctl;
 use nix::unistd::{self, Gid, Group, Uid, User};
 
-/// A user and a group.
+/// User and group ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) user: Uid,
@@ -14,13 +14,13 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// Makes the calling process one of this user, which keeps the capabilities that are permitted to it. For good.
+    /// Irrevocably switches the process to this user and keeps its permitted capabilities.
     ///
     /// # Kernel
-    /// `PR_SET_KEEPCAPS`: without it a process that is root's no more has no capabilities either.
+    /// `PR_SET_KEEPCAPS`: without it, leaving uid 0 clears all capabilities.
     pub(in crate::cmd::run) fn assume(self) -> Result<(), Errno> {
         prctl::set_keepcaps(true)?;
-        // While the right to do so is there; root's other groups would open root's files.
+        // Before the uid changes. The supplementary groups of root would give access to files of root.
         unistd::setgroups(&[self.group])?;
         unistd::setresgid(self.group, self.group, self.group)?;
         unistd::setresuid(self.user, self.user, self.user)
@@ -38,17 +38,19 @@ impl FromStr for Identity {
                 (uid, look_up(User::from_uid(uid))?.map(|user| user.gid))
             }
             Err(_not_a_number) => {
-                let known = look_up(User::from_name(user))?.ok_or_else(|| format!("there is no user {user:?}"))?;
+                let known = look_up(User::from_name(user))?.ok_or_else(|| format!("user {user:?} not found"))?;
                 (known.uid, Some(known.gid))
             }
         };
         let group = match (group.map(|group| (group, group.parse())), group_of_user) {
             (Some((_, Ok(number))), _) => Gid::from_raw(number),
             (Some((name, Err(_not_a_number))), _) => {
-                look_up(Group::from_name(name))?.ok_or_else(|| format!("there is no group {name:?}"))?.gid
+                look_up(Group::from_name(name))?.ok_or_else(|| format!("group {name:?} not found"))?.gid
             }
             (None, Some(group)) => group,
-            (None, None) => return Err(format!("write the group as well, as in {user}:{user}: that user has no name")),
+            (None, None) => {
+                return Err(format!("user {user} has no name, so give the group as well, as in {user}:{user}"));
+            }
         };
         Ok(Self { user, group })
     }
@@ -56,9 +58,9 @@ impl FromStr for Identity {
 
 fn look_up<T>(found: Result<Option<T>, Errno>) -> Result<Option<T>, String> {
     match found {
-        // A machine without /etc/passwd knows nobody by name.
+        // No /etc/passwd.
         Err(Errno::ENOENT) => Ok(None),
-        found => found.map_err(|errno| format!("users cannot be looked up: {}", errno.desc())),
+        found => found.map_err(|errno| format!("cannot look up users: {}", errno.desc())),
     }
 }
 
@@ -74,9 +76,9 @@ mod tests {
         let other = Identity { user: Uid::from_raw(54_321), group: Gid::from_raw(12_345) };
         assert_eq!("54321:12345".parse(), Ok(other));
         for (text, words) in [
-            ("nobody here", "there is no user \"nobody here\""),
-            ("", "there is no user"),
-            ("root:no such", "there is no group"),
+            ("nobody here", "user \"nobody here\" not found"),
+            ("", "user \"\" not found"),
+            ("root:no such", "group \"no such\" not found"),
             ("54321", "54321:54321"),
         ] {
             let error = text.parse::<Identity>().unwrap_err();

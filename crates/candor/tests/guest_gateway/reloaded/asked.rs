@@ -35,16 +35,16 @@ fn who_asks_learns_what_became_of_the_file() {
     assert_eq!((&answer["taken"], &answer["gone_routes"][0]["route"]), (&true.into(), &"beside".into()), "{answer}");
 
     write(&file, "[bus.left]\ninterface = 7\n");
-    says(&ask(&place, &[]), 1, &["error[E", "interface = 7", "not valid", "what ran goes on"]);
+    says(&ask(&place, &[]), 1, &["error[E", "interface = 7", "not valid", "the running gateway is unchanged"]);
     let answer: Value = serde_json::from_slice(&ask(&place, &["--json"]).stdout).unwrap();
     assert_eq!(answer["taken"], false, "{answer}");
     let lines = answer["findings"].as_array().unwrap().iter().map(|finding| &finding["line"]);
     assert!(lines.into_iter().any(|line| *line == 2), "{answer}");
 
     write(&file, &files[0].replace("t-right", "t-nowhere"));
-    says(&ask(&place, &[]), 1, &["was not taken, and what ran goes on", "interface t-nowhere (bus "]);
+    says(&ask(&place, &[]), 1, &["was not loaded, and the running gateway is unchanged", "interface t-nowhere (bus "]);
     std::fs::remove_file(&file).unwrap();
-    says(&ask(&place, &[]), 1, &["was not taken", "cannot read"]);
+    says(&ask(&place, &[]), 1, &["was not loaded", "cannot read"]);
     says(&ask(&place, &["/nowhere.toml"]), 2, &["no gateway is running /nowhere.toml; running: ", name]);
 
     let stream = Stream::new(&place);

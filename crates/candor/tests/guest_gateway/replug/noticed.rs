@@ -26,7 +26,7 @@ fn what_happened_while_nobody_listened_is_noticed() {
         delete(&place.right);
         place.right = Bus::new("right");
         process::resume(candor.pid()).unwrap();
-        while candor.notice() != "Interface t-right is back, and its routes go on" {}
+        while candor.notice() != "Interface t-right is back; its routes continue" {}
         wait_until_up(&candor, "t-right");
         assert!(passes(&place.left, &place.right), "{engine}");
         // From then on it is told again.
@@ -89,7 +89,7 @@ fn a_queueing_discipline_that_drops_is_told_whenever_it_comes() {
         delete(&place.right);
         assert!(candor.notice().starts_with("Interface t-right (bus \"right\") is gone"), "{engine}");
         place.right = Bus::new("right");
-        while candor.notice() != "Interface t-right is back, and its routes go on" {}
+        while candor.notice() != "Interface t-right is back; its routes continue" {}
         wait_until_up(&candor, "t-right");
         set_etf(&place.right);
         is_told();

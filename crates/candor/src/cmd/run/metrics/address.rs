@@ -1,11 +1,11 @@
-//! Where metrics are served.
+//! Addresses of `--metrics`.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// A Unix socket or an address that only this machine reaches.
+/// A Unix socket or a loopback address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
     Unix(PathBuf),
@@ -18,15 +18,15 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            // What is relative to the folder of a service nobody finds.
-            return if path.is_absolute() { Ok(Self::Unix(path)) } else { Err("the path begins with /".into()) };
+            // The working directory of a service is not known to clients.
+            return if path.is_absolute() { Ok(Self::Unix(path)) } else { Err("the path must begin with /".into()) };
         }
         let wanted = "write unix:/PATH, or a loopback address with a port, such as 127.0.0.1:9316 or [::1]:9316";
         let address: SocketAddr = text.parse().map_err(|_not_an_address| wanted.to_owned())?;
         if !address.ip().is_loopback() {
             return Err(format!(
-                "candor serves this machine only, without encryption or passwords; {wanted}, and let something that has \
-                 both stand in front"
+                "not a loopback address: candor serves metrics without encryption or authentication; {wanted}, and use a reverse \
+                 proxy for remote access"
             ));
         }
         Ok(Self::Tcp(address))
@@ -47,17 +47,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_served() {
+    fn only_loopback_addresses_are_accepted() {
         for text in ["unix:/run/candor-metrics/car.sock", "127.0.0.1:9316", "[::1]:9316"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         for (text, says) in [
-            ("0.0.0.0:9316", "this machine only"),
-            ("192.168.1.1:9316", "this machine only"),
-            ("[::]:9316", "this machine only"),
+            ("0.0.0.0:9316", "not a loopback address"),
+            ("192.168.1.1:9316", "not a loopback address"),
+            ("[::]:9316", "not a loopback address"),
             ("9316", "unix:/PATH"),
             ("localhost:9316", "unix:/PATH"),
-            ("unix:metrics", "begins with /"),
+            ("unix:metrics", "must begin with /"),
         ] {
             let refused = text.parse::<Address>().unwrap_err();
             assert!(refused.contains(says), "{text}: {refused}");

@@ -1,4 +1,4 @@
-//! How busy buses are and have been, by what their interfaces count.
+//! Bus load, computed from the counters of the interfaces.
 
 use std::collections::HashMap;
 
@@ -7,21 +7,20 @@ use candor_core::bits::Occupancy;
 use candor_core::frame::{CANFD_MTU, FrameFormat};
 use candor_netlink::link::{Link, Traffic};
 
-/// How long each bus was occupied since it was first looked at, by name.
+/// Occupied time of each bus since the first update, by name.
 #[derive(Debug, Default)]
 pub(super) struct Loads(HashMap<String, Load>);
 
 #[derive(Debug)]
 struct Load {
-    /// Frames and payload bytes of the interface at the last look.
+    /// Frames and payload bytes of the interface at the last update.
     counted: (u64, u64),
     busy: Occupancy,
 }
 
 impl Loads {
-    /// Takes what an interface counts now, and says how long the bus was occupied. `None` if nobody knows its bit rate.
-    ///
-    /// The bit rate of the controller counts; where there is none, that of the file.
+    /// Adds what the interface has counted since the last update and returns the occupied time so far; `None` if the bit rate is
+    /// unknown. The bit rate of the controller takes precedence over that of the file.
     pub(super) fn follow(&mut self, bus: &Bus, link: &Link) -> Option<Occupancy> {
         let can = link.can?;
         let (nominal, data) = match can.bitrate {
@@ -29,11 +28,11 @@ impl Loads {
             None => (bus.bitrate?, bus.data_bitrate),
         };
         let format = if link.mtu as usize >= CANFD_MTU { FrameFormat::Fd } else { FrameFormat::Classic };
-        // vcan counts what it echoes as received, too.
+        // vcan counts echoed frames as received, too.
         let received = if link.kind.as_deref() == Some("vcan") { Traffic::default() } else { link.received };
         let now = (received.frames + link.sent.frames, received.bytes + link.sent.bytes);
         let load = self.0.entry(bus.name.clone()).or_insert_with(|| Load { counted: now, busy: Occupancy::default() });
-        // Another interface of the same name begins at 0.
+        // A new interface of the same name counts from 0.
         let before = if now.0 < load.counted.0 { (0, 0) } else { load.counted };
         let grown = Occupancy::of(now.0 - before.0, now.1.saturating_sub(before.1), format, nominal, data);
         load.counted = now;
@@ -70,13 +69,13 @@ mod tests {
     }
 
     #[test]
-    fn busy_time_grows_with_what_is_counted() {
+    fn busy_time_grows_with_the_counters() {
         let (mut loads, bus) = (Loads::default(), bus(""));
         let mut follow = |bitrate, frames| {
             let Occupancy { least_ns, most_ns } = loads.follow(&bus, &link(bitrate, frames)).unwrap();
             (least_ns, most_ns)
         };
-        assert_eq!(follow(1_000_000, 500), (0, 0), "what was before is not candor's");
+        assert_eq!(follow(1_000_000, 500), (0, 0), "earlier traffic is not counted");
         // A byte for each frame: 55 to 90 bits.
         assert_eq!(follow(1_000_000, 600), (5_500_000, 9_000_000));
         // Half as fast, each bit lasts twice as long; what was before stays.
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_bit_rate_nothing_is_said() {
+    fn without_a_bit_rate_there_is_no_load() {
         let mut loads = Loads::default();
         assert_eq!(loads.follow(&bus(""), &link(0, 100)), None);
         let said = bus("bitrate = \"500kbit/s\"");

@@ -1,4 +1,4 @@
-//! Counters and states in OpenMetrics text. Every name is in `docs/metrics.md`.
+//! OpenMetrics text of a gateway. `docs/metrics.md` documents every metric.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,14 +19,14 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::load::Loads;
 
-/// One moment of a gateway.
+/// Counters and states at one moment.
 #[derive(Debug)]
 struct Snapshot {
     engine: &'static str,
     uptime: Duration,
     routes: Vec<Route>,
-    /// Of user space.
-    ledgers: Vec<BusCounters>,
+    /// Frame accounting of the buses of user space.
+    accounting: Vec<BusCounters>,
     buses: Vec<Bus>,
 }
 
@@ -39,47 +39,46 @@ struct Route {
 #[derive(Debug)]
 struct Bus {
     labels: [(&'static str, String); 2],
-    /// `None` while its interface is away.
+    /// `None` while the interface is missing.
     link: Option<Link>,
-    /// What waits at it; `None` where there is no queue.
+    /// Statistics of the root qdisc; `None` for `noqueue`.
     queue: Option<QdiscStats>,
-    /// How long it was occupied; `None` if its bit rate is not known.
+    /// Occupied time; `None` if the bit rate is unknown.
     busy: Option<Occupancy>,
 }
 
-/// Who looks at a gateway, and remembers what the kernel does not.
+/// Takes snapshots of a gateway and accumulates the bus load, which the kernel does not count.
 #[derive(Debug, Default)]
 pub(in crate::cmd::run) struct Observer {
     loads: Loads,
 }
 
 impl Observer {
-    /// Looks for the first time.
+    /// Starts the accumulation of the bus load.
     pub(in crate::cmd::run) fn start(gateway: &Gateway) -> Self {
         let mut observer = Self::default();
         observer.buses(gateway);
         observer
     }
 
-    /// What is to be said of a gateway that runs for so long.
+    /// The metrics after this uptime.
     pub(in crate::cmd::run) fn text(&mut self, gateway: &Gateway, uptime: Duration) -> String {
         of(Snapshot {
             engine: gateway.plan().engine().name(),
             uptime,
             routes: routes(gateway),
-            ledgers: gateway.buses(),
+            accounting: gateway.buses(),
             buses: self.buses(gateway),
         })
     }
 
     fn buses(&mut self, gateway: &Gateway) -> Vec<Bus> {
-        // Where the kernel does not answer, nothing is known of the buses, and the counters are said all the same.
+        // Without netlink the buses have no values, but the counters of the gateway are still reported.
         let mut client = Client::open();
         let links = client.as_mut().ok().and_then(|client| link::list(client).ok()).unwrap_or_default();
         let qdiscs = client.as_mut().ok().and_then(|client| netlink::qdiscs(client).ok()).unwrap_or_default();
         let queue = |link: &Link| {
             let root = qdiscs.iter().find(|qdisc| qdisc.interface == link.index && qdisc.is_root())?;
-            // What interfaces have that have none, such as virtual ones.
             (root.qdisc.discipline != Discipline::Noqueue).then_some(root.stats)
         };
         let of_bus = |bus: &candor_config::plan::Bus| {
@@ -122,10 +121,10 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
     gateway.counters().into_iter().enumerate().map(of_route).collect()
 }
 
-/// Name and meaning of a metric, and where its value is.
+/// Name, help text and value of a metric.
 type Column<T, V> = (&'static str, &'static str, fn(&T) -> V);
 
-/// A metric: its name, what it means, and its value for each set of labels.
+/// A metric with its values by label set.
 struct Metric<'a, const N: usize> {
     name: &'a str,
     help: &'a str,
@@ -152,7 +151,7 @@ impl Collector for Snapshot {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         self.process(&mut encoder)?;
         self.routes(&mut encoder)?;
-        self.ledgers(&mut encoder)?;
+        self.accounting(&mut encoder)?;
         self.buses(&mut encoder)
     }
 }
@@ -160,24 +159,20 @@ impl Collector for Snapshot {
 impl Snapshot {
     fn process(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let build = [("version", env!("CARGO_PKG_VERSION")), ("engine", self.engine)];
-        encoder.encode_descriptor("build", "What runs", None, MetricType::Info)?.encode_info(&build)?;
-        let help = "How long the gateway runs";
+        encoder.encode_descriptor("build", "Version and engine", None, MetricType::Info)?.encode_info(&build)?;
+        let help = "Time since the gateway started";
         let mut uptime = encoder.encode_descriptor("uptime", help, Some(&Unit::Seconds), MetricType::Gauge)?;
         uptime.encode_gauge(&self.uptime.as_secs_f64())
     }
 
     fn routes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counters: [Column<RouteCounters, Option<u64>>; 4] = [
-            ("route_handled_frames", "Frames that the outgoing interface took", |counted| Some(counted.handled)),
-            ("route_deleted_frames", "Frames of an impossible length, or with too many hops", |counted| {
+            ("route_handled_frames", "Frames accepted by the outgoing interface", |counted| Some(counted.handled)),
+            ("route_deleted_frames", "Frames of an invalid length, or above the hop limit", |counted| {
                 Some(counted.deleted)
             }),
-            ("route_matched_frames", "Frames that the rules let through, in user space", |counted| counted.matched),
-            (
-                "route_handled_bytes",
-                "Payload of the frames that the outgoing interface took, in user space",
-                |counted| counted.handled_bytes,
-            ),
+            ("route_matched_frames", "Frames that passed the rules, in user space", |counted| counted.matched),
+            ("route_handled_bytes", "Payload bytes of accepted frames, in user space", |counted| counted.handled_bytes),
         ];
         for (name, help, value) in counters {
             let values = self.routes.iter().filter_map(|route| Some((route.labels(), value(&route.counters)?)));
@@ -187,13 +182,13 @@ impl Snapshot {
             let [name, from, to, side] = route.labels();
             route.dropped().map(move |(reason, frames)| ([name, from, to, side, ("reason", reason)], frames))
         });
-        let help = "Frames that did not leave, by reason; can-gw does not say why";
+        let help = "Frames that were not sent, by reason; can-gw gives no reason";
         Metric { name: "route_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)?;
         self.latencies(encoder)
     }
 
     fn latencies(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "From the kernel's receive stamp until the outgoing interface had the frame";
+        let help = "From the kernel receive timestamp until the outgoing interface accepted the frame";
         let mut family =
             encoder.encode_descriptor("route_latency", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         self.routes.iter().try_for_each(|route| {
@@ -207,30 +202,30 @@ impl Snapshot {
         })
     }
 
-    fn ledgers(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+    fn accounting(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counters: [Column<BusCounters, u64>; 5] = [
-            ("bus_received_frames", "Frames that came out of the socket or ring of the bus", |bus| bus.received),
-            ("bus_taken_frames", "Those that a route took", |bus| bus.taken),
-            ("bus_unwanted_frames", "Those that no route took", |bus| bus.unwanted),
-            ("bus_sent_frames", "Frames of all routes that the interface took", |bus| bus.sent),
-            ("bus_refused_frames", "Frames of all routes that did not leave", |bus| bus.refused),
+            ("bus_received_frames", "Frames read from the socket or ring of the bus", |bus| bus.received),
+            ("bus_taken_frames", "Received frames that matched a route", |bus| bus.taken),
+            ("bus_unwanted_frames", "Received frames that matched no route", |bus| bus.unwanted),
+            ("bus_sent_frames", "Frames of all routes accepted by the interface", |bus| bus.sent),
+            ("bus_refused_frames", "Frames of all routes that were not sent", |bus| bus.refused),
         ];
         for (name, help, value) in counters {
-            let values = self.ledgers.iter().map(|bus| (labels(bus), value(bus)));
+            let values = self.accounting.iter().map(|bus| (labels(bus), value(bus)));
             Metric { name, help, values: values.collect() }.encode_counter(encoder)?;
         }
-        let lost = self.ledgers.iter().flat_map(|bus| {
+        let lost = self.accounting.iter().flat_map(|bus| {
             let [name, interface] = labels(bus);
             let lost = [("socket", bus.lost_in_socket), ("ring", bus.lost_in_ring)];
             lost.map(|(place, frames)| ([name, interface, ("in", place)], frames))
         });
-        let help = "Frames for which the socket or the ring had no room, because they came faster than they were read";
+        let help = "Frames lost because the socket buffer or the ring was full";
         Metric { name: "bus_lost_frames", help, values: lost.collect() }.encode_counter(encoder)
     }
 
     fn buses(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let up = self.buses.iter().map(|bus| (bus.labels(), u64::from(bus.link.as_ref().is_some_and(|link| link.up))));
-        let help = "Whether the interface is there and up";
+        let help = "1 if the interface exists and is up";
         Metric { name: "bus_up", help, values: up.collect() }.encode_gauge(encoder)?;
         let states = self.buses.iter().flat_map(|bus| {
             let [name, interface] = bus.labels();
@@ -239,7 +234,7 @@ impl Snapshot {
             let states = now.map(|_controller| STATES.map(is_now)).into_iter().flatten();
             states.map(move |(state, is_now)| ([name, interface, ("state", state)], is_now))
         });
-        let help = "1 for the state that the controller is in; virtual interfaces have none";
+        let help = "1 for the current state of the controller; virtual interfaces have none";
         Metric { name: "bus_state", help, values: states.collect() }.encode_gauge(encoder)?;
         let rates = self.buses.iter().filter_map(|bus| {
             let rate = bus.link.as_ref()?.can?.bitrate?;
@@ -255,20 +250,20 @@ impl Snapshot {
     fn queues(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let queues = || self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.queue?)));
         let waiting = queues().map(|(labels, queue)| (labels, u64::from(queue.backlog_frames)));
-        let help = "Frames of all programs that wait in the queue of the interface";
+        let help = "Frames of all programs waiting in the queue of the interface";
         Metric { name: "bus_queue_frames", help, values: waiting.collect() }.encode_gauge(encoder)?;
         let dropped = queues().map(|(labels, queue)| (labels, u64::from(queue.drops)));
-        let help = "Frames of all programs for which the queue of the interface had no room";
+        let help = "Frames of all programs dropped by the queue of the interface";
         Metric { name: "bus_queue_dropped_frames", help, values: dropped.collect() }.encode_counter(encoder)
     }
 
-    /// What interfaces count of all programs.
+    /// Counters of the interfaces, for all programs.
     fn interfaces(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let counters: [Column<Traffic, u64>; 4] = [
-            ("interface_frames", "Frames of all programs, as the driver counts them", |counted| counted.frames),
-            ("interface_bytes", "Their payload", |counted| counted.bytes),
-            ("interface_errors", "Errors of the bus or the controller", |counted| counted.errors),
-            ("interface_dropped_frames", "Frames that the driver dropped", |counted| counted.dropped),
+            ("interface_frames", "Frames of all programs, counted by the driver", |counted| counted.frames),
+            ("interface_bytes", "Payload bytes of all programs, counted by the driver", |counted| counted.bytes),
+            ("interface_errors", "Bus and controller errors", |counted| counted.errors),
+            ("interface_dropped_frames", "Frames dropped by the driver", |counted| counted.dropped),
         ];
         for (name, help, value) in counters {
             let links = self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.link.as_ref()?)));
@@ -282,7 +277,7 @@ impl Snapshot {
     }
 
     fn loads(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "How long frames occupied the bus, as far as it can be known by what the interface counted";
+        let help = "Time that frames occupied the bus: bounds computed from the counters of the interface";
         let mut family = encoder.encode_descriptor("bus_busy", help, Some(&Unit::Seconds), MetricType::Counter)?;
         for (labels, busy) in self.buses.iter().filter_map(|bus| Some((bus.labels(), bus.busy?))) {
             for (bound, ns) in [("least", busy.least_ns), ("most", busy.most_ns)] {
@@ -301,7 +296,7 @@ impl Route {
         self.labels.each_ref().map(|(key, value)| (*key, value.as_str()))
     }
 
-    /// By reason, and what has none.
+    /// Dropped frames by reason; the rest as "unknown".
     fn dropped(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let RouteCounters { dropped, drops, .. } = self.counters;
         drops.by_reason().into_iter().chain([("unknown", dropped.saturating_sub(drops.total()))])
@@ -327,7 +322,7 @@ const STATES: [CanState; 6] = [
     CanState::Sleeping,
 ];
 
-/// As `ip -details link` says it.
+/// As `ip -details link` prints it.
 const fn state_name(state: CanState) -> &'static str {
     match state {
         CanState::ErrorActive => "error-active",
@@ -388,7 +383,7 @@ mod tests {
                 Route { labels: labels("speed", "user"), counters: user },
                 Route { labels: labels("doors", "kernel"), counters: kernel },
             ],
-            ledgers: vec![BusCounters {
+            accounting: vec![BusCounters {
                 bus: "car".into(),
                 interface: "can0".into(),
                 received: 120,
@@ -405,7 +400,7 @@ mod tests {
             let documented = include_str!("../../../../../../docs/metrics.md");
             assert!(documented.contains(&format!("`{name}")), "{name} is not in docs/metrics.md");
         }
-        // What dashboard and alerts ask for is there.
+        // Every metric of the dashboard and the alerts exists.
         for asks in [
             include_str!("../../../../../../packaging/grafana/candor.json"),
             include_str!("../../../../../../packaging/prometheus/candor.rules.yml"),

@@ -1,4 +1,4 @@
-//! Counters as tables.
+//! Counter tables of the text output.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub(super) fn table<'a>(
     text
 }
 
-/// What came to and went from the buses that user space uses; nothing if there are none.
+/// Frame accounting of the buses of user space; empty if there are none.
 pub(super) fn bus_table(buses: &[BusCounters]) -> String {
     if buses.is_empty() {
         return String::new();

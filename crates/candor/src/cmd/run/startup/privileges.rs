@@ -1,7 +1,7 @@
-//! What a running gateway may do: what its file needs, also after a reload and when interfaces come back, and no more.
+//! Capabilities of a running gateway: what its file needs, also after a reload and when interfaces come back.
 //!
-//! Capabilities belong to threads and are handed on to those that a thread starts, so the rest is given up before there is
-//! a second one; sockets are opened later with what is kept.
+//! Capabilities belong to threads and are inherited, so the others are dropped before a second thread starts. Sockets are
+//! opened later with the remaining ones.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -19,7 +19,7 @@ use nix::errno::Errno;
 
 use crate::cmd::run::user::Identity;
 
-/// Privileges that could not be given up.
+/// Privileges that could not be dropped.
 #[derive(Debug)]
 pub(super) enum PrivilegesError {
     Capabilities(CapsError),
@@ -29,11 +29,9 @@ pub(super) enum PrivilegesError {
 impl std::fmt::Display for PrivilegesError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Capabilities(_) => f.write_str("Privileges that the gateway does not need could not be given up"),
-            Self::User(Errno::EPERM) => {
-                f.write_str("Only root can run a gateway as another user; type: sudo candor run …")
-            }
-            Self::User(_) => f.write_str("The gateway cannot be run as that user"),
+            Self::Capabilities(_) => f.write_str("cannot drop the privileges that the gateway does not need"),
+            Self::User(Errno::EPERM) => f.write_str("only root can run a gateway as another user: sudo candor run …"),
+            Self::User(_) => f.write_str("cannot switch to that user"),
         }
     }
 }
@@ -53,10 +51,9 @@ impl From<CapsError> for PrivilegesError {
     }
 }
 
-/// Gives up, for good, what the gateway of this file does not need, and root if somebody else is to run it. To be called
-/// before another thread is started.
+/// Irrevocably drops the capabilities that the plan does not need, and switches to another user if one is given.
 pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Result<(), PrivilegesError> {
-    // Programs that are not started cannot give privileges back.
+    // Setuid programs could restore privileges.
     process::forgo_new_privileges().map_err(|error| CapsError::from(error.to_string()))?;
     if let Some(user) = user {
         user.assume().map_err(PrivilegesError::User)?;
@@ -69,7 +66,7 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
     if held.contains(&Capability::CAP_DAC_READ_SEARCH) && is_out_of_reach(file) {
         kept.insert(Capability::CAP_DAC_READ_SEARCH);
     }
-    // While the right to do so is there.
+    // Needs CAP_SETPCAP, which goes last.
     if held.contains(&Capability::CAP_SETPCAP) {
         let with_right = kept.iter().copied().chain([Capability::CAP_SETPCAP]).collect();
         caps::set(None, CapSet::Effective, &with_right)?;
@@ -83,7 +80,7 @@ pub(super) fn give_up(plan: &Plan, file: &Path, user: Option<Identity>) -> Resul
     Ok(())
 }
 
-/// What engines ask the kernel for as long as they run: sockets of interfaces that come back, jobs that are put back.
+/// Capabilities that the engines need while they run: to open sockets on returning interfaces and to reinstall jobs.
 fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSet<Capability> {
     let (kernel, user) = match plan.engine() {
         Engine::Auto => (true, Some(UserEngine::BEST)),
@@ -94,17 +91,17 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     let has_uring = user.is_some_and(|engine| engine.receiver() == Receiver::Uring || engine.sender() == Sender::Uring);
     let polls = user.is_some_and(|engine| engine.receiver() == Receiver::ReadBusy);
     let restarts = plan.buses().iter().any(|bus| bus.restart_after.is_some());
-    // Queues are put back, and given back at the end.
+    // Qdiscs are supervised, and restored at the end.
     let has_egress = !plan.egress().is_empty();
     let realtime = plan.realtime();
     let wants = [
-        // Rings mark what they send (`SO_MARK`), which wants the first of these before Linux 5.17.
+        // SO_MARK of transmit rings needs CAP_NET_ADMIN before Linux 5.17.
         (Capability::CAP_NET_ADMIN, kernel || has_ring || polls || restarts || has_egress),
         (Capability::CAP_NET_RAW, has_ring),
         (Capability::CAP_SYS_NICE, realtime.sched.is_some()),
-        // Locked memory grows with every interface; rings of io_uring count as such before Linux 5.12.
+        // Every interface locks more memory; before Linux 5.12, io_uring rings count as locked memory.
         (Capability::CAP_IPC_LOCK, realtime.lock_memory || has_uring),
-        // A namespace to try the CRC8 in.
+        // The CRC8 trial needs a network namespace.
         (
             Capability::CAP_SYS_ADMIN,
             tries_crc8(plan) || (has_uring && is_uring_restricted) || (loads_programs(plan) && is_before_bpf),
@@ -114,12 +111,12 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
     wants.into_iter().filter(|(_, is_wanted)| *is_wanted).map(|(capability, _)| capability).collect()
 }
 
-/// Whether filters are programs, which are loaded again when a service is started again.
+/// Whether a tree classifies by control group with BPF programs, which are reloaded when a service restarts.
 pub(super) fn loads_programs(plan: &Plan) -> bool {
     compile::trees(plan.egress()).values().any(control_group::has_programs)
 }
 
-/// Whether the kernel's CRC8 is tried in a network namespace, because the file counts positions from the end.
+/// Whether the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.
 pub(super) fn tries_crc8(plan: &Plan) -> bool {
     let counts_from_the_end =
         |crc8: &Crc8Checksum| [crc8.span.from, crc8.span.to, crc8.span.result].iter().any(|at| *at < 0);
@@ -127,14 +124,14 @@ pub(super) fn tries_crc8(plan: &Plan) -> bool {
         && plan.routes().iter().any(|route| route.checksums.crc8.as_ref().is_some_and(counts_from_the_end))
 }
 
-/// Whether io_uring is for CAP_SYS_ADMIN only (`kernel.io_uring_disabled` 1).
+/// Whether io_uring needs CAP_SYS_ADMIN (`kernel.io_uring_disabled` is 1).
 fn is_uring_restricted() -> bool {
     fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|text| text.trim() == "1")
 }
 
-/// Whether a file, which is to be read again one day, can only be read by those who may read all.
+/// Whether only CAP_DAC_READ_SEARCH makes the file readable, which a reload reads again.
 fn is_out_of_reach(file: &Path) -> bool {
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     let opened = match fs::metadata(file) {
         Ok(found) if found.is_file() => File::open(file).map(drop),
         found => found.map(drop),
@@ -149,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_engine_keeps_what_it_asks_for() {
+    fn each_engine_keeps_the_capabilities_it_needs() {
         let kept = |engine: &str, realtime: &str, keys: &str| {
             let text = format!(
                 "engine = \"{engine}\"\n[realtime]\n{realtime}\n[bus.a]\ninterface = \"a\"\n[bus.b]\ninterface = \"b\"\n\

@@ -1,11 +1,11 @@
-//! Which system calls a running gateway may still make (`--seccomp`): what its threads need until the end, also for a reload
-//! and for interfaces that come back, and no program, no tracing, no mounting, no module.
+//! System call filter (`--seccomp`): allows what the threads of a gateway need until the end, including reloads and returning
+//! interfaces, and denies executing programs, tracing, mounting and loading modules.
 //!
-//! What is not in the list fails with `EPERM`: a gateway in a vehicle is not to die of a C library that has learnt a new
-//! call. A call that is allowed is found in a bitmap of the kernel (Linux 5.11), so a frame costs no filter program, but the
-//! kernel takes its slow way in and out of each call; `docs/running.md` has the figure.
+//! Other calls fail with `EPERM` instead of killing the process: a C library may use a new call after an update. Allowed calls
+//! are cached in a bitmap (Linux 5.11), so no filter program runs for a frame, but each call takes the slow kernel entry path;
+//! `docs/running.md` gives the cost.
 //!
-//! What is submitted to io_uring passes by every such filter, and so does what is mapped.
+//! seccomp does not see io_uring submissions and mapped rings.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule, TargetArch,
 };
 
-/// Filters that the kernel does not take, or that this machine has none for.
+/// The filter was refused, or the architecture is not supported.
 #[derive(Debug)]
 pub(super) struct SeccompError(String);
 
 impl std::fmt::Display for SeccompError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "System calls cannot be filtered here ({}); leave --seccomp out", self.0)
+        write!(f, "cannot filter system calls ({}); run without --seccomp", self.0)
     }
 }
 
@@ -31,19 +31,18 @@ impl<E: Into<seccompiler::Error>> From<E> for SeccompError {
     }
 }
 
-/// What a gateway may need beside the calls that all need.
+/// Optional groups of system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Needs {
-    /// Metrics on a loopback address.
+    /// TCP sockets, for metrics on a loopback address.
     pub(super) internet: bool,
-    /// A network namespace to try a CRC8 in.
+    /// Namespaces, for the CRC8 trial.
     pub(super) namespaces: bool,
-    /// Filters by control group, which are made anew when a service is started again.
+    /// Loading BPF programs, for classification by control group.
     pub(super) programs: bool,
 }
 
-/// Keeps the calling thread, and those that it starts from now on, to the calls of a gateway. For good; and only for a
-/// process that has given up new privileges.
+/// Irrevocably restricts the calling thread and the threads that it starts. Needs `no_new_privs`.
 pub(super) fn confine(needs: Needs) -> Result<(), SeccompError> {
     for filter in filters(needs)? {
         seccompiler::apply_filter(&filter)?;
@@ -55,7 +54,7 @@ fn filters(needs: Needs) -> Result<[BpfProgram; 2], SeccompError> {
     let arch = TargetArch::try_from(std::env::consts::ARCH)?;
     let denied = SeccompAction::Errno(errno(libc::EPERM));
     let allowed = SeccompFilter::new(rules(needs)?, denied, SeccompAction::Allow, arch)?;
-    // Its flags are in memory, where no filter sees them. C libraries go back to clone() only for this errno.
+    // clone3() takes its flags in memory, which filters cannot read. C libraries fall back to clone() only for ENOSYS.
     let unknown = SeccompAction::Errno(errno(libc::ENOSYS));
     let clone3 = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let without_clone3 = SeccompFilter::new(clone3, SeccompAction::Allow, unknown, arch)?;
@@ -66,11 +65,11 @@ const fn errno(number: i32) -> u32 {
     number.unsigned_abs()
 }
 
-/// By number of the call: no rule allows it whatever its arguments are.
+/// Rules by system call number; an empty list allows any arguments.
 fn rules(needs: Needs) -> Result<BTreeMap<i64, Vec<SeccompRule>>, SeccompError> {
     let plain = CALLS.iter().chain(LEGACY_CALLS).chain(if needs.namespaces { NAMESPACE_CALLS } else { &[] });
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = plain.map(|call| (*call, Vec::new())).collect();
-    // Threads, but no processes.
+    // Threads, not processes.
     let is_thread = SeccompCmpOp::MaskedEq(flags(libc::CLONE_THREAD));
     rules.insert(libc::SYS_clone, vec![first_argument(is_thread, flags(libc::CLONE_THREAD))?]);
     let internet: &[i32] = if needs.internet { &[libc::AF_INET, libc::AF_INET6] } else { &[] };
@@ -92,7 +91,7 @@ fn flags(bits: i32) -> u64 {
     u64::from(bits.unsigned_abs())
 }
 
-/// What C library, standard library and candor call, on every architecture.
+/// System calls of the C library, the standard library and candor that exist on every architecture.
 const CALLS: &[i64] = &[
     // Frames, netlink, metrics, the service manager.
     libc::SYS_accept4,
@@ -146,7 +145,7 @@ const CALLS: &[i64] = &[
     libc::SYS_timerfd_gettime,
     libc::SYS_timerfd_settime,
     libc::SYS_tkill,
-    // The gateway file, the run directory, what /proc and /sys say.
+    // The gateway file, the run directory, /proc and /sys.
     libc::SYS_close,
     libc::SYS_dup,
     libc::SYS_dup3,
@@ -179,7 +178,7 @@ const CALLS: &[i64] = &[
     libc::SYS_statx,
     libc::SYS_umask,
     libc::SYS_unlinkat,
-    // Memory, threads, what a process may ask about itself, [realtime].
+    // Memory, threads, process attributes, [realtime].
     libc::SYS_brk,
     libc::SYS_exit,
     libc::SYS_exit_group,
@@ -217,11 +216,11 @@ const CALLS: &[i64] = &[
     libc::SYS_set_tid_address,
     libc::SYS_sysinfo,
     libc::SYS_uname,
-    // The other filter has its own answer.
+    // Denied by the other filter.
     libc::SYS_clone3,
 ];
 
-/// What newer architectures do without.
+/// System calls that newer architectures lack.
 #[cfg(target_arch = "x86_64")]
 const LEGACY_CALLS: &[i64] = &[
     libc::SYS_access,
@@ -259,7 +258,7 @@ mod tests {
 
     use super::*;
 
-    /// In a thread of its own, which is confined alone.
+    /// Runs in a thread, so that only that is confined.
     fn confined<T: Send + 'static>(needs: Needs, look: impl FnOnce() -> T + Send + 'static) -> T {
         let thread = std::thread::spawn(move || {
             candor_io::process::forgo_new_privileges().unwrap();
@@ -278,7 +277,7 @@ mod tests {
             assert_eq!(number.unwrap_err().kind(), ErrorKind::PermissionDenied);
             assert_eq!(unshare(CloneFlags::CLONE_FILES), Err(nix::errno::Errno::EPERM));
             assert_eq!(UdpSocket::bind("127.0.0.1:0").unwrap_err().kind(), ErrorKind::PermissionDenied);
-            // What a gateway does.
+            // Calls of a gateway.
             UnixDatagram::unbound().unwrap();
             assert!(std::fs::read_to_string("/proc/self/status").unwrap().contains("Seccomp"));
             assert_eq!(std::thread::spawn(|| 7).join().unwrap(), 7);
@@ -286,11 +285,11 @@ mod tests {
     }
 
     #[test]
-    fn what_a_file_asks_for_stays_possible() {
+    fn optional_calls_are_allowed_when_needed() {
         confined(Needs { internet: true, namespaces: true, programs: true }, || {
             UdpSocket::bind("127.0.0.1:0").unwrap();
             unshare(CloneFlags::CLONE_FILES).unwrap();
-            // Any directory has a number; only groups have one of 8 bytes.
+            // The call is allowed, whatever it returns for a directory outside cgroupfs.
             let number = candor_io::control_group::id(Path::new("/proc"));
             assert_ne!(number.err().map(|error| error.kind()), Some(ErrorKind::PermissionDenied));
         });
