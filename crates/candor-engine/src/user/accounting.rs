@@ -1,7 +1,7 @@
-//! What has come to a bus and what has gone from it.
+//! Frame accounting of a bus.
 //!
-//! The receiving thread of a bus counts each frame here, apart from what the routes count of it ([`super::program`]). At the
-//! end both have to agree, or candor has lost sight of a frame.
+//! The receiving thread counts each frame here, independently of the counters of the routes ([`super::program`]). At
+//! the end both must agree; otherwise it is a bug.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -10,26 +10,25 @@ use candor_io::can::CanSocket;
 use super::count::Count;
 use crate::counters::BusCounters;
 
-/// The numbers of one bus, which go on whatever its routes become.
+/// Counters of one bus, which survive reloads.
 #[derive(Debug, Default)]
 pub(super) struct BusAccounting {
-    /// Frames that the receiver gave.
     received: Count,
-    /// Those of them that no job took.
+    /// Received frames that matched no job.
     unwanted: Count,
-    /// How often jobs took one.
+    /// Number of matches: a frame counts once for each job it matches.
     matches: Count,
     lost_in_socket: AtomicU64,
     lost_in_ring: AtomicU64,
-    /// Losses that have been reported.
+    /// Losses already reported by a notice.
     reported: AtomicU64,
-    /// What the present socket says of its losses, at the last look.
+    /// Drop counter of the current socket at the last update.
     of_socket: AtomicU32,
-    /// What jobs counted that are no more.
+    /// Sums of jobs that a reload has removed.
     earlier: [AtomicU64; 3],
 }
 
-/// What one call of a receiver brought.
+/// Counts of one receiver call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     received: u64,
@@ -37,18 +36,17 @@ pub(super) struct Tally {
     matches: u64,
 }
 
-/// What the jobs of a bus have counted.
+/// Sums over the jobs of a bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct JobSums {
-    /// By those that start here: frames that they took.
+    /// Frames that matched jobs from here.
     pub(super) matches: u64,
-    /// By those that lead here: frames that the interface took.
+    /// Frames of jobs to here that the interface accepted.
     pub(super) sent: u64,
-    /// By those that lead here: frames that ended in candor or that the interface did not take.
+    /// Frames of jobs to here that were not sent.
     pub(super) refused: u64,
 }
 
-/// The numbers of a bus at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Snapshot {
     pub(super) received: u64,
@@ -60,12 +58,12 @@ pub(super) struct Snapshot {
 }
 
 impl Tally {
-    /// A job has taken the present frame.
+    /// Counts a match of the current frame.
     pub(super) const fn take(&mut self) {
         self.matches += 1;
     }
 
-    /// A frame has been offered to all jobs, and some took it or none.
+    /// Counts a frame after all jobs have seen it.
     pub(super) const fn count(&mut self, is_taken: bool) {
         self.received += 1;
         if !is_taken {
@@ -73,14 +71,14 @@ impl Tally {
         }
     }
 
-    /// Whether no job took one of the frames.
+    /// Some frame matched no job.
     pub(super) const fn is_any_unwanted(&self) -> bool {
         self.unwanted != 0
     }
 }
 
 impl BusAccounting {
-    /// Only the thread that receives may call this.
+    /// Only for the receiving thread.
     pub(super) fn add(&self, tally: &Tally) {
         self.received.add(tally.received);
         self.matches.add(tally.matches);
@@ -89,47 +87,47 @@ impl BusAccounting {
         }
     }
 
-    /// Frames that a ring has lost.
+    /// Adds losses of a ring.
     pub(super) fn count_ring(&self, frames: u32) {
         if frames != 0 {
             self.lost_in_ring.fetch_add(frames.into(), Ordering::Relaxed);
         }
     }
 
-    /// Asks the socket what it has lost. Only the supervisor may call this.
+    /// Reads the drop counter of the socket. Only for the supervisor.
     pub(super) fn count_socket(&self, socket: &CanSocket) {
-        // Kernels before 4.12 do not count.
+        // Not available before Linux 4.12.
         let now = socket.dropped().unwrap_or_default();
         let grown = now.wrapping_sub(self.of_socket.swap(now, Ordering::Relaxed));
         self.lost_in_socket.fetch_add(grown.into(), Ordering::Relaxed);
     }
 
-    /// There is another socket, which counts from 0.
+    /// Follows a new socket, which counts from 0.
     pub(super) fn begin_socket(&self) {
         self.of_socket.store(0, Ordering::Relaxed);
     }
 
-    /// Frames that were lost since the last call.
+    /// Losses since the previous call.
     pub(super) fn take_unreported_losses(&self) -> u64 {
         let all = self.lost_in_socket.load(Ordering::Relaxed) + self.lost_in_ring.load(Ordering::Relaxed);
         all - self.reported.swap(all, Ordering::Relaxed)
     }
 
-    /// Keeps what jobs counted that are no more.
+    /// Adds the counters of jobs that a reload removes.
     pub(super) fn keep(&self, jobs: JobSums) {
         for (sum, more) in self.earlier.iter().zip([jobs.matches, jobs.sent, jobs.refused]) {
             sum.fetch_add(more, Ordering::Relaxed);
         }
     }
 
-    /// What all jobs have counted, with those that are no more.
+    /// Adds the counters of removed jobs.
     pub(super) fn with_earlier(&self, jobs: JobSums) -> JobSums {
         let [matches, sent, refused] = self.earlier.each_ref().map(|sum| sum.load(Ordering::Relaxed));
         JobSums { matches: jobs.matches + matches, sent: jobs.sent + sent, refused: jobs.refused + refused }
     }
 
     pub(super) fn read(&self) -> Snapshot {
-        // The thread that receives may be between the two: what is unwanted came before.
+        // `unwanted` first: the receiving thread may be between its two stores.
         let unwanted = self.unwanted.value();
         let received = self.received.value();
         Snapshot {
@@ -144,7 +142,7 @@ impl BusAccounting {
 }
 
 impl Snapshot {
-    /// As it is reported, with what jobs have counted.
+    /// Completes the counters with those of the jobs.
     pub(super) fn counters(self, bus: String, interface: String, jobs: JobSums) -> BusCounters {
         let Self { received, taken, unwanted, matches, lost_in_socket, lost_in_ring } = self;
         let JobSums { matches: route_matches, sent, refused } = jobs;

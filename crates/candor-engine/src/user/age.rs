@@ -1,26 +1,25 @@
-//! How old frames are, although the clock of their stamps may be set.
+//! Age of frames, robust against steps of `CLOCK_REALTIME`.
 //!
-//! The kernel stamps frames by `CLOCK_REALTIME`, which a person or a time service may set at any moment. What nobody sets is
-//! the time since the machine was booted. The difference of the two changes only when the clock is set, so it tells on
-//! which of two clocks a stamp was made.
+//! The kernel stamps frames with `CLOCK_REALTIME`, which an administrator or a time service may set at any moment;
+//! `CLOCK_BOOTTIME` cannot be set. The difference between the two changes only when the clock is set, so it identifies
+//! the clock setting under which a timestamp was taken.
 
 use std::io;
 use std::time::Duration;
 
 use candor_io::clock::{self, BoottimeNs, RealtimeNs};
 
-/// The clocks are read one after the other, and slewing moves one of them: less than this is no setting of a clock.
+/// A smaller change of the difference is due to reading the clocks one after the other, or to slewing.
 const STEP_NS: i64 = 1_000_000;
-/// So often they are read again if the thread was kept from its processor in between, which would look like a setting.
+/// Attempts at a reading that is not interrupted by the scheduler, which would look like a step.
 const READINGS: usize = 8;
-/// So long after a setting there may still be frames that were stamped before it.
+/// For this long after a step, frames may carry timestamps from before it.
 const DOUBT_NS: i64 = 2_000_000_000;
 
-/// Tells the age of frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ages {
     now: Now,
-    /// The difference before the clock was set, and until when it is to be thought of.
+    /// The difference before the step, and the boot time until which it is considered.
     before: Option<(i64, i64)>,
 }
 
@@ -28,23 +27,23 @@ pub(super) struct Ages {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Now {
     boottime: i64,
-    /// What is to be added to the time since boot to get the clock's.
+    /// `CLOCK_REALTIME` minus `CLOCK_BOOTTIME`.
     difference: i64,
 }
 
 impl Ages {
     pub(super) fn new() -> io::Result<Self> {
         let (boottime, realtime) = match read() {
-            // The next look is better.
+            // The next refresh is more precise.
             Err(error) if error.kind() == io::ErrorKind::TimedOut => (clock::boottime()?.0, clock::realtime()?.0),
             read => read?,
         };
         Ok(Self { now: Now { boottime, difference: realtime - boottime }, before: None })
     }
 
-    /// Reads the clocks. Where that fails the last reading stays.
+    /// Reads the clocks. After an error the previous reading stays.
     pub(super) fn refresh(&mut self) {
-        // As long as nobody has set the clock, nothing is gained by a closer look.
+        // Without a step, one reading of each clock is precise enough.
         if let (Ok(BoottimeNs(boottime)), Ok(RealtimeNs(realtime))) = (clock::boottime(), clock::realtime())
             && (realtime - boottime - self.now.difference).abs() <= STEP_NS
         {
@@ -65,8 +64,8 @@ impl Ages {
         self.now = Now { boottime, difference };
     }
 
-    /// The age of a frame with this stamp at the last [`refresh`](Self::refresh). If it may have been stamped before the clock
-    /// was set, the younger age: a setting of the clock throws no frames away.
+    /// The age of a frame with this timestamp at the last [`refresh`](Self::refresh). If it may have been stamped
+    /// before a step, the smaller age: a step of the clock must not drop frames.
     pub(super) fn of(&self, stamp: RealtimeNs) -> Duration {
         let age = |difference: i64| self.now.boottime - (stamp.0 - difference);
         let possible = [Some(self.now.difference), self.before.map(|(difference, _)| difference)];
@@ -75,7 +74,7 @@ impl Ages {
     }
 }
 
-/// Both clocks, read within less time than a setting is.
+/// Both clocks, read within less time than the threshold of a step.
 fn read() -> io::Result<(i64, i64)> {
     for _ in 0..READINGS {
         let BoottimeNs(before) = clock::boottime()?;

@@ -4,7 +4,7 @@ use candor_config::engine::UserEngine;
 
 use crate::latency::MeasureLatency;
 
-/// How frames come in and leave, and what is measured of them; chosen at the start.
+/// Receiver, sender, and whether latency is measured.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EngineConfig {
     pub(super) engine: UserEngine,
@@ -13,7 +13,7 @@ pub(crate) struct EngineConfig {
 
 impl EngineConfig {
     pub(crate) fn new(engine: UserEngine, latency: MeasureLatency) -> Self {
-        // Without stamps there is nothing to measure.
+        // Not measurable without receive timestamps.
         Self { engine, latency: if engine.receiver().has_stamps() { latency } else { MeasureLatency::No } }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number that one thread raises and others read.
+/// A counter that one thread increments and others read.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
@@ -11,12 +11,12 @@ impl Count {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// As [`bump`](Self::bump), for many.
+    /// Adds many; see [`bump`](Self::bump).
     pub(super) fn add(&self, more: u64) {
         self.0.store(self.0.load(Ordering::Relaxed) + more, Ordering::Relaxed);
     }
 
-    /// Adds 1. Only the thread of the job's source bus may do this: load and store are cheaper than a locked add.
+    /// Adds 1. Only the owning thread may call this: a load and a store are cheaper than an atomic add.
     pub(super) fn bump(&self) {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }

@@ -2,30 +2,30 @@
 
 use candor_io::errno::{EAGAIN, EINVAL, EMSGSIZE, ENETDOWN, ENOBUFS, ENODEV, ENXIO};
 
-/// Where a frame ends that the rules let through.
+/// The outcome of a frame that passed the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Disposition {
-    /// The outgoing interface's queue has it.
+    /// Accepted by the transmit queue.
     Sent,
-    /// There was no room for it (`ENOBUFS`, `EAGAIN`).
+    /// The transmit queue was full (`ENOBUFS`, `EAGAIN`).
     Full,
-    /// It was older than its route allows.
+    /// Older than `max-age`.
     Expired,
-    /// The interface is down (`ENETDOWN`).
+    /// Interface down (`ENETDOWN`).
     Down,
-    /// The interface is no more (`ENXIO`, `ENODEV`).
+    /// Interface gone (`ENXIO`, `ENODEV`).
     Gone,
-    /// It is larger than the interface's MTU, or the driver does not take its kind (`EINVAL`, `EMSGSIZE`).
+    /// Larger than the MTU, or of a kind that the driver does not send (`EINVAL`, `EMSGSIZE`).
     TooLarge,
-    /// The kernel gave another reason.
+    /// Any other errno.
     Other,
 }
 
 impl Disposition {
-    /// How many of them are counted apart.
+    /// Number of counters.
     pub(super) const PLACES: usize = 6;
 
-    /// Where it is counted. Gone is as good as down.
+    /// Index of its counter. Gone counts as down.
     pub(super) const fn place(self) -> usize {
         match self {
             Self::Sent => 0,
@@ -37,7 +37,7 @@ impl Disposition {
         }
     }
 
-    /// What an errno of sending means.
+    /// The meaning of an errno of `send()`.
     pub(super) const fn of_errno(errno: i32) -> Self {
         match errno {
             EAGAIN | ENOBUFS => Self::Full,

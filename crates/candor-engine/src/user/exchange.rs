@@ -1,7 +1,8 @@
-//! How a thread gets another program between two frames.
+//! Replacing the program of a thread between two frames.
 //!
-//! The supervisor opens what the thread will need and puts it into the thread's slot; an order makes the thread look there.
-//! What the thread does not need any more comes back through the slot, so that nothing is closed or freed between frames.
+//! The supervisor opens everything that the thread will need and puts it into the slot of the thread; an order makes
+//! the thread read the slot. What the thread no longer needs returns through the slot, so that nothing is closed or
+//! freed between frames.
 
 use std::fmt::Debug;
 use std::io;
@@ -14,18 +15,18 @@ use super::port::Port;
 use super::program::Program;
 use super::send::Transmit;
 
-/// What a thread finds at an order.
+/// Content of a slot.
 #[derive(Debug)]
 pub(super) enum Change<S> {
-    /// What it ran before: nothing is to be done.
+    /// The previous program, returned by the thread.
     Before(#[expect(dead_code, reason = "kept until the supervisor closes it")] Next<S>),
-    /// No frames come from its bus any more.
+    /// The bus is no longer a source: the thread ends.
     End,
-    /// This is to be run from now on.
+    /// The next program.
     Next(Next<S>),
 }
 
-/// A program and what a thread needs for it.
+/// A program with the senders that the thread does not have yet.
 #[derive(Debug)]
 pub(super) struct Next<S> {
     program: Arc<Program>,
@@ -34,34 +35,35 @@ pub(super) struct Next<S> {
     successors: Arc<[Option<usize>]>,
 }
 
-/// Where a thread looks when there is an order.
+/// Hands a program to a thread and the previous one back.
 #[derive(Debug)]
 pub(super) struct Slot<S>(Mutex<Option<Change<S>>>);
 
-/// The next program as the supervisor knows it.
+/// The next program and its relation to the current one.
 #[derive(Clone, Debug)]
 pub(super) struct NextProgram {
     pub(super) program: Arc<Program>,
-    /// By job of the program of before.
+    /// By job of the current program.
     pub(super) successors: Arc<[Option<usize>]>,
-    /// Ports whose senders have to be opened anew.
+    /// Ports whose senders must be reopened.
     pub(super) renewed: Vec<Arc<Port>>,
 }
 
-/// The slot of a thread, whatever its engine.
+/// A [`Slot`] without its sender type.
 pub(super) trait Exchange: Debug + Send + Sync {
-    /// Opens what the thread needs for the next program, in which its bus is `from`. `old` is what it runs.
+    /// Opens what the thread needs for the next program, in which its bus is `from`. `old` is its current program and
+    /// bus.
     fn prepare(&self, old: (&Program, BusIndex), next: &NextProgram, from: BusIndex) -> io::Result<()>;
 
-    /// The thread is to end.
+    /// Makes the thread end at the next order.
     fn prepare_end(&self);
 
-    /// Forgets what was prepared, or what the thread gave back.
+    /// Drops what was prepared, or what the thread returned.
     fn clear(&self);
 }
 
 impl<S> Next<S> {
-    /// Exchanges what a thread runs, and gives what it ran.
+    /// Switches a thread to this program, and returns the previous one.
     pub(super) fn begin(mut self, program: &mut Arc<Program>, from: &mut BusIndex, outlets: &mut Outlets<S>) -> Self
     where
         S: Transmit,

@@ -1,4 +1,4 @@
-//! The kernel filters of a source socket: it gets only what some job wants.
+//! CAN_RAW filters of a source socket.
 
 use std::collections::HashSet;
 
@@ -8,13 +8,13 @@ use candor_core::frame::CAN_ERR_FLAG;
 use candor_core::job::Job;
 use candor_io::can::MAX_FILTERS;
 
-/// The kernel compares a frame with the filters of all sockets that have a mask one by one, 7 instructions each, before
-/// the rule set looks at it once more. So many cost 3 % of a frame's way through user space, which is worth not being
-/// woken for frames that nobody wants. Single identifiers are found by a table and cost nothing.
+/// The kernel compares a frame with the masked filters of all sockets one by one, at 7 instructions each, before the
+/// rule set sees it. This many cost 3 % of the user-space path of a frame, less than a wake-up for an unwanted frame.
+/// Filters for a single identifier are found in a table and cost nothing.
 const MAX_WALKED: usize = 64;
 
-/// The filters of all jobs that start from this bus, each once. Too many for a socket, or too slow ones, become one that
-/// takes everything; the rule set decides anyway.
+/// The distinct filters of all jobs from this bus. If there are too many for a socket, or too many masked ones, one
+/// filter for everything; the rule set decides anyway.
 pub(super) fn wanted(jobs: &[Job], from: BusIndex) -> Vec<Filter> {
     let mut seen = HashSet::new();
     let of_bus = jobs.iter().filter(|job| job.from == from).map(|job| job.filter);
@@ -27,7 +27,7 @@ pub(super) fn wanted(jobs: &[Job], from: BusIndex) -> Vec<Filter> {
     }
 }
 
-/// Everything that any of the filters takes, and more, in two filters at most: error frames need their own.
+/// A superset of the filters in at most two: error frames need their own.
 fn widened(filters: &[Filter]) -> Vec<Filter> {
     let of_list = |error: bool| {
         filters.iter().map(|filter| filter.normalise()).filter(move |n| (n.list == ReceiveList::Error) == error)

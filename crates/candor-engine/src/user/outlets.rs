@@ -1,8 +1,7 @@
-//! What one thread sends: a sender and a queue for each bus that its routes lead to, and what becomes of frames for which
-//! there is no room.
+//! The sending side of a thread: a sender and a queue for each destination bus, and the policies for a full transmit
+//! queue.
 //!
-//! Every frame that a job lets through is counted once more where it ends: sent, or dropped for a reason that has a name
-//! ([`Disposition`]).
+//! Every frame that passes a job is counted exactly once more when its [`Disposition`] is known.
 
 use std::io;
 use std::sync::Arc;
@@ -19,16 +18,15 @@ use super::queued::{Queued, Sent};
 use super::receive::{Arrived, MAX_AT_ONCE};
 use super::send::{Handed, Transmit};
 
-/// How soon to try again where there was no room: the kernel tells nobody that a queueing discipline has room again. Ten of
-/// the shortest frames, a full default queue, last 470 µs at 1 Mbit/s.
+/// Retry interval while a transmit queue is full: there is no notification when a qdisc has room again. Ten of the
+/// shortest frames, a full default queue, take 470 µs at 1 Mbit/s.
 const RETRY: Duration = Duration::from_micros(500);
 
-/// The ways out of one thread.
 #[derive(Debug)]
 pub(super) struct Outlets<S> {
-    /// By bus of the program; `None` for those that no job of this thread sends to.
+    /// By bus of the program; `None` if no job of this thread sends there.
     outlets: Box<[Option<Outlet<S>>]>,
-    /// Whether some queue holds frames.
+    /// Some queue is not empty.
     holds: bool,
     ages: Ages,
 }
@@ -37,34 +35,34 @@ pub(super) struct Outlets<S> {
 struct Outlet<S> {
     port: Arc<Port>,
     sender: S,
-    /// Frames that are collected, or that wait for room.
+    /// Frames that are being batched or wait for room.
     queue: Queue,
-    /// When there was no room for the oldest; `None` while there is.
+    /// Since when the transmit queue has been full.
     full_since: Option<Instant>,
-    /// Whether it matters when its frames leave; decided at the start, so that where it does not nothing is asked.
+    /// `None` unless a job of this pair of buses needs timestamps, so that the others pay nothing for them.
     timed: Option<Timed>,
 }
 
-/// Why it matters when frames leave.
+/// Uses of receive timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Timed {
-    /// Frames of some job must not be old.
+    /// Some job has a `max-age`.
     has_max_age: bool,
-    /// It is counted how long they were under way.
+    /// Latencies are measured.
     measures_latency: bool,
 }
 
-/// What to do after a frame was not taken.
+/// The next step after a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
-    /// Go on with the oldest frame that is left.
+    /// Continue with the oldest remaining frame.
     Now,
-    /// Try again later: the oldest frame waits for room.
+    /// Retry later: the oldest frame waits for room.
     Later,
 }
 
 impl<S: Transmit> Outlets<S> {
-    /// Opens what the jobs from this bus need.
+    /// Opens senders for the destinations of the jobs from this bus.
     pub(super) fn open(program: &Program, from: BusIndex) -> io::Result<Self> {
         let open = |(bus, port): (usize, &Option<Arc<Port>>)| {
             let to = BusIndex(bus);
@@ -75,8 +73,8 @@ impl<S: Transmit> Outlets<S> {
         Ok(Self { outlets, holds: false, ages: Ages::new()? })
     }
 
-    /// Opens what the jobs from this bus need in the next program and the thread does not have yet: `old` is the program that
-    /// it runs, and `renewed` the ports whose senders have to be opened anew.
+    /// Opens the senders that the next program needs and the thread lacks. `old` is its current program and bus;
+    /// senders of `renewed` ports are reopened.
     pub(super) fn open_missing(
         next: &Program,
         from: BusIndex,
@@ -97,10 +95,10 @@ impl<S: Transmit> Outlets<S> {
         Ok(Self { outlets, holds: false, ages: Ages::new()? })
     }
 
-    /// Goes over to the next program, for which `missing` was opened. Frames that wait stay where they are and are counted
-    /// by the successors of their jobs; those that have none, or no outlet any more, have their last chance now.
+    /// Switches to the next program, for which `missing` was opened. Waiting frames stay queued and are counted by the
+    /// successors of their jobs; frames without a successor or sender are sent now or dropped.
     ///
-    /// What is not needed any more is in `missing` afterwards.
+    /// Afterwards `missing` holds the senders that are no longer needed.
     pub(super) fn become_those_of(
         &mut self,
         old: &Program,
@@ -119,7 +117,7 @@ impl<S: Transmit> Outlets<S> {
                     old.count(queued, Disposition::Full);
                 }
                 if had.timed.is_none() {
-                    // Nobody has written it down, and somebody may ask for it now.
+                    // The field was not maintained before and is used from now on.
                     queued.at = None;
                 }
                 successor.inspect(|successor| queued.job = *successor).is_some()
@@ -141,9 +139,9 @@ impl<S: Transmit> Outlets<S> {
         }
     }
 
-    /// Sends what a job made of the frame that arrived, or keeps it until [`flush`](Self::flush).
+    /// Sends the output of a job, or queues it until [`flush`](Self::flush).
     ///
-    /// Always inlined, and only what every frame needs: the rest is apart.
+    /// Always inlined; contains only what every frame needs.
     #[inline(always)]
     pub(super) fn take(
         &mut self,
@@ -162,7 +160,7 @@ impl<S: Transmit> Outlets<S> {
         if outlet.timed.is_some() {
             next.at = arrived.at;
         }
-        // A frame that came alone leaves at once, but overtakes none that came before it to another bus.
+        // A single frame is sent at once, but never overtakes earlier frames to another bus.
         if !*holds && !S::collects(arrived.more) {
             *holds = outlet.send_next(program, ages) == Next::Later;
         } else {
@@ -171,7 +169,7 @@ impl<S: Transmit> Outlets<S> {
         }
     }
 
-    /// Hands over what was kept, as far as there is room.
+    /// Sends queued frames, as far as there is room.
     pub(super) fn flush(&mut self, program: &Program) {
         if !self.holds {
             return;
@@ -183,17 +181,17 @@ impl<S: Transmit> Outlets<S> {
         }
     }
 
-    /// How long a receiver may wait before [`flush`](Self::flush) is to be tried again; `None` while nothing is kept.
+    /// Timeout for the receiver before [`flush`](Self::flush) is due; `None` while all queues are empty.
     pub(super) fn patience(&self) -> Option<Duration> {
         self.holds.then_some(RETRY)
     }
 
-    /// Interfaces may have changed.
+    /// Follows changes of the interfaces.
     pub(super) fn follow(&mut self) -> io::Result<()> {
         self.outlets.iter_mut().flatten().try_for_each(|outlet| outlet.sender.follow())
     }
 
-    /// Gives up what is kept: the thread ends.
+    /// Sends what can be sent and drops the rest: the thread ends.
     pub(super) fn give_up(&mut self, program: &Program) {
         self.flush(program);
         for outlet in self.outlets.iter_mut().flatten() {
@@ -205,7 +203,7 @@ impl<S: Transmit> Outlets<S> {
 }
 
 impl Timed {
-    /// `None` if it does not matter on the way from here to there.
+    /// `None` if no job of this pair of buses needs timestamps.
     fn of(program: &Program, from: BusIndex, to: BusIndex) -> Option<Self> {
         let timed = Self { has_max_age: program.has_max_age(from, to), measures_latency: program.measures_latency() };
         (timed.has_max_age || timed.measures_latency).then_some(timed)
@@ -222,12 +220,12 @@ impl<S: Transmit> Outlet<S> {
     #[inline(never)]
     fn make_room(&mut self, program: &Program, ages: &mut Ages) {
         if self.flush(program, ages) == Next::Later {
-            // The policy of the oldest is to go when others come.
+            // Its policy is to be dropped for newer frames.
             self.drop_oldest(program);
         }
     }
 
-    /// The short way of the next frame of an empty queue.
+    /// Fast path for the next frame of an empty queue.
     fn send_next(&mut self, program: &Program, ages: &mut Ages) -> Next {
         if self.timed.is_none() {
             let queued = self.queue.next();
@@ -249,7 +247,7 @@ impl<S: Transmit> Outlet<S> {
         self.flush(program, ages)
     }
 
-    /// Hands over the queue, as far as there is room; the policy decides what becomes of the rest.
+    /// Sends the queue as far as there is room; the policy of the oldest frame decides about the rest.
     fn flush(&mut self, program: &Program, ages: &mut Ages) -> Next {
         while !self.queue.is_empty() {
             let handed = match self.timed {
@@ -270,7 +268,7 @@ impl<S: Transmit> Outlet<S> {
         Next::Now
     }
 
-    /// Hands over frames that are not old, after dropping those in front of them that are.
+    /// Drops expired frames at the head of the queue, then sends the following ones that are not expired.
     fn hand_over_in_time(&mut self, timed: Timed, program: &Program, ages: &mut Ages) -> Handed {
         let fresh = if timed.has_max_age { self.drop_old(program, ages) } else { self.queue.oldest().len() };
         if fresh == 0 {
@@ -278,14 +276,14 @@ impl<S: Transmit> Outlet<S> {
         }
         let handed = self.sender.hand_over(&self.queue.oldest()[..fresh]);
         if timed.measures_latency && handed.taken > 0 {
-            // Behind the call, so that the reading delays nobody's frame but the next.
+            // After the system call, so that reading the clock delays only the next frame.
             ages.refresh();
             self.queue.oldest()[..handed.taken].iter().for_each(|queued| program.count_latency(queued, ages));
         }
         handed
     }
 
-    /// Drops old frames in front of the queue, and says how many that are not old follow each other there.
+    /// Drops expired frames at the head, and returns how many unexpired frames follow.
     fn drop_old(&mut self, program: &Program, ages: &mut Ages) -> usize {
         ages.refresh();
         let is_old = |queued: &&Queued| program.is_too_old(queued, ages);
@@ -296,7 +294,7 @@ impl<S: Transmit> Outlet<S> {
         self.queue.oldest().iter().take_while(|queued| !is_old(queued)).count()
     }
 
-    /// The oldest frame was not taken.
+    /// Applies the policy to the oldest frame, which was refused.
     fn refuse(&mut self, program: &Program, error: &io::Error) -> Next {
         let Some(queued) = self.queue.oldest().first() else { return Next::Now };
         let errno = error.raw_os_error().unwrap_or_default();
@@ -309,7 +307,7 @@ impl<S: Transmit> Outlet<S> {
                     return Next::Later;
                 }
                 WhenFull::Block { limit } if since.elapsed() < limit => {
-                    // Everything from this bus waits: that is what was asked for.
+                    // Blocks everything from this bus, as configured.
                     std::thread::sleep(RETRY);
                     return Next::Now;
                 }
@@ -318,7 +316,7 @@ impl<S: Transmit> Outlet<S> {
         }
         program.count(queued, disposition);
         self.queue.forget(1);
-        // That an interface is gone is reported by the supervisor.
+        // The supervisor reports an interface that is gone.
         if disposition != Disposition::Gone {
             self.port.failures.note(errno);
         }

@@ -1,4 +1,4 @@
-//! A bus as the threads see it: the socket on its interface, and what is known of it.
+//! The shared state of a bus: its socket, filters and counters.
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -20,54 +20,50 @@ use crate::latency::MeasureLatency;
 use crate::notice::Notice;
 use crate::preflight::{self, Interfaces};
 
-/// A bus and the socket on its interface.
 #[derive(Debug)]
 pub(super) struct Port {
-    /// Its name at the start.
+    /// Name of the interface at the start.
     pub(super) interface: String,
-    /// For sending, and for those receivers that use CAN_RAW. All threads send through this one, because a socket does not
-    /// hear itself.
+    /// Used for sending, and for receiving by CAN_RAW receivers. All threads send through this one, because a socket
+    /// does not receive its own frames.
     pub(super) socket: CanSocket,
-    /// Whether the socket is for receiving, too.
+    /// The socket also receives.
     receives: bool,
-    /// What the routes ask of it now. Nobody looks at it for a frame.
+    /// Current requirements of the routes. Not accessed for frames.
     demand: Mutex<Demand>,
-    /// Whether a transmit ring echoes as the routes want it: it does where the driver does, whatever one asks for.
+    /// A transmit ring echoes exactly what the driver echoes; true if that is what the routes require.
     ring_echoes_right: AtomicBool,
-    /// The number of the interface on which the bus is now or was last.
+    /// Current or last interface index.
     index: AtomicU32,
-    /// Errnos of `send()`, reported and not reported.
+    /// Errnos of `send()`, reported and not.
     pub(super) failures: ErrnoSet,
-    /// What has come and gone here.
     pub(super) accounting: BusAccounting,
-    /// Why a receiver cannot hear what is demanded, as an errno; 0 if it can.
+    /// Errno of a receiver that could not apply the requirements; 0 if none.
     refused: AtomicI32,
 }
 
-/// What the routes of a gateway ask of the sockets of a bus.
+/// Requirements of the routes on the sockets of a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Demand {
     pub(super) wanted: Wanted,
     loopback: Loopback,
-    /// Whether somebody wants to know when frames came in.
     stamps: Stamps,
-    /// What frames bear that are sent here with echo, if sockets of this process would take them for those of others. Once
-    /// given it stays.
+    /// Mark of frames sent here with echo, if other sockets of this process would receive them. Never changes once set.
     mark: Option<u32>,
 }
 
-/// Errnos that have occurred and those of them that were reported, as bits.
+/// Sets of errnos, as bits.
 #[derive(Debug, Default)]
 pub(super) struct ErrnoSet {
     seen: [AtomicU64; 3],
     reported: [AtomicU64; 3],
 }
 
-/// What becomes of the port of a bus that both an old gateway and a new one use.
+/// Requirements of a port during a reload.
 #[derive(Debug)]
 pub(super) struct Transition {
     before: Demand,
-    /// What both need. Nothing is echoed otherwise than before.
+    /// The union of both; echo stays as before.
     meanwhile: Demand,
     after: Demand,
     echoes_right_before: bool,
@@ -78,7 +74,7 @@ impl Demand {
         let EngineConfig { engine, latency } = config;
         let echo = jobs.iter().any(|job| job.to == bus && job.echo == Echo::On);
         let is_source = jobs.iter().any(|job| job.from == bus);
-        // Sockets of their own hear what other sockets of this process echo.
+        // Separate receive sockets receive what the sending sockets of this process echo.
         let own_sockets = engine.receiver().has_ring() || engine.sender().has_ring();
         let mark = mark.or_else(|| (echo && is_source && own_sockets).then(own_mark));
         let has_max_age = jobs.iter().any(|job| job.from == bus && plan.route(job.route).max_age.is_some());
@@ -122,8 +118,8 @@ impl Port {
         }
     }
 
-    /// Prepares for other jobs: from now on the sockets are right for those of before and for these. `earlier` are the jobs
-    /// that start here until now, with the bus as the new plan numbers it.
+    /// Extends the sockets to the union of old and new jobs. `earlier` are the old jobs from here, with the bus index
+    /// of the new plan.
     pub(super) fn begin(
         &self,
         plan: &Plan,
@@ -147,16 +143,16 @@ impl Port {
         Ok(transition)
     }
 
-    /// The jobs of before are no more.
+    /// Reduces the sockets to the new jobs.
     pub(super) fn settle(&self, transition: &Transition) -> Result<(), UserError> {
         self.demand_now(&transition.after)
     }
 
-    /// The new jobs are not to be after all.
+    /// Reverts to the old jobs.
     pub(super) fn take_back(&self, transition: &Transition) {
         self.ring_echoes_right.store(transition.echoes_right_before, Ordering::Relaxed);
         let mark = self.demand().mark;
-        // What cannot be taken back lets too much through, which the rules sort out.
+        // A filter that cannot be reverted passes too much, which the rules reject.
         let _ = self.demand_now(&Demand { mark, ..transition.before.clone() });
     }
 
@@ -178,7 +174,7 @@ impl Port {
             Ok(())
         };
         match change() {
-            // Its socket is opened anew when the interface is back.
+            // The socket is reopened when the interface is back.
             Err(error) if !is_gone(&error) => Err(self.failed(error)),
             _ => {
                 *now = demand.clone();
@@ -187,15 +183,15 @@ impl Port {
         }
     }
 
-    /// A receiver cannot hear what is demanded. Called by its thread.
+    /// Records that a receiver could not apply the requirements. Called by its thread.
     pub(super) fn refuse_demand(&self, error: &io::Error) {
-        // Gone is no refusal: it opens anew what it needs when the interface is back.
+        // A missing interface is not a failure: the receiver reopens when it is back.
         if !is_passing(error) {
             self.refused.store(error.raw_os_error().unwrap_or(EAGAIN), Ordering::Relaxed);
         }
     }
 
-    /// Whether the receivers hear what is demanded, after they have seen the order to do so.
+    /// Fails if a receiver could not apply the requirements; call it after the receivers have seen the order.
     pub(super) fn has_followed(&self) -> Result<(), UserError> {
         match self.refused.swap(0, Ordering::Relaxed) {
             0 => Ok(()),
@@ -203,7 +199,7 @@ impl Port {
         }
     }
 
-    /// What is asked of the sockets now.
+    /// Current requirements.
     pub(super) fn demand(&self) -> MutexGuard<'_, Demand> {
         self.demand.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -213,14 +209,13 @@ impl Port {
         self.demand().mark
     }
 
-    /// Whether a transmit ring echoes as the routes want it.
     pub(super) fn ring_echoes_right(&self) -> bool {
         self.ring_echoes_right.load(Ordering::Relaxed)
     }
 
-    /// Sees to it that the socket is bound to this interface, if there is one, and says whether it was not before.
+    /// Binds the port to this interface, if any, and returns whether it has moved.
     ///
-    /// The kernel unbinds a socket for ever when its interface goes away. Only the supervisor may call this.
+    /// The kernel unbinds a socket permanently when its interface disappears. Only for the supervisor.
     pub(super) fn follow(&self, interface: Option<InterfaceIndex>) -> Result<bool, UserError> {
         let Some(index) = interface else { return Ok(false) };
         if self.socket.interface().map_err(|error| self.failed(error))? == Some(index) {
@@ -235,18 +230,17 @@ impl Port {
                 self.index.store(index.number(), Ordering::Release);
                 Ok(true)
             }
-            // Gone again already: the next look tells.
+            // Gone again already; the next check reports it.
             Err(error) if is_gone(&error) => Ok(false),
             Err(source) => Err(self.failed(source)),
         }
     }
 
-    /// The interface on which the bus is now or was last; for receivers and senders that have sockets of their own.
+    /// The current or last interface, for receivers and senders with their own sockets.
     pub(super) fn index(&self) -> InterfaceIndex {
         InterfaceIndex::new(self.index.load(Ordering::Acquire)).expect("only numbers of interfaces are stored")
     }
 
-    /// Whether frames have receive stamps now.
     pub(super) fn stamps(&self) -> Stamps {
         self.socket.stamps()
     }
@@ -255,7 +249,7 @@ impl Port {
         UserError::Socket { interface: self.interface.clone(), source }
     }
 
-    /// What has happened since the last call, reported of the interface under the name that it has now.
+    /// Notices for events since the previous call, with the current name of the interface.
     pub(super) fn notices(&self, interface: &str) -> Vec<Notice> {
         let failed = |errno| {
             let interface = interface.to_owned();
@@ -282,23 +276,23 @@ impl Demand {
 }
 
 impl Transition {
-    /// Whether what is to be heard becomes different now, so that receivers with sockets of their own have to know.
+    /// True if receivers with their own sockets must extend their filters now.
     pub(super) fn widens(&self) -> bool {
         self.before.wanted != self.meanwhile.wanted
     }
 
-    /// The same at the end.
+    /// True if they can reduce them at the end.
     pub(super) fn narrows(&self) -> bool {
         self.meanwhile.wanted != self.after.wanted
     }
 
-    /// Whether senders with sockets of their own have to be opened anew.
+    /// True if senders with their own sockets must be reopened.
     pub(super) fn renews_senders(&self) -> bool {
         self.before.loopback != self.after.loopback || self.before.mark != self.after.mark
     }
 }
 
-/// Whether a transmit ring echoes what it is to echo; an error if the engine has nothing else.
+/// Whether a transmit ring echoes as required; an error if the engine has no other sender.
 fn ring_echoes_right(
     engine: UserEngine,
     bus: BusIndex,
@@ -314,9 +308,9 @@ fn ring_echoes_right(
     Ok(is_right)
 }
 
-/// A mark that no other gateway gives to frames of this bus: a frame that another one sends must not be taken for ours.
+/// A mark that no other gateway uses on this bus.
 fn own_mark() -> u32 {
-    /// Processes have numbers of 22 bits at most.
+    /// Process ids have at most 22 bits.
     const PORT_BITS: u32 = 10;
     static PORTS: AtomicU32 = AtomicU32::new(0);
     let port = PORTS.fetch_add(1, Ordering::Relaxed) % (1 << PORT_BITS);
@@ -325,13 +319,13 @@ fn own_mark() -> u32 {
 
 impl ErrnoSet {
     pub(super) fn note(&self, errno: i32) {
-        // Whether the interface or the socket has no room for a further frame makes no difference to people.
+        // A full interface and a full socket buffer are the same to users.
         let errno = if errno == EAGAIN { ENOBUFS } else { errno };
         let Some((word, bit)) = place(errno) else { return };
         self.seen[word].fetch_or(bit, Ordering::Relaxed);
     }
 
-    /// The errnos that occurred for the first time since the last call.
+    /// Errnos that occurred for the first time since the previous call.
     fn take_unreported(&self) -> impl Iterator<Item = i32> {
         (0..=MAX_ERRNO).filter(|&errno| {
             let Some((word, bit)) = place(errno) else { return false };
@@ -349,13 +343,13 @@ fn place(errno: i32) -> Option<(usize, u64)> {
     Some((errno / 64, 1 << (errno % 64)))
 }
 
-/// Whether it makes sense to go on after an error of a socket: a signal came, the interface is down, or it is no more and
-/// may come back. The kernel says so once.
+/// True if the thread can continue: after a signal, or while the interface is down or missing. The kernel reports that
+/// once.
 pub(super) fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NetworkDown | ErrorKind::Interrupted) || is_gone(error)
 }
 
-/// Whether an error of a socket says that its interface is no more.
+/// True if the interface of the socket has disappeared.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     error.raw_os_error().map(Disposition::of_errno) == Some(Disposition::Gone)
 }

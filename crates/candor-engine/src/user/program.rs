@@ -1,4 +1,4 @@
-//! What all threads run, and what it counts.
+//! The program of all threads: rules, counters and ports.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,41 +16,40 @@ use super::queued::Queued;
 use crate::counters::{Drops, RouteCounters};
 use crate::latency::{self, Latencies, MeasureLatency};
 
-/// The rules, what they count, and the buses they mean.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) rules: RuleSet,
-    /// By bus of the plan; `None` for those that no job uses.
+    /// By bus of the plan; `None` if no job uses it.
     pub(super) ports: Box<[Option<Arc<Port>>]>,
     /// By job.
     counters: Box<[JobCounts]>,
-    /// By job: frames that the rules deleted.
+    /// By job: deleted frames.
     deleted: Box<[Count]>,
-    /// By job, if they are measured; otherwise empty.
+    /// By job; empty unless measured.
     latencies: Box<[JobLatencies]>,
-    /// By job: how old its frames may be when they leave.
+    /// By job: `max-age`.
     max_ages: Box<[Option<Duration>]>,
-    /// By job: what becomes of frames for which there is no room.
+    /// By job: `when-full`.
     policies: Box<[WhenFull]>,
-    /// By job: the name of its route, and the bus that it takes frames from.
+    /// By job: route name and source bus.
     accounts: Box<[(String, BusIndex)]>,
-    /// From where to where jobs lead, each pair once, and whether a job on that way has a limit of age.
+    /// Pairs of source and destination, and whether a job between them has a `max-age`.
     ways: BTreeMap<(BusIndex, BusIndex), bool>,
 }
 
-/// The counters of one job for every frame, on a cache line of their own, and no more than that: there may be many jobs.
+/// Per-frame counters of a job, on a cache line of their own and no larger, because there may be thousands of jobs.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct JobCounts {
-    /// Frames that the rules let through, counted before anything is done with them.
+    /// Frames that passed the rules, counted before sending.
     matched: Count,
-    /// Where those that were let through have ended, by [`Disposition::place`].
+    /// By [`Disposition::place`].
     dispositions: [Count; Disposition::PLACES],
-    /// Payload bytes of those that were sent.
+    /// Payload bytes of sent frames.
     sent_bytes: Count,
 }
 
-/// The latencies of one job's frames.
+/// Latency histogram of a job.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct JobLatencies {
@@ -81,8 +80,8 @@ impl Program {
         }
     }
 
-    /// By job of this program: a job of the next one that counts what becomes of its frames that still wait. It has to be
-    /// of the same route and be counted by the same thread.
+    /// By job of this program: the job of the next one that counts its waiting frames; it has the same route and
+    /// thread.
     pub(super) fn successors(&self, next: &Self) -> Box<[Option<usize>]> {
         let mut successors = HashMap::with_capacity(next.accounts.len());
         for (job, (name, from)) in next.accounts.iter().enumerate() {
@@ -94,27 +93,27 @@ impl Program {
         self.accounts.iter().map(successor).collect()
     }
 
-    /// The bus of this program that has the port.
+    /// The bus with this port.
     pub(super) fn bus_of(&self, port: &Arc<Port>) -> Option<BusIndex> {
         self.used_ports().find(|(_, other)| Arc::ptr_eq(other, port)).map(|(bus, _)| bus)
     }
 
-    /// The buses that frames come from.
+    /// The source buses.
     pub(super) fn sources(&self) -> impl Iterator<Item = BusIndex> {
         (0..self.ports.len()).map(BusIndex).filter(|bus| self.ways.keys().any(|(from, _)| from == bus))
     }
 
-    /// Whether a job leads from here to there.
+    /// True if a job leads from one bus to the other.
     pub(super) fn leads(&self, from: BusIndex, to: BusIndex) -> bool {
         self.ways.contains_key(&(from, to))
     }
 
-    /// Whether a job on this way has a limit of age.
+    /// True if a job between these buses has a `max-age`.
     pub(super) fn has_max_age(&self, from: BusIndex, to: BusIndex) -> bool {
         self.ways.get(&(from, to)).is_some_and(|has| *has)
     }
 
-    /// Whether a frame is older than its route allows.
+    /// True if the frame exceeds the `max-age` of its route.
     pub(super) fn is_too_old(&self, queued: &Queued, ages: &Ages) -> bool {
         match (self.max_ages[queued.job], queued.at) {
             (Some(limit), Some(stamp)) => ages.of(stamp) > limit,
@@ -122,22 +121,20 @@ impl Program {
         }
     }
 
-    /// What becomes of a frame if there is no room.
+    /// The `when-full` policy of its route.
     pub(super) fn when_full(&self, queued: &Queued) -> WhenFull {
         self.policies[queued.job]
     }
 
-    /// Counts a frame that the rules let through.
     pub(super) fn count_matched(&self, job: usize) {
         self.counters[job].matched.bump();
     }
 
-    /// Whether latencies are measured.
     pub(super) fn measures_latency(&self) -> bool {
         !self.latencies.is_empty()
     }
 
-    /// Counts how long a frame was under way that was sent at the last look of the ages.
+    /// Adds the latency of a frame that was just sent, as of the last refresh of the ages.
     pub(super) fn count_latency(&self, queued: &Queued, ages: &Ages) {
         if let (Some(latencies), Some(stamp)) = (self.latencies.get(queued.job), queued.at) {
             let latency = ages.of(stamp);
@@ -146,7 +143,7 @@ impl Program {
         }
     }
 
-    /// What every job has counted, in their order.
+    /// Counters by job.
     pub(super) fn read(&self) -> Vec<RouteCounters> {
         let of_job = |(job, counts): (usize, &JobCounts)| RouteCounters {
             deleted: self.deleted[job].value(),
@@ -156,36 +153,33 @@ impl Program {
         self.counters.iter().enumerate().map(of_job).collect()
     }
 
-    /// Counts a frame that was sent.
     pub(super) fn count_sent(&self, queued: &Queued) {
         let counters = &self.counters[queued.job];
         counters.dispositions[Disposition::Sent.place()].bump();
         counters.sent_bytes.add(queued.payload_bytes());
     }
 
-    /// Counts a frame that the rules deleted.
     pub(super) fn count_deleted(&self, job: usize) {
         self.deleted[job].bump();
     }
 
-    /// Counts the end of a frame.
+    /// Counts a dropped frame.
     pub(super) fn count(&self, queued: &Queued, disposition: Disposition) {
         self.counters[queued.job].dispositions[disposition.place()].bump();
     }
 
-    /// The port of a bus that a job uses.
+    /// The port of a bus that some job uses.
     pub(super) fn port(&self, bus: BusIndex) -> &Arc<Port> {
         self.ports[bus.0].as_ref().expect("the ports of all buses that a job uses were opened")
     }
 
-    /// The ports of all buses that a job uses.
     pub(super) fn used_ports(&self) -> impl Iterator<Item = (BusIndex, &Arc<Port>)> {
         self.ports.iter().enumerate().filter_map(|(bus, port)| Some((BusIndex(bus), port.as_ref()?)))
     }
 }
 
 impl JobCounts {
-    /// What stands here; the rest is counted elsewhere.
+    /// Without `deleted` and latencies, which are stored elsewhere.
     fn read(&self) -> RouteCounters {
         let of = |disposition: Disposition| self.dispositions[disposition.place()].value();
         let drops = Drops {

@@ -1,11 +1,11 @@
-//! Frames that wait for room at a bus.
+//! The queue of frames to a bus.
 
 use super::queued::Queued;
 
-/// A queue with room for a fixed number of frames, made once.
+/// A ring buffer of fixed capacity, allocated once.
 #[derive(Debug)]
 pub(super) struct Queue {
-    /// The oldest is at `start`; behind the last place comes the first. A power of two of them.
+    /// A power of two; the oldest is at `start`.
     places: Box<[Queued]>,
     start: usize,
     len: usize,
@@ -13,7 +13,7 @@ pub(super) struct Queue {
 
 impl Queue {
     /// # Panics
-    /// If the room is no power of two.
+    /// If the capacity is not a power of two.
     pub(super) fn new(room: usize) -> Self {
         assert!(room.is_power_of_two(), "a place is found by its lowest bits");
         Self { places: vec![Queued::EMPTY; room].into(), start: 0, len: 0 }
@@ -27,38 +27,38 @@ impl Queue {
         self.len == self.places.len()
     }
 
-    /// The place of the next frame, which is not in the queue before [`push_next`](Self::push_next).
+    /// The slot of the next frame, which [`push_next`](Self::push_next) appends.
     ///
-    /// Whoever wants it has made room; where there is none it is that of the oldest frame.
+    /// The queue must not be full.
     pub(super) fn next(&mut self) -> &mut Queued {
         debug_assert!(!self.is_full(), "whoever pushes has made room");
         let end = self.place(self.len);
         &mut self.places[end]
     }
 
-    /// Adds what was written into [`next`](Self::next) as the youngest frame.
+    /// Appends the frame written to [`next`](Self::next).
     ///
-    /// There is room: `next` has seen to it.
+    /// The queue must not be full.
     pub(super) fn push_next(&mut self) {
         debug_assert!(!self.is_full(), "whoever pushes has made room");
         self.len += 1;
     }
 
-    /// The oldest frames: all that follow each other in memory.
+    /// The oldest frames, as far as they are contiguous in memory.
     pub(super) fn oldest(&self) -> &[Queued] {
         let end = (self.start + self.len).min(self.places.len());
         &self.places[self.start..end]
     }
 
-    /// Forgets the oldest frames.
+    /// Removes the oldest frames.
     pub(super) fn forget(&mut self, count: usize) {
         let count = count.min(self.len);
         self.len -= count;
-        // From the beginning again if it is empty: then the next ones follow each other in memory, and leave with one call.
+        // An empty queue restarts at 0, so that the next frames are contiguous and can be sent with one call.
         self.start = if self.len == 0 { 0 } else { self.place(count) };
     }
 
-    /// Changes all frames, and forgets those for which the answer is no.
+    /// Modifies all frames, and removes those for which `keep` returns false.
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&mut Queued) -> bool) {
         for _ in 0..self.len {
             let mut queued = self.places[self.start];

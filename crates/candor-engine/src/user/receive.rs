@@ -1,4 +1,4 @@
-//! How frames come in: one file for each receiver.
+//! Receivers, one file each.
 
 mod mmsg;
 mod read;
@@ -17,42 +17,42 @@ pub(super) use read::{BusyPolled, Read, Spinning};
 pub(super) use ring::Ring;
 pub(super) use uring::Uring;
 
-/// Frames that a receiver gives at most before queues behind it are emptied.
+/// Maximum batch before the queues are flushed.
 pub(super) const MAX_AT_ONCE: usize = 64;
 
-/// A frame that has come in.
+/// A received frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived<'a> {
-    /// What the kernel gave: `struct can_frame`, `struct canfd_frame`, or what is none of them.
+    /// `struct can_frame`, `struct canfd_frame`, or anything else on the interface.
     pub(super) bytes: &'a [u8],
-    /// When the kernel got it, if somebody wants to know ([`Port::stamps`]).
+    /// Receive timestamp, if [`Port::stamps`] is on.
     pub(super) at: Option<RealtimeNs>,
-    /// Whether another one is known to wait behind it.
+    /// Another frame is known to be waiting.
     pub(super) more: bool,
 }
 
-/// A way to receive. Chosen once for all threads, so that a frame costs no dynamic call.
+/// A receiver, chosen once for all threads as a type parameter, so that a frame costs no dynamic dispatch.
 pub(super) trait Receive: Sized + Send + 'static {
-    /// Opens what it needs on the interface of the port.
+    /// Opens the receiver on the interface of the port.
     fn open(port: &Arc<Port>) -> io::Result<Self>;
 
-    /// Waits for frames, as long as it takes or at most this long, and gives all that are there, the oldest first and at
-    /// most [`MAX_AT_ONCE`], to `take`.
+    /// Waits for frames, without limit or for `patience`, and passes all that are available, oldest first and at most
+    /// [`MAX_AT_ONCE`], to `take`.
     ///
-    /// `all` says that senders collect, so that it is worth to look for a second frame where that costs a system call.
+    /// `all` is set if the sender batches, so that polling for a second frame is worth a system call.
     ///
-    /// Errors: `Interrupted` if a signal came; whatever else [`is_passing`](super::port::is_passing) knows is followed by
-    /// a further call.
+    /// Errors: `Interrupted` after a signal; the thread continues after any error for which
+    /// [`is_passing`](super::port::is_passing) is true.
     fn receive(&mut self, patience: Option<Duration>, all: bool, take: impl FnMut(Arrived<'_>)) -> io::Result<()>;
 
-    /// Among the frames of the last call was one that no job takes. Called by the thread that receives.
+    /// Called after a batch with frames that match no job.
     ///
-    /// By itself nothing: sockets of CAN_RAW get only what some job may take.
+    /// The default does nothing: CAN_RAW filters in the kernel.
     fn keep_unwanted_away(&mut self) {}
 
-    /// The port may be on another interface now, or want other frames. Called by the thread that receives.
+    /// Called after the port has moved to another interface or its filters have changed.
     ///
-    /// By itself nothing: the socket of the port is exchanged by the supervisor.
+    /// The default does nothing: the supervisor replaces the socket of the port.
     fn follow(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,9 +1,8 @@
-//! Another program for threads that run, without a frame lost, doubled or treated by half of each.
+//! Replacing the program of running threads without losing, duplicating or mixing the treatment of frames.
 //!
-//! First everything is opened that can fail: sockets of new buses, senders of new ways, threads of new sources, and the
-//! filters of sockets that stay are widened to what both programs want. Then each thread goes over to the new program between
-//! two frames, and what came in before but is still in a queue of the kernel is treated by the new one. Last, what only the
-//! old program needed is closed.
+//! First everything that can fail is opened: sockets of new buses, senders, and threads of new sources; filters of
+//! remaining sockets are extended to the union of both programs. Then each thread switches between two frames; frames
+//! still in a kernel queue are treated by the new program. Finally, what only the old program needed is closed.
 
 use std::sync::Arc;
 
@@ -20,28 +19,27 @@ use super::{UserGateway, used_buses};
 use crate::counters::{BusCounters, RouteCounters};
 use crate::preflight::Interfaces;
 
-/// Everything that a new program needs.
+/// A program that is ready to start.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     program: Arc<Program>,
     jobs: Arc<[Job]>,
-    /// Ports that stay, and what becomes of them.
+    /// Ports used by both programs.
     staying: Vec<(Arc<Port>, Transition)>,
     new_threads: Gated,
 }
 
-/// What the old program has counted at its end.
+/// Final counters of the old program.
 #[derive(Debug)]
 pub(crate) struct Replaced {
     /// By job of the old plan.
     pub(crate) jobs: Vec<RouteCounters>,
-    /// Buses that are not used any more.
+    /// Buses that are no longer used.
     pub(crate) buses: Vec<BusCounters>,
 }
 
 impl UserGateway {
-    /// Opens what the jobs of another plan need. Until [`exchange`](Self::exchange) nothing is forwarded otherwise than
-    /// before.
+    /// Opens everything for the jobs of another plan. Forwarding does not change before [`exchange`](Self::exchange).
     pub(crate) fn prepare(
         &self,
         plan: &Plan,
@@ -100,7 +98,7 @@ impl UserGateway {
         Ok((program, new_threads))
     }
 
-    /// The port of a bus of another plan: the one on its interface, if there is one.
+    /// The existing port on the interface of this bus, or a new one.
     fn port_for(
         &self,
         plan: &Plan,
@@ -113,7 +111,7 @@ impl UserGateway {
         let Some((old, port)) = same else {
             return Port::open(plan, self.config, bus, jobs, interfaces).map(Arc::new);
         };
-        // Where they lead makes no difference here.
+        // The destination does not matter for receiving.
         let earlier = self.jobs.iter().filter(|job| job.from == old);
         let earlier: Vec<Job> = earlier.map(|job| Job { from: bus, ..job.clone() }).collect();
         let transition = port.begin(plan, self.config, bus, jobs, &earlier, interfaces)?;
@@ -121,7 +119,7 @@ impl UserGateway {
         Ok(Arc::clone(port))
     }
 
-    /// Leaves everything as it was.
+    /// Reverts the preparation.
     pub(crate) fn abandon(&self, prepared: Prepared) -> Result<(), UserError> {
         let Prepared { staying, new_threads, .. } = prepared;
         drop(new_threads);
@@ -133,16 +131,16 @@ impl UserGateway {
         staying.iter().for_each(|(port, transition)| port.take_back(transition));
         if staying.iter().any(|(_, transition)| transition.widens()) {
             self.sync_threads()?;
-            // A receiver that hears too much makes no difference.
+            // A receiver with too wide a filter is harmless.
             staying.iter().for_each(|(port, _)| drop(port.has_followed()));
         }
         Ok(())
     }
 
-    /// Has all threads go over to what was prepared. `plan` and `interfaces` are those of before.
+    /// Switches all threads to the prepared program. `plan` and `interfaces` are the old ones.
     ///
     /// # Errors
-    /// [`UserError`] if a thread fails: the gateway cannot go on.
+    /// A thread failed: the gateway cannot continue.
     pub(crate) fn exchange(
         &mut self,
         prepared: Prepared,
@@ -159,7 +157,7 @@ impl UserGateway {
         self.threads.retain(|thread| thread.handle.is_some());
         self.threads.extend(new_threads.begin());
 
-        // No thread counts in the old program any more.
+        // No thread uses the old program any more.
         let counted = self.counters();
         for (bus, port) in self.program.used_ports() {
             port.accounting.keep(self.job_sums(bus, &counted));
@@ -172,7 +170,7 @@ impl UserGateway {
         };
         let buses = self.program.used_ports().filter(gone).map(of_bus).collect();
         (self.program, self.jobs) = (program, jobs);
-        // What the threads gave back is closed here.
+        // Closes what the threads returned.
         self.threads.iter().for_each(|thread| thread.slot.clear());
         for (port, transition) in &staying {
             port.settle(transition)?;

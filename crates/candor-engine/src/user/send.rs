@@ -1,4 +1,4 @@
-//! How frames leave: one file for each sender.
+//! Senders, one file each.
 
 mod mmsg;
 mod ring;
@@ -16,30 +16,30 @@ pub(super) use ring::{Adaptive, Ring};
 pub(super) use uring::Uring;
 pub(super) use write::Write;
 
-/// How many frames were handed over, and why not the next one.
+/// Result of sending a batch.
 #[derive(Debug)]
 pub(super) struct Handed {
-    /// So many of the first ones.
+    /// Number of frames accepted, from the first on.
     pub(super) taken: usize,
-    /// What the kernel said of the one behind them; `None` if there is none, or if it has not said anything.
+    /// Error for the next frame; `None` if all were accepted, or if the kernel reports it only at the next call.
     pub(super) refused: Option<io::Error>,
 }
 
-/// A way to send to one bus, owned by one thread. Chosen once for all threads, so that a frame costs no dynamic call.
+/// A sender to one bus, owned by one thread; a type parameter, so that a frame costs no dynamic dispatch.
 pub(super) trait Transmit: Debug + Sized + Send + 'static {
-    /// Opens what it needs on the interface of the port.
+    /// Opens the sender on the interface of the port.
     fn open(port: &Arc<Port>) -> io::Result<Self>;
 
-    /// Whether frames are collected before they are handed over; `more` says that another one is waiting.
+    /// Whether to batch instead of sending at once; `more` if another frame is waiting.
     fn collects(more: bool) -> bool;
 
-    /// Hands frames to the kernel, in their order and without waiting for room: `ENOBUFS` or `EAGAIN` if there is none.
-    /// Nothing of a frame that was not taken is left behind.
+    /// Sends frames in order without blocking: `ENOBUFS` or `EAGAIN` if there is no room. Refused frames leave no
+    /// trace.
     fn hand_over(&mut self, frames: &[Queued]) -> Handed;
 
-    /// The port may be on another interface now. Called by the thread that sends.
+    /// Called after the port may have moved to another interface.
     ///
-    /// By itself nothing: the socket of the port is exchanged by the supervisor.
+    /// The default does nothing: the supervisor replaces the socket of the port.
     fn follow(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The one place where an engine's name becomes code.
+//! Maps the name of an engine to its receiver and sender types.
 
 use std::sync::{Arc, mpsc};
 
@@ -15,18 +15,18 @@ use super::worker::{Orders, State, Stopped, Worker};
 use crate::realtime::{ForThreads, THREAD_PREFIX};
 use crate::system_error::SystemError;
 
-/// The threads that are to be started.
+/// Parameters of the threads to start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ThreadSpec<'a> {
     pub(super) orders: &'a Arc<Orders>,
     pub(super) for_threads: &'a ForThreads,
     pub(super) program: &'a Arc<Program>,
-    /// The buses that frames come from.
+    /// The source buses.
     pub(super) sources: &'a [BusIndex],
 }
 
-/// Starts a thread for each bus, which begins when the gate is opened: all sockets are open and all threads are there and have
-/// what they were to have before the first frame is forwarded, or nothing is.
+/// Starts a thread for each source bus. The threads wait at a gate: either all sockets are open and all threads have
+/// their scheduling policy before the first frame is forwarded, or the start fails.
 pub(super) fn start(engine: UserEngine, spec: &ThreadSpec<'_>) -> Result<Gated, UserError> {
     match engine.receiver() {
         Receiver::Read => with_receiver::<receive::Read>(engine, spec),

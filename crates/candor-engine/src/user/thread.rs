@@ -1,4 +1,4 @@
-//! A thread as its supervisor sees it.
+//! The supervisor's view of a thread.
 
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
@@ -13,22 +13,22 @@ use super::port::Port;
 use super::worker::{State, Stopped};
 use crate::system_error::SystemError;
 
-/// How long to wait between two wake-ups of a thread that is to look.
+/// Interval between wake-ups of a thread that has not seen an order.
 const WAKE_INTERVAL: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(super) struct Thread {
-    /// Where its frames come from.
+    /// The source bus.
     pub(super) port: Arc<Port>,
     pub(super) wake_up: WakeUp,
     pub(super) state: Arc<State>,
-    /// Where it finds what it is to run next.
+    /// Delivers the next program.
     pub(super) slot: Arc<dyn Exchange>,
     /// `None` after it has been joined.
     pub(super) handle: Option<JoinHandle<Result<Stopped, UserError>>>,
 }
 
-/// Threads that wait for their beginning. They end if it is not to be.
+/// Threads that wait for the start; dropping this ends them.
 #[derive(Debug, Default)]
 pub(super) struct Gated {
     pub(super) gates: Vec<Sender<()>>,
@@ -36,14 +36,14 @@ pub(super) struct Gated {
 }
 
 impl Thread {
-    /// Has it look at the order; once may not be enough.
+    /// Interrupts its blocking call once, which may be too early; see [`has_seen`](Self::has_seen).
     pub(super) fn wake(&self) -> Result<(), UserError> {
         Ok(self.wake_up.wake().map_err(SystemError::while_doing("Waking a thread"))?)
     }
 
-    /// Wakes it until it has carried out the order or has ended.
+    /// Wakes it until it has executed the order or has ended.
     pub(super) fn has_seen(&self, order: u32) -> Result<(), UserError> {
-        // A wake-up just before the thread blocks has no effect, so one is not enough.
+        // A wake-up just before the thread blocks has no effect, so it is repeated.
         while !self.state.has_seen(order) && !self.state.has_ended() {
             self.wake()?;
             std::thread::sleep(WAKE_INTERVAL);
@@ -64,10 +64,10 @@ impl Thread {
 }
 
 impl Gated {
-    /// Has them begin.
+    /// Lets the threads begin.
     pub(super) fn begin(mut self) -> Vec<Thread> {
         for gate in self.gates.drain(..) {
-            // One that is gone is found when its thread is joined.
+            // A thread that has ended is detected by join().
             let _ = gate.send(());
         }
         std::mem::take(&mut self.threads)
@@ -78,7 +78,7 @@ impl Drop for Gated {
     fn drop(&mut self) {
         self.gates.clear();
         for thread in &mut self.threads {
-            // They have done nothing that could fail.
+            // They have forwarded nothing yet, so there is no error to report.
             let _ = thread.join();
         }
     }

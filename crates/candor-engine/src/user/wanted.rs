@@ -1,4 +1,4 @@
-//! What a receiver of a bus is to hear: as filters of CAN_RAW, and as a program for sockets that know no such filters.
+//! Receive filters of a bus: as CAN_RAW filters, and as classic BPF programs for packet sockets.
 
 use candor_config::plan::BusIndex;
 use candor_core::filter::{Filter, Normalised, ReceiveList};
@@ -8,27 +8,25 @@ use candor_io::packet::{Instruction, Takes};
 
 use super::filters;
 
-/// More comparisons cost more than a look at the rules, which are asked anyway.
+/// Longer programs cost more than the rule set, which filters anyway.
 const MAX_COMPARED: usize = 32;
 
-/// What is to be heard on one bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
-    /// For CAN_RAW; none if the bus is no source.
+    /// For CAN_RAW sockets; empty if the bus is not a source.
     pub(super) filters: Vec<Filter>,
-    /// For rings: the formats.
+    /// Frame formats, for rings.
     pub(super) takes: Takes,
-    /// For rings.
     pub(super) programs: Programs,
 }
 
-/// What lets frames into a ring. The longer program costs every frame that comes in, and spares the gateway those that no
-/// job takes; so it pays only where there are such frames, and a ring has it from the first of them on.
+/// Filter programs of a ring. The narrow one costs every received frame and saves the gateway the frames that match no
+/// job, so a ring uses it from the first such frame on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Programs {
-    /// None that this process has sent. Empty if it sends none that it would hear.
+    /// Rejects frames that this process has sent. Empty if there are none to be received.
     pub(super) wide: Vec<Instruction>,
-    /// Of those as few as possible that no job takes. Empty if that is all frames.
+    /// Also rejects as many frames without a matching job as possible. Empty if that is not possible.
     pub(super) narrow: Vec<Instruction>,
 }
 
@@ -65,17 +63,17 @@ const RECALL: u16 = 0x87;
 const AD_OFF: u32 = 0xFFFF_F000;
 /// `SKF_AD_MARK`.
 const AD_MARK: u32 = 20;
-/// The whole frame.
+/// Accepts the whole frame.
 const TAKE: u32 = u32::MAX;
 const PASS_OVER: u32 = 0;
 
-/// Drops frames with this mark, and nothing else. For CAN_RAW.
+/// Rejects frames with this mark and accepts all others; for CAN_RAW sockets.
 pub(super) fn not_own(mark: u32) -> Vec<Instruction> {
     vec![load(AD_OFF + AD_MARK), when(EQUAL, mark, 0, 1), end(PASS_OVER), end(TAKE)]
 }
 
-/// As short as it can be where a frame is taken, for that is what costs each frame: a look at its identifier, and a further
-/// one for each filter in front of the one that takes it. What is no frame of the kernel's the receivers pass over.
+/// Optimised for accepted frames, because those are the cost: one load of the identifier, and one comparison for each
+/// filter before the one that matches. The receivers ignore anything that is not a CAN frame.
 fn program(filters: &[Filter], own: Option<u32>) -> Vec<Instruction> {
     let mut program = Vec::new();
     if let Some(mark) = own {
@@ -83,7 +81,7 @@ fn program(filters: &[Filter], own: Option<u32>) -> Vec<Instruction> {
     }
     let filters: Vec<Normalised> = filters.iter().map(|filter| filter.normalise()).collect();
     if filters.len() > MAX_COMPARED || filters.iter().any(|filter| filter.list == ReceiveList::All) {
-        // Without a program nothing is run for a frame.
+        // No program at all is the fastest filter.
         if own.is_some() {
             program.push(end(TAKE));
         }
@@ -92,7 +90,7 @@ fn program(filters: &[Filter], own: Option<u32>) -> Vec<Instruction> {
     program.extend([load(0), step(KEEP, 0)]);
     let is_one_of = |lists: &'static [ReceiveList]| filters.iter().filter(|filter| lists.contains(&filter.list));
     for Normalised { id, mask, .. } in is_one_of(&[ReceiveList::Masked, ReceiveList::Exact]) {
-        // Error frames are for their own filters and no others.
+        // Error frames match only their own filters.
         let mask = mask | CAN_ERR_FLAG;
         program.extend([step(AND, loaded(mask)), when(EQUAL, loaded(*id), 0, 1), end(TAKE), step(RECALL, 0)]);
     }
@@ -106,7 +104,7 @@ fn program(filters: &[Filter], own: Option<u32>) -> Vec<Instruction> {
     program
 }
 
-/// A word of a frame as a program loads it: the first byte in memory is the highest.
+/// A word of a frame as BPF loads it: big-endian.
 const fn loaded(word: u32) -> u32 {
     u32::from_be_bytes(word.to_ne_bytes())
 }
@@ -134,13 +132,12 @@ mod tests {
 
     use super::*;
 
-    /// What the kernel knows of a frame.
     struct Seen {
         id: u32,
         mark: u32,
     }
 
-    /// The kernel's interpreter, as far as these programs need it.
+    /// The subset of the kernel's BPF interpreter that these programs use.
     fn takes(program: &[Instruction], seen: &Seen) -> bool {
         let (mut a, mut x, mut at) = (0, 0, 0);
         if program.is_empty() {

@@ -1,4 +1,4 @@
-//! The thread of one source bus: the whole data path.
+//! The thread of one source bus: the complete data path.
 
 use std::io;
 use std::sync::Arc;
@@ -21,29 +21,29 @@ use super::receive::{Arrived, Receive};
 use super::send::Transmit;
 use crate::system_error::SystemError;
 
-/// The thread ended because it was asked to.
+/// The thread ended as requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stopped;
 
-/// What the supervisor tells the threads. They look at one number; only when it has changed they look further.
+/// Orders of the supervisor to all threads. A thread reads one number per batch and the rest only when it has changed.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
-    /// Raised with each order.
+    /// Incremented with each order.
     number: AtomicU32,
-    /// Whether they are to end.
+    /// The threads are to end.
     is_end: AtomicBool,
 }
 
 impl Orders {
-    /// Has the threads end.
+    /// Makes the threads end.
     pub(super) fn end(&self) {
         self.is_end.store(true, Ordering::Relaxed);
         self.request_check();
     }
 
-    /// Has the threads look at their interfaces, and says which number they have to see.
+    /// Makes the threads read their slots and follow their interfaces; returns the order number to wait for.
     pub(super) fn request_check(&self) -> u32 {
-        // Release: whoever sees the number sees what was stored before it.
+        // Release: a thread that reads the number sees everything stored before.
         self.number.fetch_add(1, Ordering::Release).wrapping_add(1)
     }
 
@@ -56,12 +56,12 @@ impl Orders {
     }
 }
 
-/// What a thread tells its supervisor.
+/// Progress of a thread.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// The last order that it has carried out.
+    /// The last order that it has executed.
     seen: AtomicU32,
-    /// Set just before it is gone.
+    /// Set just before the thread ends.
     ended: AtomicBool,
 }
 
@@ -75,7 +75,7 @@ impl State {
     }
 }
 
-/// One thread before it starts, with everything open.
+/// A thread with everything open.
 #[derive(Debug)]
 pub(super) struct Worker<R, S> {
     orders: Arc<Orders>,
@@ -84,7 +84,6 @@ pub(super) struct Worker<R, S> {
     from: BusIndex,
     receiver: R,
     outlets: Outlets<S>,
-    /// What is to be run next.
     slot: Arc<Slot<S>>,
 }
 
@@ -96,15 +95,13 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
         Ok(Self { orders, program, port, from, receiver, outlets, slot })
     }
 
-    /// Where to put what is to be run next.
     pub(super) const fn slot(&self) -> &Arc<Slot<S>> {
         &self.slot
     }
 
-    /// Forwards frames of one bus until it is stopped, from the moment on at which the gate opens. An interface that is gone
-    /// is waited for.
+    /// Forwards frames of one bus from when the gate opens until an order ends it. Waits for an interface that is gone.
     ///
-    /// Nothing is allocated, formatted or locked for a frame.
+    /// Allocates, formats and locks nothing for a frame.
     pub(super) fn run(mut self, gate: &Receiver<()>, wake_up: &WakeUp, state: &State) -> Result<Stopped, UserError> {
         let _supervisor_looks_when_this_ends = Nudge { state };
         if gate.recv().is_err() {
@@ -134,7 +131,7 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
                 state.seen.store(order, Ordering::Release);
             }
             if let Err(error) = self.forward() {
-                // Those that pass are reported by the supervisor, and frames come again when they have passed.
+                // The supervisor reports temporary errors, and frames arrive again afterwards.
                 if !is_passing(&error) {
                     return Err(self.port.failed(error));
                 }
@@ -142,13 +139,13 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
         }
     }
 
-    /// Takes frames that have come, and sends what becomes of them.
+    /// Receives a batch, routes it and sends the results.
     fn forward(&mut self) -> io::Result<()> {
         let Self { program, port, from, receiver, outlets, .. } = self;
         let program = &**program;
         let rules = program.rules.from_bus(*from);
         let mut way = Way { program, outlets, tally: Tally::default() };
-        // Into one piece with the receiver, the look-up and the queue: calls between them would cost a third of it all.
+        // Inlined into the receiver, the rule lookup and the queue: calls between them would cost a third of the total.
         let outcome = receiver.receive(
             way.outlets.patience(),
             S::collects(true),
@@ -169,7 +166,6 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
         outcome
     }
 
-    /// Interfaces have changed.
     fn follow(&mut self) -> Result<(), UserError> {
         let followed = self.receiver.follow().and_then(|()| self.outlets.follow());
         match followed {
@@ -179,18 +175,16 @@ impl<R: Receive, S: Transmit> Worker<R, S> {
     }
 }
 
-/// Where frames go. In one place in memory, so that what follows a frame has one pointer to it and not one to each part.
+/// One struct, so that the code for a frame has one pointer instead of three.
 struct Way<'a, S> {
     program: &'a Program,
     outlets: &'a mut Outlets<S>,
     tally: Tally,
 }
 
-/// A frame that is being routed.
 struct Arrival<'a, 'w, S> {
     way: &'a mut Way<'w, S>,
     arrived: Arrived<'a>,
-    /// Whether a job has taken it.
     is_taken: bool,
 }
 
@@ -222,9 +216,9 @@ impl<S: Transmit> Arrival<'_, '_, S> {
     }
 }
 
-/// Makes the supervisor look as soon as the thread ends, by an error or a panic.
+/// Wakes the supervisor when the thread ends, also by an error or a panic.
 struct Nudge<'a> {
-    /// The nudge comes before the thread is gone, so the state says what it is about.
+    /// Set before the wake-up, because the thread still exists then.
     state: &'a State,
 }
 

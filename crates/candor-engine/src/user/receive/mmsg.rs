@@ -1,4 +1,4 @@
-//! `mmsg`: all frames that wait with one `recvmmsg()`.
+//! `mmsg`: all waiting frames with one `recvmmsg()`.
 
 use std::io;
 use std::sync::Arc;

@@ -10,20 +10,20 @@ use candor_io::can::{self, Stamps};
 use super::{Arrived, MAX_AT_ONCE, Receive};
 use crate::user::port::Port;
 
-/// How often a spinning receiver asks in vain before its thread looks for orders.
+/// Polls of an empty socket before the thread checks for orders.
 const LOOKS: u32 = 64;
 
-/// `read`: a call that waits.
+/// `read`: blocking `read()`.
 #[derive(Debug)]
 pub(in crate::user) struct Read(Socket);
 
-/// `readnb`: a call that does not wait, again and again.
+/// `readnb`: non-blocking `read()` in a loop.
 #[derive(Debug)]
 pub(in crate::user) struct Spinning(Socket);
 
-/// `readbusy`: a call that waits, on a socket that asks the kernel to poll the driver meanwhile.
+/// `readbusy`: blocking `read()` with `SO_BUSY_POLL`.
 ///
-/// No CAN driver of today's kernels has what the kernel would poll (a NAPI number at the socket), so this is `read`.
+/// No CAN driver sets the NAPI id that busy polling needs, so this behaves like `read`.
 #[derive(Debug)]
 pub(in crate::user) struct BusyPolled(Read);
 
@@ -38,7 +38,7 @@ impl Socket {
         Self { port: Arc::clone(port), bytes: [0; CANFD_MTU] }
     }
 
-    /// Takes a frame that waits; `false` if none does.
+    /// Receives a frame without blocking; false if there is none.
     fn take_waiting(&mut self, take: &mut impl FnMut(Arrived<'_>)) -> io::Result<bool> {
         let Self { port, bytes } = self;
         let received = if port.stamps() == Stamps::On {
@@ -51,7 +51,7 @@ impl Socket {
         Ok(true)
     }
 
-    /// Takes the frames that wait behind the first.
+    /// Receives the frames that are waiting after the first.
     fn take_rest(&mut self, all: bool, take: &mut impl FnMut(Arrived<'_>)) -> io::Result<()> {
         let mut left = if all { MAX_AT_ONCE - 1 } else { 0 };
         while left > 0 && self.take_waiting(take)? {
@@ -107,7 +107,7 @@ impl Receive for BusyPolled {
         self.0.receive(patience, all, take)
     }
 
-    /// The supervisor has exchanged the socket, and the new one has not been asked yet.
+    /// The supervisor has replaced the socket, which lacks the option.
     fn follow(&mut self) -> io::Result<()> {
         self.0.0.port.socket.poll_driver()
     }

@@ -1,4 +1,4 @@
-//! `mmap` and `mmapbusy`: a ring in memory that the kernel fills.
+//! `mmap` and `mmapbusy`: a memory-mapped ring that the kernel fills.
 
 use std::collections::VecDeque;
 use std::io;
@@ -11,23 +11,23 @@ use candor_io::packet::{Instruction, ReceiveRing};
 use super::{Arrived, MAX_AT_ONCE, Receive};
 use crate::user::port::Port;
 
-/// Frames that wait while the thread does not run: 130 ms of a bus with 500 kbit/s and short frames. 128 KiB.
+/// 130 ms of short frames at 500 kbit/s, 128 KiB.
 const SLOTS: usize = 512;
 
-/// So often an empty ring is looked at before the thread looks for orders.
+/// Polls of an empty ring before the thread checks for orders.
 const LOOKS: u32 = 1024;
 
-/// `BUSY` says that an empty ring is looked at again and again, and that the kernel is never waited for.
+/// With `BUSY` an empty ring is polled and the thread never blocks.
 #[derive(Debug)]
 pub(in crate::user) struct Ring<const BUSY: bool> {
     port: Arc<Port>,
     interface: InterfaceIndex,
     ring: ReceiveRing,
-    /// Rings for other formats, whose frames came after all that wait in this one.
+    /// Successors with other frame formats, whose frames arrived after all frames of this ring.
     later: VecDeque<ReceiveRing>,
-    /// What lets frames into the newest ring.
+    /// The filter program of the newest ring.
     instructions: Vec<Instruction>,
-    /// Whether a frame has come that no job takes.
+    /// The narrow program is in use, because a frame matched no job.
     is_narrow: bool,
 }
 
@@ -39,12 +39,12 @@ impl<const BUSY: bool> Ring<BUSY> {
         Ok(Self { port: Arc::clone(port), interface, ring, later: VecDeque::new(), instructions, is_narrow: false })
     }
 
-    /// Hears what is wanted now, without missing a frame that is wanted before and after.
+    /// Switches to the current filters without losing a frame that matches both the old and the new ones.
     fn hear_what_is_wanted(&mut self) -> io::Result<()> {
         let wanted = self.port.demand().wanted.clone();
         let newest = self.later.back().unwrap_or(&self.ring);
         if newest.takes() != wanted.takes {
-            // With the filter of before, so that the rings differ by their formats only.
+            // With the old program, so that the rings differ only in their formats.
             let next = newest.hand_over(self.interface, wanted.takes, &self.instructions)?;
             self.later.push_back(next);
         }
@@ -59,7 +59,7 @@ impl<const BUSY: bool> Ring<BUSY> {
     #[cold]
     fn narrow(&mut self) {
         self.is_narrow = true;
-        // What the kernel cannot keep away, for want of memory, the rules sort out as they did until now.
+        // If the kernel has no memory for the program, the rule set keeps filtering.
         let _ = self.hear_what_is_wanted();
     }
 
@@ -81,8 +81,7 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
         while !self.later.is_empty() && !self.ring.has_frame() {
             self.go_on_to_later();
         }
-        // Looked at before it is waited for: while frames come one after the other the ring is seldom empty, and a look is
-        // cheaper than a call.
+        // Polled before blocking: under load the ring is rarely empty, and a poll is cheaper than a system call.
         let mut looks = 0;
         while self.ring.receive_all(
             MAX_AT_ONCE,
@@ -111,7 +110,7 @@ impl<const BUSY: bool> Receive for Ring<BUSY> {
         if self.port.index() != self.interface {
             *self = Self::open_on(&self.port, self.port.index())?;
         } else if let Err(error) = self.hear_what_is_wanted() {
-            // The old routes go on, and the supervisor has to know that the new ones would not hear everything.
+            // The old routes continue; the supervisor must know that the new ones would miss frames.
             self.port.refuse_demand(&error);
         }
         Ok(())

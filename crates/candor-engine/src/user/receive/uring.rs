@@ -1,4 +1,4 @@
-//! `uring`: a request of io_uring that stays, and a completion for each frame.
+//! `uring`: a multishot receive with a completion for each frame.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::user::port::Port;
 #[derive(Debug)]
 pub(in crate::user) struct Uring {
     port: Arc<Port>,
-    /// That of the socket which the request names.
+    /// Interface of the socket that the request refers to.
     interface: InterfaceIndex,
     receiver: UringReceiver,
 }
@@ -28,7 +28,7 @@ impl Receive for Uring {
             .receive(&self.port.socket, patience, MAX_AT_ONCE, |bytes, more| take(Arrived { bytes, at: None, more }))
     }
 
-    /// The request holds the socket that the supervisor may have exchanged.
+    /// The request still refers to the old socket if the supervisor has replaced it.
     fn follow(&mut self) -> io::Result<()> {
         if self.port.index() != self.interface {
             self.interface = self.port.index();

@@ -1,4 +1,4 @@
-//! `mmsg`: one `sendmmsg()` for all frames that were waiting.
+//! `mmsg`: one `sendmmsg()` for all batched frames.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -26,13 +26,13 @@ impl Transmit for Mmsg {
 
     fn hand_over(&mut self, frames: &[Queued]) -> Handed {
         let mut send = || self.port.socket.send_batch(&mut self.list, frames.iter().map(Queued::bytes));
-        // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by now.
+        // A send-only socket keeps a pending ENETDOWN for its next call, even if the interface is up again.
         let sent = match send() {
             Err(error) if error.kind() == ErrorKind::NetworkDown => send(),
             sent => sent,
         };
         match sent {
-            // The kernel says why it stopped at the next call, which the caller makes for the rest.
+            // The kernel reports the reason at the next call.
             Ok(taken) => Handed { taken, refused: None },
             Err(error) => Handed { taken: 0, refused: Some(error) },
         }

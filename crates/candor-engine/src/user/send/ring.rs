@@ -1,4 +1,4 @@
-//! `mmap`: a ring in memory that the kernel empties, and `adaptive`, which uses it for two frames or more.
+//! `mmap`: a memory-mapped ring that the kernel empties; `adaptive`: uses it for two frames or more.
 
 use std::io;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use super::{Handed, Transmit, Write};
 use crate::user::port::Port;
 use crate::user::queued::Queued;
 
-/// Frames that are in the queue of the interface or on their way there. 32 KiB for each way from bus to bus.
+/// Frames in the ring or in the transmit queue; 32 KiB for each pair of buses.
 const SLOTS: usize = 128;
 
-/// One `send()` for all frames that were waiting.
+/// One `send()` for all batched frames.
 #[derive(Debug)]
 pub(in crate::user) struct Ring {
     port: Arc<Port>,
@@ -44,11 +44,11 @@ impl Transmit for Ring {
     }
 }
 
-/// [`Write`] for a frame that came alone, [`Ring`] for two or more.
+/// [`Write`] for a single frame, [`Ring`] for two or more.
 #[derive(Debug)]
 pub(in crate::user) struct Adaptive {
     write: Write,
-    /// `None` where a ring would echo frames that are not to be echoed, or not echo those that are.
+    /// `None` if a ring would not echo as the routes require.
     ring: Option<Ring>,
 }
 

@@ -1,4 +1,4 @@
-//! `uring`: one submission to io_uring for all frames that were waiting.
+//! `uring`: one io_uring submission for all batched frames.
 
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl Transmit for Uring {
 
     fn hand_over(&mut self, frames: &[Queued]) -> Handed {
         let handed = self.send(frames);
-        // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by now.
+        // A send-only socket keeps a pending ENETDOWN for its next call, even if the interface is up again.
         let was_down = handed.refused.as_ref().is_some_and(|error| error.kind() == ErrorKind::NetworkDown);
         if handed.taken == 0 && was_down { self.send(frames) } else { handed }
     }

@@ -7,7 +7,7 @@ use super::{Handed, Transmit};
 use crate::user::port::Port;
 use crate::user::queued::Queued;
 
-/// `send()` that does not wait, rather than `write()`: a bus that is full must not hold up the others.
+/// Non-blocking `send()` rather than `write()`: a full bus must not block the others.
 #[derive(Debug)]
 pub(in crate::user) struct Write {
     port: Arc<Port>,
@@ -24,8 +24,7 @@ impl Transmit for Write {
 
     fn hand_over(&mut self, frames: &[Queued]) -> Handed {
         let send = |queued: &Queued| match self.port.socket.send_now(queued.bytes()) {
-            // A socket on which nobody reads keeps for its next sender that the interface was down, even if it is up by
-            // now.
+            // A send-only socket keeps a pending ENETDOWN for its next call, even if the interface is up again.
             Err(error) if error.kind() == ErrorKind::NetworkDown => self.port.socket.send_now(queued.bytes()),
             result => result,
         };
