@@ -109,19 +109,6 @@ pub enum FlowKey {
     SocketGroup,
 }
 
-impl FlowKey {
-    /// All of them, in their order.
-    pub const ALL: [Self; 7] = [
-        Self::Source,
-        Self::Destination,
-        Self::IncomingInterface,
-        Self::Priority,
-        Self::Mark,
-        Self::SocketUser,
-        Self::SocketGroup,
-    ];
-}
-
 /// A node of `u32`, or one of its hash tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct U32 {

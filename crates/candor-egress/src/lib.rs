@@ -19,6 +19,7 @@ pub mod arbitrary;
 pub mod canonical;
 pub mod classify;
 pub mod compile;
+mod constants;
 pub mod control_group;
 pub mod discipline;
 pub mod ematch;

@@ -29,6 +29,7 @@ mod names;
 mod observe;
 mod police;
 mod program;
+#[cfg(any(test, feature = "testing"))]
 pub mod promises;
 mod rate;
 mod read;

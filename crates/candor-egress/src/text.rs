@@ -13,6 +13,7 @@
 //! The manual pages of iproute2 6.1 and what its `tc` sends; `docs/egress.md` is the description for people.
 
 pub mod code;
+#[cfg(any(test, feature = "testing"))]
 pub mod promises;
 
 mod actions;

@@ -9,6 +9,7 @@ use proptest::strategy::Union;
 
 use super::kinds::on_the_wire;
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::constants::Constant;
 use crate::control_group::{self, ControlGroup, GroupName, MOST_GROUPS, Place};
 use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
@@ -123,8 +124,7 @@ pub fn ematch() -> impl Strategy<Value = Ematch> {
 
 /// Any action.
 pub fn action() -> impl Strategy<Value = Action> {
-    let how =
-        select(vec![Mirred::EgressMirror, Mirred::EgressRedirect, Mirred::IngressMirror, Mirred::IngressRedirect]);
+    let how = select(Mirred::values());
     let name = select(vec![INTERFACE, OTHER_INTERFACE]).prop_map(str::to_owned);
     let bytes = (slow_rate(), burst(), any::<u32>()).prop_map(|(rate, burst_bytes, mtu_bytes)| PoliceBytes {
         rate,
@@ -181,13 +181,7 @@ fn size_table() -> impl Strategy<Value = SizeTable> {
 }
 
 fn flow() -> impl Strategy<Value = Flow> {
-    (
-        subsequence(FlowKey::ALL.as_slice(), 0..=7),
-        any::<bool>(),
-        option::of(handle()),
-        option::of(any::<u32>()),
-        any::<u32>(),
-    )
+    (subsequence(FlowKey::values(), 0..=7), any::<bool>(), option::of(handle()), option::of(any::<u32>()), any::<u32>())
         .prop_map(|(keys, hashed, base, divisor, perturb_s)| Flow { keys, hashed, base, divisor, perturb_s })
 }
 
@@ -204,13 +198,13 @@ fn u32_node() -> impl Strategy<Value = U32> {
 }
 
 fn leaf() -> impl Strategy<Value = Ematch> {
-    let relation = || select(vec![Relation::Equal, Relation::Greater, Relation::Less]);
+    let relation = || select(Relation::values());
     let rule = any::<[u32; 2]>().prop_map(|[id, mask]| CanRule { id, mask });
-    let width = select(vec![CmpWidth::U8, CmpWidth::U16, CmpWidth::U32]);
+    let width = select(CmpWidth::values());
     let cmp = (width, any::<u16>(), any::<[u32; 2]>(), any::<bool>(), relation()).prop_map(
         |(width, offset, [mask, value], host_order, relation)| Cmp { width, offset, mask, host_order, relation, value },
     );
-    let what = select(vec![MetaId::Mark, MetaId::PacketLength, MetaId::Priority, MetaId::Protocol]);
+    let what = select(MetaId::values());
     let meta = (what, any::<[u32; 2]>(), relation()).prop_map(|(what, [mask, value], relation)| {
         let relation = if what == MetaId::Protocol { Relation::Equal } else { relation };
         Meta { what, mask, relation, value }
@@ -227,5 +221,5 @@ fn leaf() -> impl Strategy<Value = Ematch> {
 }
 
 fn verdict() -> impl Strategy<Value = Verdict> {
-    select(vec![Verdict::Continue, Verdict::Drop, Verdict::Pass, Verdict::Pipe, Verdict::Reclassify, Verdict::Stolen])
+    select(Verdict::values())
 }

@@ -7,6 +7,7 @@ use proptest::sample::select;
 
 use super::rate;
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, ETH_P_CANFD, Filter, Flow, FlowKey, U32, U32Key, U32Link};
 use crate::handle::Handle;
@@ -75,8 +76,8 @@ fn u32_node() -> impl Strategy<Value = U32> {
 
 fn flow() -> impl Strategy<Value = Flow> {
     let keys = prop_oneof![
-        proptest::sample::subsequence(FlowKey::ALL.as_slice(), 1..4).prop_map(|keys| (true, keys)),
-        select(FlowKey::ALL.as_slice()).prop_map(|key| (false, vec![key])),
+        proptest::sample::subsequence(FlowKey::values(), 1..4).prop_map(|keys| (true, keys)),
+        select(FlowKey::values()).prop_map(|key| (false, vec![key])),
     ];
     let base = option::of((1..100_u16, 1..100_u16).prop_map(|(major, minor)| Handle::new(major, minor)));
     (keys, base, option::of(1..=1024_u32), 0..100_u32).prop_map(|((hashed, keys), base, divisor, perturb_s)| Flow {

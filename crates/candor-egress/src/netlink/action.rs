@@ -4,6 +4,7 @@
 //! `tcf_action_init()`, `net/sched/act_api.c`; `net/sched/act_{gact,mirred,skbedit}.c`; `include/uapi/linux/tc_act/`.
 
 use crate::action::{Action, Mirred, Verdict};
+use crate::constants::Constant;
 use crate::handle::Handle;
 
 use super::error::EncodeError;
@@ -51,29 +52,9 @@ pub(super) fn decode(list: &[u8], names: &InterfaceNames) -> Result<(Vec<Action>
     Ok(found)
 }
 
-/// `TC_ACT_…`.
-pub(super) const fn verdict_number(verdict: Verdict) -> i32 {
-    match verdict {
-        Verdict::Continue => -1,
-        Verdict::Drop => 2,
-        Verdict::Pass => 0,
-        Verdict::Pipe => 3,
-        Verdict::Reclassify => 1,
-        Verdict::Stolen => 4,
-    }
-}
-
 /// Jumps and chains have no word here.
-pub(super) const fn verdict(number: i32) -> Result<Verdict, Unread> {
-    Ok(match number {
-        -1 => Verdict::Continue,
-        0 => Verdict::Pass,
-        1 => Verdict::Reclassify,
-        2 => Verdict::Drop,
-        3 => Verdict::Pipe,
-        4 => Verdict::Stolen,
-        _ => return Err(Unread::Unspoken),
-    })
+pub(super) fn verdict(number: i32) -> Result<Verdict, Unread> {
+    Verdict::of_number(number).ok_or(Unread::Unspoken)
 }
 
 fn encode_one(action: &Action, names: &InterfaceNames) -> Result<AttributeList, EncodeError> {
@@ -85,7 +66,7 @@ fn encode_one(action: &Action, names: &InterfaceNames) -> Result<AttributeList, 
         }
         Action::Mirred { interface, how, verdict } => {
             let index = names.index(interface).ok_or_else(|| EncodeError::NoInterface { name: interface.clone() })?;
-            options.put(PARAMETERS, &general(*verdict).u32(direction_number(*how)).u32(index.number()).done())?;
+            options.put(PARAMETERS, &general(*verdict).i32(how.number()).u32(index.number()).done())?;
             "mirred"
         }
         Action::Other { kind, options } => {
@@ -124,7 +105,7 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
             let [_, _, parameters] = read::by_number(options()?)?;
             let mut fields = Fields::of(read::needed(parameters, PARAMETERS)?);
             let verdict = read_general(&mut fields)?;
-            let how = direction(fields.u32()?)?;
+            let how = Mirred::of_number(fields.i32()?).ok_or(Unread::Unspoken)?;
             Ok(Action::Mirred { interface: names.name(fields.u32()?), how, verdict })
         }
         "police" => police::decode(options()?).map(Action::Police),
@@ -142,31 +123,11 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
 
 /// `tc_gen`: index, capabilities, verdict, references, bindings. Index 0 makes a new action.
 fn general(verdict: Verdict) -> Record {
-    Record::default().u32(0).u32(0).i32(verdict_number(verdict)).i32(0).i32(0)
+    Record::default().u32(0).u32(0).i32(verdict.number()).i32(0).i32(0)
 }
 
 fn read_general(fields: &mut Fields<'_>) -> Result<Verdict, Unread> {
     let (_index, _capabilities, number) = (fields.u32()?, fields.u32()?, fields.i32()?);
     let (_references, _bindings) = (fields.i32()?, fields.i32()?);
     verdict(number)
-}
-
-/// `TCA_EGRESS_REDIR` and the like.
-const fn direction_number(how: Mirred) -> u32 {
-    match how {
-        Mirred::EgressRedirect => 1,
-        Mirred::EgressMirror => 2,
-        Mirred::IngressRedirect => 3,
-        Mirred::IngressMirror => 4,
-    }
-}
-
-const fn direction(number: u32) -> Result<Mirred, Unread> {
-    Ok(match number {
-        1 => Mirred::EgressRedirect,
-        2 => Mirred::EgressMirror,
-        3 => Mirred::IngressRedirect,
-        4 => Mirred::IngressMirror,
-        _ => return Err(Unread::Unspoken),
-    })
 }

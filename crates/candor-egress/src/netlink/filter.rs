@@ -5,6 +5,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use crate::constants::Constant;
 use crate::filter::{Classifier, Filter, Flow, FlowKey};
 use crate::handle::Handle;
 
@@ -34,17 +35,6 @@ const TCA_MATCHALL_ACT: u16 = 2;
 pub(super) const SKIP_SW: u32 = 2;
 const FLOW_MODE_MAP: u32 = 0;
 const FLOW_MODE_HASH: u32 = 1;
-/// `FLOW_KEY_…`.
-const FLOW_KEYS: [(u32, FlowKey); 7] = [
-    (0, FlowKey::Source),
-    (1, FlowKey::Destination),
-    (5, FlowKey::IncomingInterface),
-    (6, FlowKey::Priority),
-    (7, FlowKey::Mark),
-    (14, FlowKey::SocketUser),
-    (15, FlowKey::SocketGroup),
-];
-
 /// What a filter says in its options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Body {
@@ -174,8 +164,7 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
 }
 
 fn put_flow(flow: &Flow, options: &mut AttributeList) -> Result<(), EncodeError> {
-    let numbers = FLOW_KEYS.iter().filter(|(_, key)| flow.keys.contains(key));
-    let keys = numbers.fold(0, |keys, (number, _)| keys | 1_u32 << number);
+    let keys = flow.keys.iter().fold(0, |keys, key| keys | 1_u32 << key.number());
     if keys != 0 {
         options.put_u32(TCA_FLOW_KEYS, keys)?;
     }
@@ -192,11 +181,11 @@ fn decode_flow(options: &[u8], names: &InterfaceNames) -> Result<Body, Unread> {
     speakable([shift, addend, mask, xor, police].into_iter().all(|part| part.is_none()))?;
     speakable(matches.map_or(Ok(None), |matches| ematch::decode(matches.value))?.is_none())?;
     let keys = read::u32_of(keys)?.unwrap_or(0);
-    let all = FLOW_KEYS.iter().fold(0, |all, (number, _)| all | 1_u32 << number);
+    let all = FlowKey::ALL.iter().fold(0, |all, (_, number, _)| all | 1_u32 << number);
     let mode = read::u32_of(mode)?.unwrap_or(FLOW_MODE_MAP);
     speakable(keys & !all == 0 && mode <= FLOW_MODE_HASH)?;
     let flow = Flow {
-        keys: FLOW_KEYS.iter().filter(|(number, _)| keys & 1 << number != 0).map(|(_, key)| *key).collect(),
+        keys: FlowKey::ALL.iter().filter(|(_, number, _)| keys & 1 << number != 0).map(|(key, ..)| *key).collect(),
         hashed: mode == FLOW_MODE_HASH,
         base: read::u32_of(base)?.map(Handle),
         divisor: read::u32_of(divisor)?,

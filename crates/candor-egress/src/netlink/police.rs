@@ -8,10 +8,11 @@
 //! `tcf_police_init()`, `tcf_police_dump()`, `net/sched/act_police.c`; `qdisc_get_rtab()`, `net/sched/sch_api.c`.
 
 use crate::action::{Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::constants::Constant;
 use crate::discipline::ByteRate;
 use crate::ticks;
 
-use super::action::{verdict, verdict_number};
+use super::action::verdict;
 use super::error::EncodeError;
 use super::rate;
 use super::read::{self, Fields, Unread, speakable};
@@ -38,7 +39,7 @@ pub(super) fn encode(police: &Police) -> Result<AttributeList, EncodeError> {
     let burst = police.bytes.map_or(Ok(0), |bytes| rate::burst_ticks(bytes.burst_bytes, bytes.rate))?;
     let parameters = Record::default()
         .u32(0)
-        .i32(verdict_number(police.exceed))
+        .i32(police.exceed.number())
         .u32(0)
         .u32(burst)
         .u32(police.bytes.map_or(0, |bytes| bytes.mtu_bytes))
@@ -53,7 +54,7 @@ pub(super) fn encode(police: &Police) -> Result<AttributeList, EncodeError> {
         list.put(TCA_POLICE_RATE, &table(bytes.rate, cell_log))?;
         rate::put_wide(&mut list, TCA_POLICE_RATE64, bytes.rate)?;
     }
-    list.put(TCA_POLICE_RESULT, &verdict_number(police.conform).to_ne_bytes())?;
+    list.put(TCA_POLICE_RESULT, &police.conform.number().to_ne_bytes())?;
     if let Some(frames) = police.frames {
         let ticks = ticks::ticks(frames.burst_frames, frames.per_second);
         let ticks =

@@ -5,6 +5,7 @@ use super::code;
 use super::names::handle;
 use super::units::{bucket, hex, long, number, rate};
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
+use crate::constants::Constant;
 use crate::handle::Handle;
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::quote;
@@ -12,27 +13,12 @@ use candor_core::document::quote;
 /// What the kernel takes for the longest frame if nobody says it: 255 cells of 8 bytes of the table that `tc` sends.
 const USUAL_MTU_BYTES: u32 = 2040;
 
-/// Verdicts by the words that `tc` has for them; the first of two is what is written.
-pub(super) const VERDICTS: &[(&str, Verdict)] = &[
-    ("continue", Verdict::Continue),
-    ("drop", Verdict::Drop),
-    ("shot", Verdict::Drop),
-    ("pass", Verdict::Pass),
-    ("ok", Verdict::Pass),
-    ("pipe", Verdict::Pipe),
-    ("reclassify", Verdict::Reclassify),
-];
-
 const KINDS: &[&str] =
     &["skbedit", "mirred", "police", "gact", "continue", "drop", "shot", "pass", "ok", "pipe", "reclassify"];
 
-fn verdict(word: &str) -> Option<Verdict> {
-    VERDICTS.iter().find(|(name, _)| *name == word).map(|(_, verdict)| *verdict)
-}
-
 /// The verdict that follows an action, if there is one.
 fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
-    let found = verdict(args.next_text());
+    let found = Verdict::of_word(args.next_text());
     if found.is_some() {
         args.take();
     }
@@ -41,7 +27,7 @@ fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
 
 /// Whether a word begins an action. `police` can do so alone, and so can a verdict behind another action.
 pub(super) fn starts_action(word: &str) -> bool {
-    word == "action" || word == "police" || verdict(word).is_some()
+    word == "action" || word == "police" || Verdict::of_word(word).is_some()
 }
 
 /// Reads actions as long as they follow each other.
@@ -58,10 +44,10 @@ pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<V
             "mirred" => mirred(args, findings)?,
             "police" => police(args, findings)?,
             "gact" => {
-                let word = args.value(findings, |text| verdict(text).ok_or_else(|| no_verdict(text)))?;
+                let word = args.value(findings, |text| Verdict::of_word(text).ok_or_else(|| no_verdict(text)))?;
                 Action::Gact { verdict: word }
             }
-            word => match verdict(word) {
+            word => match Verdict::of_word(word) {
                 Some(verdict) => Action::Gact { verdict },
                 None => {
                     super::command::unknown_kind(kind, "action", KINDS, OTHERS, findings);
@@ -91,8 +77,7 @@ const OTHERS: &[(&str, &str)] = &[
 ];
 
 fn no_verdict(text: &str) -> Wrong {
-    let words: Vec<_> = VERDICTS.iter().map(|(word, _)| *word).collect();
-    Wrong::new(format!("{} is no verdict", quote(text)), format!("write one of {}", words.join(", ")))
+    Wrong::new(format!("{} is no verdict", quote(text)), format!("write one of {}", Verdict::words().join(", ")))
 }
 
 fn skbedit(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
@@ -138,8 +123,7 @@ fn note_hexadecimal(args: &Args<'_, '_>, findings: &mut Findings) {
 fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     let wanted = |words: &'static str| {
         move |text: &str| {
-            let found = words.split(' ').position(|word| word == text);
-            found.ok_or_else(|| {
+            words.split(' ').find(|word| *word == text).ok_or_else(|| {
                 Wrong::new(
                     format!("{} is not {}", quote(text), words.replace(' ', " or ")),
                     "write mirred egress redirect dev can1",
@@ -149,6 +133,7 @@ fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     };
     let direction = args.value(findings, wanted("egress ingress"))?;
     let what = args.value(findings, wanted("redirect mirror"))?;
+    let how = Mirred::of_word(&format!("{direction} {what}"))?;
     args.value(findings, wanted("dev"))?;
     let interface = args.value(findings, super::names::interface)?;
     if interface.starts_with('$') {
@@ -156,14 +141,8 @@ fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
         findings.report(Diagnostic::error(code::EXPANSION, args.last_span(), message).help("write its value"));
         return None;
     }
-    let how = match (direction, what) {
-        (0, 0) => Mirred::EgressRedirect,
-        (0, _) => Mirred::EgressMirror,
-        (_, 0) => Mirred::IngressRedirect,
-        _ => Mirred::IngressMirror,
-    };
     // tc sends no other verdict for what leaves elsewhere, and takes a word behind it for the next action.
-    let verdict = if what == 0 { Verdict::Stolen } else { verdict_after(args, Verdict::Pipe) };
+    let verdict = if what == "redirect" { Verdict::Stolen } else { verdict_after(args, Verdict::Pipe) };
     Some(Action::Mirred { interface, how, verdict })
 }
 
@@ -207,7 +186,7 @@ fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
 
 /// What becomes of frames above the limit, and of the others: `drop/pipe`.
 fn verdicts(text: &str) -> Result<(Verdict, Verdict), Wrong> {
-    let read = |word: &str| verdict(word).ok_or_else(|| no_verdict(word));
+    let read = |word: &str| Verdict::of_word(word).ok_or_else(|| no_verdict(word));
     match text.split_once('/') {
         Some((exceed, conform)) => Ok((read(exceed)?, read(conform)?)),
         None => Ok((read(text)?, Verdict::Pass)),

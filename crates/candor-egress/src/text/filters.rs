@@ -7,6 +7,7 @@ use super::names::{class_handle, node};
 use super::units::number;
 use super::{can, code, ematch, selector};
 use crate::action::Action;
+use crate::constants::Constant;
 use crate::filter::{Classifier, Flow, FlowKey};
 use crate::handle::Handle;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
@@ -147,17 +148,6 @@ fn basic(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> O
     Some(expression)
 }
 
-/// Keys by the names that `tc` has for them.
-pub(super) const FLOW_KEYS: &[(&str, FlowKey)] = &[
-    ("src", FlowKey::Source),
-    ("dst", FlowKey::Destination),
-    ("iif", FlowKey::IncomingInterface),
-    ("priority", FlowKey::Priority),
-    ("mark", FlowKey::Mark),
-    ("sk-uid", FlowKey::SocketUser),
-    ("sk-gid", FlowKey::SocketGroup),
-];
-
 fn flow(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Flow> {
     const OWN: &[&str] = &["hash", "map", "keys", "key", "divisor", "perturb", "baseclass"];
     let mut flow = Flow::default();
@@ -200,13 +190,11 @@ fn flow(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Op
 }
 
 fn flow_keys(text: &str) -> Result<Vec<FlowKey>, Wrong> {
-    let key = |name: &str| FLOW_KEYS.iter().find(|(known, _)| *known == name).map(|(_, key)| *key);
     let mut keys = Vec::new();
     for name in text.split(',') {
-        keys.push(key(name).ok_or_else(|| {
-            let known: Vec<_> = FLOW_KEYS.iter().map(|(name, _)| *name).collect();
+        keys.push(FlowKey::of_word(name).ok_or_else(|| {
             let message = format!("CAN frames have no {}", candor_core::document::quote(name));
-            Wrong::new(message, format!("write one or more of {}", known.join(",")))
+            Wrong::new(message, format!("write one or more of {}", FlowKey::words().join(",")))
         })?);
     }
     // The kernel keeps a set of bits.

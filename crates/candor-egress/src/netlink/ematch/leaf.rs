@@ -3,7 +3,8 @@
 //! # Source
 //! `net/sched/em_{canid,cmp,meta,nbyte,u32}.c`; `include/uapi/linux/tc_ematch/`.
 
-use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
+use crate::constants::Constant;
+use crate::ematch::{CanRule, Cmp, Ematch, Meta, MetaId, Relation};
 
 use super::super::error::EncodeError;
 use super::super::read::{self, Fields, Unread, speakable};
@@ -81,14 +82,9 @@ fn decode_canid(data: &[u8]) -> Result<Ematch, Unread> {
 
 /// `struct tcf_em_cmp`, whose last two bytes are two fields each.
 fn encode_cmp(cmp: &Cmp) -> Vec<u8> {
-    let align = match cmp.width {
-        CmpWidth::U8 => 1,
-        CmpWidth::U16 => 2,
-        CmpWidth::U32 => 4,
-    };
     let flags = if cmp.host_order { TCF_EM_CMP_TRANS } else { 0 };
     let record = Record::default().u32(cmp.value).u32(cmp.mask).u16(cmp.offset);
-    record.u8(nibbles(align, flags)).u8(nibbles(LAYER_LINK, relation_number(cmp.relation))).done()
+    record.u8(nibbles(byte(cmp.width), flags)).u8(nibbles(LAYER_LINK, byte(cmp.relation))).done()
 }
 
 fn decode_cmp(data: Attribute<'_>) -> Result<Cmp, Unread> {
@@ -97,13 +93,8 @@ fn decode_cmp(data: Attribute<'_>) -> Result<Cmp, Unread> {
     let (align, flags) = of_nibbles(fields.u8()?);
     let (layer, opnd) = of_nibbles(fields.u8()?);
     speakable(layer <= LAYER_NETWORK && flags & !TCF_EM_CMP_TRANS == 0)?;
-    let width = match align {
-        1 => CmpWidth::U8,
-        2 => CmpWidth::U16,
-        4 => CmpWidth::U32,
-        _ => return Err(Unread::Unspoken),
-    };
-    Ok(Cmp { width, offset, mask, host_order: flags & TCF_EM_CMP_TRANS != 0, relation: relation(opnd)?, value })
+    let (width, relation) = (of_number(align)?, of_number(opnd)?);
+    Ok(Cmp { width, offset, mask, host_order: flags & TCF_EM_CMP_TRANS != 0, relation, value })
 }
 
 fn decode_nbyte(data: Attribute<'_>) -> Result<Ematch, Unread> {
@@ -129,7 +120,7 @@ fn encode_meta(meta: &Meta) -> Result<Vec<u8>, EncodeError> {
         return Err(EncodeError::ProtocolOrder);
     }
     let kind = |id: u16| TCF_META_TYPE_INT << 12 | id;
-    let left = Record::default().u16(kind(meta_number(meta.what))).u8(0).u8(relation_number(meta.relation));
+    let left = Record::default().u16(kind(byte(meta.what).into())).u8(0).u8(byte(meta.relation));
     let mut list = AttributeList::default();
     list.put(TCA_EM_META_HDR, &left.u16(kind(TCF_META_ID_VALUE)).u16(0).done())?;
     if meta.mask != 0 {
@@ -146,7 +137,7 @@ fn decode_meta(data: &[u8]) -> Result<Meta, Unread> {
     let (right, right_shift, _opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
     speakable(shift == 0 && right_shift == 0 && right == TCF_META_TYPE_INT << 12 | TCF_META_ID_VALUE)?;
     speakable(left >> 12 == TCF_META_TYPE_INT)?;
-    let (what, relation) = (meta_id(left & 0x07FF)?, relation(opnd)?);
+    let (what, relation) = (of_number(left & 0x07FF)?, of_number(opnd)?);
     speakable(what != MetaId::Protocol || relation == Relation::Equal)?;
     let number = |of: Option<Attribute<'_>>| of.map_or(Ok(0), long).map(|number| as_kept(what, number));
     Ok(Meta { what, mask: number(mask)?, relation, value: number(value)? })
@@ -169,42 +160,13 @@ fn as_kept(what: MetaId, number: u32) -> u32 {
     }
 }
 
-/// `TCF_META_ID_…`.
-const fn meta_number(what: MetaId) -> u16 {
-    match what {
-        MetaId::Mark => 12,
-        MetaId::PacketLength => 9,
-        MetaId::Priority => 6,
-        MetaId::Protocol => 7,
-    }
+/// The number of an enumeration, all of which fit a byte.
+fn byte(value: impl Constant) -> u8 {
+    u8::try_from(value.number()).unwrap_or_default()
 }
 
-const fn meta_id(number: u16) -> Result<MetaId, Unread> {
-    Ok(match number {
-        6 => MetaId::Priority,
-        7 => MetaId::Protocol,
-        9 => MetaId::PacketLength,
-        12 => MetaId::Mark,
-        _ => return Err(Unread::Unspoken),
-    })
-}
-
-/// `TCF_EM_OPND_…`.
-const fn relation_number(relation: Relation) -> u8 {
-    match relation {
-        Relation::Equal => 0,
-        Relation::Greater => 1,
-        Relation::Less => 2,
-    }
-}
-
-const fn relation(number: u8) -> Result<Relation, Unread> {
-    Ok(match number {
-        0 => Relation::Equal,
-        1 => Relation::Greater,
-        2 => Relation::Less,
-        _ => return Err(Unread::Unspoken),
-    })
+fn of_number<T: Constant>(number: impl Into<i32>) -> Result<T, Unread> {
+    T::of_number(number.into()).ok_or(Unread::Unspoken)
 }
 
 /// Two bit fields of C, which begin at the lower end on little-endian machines and at the upper on others.

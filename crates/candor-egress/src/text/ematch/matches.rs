@@ -1,6 +1,7 @@
 //! What stands between the brackets of a match.
 
 use super::tokens::{Place, Token, Tokens};
+use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::text::args::Wrong;
 use crate::text::code;
@@ -173,11 +174,8 @@ impl Reader<'_, '_> {
 
     fn cmp(&mut self) -> Option<Cmp> {
         const HELP: &str = "write cmp(u8 at 4 layer link eq 8); mask and trans may stand before eq, gt or lt";
-        let width = match self.word_of(HELP)?.as_str() {
-            "u8" => CmpWidth::U8,
-            "u16" => CmpWidth::U16,
-            "u32" => CmpWidth::U32,
-            _ => return self.refuse(Wrong::new("cmp begins with u8, u16 or u32", HELP)),
+        let Some(width) = CmpWidth::of_word(&self.word_of(HELP)?) else {
+            return self.refuse(Wrong::new("cmp begins with u8, u16 or u32", HELP));
         };
         self.expect("at", HELP)?;
         let offset = self.offset(HELP)?;
@@ -187,7 +185,7 @@ impl Reader<'_, '_> {
                 "layer" => self.layer(HELP)?,
                 "mask" => mask = self.number(HELP)?,
                 "trans" => host_order = true,
-                word => match relation(word) {
+                word => match Relation::of_word(word) {
                     Some(relation) => break relation,
                     None => return self.refuse(Wrong::new(format!("cmp does not know {}", quote(word)), HELP)),
                 },
@@ -211,19 +209,21 @@ impl Reader<'_, '_> {
     fn meta(&mut self) -> Option<Meta> {
         const HELP: &str = "write meta(priority eq 3); there are priority, fwmark and pkt_len, mask may follow them";
         let what = match self.word_of(HELP)?.as_str() {
-            "fwmark" | "nf_mark" => MetaId::Mark,
-            "pkt_len" => MetaId::PacketLength,
-            "priority" => MetaId::Priority,
             "protocol" => {
                 let help = "write protocol can, or 0x000d, before the kind of the filter";
                 let message = "The kernel compares the protocol in an order of bytes that machines differ in";
                 return self.refuse(Wrong::new(message, help));
             }
-            word => return self.refuse(Wrong::new(format!("candor does not know {} of a frame", quote(word)), HELP)),
+            word => match MetaId::of_word(word) {
+                Some(what) => what,
+                None => {
+                    return self.refuse(Wrong::new(format!("candor does not know {} of a frame", quote(word)), HELP));
+                }
+            },
         };
         let mask = if self.takes("mask") { self.number(HELP)? } else { 0 };
         let word = self.word_of(HELP)?;
-        let Some(relation) = relation(&word) else {
+        let Some(relation) = Relation::of_word(&word) else {
             return self.refuse(Wrong::new(format!("{} is none of eq, gt and lt", quote(&word)), HELP));
         };
         let value = self.number(HELP)?;
@@ -280,14 +280,5 @@ impl Reader<'_, '_> {
         self.close(HELP)?;
         let shift = 32 - bits - 8 * (offset % 4);
         Some(Ematch::U32 { mask: mask << shift, value: (value & mask) << shift, offset: offset - offset % 4 })
-    }
-}
-
-fn relation(word: &str) -> Option<Relation> {
-    match word {
-        "eq" => Some(Relation::Equal),
-        "gt" => Some(Relation::Greater),
-        "lt" => Some(Relation::Less),
-        _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{NotSayable, option, rate};
 use crate::action::{Action, Mirred, Police, Verdict};
-use crate::text::actions::VERDICTS;
+use crate::constants::Constant;
 use candor_core::interface_name;
 
 pub(super) fn all(actions: &[Action]) -> Result<String, NotSayable> {
@@ -11,7 +11,7 @@ pub(super) fn all(actions: &[Action]) -> Result<String, NotSayable> {
 }
 
 fn word(verdict: Verdict) -> Result<&'static str, NotSayable> {
-    VERDICTS.iter().find(|(_, known)| *known == verdict).map(|(word, _)| *word).ok_or(NotSayable::Action)
+    verdict.word().ok_or(NotSayable::Action)
 }
 
 fn one(action: &Action) -> Result<String, NotSayable> {
@@ -35,18 +35,12 @@ fn mirred(name: &str, how: Mirred, verdict: Verdict) -> Result<String, NotSayabl
     if interface_name::check(name).is_err() || !is_plain {
         return Err(NotSayable::Interface);
     }
-    let words = match how {
-        Mirred::EgressMirror => "egress mirror",
-        Mirred::EgressRedirect => "egress redirect",
-        Mirred::IngressMirror => "ingress mirror",
-        Mirred::IngressRedirect => "ingress redirect",
-    };
     let verdict = match (how, verdict) {
         (Mirred::EgressRedirect | Mirred::IngressRedirect, Verdict::Stolen) => String::new(),
         (Mirred::EgressRedirect | Mirred::IngressRedirect, _) => return Err(NotSayable::Action),
         (_, verdict) => format!(" {}", word(verdict)?),
     };
-    Ok(format!("mirred {words} dev {name}{verdict}"))
+    Ok(format!("mirred {} dev {name}{verdict}", how.word().ok_or(NotSayable::Action)?))
 }
 
 fn police(Police { bytes, frames, exceed, conform }: Police) -> Result<String, NotSayable> {

@@ -1,7 +1,8 @@
 //! Expressions, with brackets around every group.
 
 use super::NotSayable;
-use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
+use crate::constants::Constant;
+use crate::ematch::{CanRule, Cmp, Ematch, Meta};
 use crate::text::ematch::{MOST_LEVELS, MOST_RULES_OF_TC};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
 
@@ -78,33 +79,16 @@ pub(in crate::text) fn canid(rules: &[CanRule]) -> String {
 }
 
 fn cmp(Cmp { width, offset, mask, host_order, relation, value }: Cmp) -> String {
-    let width = match width {
-        CmpWidth::U8 => "u8",
-        CmpWidth::U16 => "u16",
-        CmpWidth::U32 => "u32",
-    };
+    let [width, relation] = [width.word(), relation.word()].map(Option::unwrap_or_default);
     let mask = if mask == 0 { String::new() } else { format!(" mask 0x{mask:x}") };
     let trans = if host_order { " trans" } else { "" };
-    format!("cmp({width} at {offset} layer link{mask}{trans} {} 0x{value:x})", word(relation))
+    format!("cmp({width} at {offset} layer link{mask}{trans} {relation} 0x{value:x})")
 }
 
 fn meta(Meta { what, mask, relation, value }: Meta) -> Result<String, NotSayable> {
-    let what = match what {
-        MetaId::Mark => "fwmark",
-        MetaId::PacketLength => "pkt_len",
-        MetaId::Priority => "priority",
-        MetaId::Protocol => return Err(NotSayable::ByteOrder),
-    };
+    let what = what.word().ok_or(NotSayable::ByteOrder)?;
     let mask = if mask == 0 { String::new() } else { format!(" mask 0x{mask:x}") };
-    Ok(format!("meta({what}{mask} {} 0x{value:x})", word(relation)))
-}
-
-const fn word(relation: Relation) -> &'static str {
-    match relation {
-        Relation::Equal => "eq",
-        Relation::Greater => "gt",
-        Relation::Less => "lt",
-    }
+    Ok(format!("meta({what}{mask} {} 0x{value:x})", relation.word().unwrap_or_default()))
 }
 
 /// Letters as they are, anything else in octal, so that neither `tc` nor a shell sees more in it; digits too, which `tc` would

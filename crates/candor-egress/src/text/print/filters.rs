@@ -1,10 +1,10 @@
 //! Lines of filters.
 
 use super::{ADD, NotSayable, actions, ematch, major_minor, option};
+use crate::constants::Constant;
 use crate::control_group;
 use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
 use crate::handle::Handle;
-use crate::text::filters::FLOW_KEYS;
 use crate::text::selector::MOST_KEYS;
 
 pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
@@ -82,8 +82,7 @@ fn flow(flow: &Flow) -> Result<String, NotSayable> {
     if is_wrong || *divisor == Some(0) || base.is_some_and(|base| base.minor() == 0) {
         return Err(NotSayable::Number);
     }
-    let name = |key| FLOW_KEYS.iter().find(|(_, known)| *known == key).map_or("", |(name, _)| name);
-    let names: Vec<_> = keys.iter().map(|key| name(*key)).collect();
+    let names: Vec<_> = keys.iter().filter_map(|key| key.word()).collect();
     let (mode, keys) = if *hashed { ("hash keys", names.join(",")) } else { ("map key", names.join(",")) };
     let perturb = (*perturb_s > 0).then_some(*perturb_s);
     let base = base.map(major_minor);
