@@ -85,6 +85,7 @@ fn handling(plan: &Plan, route: &Route) -> Lines {
         lines.push(("back", "frames may leave through the interface by which they came in".to_owned()));
     }
     lines.extend(route.uid.map(|uid| ("uid", format!("can-gw finds this job by the number {uid:08X}"))));
+    lines.extend(route.comment.clone().map(|comment| ("comment", comment)));
     lines
 }
 
