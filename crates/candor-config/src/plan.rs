@@ -144,6 +144,8 @@ pub struct Route {
     pub when_full: WhenFull,
     /// `CGW_MOD_UID` (`cangw -u`): the number by which can-gw finds a job whose modifications are to be exchanged.
     pub uid: Option<NonZeroU32>,
+    /// Text for readers of the file: one line of up to 200 characters.
+    pub comment: Option<String>,
 }
 
 impl Route {
@@ -167,6 +169,7 @@ impl Route {
             max_age: None,
             when_full: WhenFull::DropNewest,
             uid: None,
+            comment: None,
         }
     }
 }

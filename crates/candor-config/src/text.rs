@@ -125,6 +125,7 @@ fn route(plan: &Plan, route: &Route) -> Lines {
     }
     lines.extend(route.hop_limit.map(|hops| ("hop-limit", hops.to_string())));
     lines.extend(route.uid.map(|uid| ("uid", string(&format!("{uid:08X}")))));
+    lines.extend(route.comment.as_deref().map(|comment| ("comment", string(comment))));
     lines
 }
 

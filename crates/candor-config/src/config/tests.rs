@@ -79,6 +79,8 @@ fn mistakes_in_a_route_are_found_where_they_are() {
         ("hop-limit = 99999999999999999999", &[("E0202", "99999999999999999999")]),
         ("echo = 1", &[("E0202", "1")]),
         ("hop_limit = 1", &[("E0201", "hop_limit")]),
+        ("comment = 1", &[("E0202", "1")]),
+        ("comment = \"a\\nb\"", &[("E0309", "\"a\\nb\"")]),
         ("and = {}", &[("E0206", "{}")]),
         ("and = { id = \"800\" }", &[("E0307", "\"800\"")]),
         ("and = { id = \"1234\" }", &[("E0307", "\"1234\"")]),
@@ -110,6 +112,14 @@ fn mistakes_in_a_route_are_found_where_they_are() {
     for (lines, expected) in cases {
         assert_eq!(underlined(&with_route(lines)), *expected, "{lines}");
     }
+}
+
+#[test]
+fn comments_have_at_most_200_characters() {
+    let comment = "ü".repeat(200);
+    assert_eq!(only_route(&format!("comment = \"{comment}\"")).comment, Some(comment.clone()));
+    let text = with_route(&format!("comment = \"{comment}!\""));
+    assert_eq!(underlined(&text), [("E0309", &*format!("\"{comment}!\""))]);
 }
 
 #[test]

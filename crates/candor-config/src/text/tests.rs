@@ -230,6 +230,7 @@ fn values_are_written_as_people_write_them() {
         "echo = true\nkeep-timestamp = true\nback-to-incoming = true\nhop-limit = 2",
         "frames = \"fd\"\nset = { len = 8 }\nuid = \"0000ABCD\"",
         "max-age = \"20ms\"",
+        "comment = \"the display's speed, \\\"dash\\\"\"",
         "max-age = \"1500us\"\nwhen-full = \"drop-oldest\"",
         "when-full = \"block\"\nblock-limit = \"7ms\"",
     ] {

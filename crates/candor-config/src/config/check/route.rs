@@ -88,6 +88,7 @@ fn route(
         number::within(written, 1..=MAX_HOPS, "The hop limit", help, findings)
     });
     let uid = uid::uid(spec, findings);
+    comment(spec, findings);
     let (max_age, when_full) = (lateness::max_age(spec, findings), lateness::when_full(spec, findings));
     // Everything has been looked at; from here on it must be there.
     let (from, to, formats, payload, checksums) = (from?, to?, formats?, payload?, checksums?);
@@ -114,9 +115,25 @@ fn route(
         max_age: max_age?,
         when_full: when_full?,
         uid: uid?,
+        comment: spec.comment.as_ref().map(|written| written.value.clone()),
     };
     let is_sound = spec.broken.is_empty() && !is_to_itself && uid::fits(spec, &route, findings);
     is_sound.then(|| (route, back.map(|selections| (to, from, selections))))
+}
+
+/// Reports a comment that is too long, or that would not be one line on a terminal.
+fn comment(spec: &RouteSpec, findings: &mut Findings) {
+    let Some(written) = &spec.comment else { return };
+    let problem = if written.value.chars().any(char::is_control) {
+        "The comment contains a control character".to_owned()
+    } else {
+        match written.value.chars().count() {
+            count if count > RouteSpec::MAX_COMMENT_CHARS => format!("The comment has {count} characters"),
+            _ => return,
+        }
+    };
+    let help = format!("write one line of at most {} characters, or use a # comment", RouteSpec::MAX_COMMENT_CHARS);
+    findings.report(Diagnostic::error(code::NAME, written.span.clone(), problem).help(help));
 }
 
 pub(super) fn names_are_unique(routes: &[RouteSpec], findings: &mut Findings) {

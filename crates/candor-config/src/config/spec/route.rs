@@ -136,6 +136,10 @@ keys! {
             The route must have a modification, one filter and one frame format. No effect in user space")
         .default("none")
         .kernel("`CGW_MOD_UID` (`-u`)");
+    "comment" => comment: Option<Text> = Key::new("a text, such as \"speed for the display\"")
+        .shape(Shape::TextUpTo(RouteSpec::MAX_COMMENT_CHARS))
+        .about("text of up to 200 characters in one line, printed by `candor show`. No effect on frames")
+        .default("none");
 
     /// `mux`.
     pub struct MuxSpec {
@@ -245,4 +249,8 @@ keys! {
     "byte" => byte: Option<Text> = HEX_BYTE.about("a fixed byte, in hex (`CGW_CRC8PRF_1U8`)");
     "bytes" => bytes: Option<Text> = Key::new("16 bytes in hex")
         .about("16 bytes in hex, one of which the low nibble of data byte 1 selects (`CGW_CRC8PRF_16U8`)");
+}
+
+impl RouteSpec {
+    pub(in crate::config) const MAX_COMMENT_CHARS: usize = 200;
 }

@@ -110,6 +110,7 @@ fn route(plan: &Plan, route: &Route) -> Value {
         },
         "keep_timestamp": route.timestamp == Timestamp::Kept,
         "back_to_incoming": route.incoming == Incoming::Allowed,
+        "comment": route.comment,
         "uid_hex": route.uid.map(|uid| format!("{uid:08X}")),
     })
 }
