@@ -39,7 +39,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         let mut figures = figures.iter().copied();
         figures
             .find(|(_, figure)| figure.id == *id)
-            .ok_or_else(|| format!("There is no figure {id}; candor-lab papers --list names them"))
+            .ok_or_else(|| format!("no figure {id}; candor-lab papers --list prints all figures"))
     };
     if args.list {
         return render::answer(&list(&figures, args.json), Exit::Fine);
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
         let sheet = paper.sheet(figure);
         let text = sheet.and_then(|sheet| sheet.plan_text(extent)).ok_or_else(|| {
             let command = sheet.and_then(|sheet| sheet.method.as_ref()).map_or("", |method| &method.command);
-            format!("{id} is not measured by a plan, but by candor {command} in a guest")
+            format!("{id} has no plan: it is measured with candor-lab {command} in a guest")
         })?;
         return render::answer(&text, Exit::Fine);
     }
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &PapersArgs) -> Outcome {
     render::answer(&format!("{}\nPages: {}\n", table(&pages), args.out.join("index.html").display()), exit)
 }
 
-/// Measures the missing cells or answers of a sheet. Returns whether all guests did their job.
+/// Measures the missing cells or answers of a sheet. Returns whether all guests succeeded.
 fn measure(
     sheet: &Sheet,
     extent: Extent,
@@ -104,10 +104,10 @@ fn measure(
     let blocks = plan.blocks();
     let run = fill(&results, &plan, Path::new(""), &blocks.iter().collect::<Vec<_>>(), args.limits)?;
     for (block, why) in &run.broken {
-        render::err(&format!("candor-lab: the guest of block {block} did not do its job: {why}\n"));
+        render::err(&format!("candor-lab: the guest of block {block} failed: {why}\n"));
     }
     if !run.broken.is_empty() {
-        render::err("candor-lab: the same command tries what is missing again\n");
+        render::err("candor-lab: run the same command again to retry the missing cells\n");
     }
     Ok(run.broken.is_empty())
 }
@@ -126,7 +126,7 @@ fn write(folder: &Path, pages: &[ClaimPage], notes: &[String]) -> Result<(), Str
     }
     for (name, text) in files {
         let path = folder.join(name);
-        fs::write(&path, text).map_err(|error| format!("Cannot write {}: {error}", path.display()))?;
+        fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     Ok(())
 }
@@ -146,11 +146,11 @@ fn list(figures: &[(&Paper, &Figure)], json: bool) -> String {
 fn table(pages: &[ClaimPage]) -> String {
     let mut table = comfy_table::Table::new();
     table.load_style(comfy_table::presets::UTF8_BORDERS_ONLY);
-    table.set_header(["figure", "claim", "published", "ours", ""]);
+    table.set_header(["figure", "claim", "published", "measured", "verdict"]);
     for page in pages {
         for line in &page.claims {
             let ours: Vec<_> = line.ours.iter().map(|seen| format!("{} {}", seen.value, seen.kernel)).collect();
-            table.add_row([page.id.as_str(), &line.says, &line.published, &ours.join("\n"), line.verdict.words()]);
+            table.add_row([page.id.as_str(), &line.says, &line.published, &ours.join("\n"), &line.verdict.to_string()]);
         }
     }
     format!("{table}\n")
@@ -162,13 +162,13 @@ fn as_json(pages: &[ClaimPage]) -> Value {
         let ours = line
             .ours
             .iter()
-            .map(|seen| json!({ "kernel": seen.kernel, "value": seen.value, "verdict": seen.verdict.words() }));
+            .map(|seen| json!({ "kernel": seen.kernel, "value": seen.value, "verdict": seen.verdict.to_string() }));
         json!({
             "figure": page.id,
             "claim": line.says,
             "published": line.published,
             "ours": ours.collect::<Vec<_>>(),
-            "verdict": line.verdict.words(),
+            "verdict": line.verdict.to_string(),
             "why": line.because,
         })
     };

@@ -1,6 +1,8 @@
-//! What papers claimed beside what was measured: a page for each figure, and all claims in one table.
+//! Claims of papers compared with measurements: a page for each figure, and an index of all claims.
 //!
-//! Words and numbers come from whoever measured; here they get their look. The same claims give the same bytes.
+//! Equal claims give equal bytes.
+
+use std::fmt;
 
 mod index;
 mod page;
@@ -17,32 +19,30 @@ pub struct ClaimPage {
     pub paper: String,
     /// As the paper numbers it.
     pub number: String,
-    /// What it is about.
     pub title: String,
-    /// What was measured.
+    /// The measurement, and its differences from the paper's.
     pub setup: String,
-    /// What was claimed, in the paper's order.
+    /// In the paper's order.
     pub claims: Vec<ClaimLine>,
     /// Pictures as SVG, with their captions.
     pub pictures: Vec<(String, String)>,
-    /// All figures.
+    /// Measured values.
     pub table: ClaimTable,
-    /// Under which conditions it was measured, and what to believe less.
+    /// Conditions of the measurement, and threats to its validity.
     pub notes: Vec<String>,
 }
 
-/// A claim and what became of it.
+/// A claim and its verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClaimLine {
-    /// In our words.
     pub says: String,
     /// With the paper's numbers.
     pub published: String,
-    /// What we have, by kernel.
+    /// By kernel.
     pub ours: Vec<Seen>,
-    /// Of all kernels together.
+    /// For all kernels together.
     pub verdict: Judgement,
-    /// Why.
+    /// Reason for the verdict.
     pub because: String,
 }
 
@@ -53,53 +53,55 @@ pub struct Seen {
     pub kernel: String,
     /// With its unit; a dash where there is none.
     pub value: String,
-    /// What that means.
     pub verdict: Judgement,
 }
 
-/// Whether a claim is so, in the order in which people have to know it.
+/// The verdict on a claim, in the order of precedence when kernels disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Judgement {
-    /// It is so.
+    /// It is confirmed.
     Holds,
-    /// It is not so here, for a reason that lies in the place.
+    /// No frame was seen that decides about a share smaller than one frame.
+    NotDecidable {
+        /// Frames that were measured.
+        frames: u64,
+    },
+    /// It is refuted here; the reason may be the laboratory.
     Differs,
-    /// It is not so any more: the kernel is another one.
+    /// It is refuted, because the kernel has changed.
     NoLongerTrue,
-    /// Something that it needs was not measured.
+    /// A number that it needs was not measured.
     NotMeasured,
 }
 
-/// Rows of figures.
+/// A table of values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClaimTable {
-    /// Names of the columns; the first is of the rows' names.
+    /// Names of the columns; the first column has the names of the rows.
     pub head: Vec<String>,
-    /// As many as the head has.
+    /// As long as the head.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Judgement {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Holds, Self::Differs, Self::NoLongerTrue, Self::NotMeasured];
-
-    /// In words.
-    #[must_use]
-    pub const fn words(self) -> &'static str {
+impl fmt::Display for Judgement {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Holds => "holds",
-            Self::Differs => "differs",
-            Self::NoLongerTrue => "no longer true",
-            Self::NotMeasured => "not measured",
+            Self::Holds => out.write_str("holds"),
+            Self::NotDecidable { frames } => write!(out, "not decidable with {frames} frames"),
+            Self::Differs => out.write_str("differs"),
+            Self::NoLongerTrue => out.write_str("no longer true"),
+            Self::NotMeasured => out.write_str("not measured"),
         }
     }
+}
 
+impl Judgement {
     const fn class(self) -> &'static str {
         match self {
             Self::Holds => "holds",
             Self::Differs => "differs",
             Self::NoLongerTrue => "no-longer",
-            Self::NotMeasured => "unmeasured",
+            Self::NotDecidable { .. } | Self::NotMeasured => "unmeasured",
         }
     }
 }

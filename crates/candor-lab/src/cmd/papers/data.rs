@@ -132,7 +132,7 @@ pub(super) fn missing() -> Result<Vec<(String, String)>, String> {
 
 pub(super) fn plan(text: &str) -> Result<Plan, String> {
     let loaded = experiment::load(text.as_bytes(), Available::default());
-    Ok(loaded.map_err(|findings| format!("the plan is wrong: {findings:?}"))?.plan)
+    Ok(loaded.map_err(|findings| format!("invalid plan: {findings:?}"))?.plan)
 }
 
 /// Where in the file, and the message.

@@ -18,7 +18,12 @@ pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports
 
 const QUICK_KERNELS: [&str; 2] = ["debian-6.1", "debian-6.1-rt"];
 
-/// Amount of what is measured.
+/// The part of a kernel's name that differs: all of them are Debian's.
+pub(super) fn series(kernel: &str) -> &str {
+    kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
+}
+
+/// Kernels and frames of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) kernels: &'static [&'static str],
@@ -81,8 +86,8 @@ impl Measurement {
     }
 
     #[cfg(test)]
-    pub(super) fn answered(paper: &Paper, answers: BTreeMap<String, Value>) -> Self {
-        Self { answers, ..Self::unanswered(paper) }
+    pub(super) fn answered(paths: BTreeMap<String, String>, answers: BTreeMap<String, Value>) -> Self {
+        Self { answers, paths, ..Self::default() }
     }
 
     /// With two frames in each cell, whose latencies are as many ns as this says of its levels.
@@ -132,7 +137,7 @@ impl Measurement {
         Ok(term.arguments.iter().fold(path.clone(), |path, argument| path.replacen("{}", argument, 1)))
     }
 
-    /// Can this term have a value?
+    /// Refuses a term that cannot have a value.
     pub(super) fn check(&self, term: &Term) -> Result<(), String> {
         let kernel = term.kernel.as_deref();
         if let Some(kernel) = kernel.filter(|kernel| !KERNELS.contains(kernel)) {
@@ -145,7 +150,7 @@ impl Measurement {
         self.check_cell(&Levels::of(term.arguments.iter().map(String::as_str))?, kernel)
     }
 
-    /// Does the plan have this cell?
+    /// Refuses a cell that the plan does not have.
     pub(super) fn check_cell(&self, levels: &Levels, kernel: Option<&str>) -> Result<(), String> {
         let factors = self.cells.first().map_or(&[][..], |cell| &cell.levels);
         if let Some((factor, _)) = levels.0.iter().find(|(factor, _)| factors.iter().all(|(known, _)| known != factor))

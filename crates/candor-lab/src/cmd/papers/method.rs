@@ -57,7 +57,7 @@ impl Method {
         folder: &Path,
         limits: GuestLimits,
     ) -> Result<bool, Box<dyn std::error::Error>> {
-        fs::create_dir_all(folder).map_err(|error| format!("Cannot make {}: {error}", folder.display()))?;
+        fs::create_dir_all(folder).map_err(|error| format!("cannot create {}: {error}", folder.display()))?;
         let candor = guest::static_lab()?;
         let todo: Vec<_> =
             extent.kernels.iter().filter(|kernel| !answer_file(folder, extent, kernel).is_file()).collect();
@@ -70,7 +70,7 @@ impl Method {
                         let outcome = self.ask(kernel, frames, extent, &candor, limits).and_then(|answer| {
                             let path = answer_file(folder, extent, kernel);
                             fs::write(&path, answer)
-                                .map_err(|error| format!("Cannot write {}: {error}", path.display()))
+                                .map_err(|error| format!("cannot write {}: {error}", path.display()))
                         });
                         match outcome {
                             Ok(()) => render::err(&format!("candor-lab: {kernel}: ok\n")),
@@ -114,34 +114,34 @@ impl Method {
         let exit = guest::run(&spec, &mut heard).map_err(|error| causes::in_full(&error))?;
         if exit.status != 0 {
             return Err(format!(
-                "{} ended with status {}: {}",
+                "{} failed with exit status {}: {}",
                 self.command,
                 exit.status,
                 String::from_utf8_lossy(&heard.complaints).trim_end()
             ));
         }
-        serde_json::from_slice::<Value>(&heard.answer).map_err(|error| format!("no answer in JSON: {error}"))?;
+        serde_json::from_slice::<Value>(&heard.answer).map_err(|error| format!("the answer is not JSON: {error}"))?;
         Ok(heard.answer)
     }
 }
 
-/// A gateway between the cards of a guest that lets everything through: name and text of its file.
+/// Name and text of a gateway file that forwards all frames between the cards of a guest.
 pub(super) fn gateway(engine: &str) -> Option<(String, String)> {
     let engine = Engine::named(engine)?;
-    // Any will do: the rules do not look at it.
+    // Any frame: the rules do not look at it.
     let frame = Frame::classic(RawId(0), &[]).ok()?;
-    // Controllers echo what a ring sends, whatever one asks for.
+    // Controllers echo frames sent from a ring, whatever the socket option says.
     let echo = matches!(engine, Engine::User(engine) if engine.sender().has_ring());
     let text = Rules::all().gateway_file(engine, ("can2", "can3"), echo, &frame);
     Some((format!("{}.toml", engine.name()), text))
 }
 
-/// What the command has said on this kernel, if it was asked.
+/// The command's answer on this kernel, if it has run.
 pub(super) fn answer(folder: &Path, extent: Extent, kernel: &str) -> Option<Value> {
     serde_json::from_slice(&fs::read(answer_file(folder, extent, kernel)).ok()?).ok()
 }
 
-/// An answer of fewer frames is none to who wants more.
+/// Answers with different numbers of frames are different files.
 fn answer_file(folder: &Path, extent: Extent, kernel: &str) -> std::path::PathBuf {
     let quick = if extent.is_quick() { "-quick" } else { "" };
     let frames = extent.frames.map_or_else(String::new, |frames| format!("-{frames}"));
@@ -159,7 +159,7 @@ impl Observer for Heard {
 
     fn fetched(&mut self, what: &str, bytes: u64, total: u64) {
         if bytes == total {
-            render::err(&format!("candor-lab: {what} is here\n"));
+            render::err(&format!("candor-lab: fetched {what}\n"));
         }
     }
 
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_finds_elements_by_what_they_are() {
+    fn paths_find_elements_by_their_values() {
         let value = json!({ "measured": [{ "before": "prio1", "gap_ns": 0, "p50_ns": 1 }, { "before": "htb", "gap_ns": 5, "p50_ns": 2 }] });
         assert_eq!(at(&value, "measured/before=htb/p50_ns"), Some(&json!(2)));
         assert_eq!(at(&value, "measured/gap_ns=0/p50_ns"), Some(&json!(1)));

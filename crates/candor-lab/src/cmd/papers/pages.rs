@@ -5,10 +5,10 @@ use std::iter;
 
 use candor_lab::cells::State;
 use candor_lab::record::Record;
-use candor_lab::report::{Cell, ClaimLine, ClaimPage, ClaimTable, Curve, Curves, Picture, Seen, Summary, TimeUnit};
+use candor_lab::report::{Cell, ClaimLine, ClaimPage, ClaimTable, Curve, Curves, Picture, Summary, TimeUnit};
 
 use super::data::{Drawing, Figure, Line, Paper, Sheet};
-use super::measurement::{Extent, Measurement};
+use super::measurement::{Extent, Measurement, series};
 use super::quantity::CellFigure;
 
 /// Beyond this many µs a picture is in ms.
@@ -21,19 +21,13 @@ pub(super) fn of(
     extent: Extent,
 ) -> Result<ClaimPage, String> {
     let claims = figure.claims.iter().filter_map(|claim| {
-        let judged = claim.judge(measurement, extent.kernels);
-        let verdict = judged.iter().filter(|one| !one.is_realtime()).map(|one| one.verdict).max()?;
-        let ours = judged.into_iter().map(|one| Seen {
-            kernel: one.kernel.as_deref().map_or_else(String::new, |kernel| series(kernel).to_owned()),
-            value: one.value.map_or_else(|| "–".to_owned(), |value| claim.unit.show(value)),
-            verdict: one.verdict,
-        });
+        let (ours, verdict) = claim.judge(measurement, extent.kernels)?;
         Some(ClaimLine {
             says: claim.claim.clone(),
             published: claim.published.clone(),
-            ours: ours.collect(),
+            ours,
             verdict,
-            because: claim.because(verdict),
+            because: claim.because(verdict, measurement),
         })
     });
     let pictures = figure.pictures.iter().map(|drawing| picture(drawing, measurement, extent));
@@ -74,11 +68,6 @@ fn picture(drawing: &Drawing, measurement: &Measurement, extent: Extent) -> Resu
     Ok((title, svg))
 }
 
-/// The part of a kernel's name that differs: all of them are Debian's.
-fn series(kernel: &str) -> &str {
-    kernel.split_once('-').map_or(kernel, |(_origin, series)| series)
-}
-
 fn profiles<'a>(
     title: String,
     lines: impl Iterator<Item = (&'a str, Option<&'a Cell>)>,
@@ -87,7 +76,7 @@ fn profiles<'a>(
     let mut summaries = Vec::new();
     for (name, cell) in lines {
         let Some(path) = cell.and_then(|cell| measurement.record(cell)) else { continue };
-        let text = fs::read_to_string(path).map_err(|error| format!("Cannot read {}: {error}", path.display()))?;
+        let text = fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
         let mut record = Record::parse(&text).map_err(|error| format!("{}: {error}", path.display()))?;
         name.clone_into(&mut record.header.device);
         summaries.extend(Summary::of_all(&[record]));
@@ -121,21 +110,18 @@ fn table_of_answers(figure: &Figure, measurement: &Measurement, extent: Extent) 
 
 fn table_of_cells(figure: &Figure, measurement: &Measurement, extent: Extent) -> ClaimTable {
     let mut head: Vec<String> = ["", "kernel", "frames"].map(str::to_owned).into();
-    head.extend(CellFigure::ALL.iter().map(|column| match column {
-        CellFigure::Lost => "lost/%".to_owned(),
-        other => format!("{}/µs", other.name()),
-    }));
-    head.push("state".to_owned());
+    head.extend(CellFigure::LATENCIES.iter().map(|column| format!("{}/µs", column.name())));
+    head.extend(["lost/%", "state"].map(str::to_owned));
     let mut rows = Vec::new();
     for (name, levels) in &figure.cells {
         for kernel in extent.kernels {
             let cell = measurement.cell(levels.get_ref(), Some(kernel));
-            let frames = cell.and_then(|cell| cell.measured.as_ref()).map_or(0, |measured| measured.frames);
-            let value = |column: CellFigure| {
-                cell.and_then(|cell| column.of(cell)).map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"))
-            };
+            let figure = |figure: CellFigure| cell.and_then(|cell| figure.of(cell));
+            let frames = figure(CellFigure::Frames).unwrap_or_default();
+            let lost = figure(CellFigure::Lost).filter(|_| frames > 0.0).map(|lost| 100.0 * lost / frames);
+            let shown = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
             let mut row = vec![name.clone(), series(kernel).to_owned(), frames.to_string()];
-            row.extend(CellFigure::ALL.map(value));
+            row.extend(CellFigure::LATENCIES.map(figure).into_iter().chain([lost]).map(shown));
             row.push(state(cell));
             rows.push(row);
         }
@@ -152,12 +138,12 @@ fn state(cell: Option<&Cell>) -> String {
     }
 }
 
-/// Of one page: conditions that its cells have in common.
+/// Conditions that the cells of a page have in common.
 fn notes_of(sheet: &Sheet, figure: &Figure, measurement: &Measurement, extent: Extent) -> Vec<String> {
     let mut notes = vec![match &sheet.method {
-        None => format!("The plan is {}: candor-lab papers --show-plan {}.", sheet.name.get_ref(), figure.id),
+        None => format!("Plan: {} (candor-lab papers --show-plan {}).", sheet.name.get_ref(), figure.id),
         Some(method) => format!(
-            "In a guest each (icount, {}): candor {}. Times are counted instructions of an emulated processor without caches, {} ns each.",
+            "One guest per kernel (icount, {}): candor-lab {}. Times are counted instructions of an emulated CPU without caches, {} ns each.",
             method.topology.name(),
             method.command,
             1_u32 << method.shift
@@ -172,12 +158,12 @@ fn notes_of(sheet: &Sheet, figure: &Figure, measurement: &Measurement, extent: E
         let header = &first.header;
         if let Some(ns) = header.instruction_ns {
             notes.push(format!(
-                "Times are counted instructions, of {ns} ns each, of an emulated processor without caches: they repeat exactly, and no \
-                 stopwatch would show them."
+                "Times are counted instructions of {ns} ns each on an emulated CPU without caches: they are reproducible, but are not \
+                 wall-clock times."
             ));
         }
         notes.push(format!(
-            "Stamps: {}. Seed {}. {} frames went before the first that counts.",
+            "Timestamps: {}. Seed {}. {} warm-up frames.",
             header.stamps, header.seed, header.warm_up_frames
         ));
     }
@@ -194,10 +180,10 @@ fn notes_of(sheet: &Sheet, figure: &Figure, measurement: &Measurement, extent: E
     notes
 }
 
-/// Of all pages together.
+/// For all pages together.
 pub(super) fn notes(measured: &[(&Sheet, Measurement)], extent: Extent) -> Vec<String> {
     let mut notes = vec![format!(
-        "By candor {} in guests of QEMU whose clock counts instructions, with Debian's kernels {}.",
+        "candor {} in QEMU guests whose clock counts instructions, with Debian's kernels {}.",
         env!("CARGO_PKG_VERSION"),
         extent.kernels.join(", ")
     )];
@@ -205,13 +191,13 @@ pub(super) fn notes(measured: &[(&Sheet, Measurement)], extent: Extent) -> Vec<S
         let name = sheet.name.get_ref();
         if sheet.method.is_some() {
             let answers = extent.kernels.iter().filter(|kernel| measurement.answer(Some(kernel)).is_some()).count();
-            notes.push(format!("{name}: {answers} of {} kernels.", extent.kernels.len()));
+            notes.push(format!("{name}: answers of {answers} of {} kernels.", extent.kernels.len()));
             continue;
         }
         let [ok, invalid, failed, missing] = measurement.states();
         notes.push(format!("{name}: {ok} cells ok, {invalid} invalid, {failed} failed, {missing} missing."));
     }
-    let frames = extent.frames.map_or_else(|| "as many as in the papers".to_owned(), |frames| frames.to_string());
-    notes.push(format!("Frames of each cell: {frames}; of each stream 3200. candor-lab papers makes all of it again."));
+    let frames = extent.frames.map_or_else(|| "as in the papers".to_owned(), |frames| frames.to_string());
+    notes.push(format!("Frames per cell: {frames}; per stream: 3200. candor-lab papers repeats all measurements."));
     notes
 }

@@ -123,12 +123,27 @@ impl Quantity {
         self.terms().into_iter().filter_map(|term| term.kernel.as_deref()).collect()
     }
 
-    /// Of cells that are ok. `None` if one of its numbers was not measured.
-    pub(super) fn value(&self, measurement: &Measurement, kernel: Option<&str>) -> Option<f64> {
-        let values = self.terms().into_iter().map(|term| measurement.value(term, kernel, true));
-        let values = values.collect::<Option<Vec<_>>>()?;
+    /// The same on this kernel.
+    pub(super) fn on(&self, kernel: &str) -> Self {
+        let mut on_kernel = self.clone();
+        let terms = match &mut on_kernel {
+            Self::One(one) => vec![one],
+            Self::Ratio(one, other) | Self::Difference(one, other) => vec![one, other],
+            Self::Spread(all) => all.iter_mut().collect(),
+        };
+        terms.into_iter().for_each(|term| term.kernel = Some(kernel.to_owned()));
+        on_kernel
+    }
+
+    /// Of cells that are ok, in the order of the terms. `None` if one of them was not measured.
+    pub(super) fn values(&self, measurement: &Measurement, kernel: Option<&str>) -> Option<Vec<f64>> {
+        self.terms().into_iter().map(|term| measurement.value(term, kernel, true)).collect()
+    }
+
+    /// Computed from the [`values`](Self::values) of its terms.
+    pub(super) fn of(&self, values: &[f64]) -> Option<f64> {
         let ratio = |one: f64, other: f64| (other != 0.0).then(|| one / other);
-        match (self, &values[..]) {
+        match (self, values) {
             (Self::Ratio(..), [one, other]) => ratio(*one, *other),
             (Self::Difference(..), [one, other]) => Some(one - other),
             (Self::Spread(_), all) => {
@@ -147,15 +162,16 @@ pub(super) enum CellFigure {
     P90,
     P99,
     Max,
-    /// Frames that did not arrive, in percent.
+    /// Frames that did not arrive.
     Lost,
+    Frames,
 }
 
 impl CellFigure {
-    pub(super) const ALL: [Self; 6] = [Self::Min, Self::P50, Self::P90, Self::P99, Self::Max, Self::Lost];
+    pub(super) const LATENCIES: [Self; 5] = [Self::Min, Self::P50, Self::P90, Self::P99, Self::Max];
 
     pub(super) fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|figure| figure.name() == name)
+        Self::LATENCIES.into_iter().chain([Self::Lost, Self::Frames]).find(|figure| figure.name() == name)
     }
 
     pub(super) const fn name(self) -> &'static str {
@@ -166,24 +182,22 @@ impl CellFigure {
             Self::P99 => "p99",
             Self::Max => "max",
             Self::Lost => "lost",
+            Self::Frames => "frames",
         }
     }
 
-    /// In µs, or in percent. `None` if no frame arrived.
+    /// In µs, or a number of frames. `None` if no frame arrived.
     pub(super) fn of(self, cell: &Cell) -> Option<f64> {
         let measured = cell.measured.as_ref()?;
-        let figures = measured.figures;
+        let number = |count: usize| u32::try_from(count).ok().map(f64::from);
         let latency = match self {
-            Self::Min => figures?.min,
-            Self::P50 => figures?.p50,
-            Self::P90 => figures?.p90,
-            Self::P99 => figures?.p99,
-            Self::Max => figures?.max,
-            Self::Lost => {
-                let number = |count: usize| u32::try_from(count).ok().map(f64::from);
-                let frames = number(measured.frames).filter(|frames| *frames > 0.0)?;
-                return Some(100.0 * number(measured.lost())? / frames);
-            }
+            Self::Min => measured.figures?.min,
+            Self::P50 => measured.figures?.p50,
+            Self::P90 => measured.figures?.p90,
+            Self::P99 => measured.figures?.p99,
+            Self::Max => measured.figures?.max,
+            Self::Lost => return number(measured.lost()),
+            Self::Frames => return number(measured.frames),
         };
         Some(latency.microseconds())
     }

@@ -31,7 +31,7 @@ fn verdicts_follow_from_numbers() {
             let page = pages::of(&paper, figure, &made_up(&paper, figure), Extent::WHOLE).unwrap();
             for line in page.claims {
                 let ours: Vec<_> = line.ours.iter().map(|seen| seen.value.as_str()).collect();
-                writeln!(text, "{}: {} => {}", figure.id, ours.join(", "), line.verdict.words()).unwrap();
+                writeln!(text, "{}: {} => {}", figure.id, ours.join(", "), line.verdict).unwrap();
             }
         }
     }
@@ -47,12 +47,12 @@ fn made_up(paper: &Paper, figure: &Figure) -> Measurement {
         let mut answer = json!({});
         let measured = Measurement::unanswered(paper);
         let terms = figure.numbers.iter().map(|(_, term)| term.get_ref());
-        for term in terms.chain(figure.claims.iter().flat_map(|claim| claim.terms())) {
+        for term in terms.chain(figure.claims.iter().flat_map(|claim| claim.quantity().terms())) {
             put(&mut answer, &measured.path(term).unwrap(), number(&format!("{kernel}{term:?}")));
         }
         ((*kernel).to_owned(), answer)
     });
-    Measurement::answered(paper, answers.collect())
+    Measurement::answered(paper.answers.clone(), answers.collect())
 }
 
 /// From 1000 to 2999, by a name.

@@ -8,17 +8,17 @@ use super::page::{CLAIM_STYLE, badge};
 use super::{ClaimPage, Judgement, Seen};
 use crate::report::html::{STYLE, head};
 
-/// The page that leads to all others. `missing` is what cannot be repeated, and what stands in for it.
+/// The page with links to all others. `missing` lists parts of the papers that cannot be repeated, and their substitutes.
 #[must_use]
 pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[String]) -> String {
     let text = markup! {
         (DOCTYPE)
         html lang="en" {
-            (head("The four papers today", &[STYLE, CLAIM_STYLE]))
+            (head("Four CAN papers, repeated", &[STYLE, CLAIM_STYLE]))
             body { main.wide {
                 header {
                     p.eyebrow { "candor-lab papers" }
-                    h1 { "What four papers found, on today's kernels" }
+                    h1 { "Four CAN papers, repeated on current kernels" }
                     p.lead { (counts(pages)) }
                 }
                 section {
@@ -26,7 +26,7 @@ pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[St
                     div.scroll { table {
                         thead { tr {
                             th scope="col" { "figure" } th scope="col" { "claim" } th scope="col" { "published" }
-                            th scope="col" { "ours" } th scope="col" { "" }
+                            th scope="col" { "measured" } th scope="col" { "verdict" }
                         } }
                         tbody { @for page in pages { @for (at, line) in page.claims.iter().enumerate() {
                             tr.first {
@@ -44,24 +44,24 @@ pub fn index_html(pages: &[ClaimPage], missing: &[(String, String)], notes: &[St
                     } }
                 }
                 section {
-                    h2 { "What cannot be repeated here" }
+                    h2 { "Not repeatable here" }
                     div.scroll { table {
-                        thead { tr { th scope="col" { "of the papers" } th scope="col" { "stands in for it" } } }
+                        thead { tr { th scope="col" { "in the papers" } th scope="col" { "substitute" } } }
                         tbody { @for (what, instead) in missing { tr.first { td { (what) } td { (instead) } } } }
                     } }
                 }
-                section { h2 { "How it was measured" } ul.trust { @for note in notes { li { (note) } } } }
+                section { h2 { "Measurements" } ul.trust { @for note in notes { li { (note) } } } }
             } }
         }
     };
     text.into_string()
 }
 
-/// The same as Markdown, for readers of a repository.
+/// The same as Markdown.
 #[must_use]
 pub fn index_markdown(pages: &[ClaimPage], missing: &[(String, String)], notes: &[String]) -> String {
-    let mut text = format!("# What four papers found, on today's kernels\n\n{}\n\n", counts(pages));
-    text.push_str("| figure | claim | published | ours | |\n|---|---|---|---|---|\n");
+    let mut text = format!("# Four CAN papers, repeated on current kernels\n\n{}\n\n", counts(pages));
+    text.push_str("| figure | claim | published | measured | verdict |\n|---|---|---|---|---|\n");
     for page in pages {
         for line in &page.claims {
             let ours: Vec<String> = line.ours.iter().map(|seen| cell(&with_kernel(seen))).collect();
@@ -74,23 +74,22 @@ pub fn index_markdown(pages: &[ClaimPage], missing: &[(String, String)], notes: 
                 cell(&line.says),
                 cell(&line.published),
                 ours.join("<br>"),
-                line.verdict.words()
+                line.verdict
             )
             .expect("a String takes everything");
         }
     }
-    text.push_str("\n## Why\n\n");
+    text.push_str("\n## Reasons\n\n");
     for page in pages {
         for line in page.claims.iter().filter(|line| line.verdict != Judgement::Holds) {
-            writeln!(text, "* {} ({}): {}", line.says, line.verdict.words(), line.because)
-                .expect("a String takes everything");
+            writeln!(text, "* {} ({}): {}", line.says, line.verdict, line.because).expect("a String takes everything");
         }
     }
-    text.push_str("\n## What cannot be repeated here\n\n| of the papers | stands in for it |\n|---|---|\n");
+    text.push_str("\n## Not repeatable here\n\n| in the papers | substitute |\n|---|---|\n");
     for (what, instead) in missing {
         writeln!(text, "| {} | {} |", cell(what), cell(instead)).expect("a String takes everything");
     }
-    text.push_str("\n## How it was measured\n\n");
+    text.push_str("\n## Measurements\n\n");
     for note in notes {
         writeln!(text, "* {note}").expect("a String takes everything");
     }
@@ -99,21 +98,19 @@ pub fn index_markdown(pages: &[ClaimPage], missing: &[(String, String)], notes: 
 
 fn counts(pages: &[ClaimPage]) -> String {
     let verdicts: Vec<Judgement> = pages.iter().flat_map(|page| &page.claims).map(|line| line.verdict).collect();
-    let [hold, differ, no_longer, unmeasured] =
-        Judgement::ALL.map(|verdict| verdicts.iter().filter(|one| **one == verdict).count());
-    let plural = |count: usize, one: &'static str, more: &'static str| if count == 1 { one } else { more };
-    let mut text = format!(
-        "{} {}: {hold} {}, {differ} {}, {no_longer} no longer true",
-        verdicts.len(),
-        plural(verdicts.len(), "claim", "claims"),
-        plural(hold, "holds", "hold"),
-        plural(differ, "differs", "differ"),
-    );
-    if unmeasured > 0 {
-        write!(text, ", {unmeasured} not measured").expect("a String takes everything");
-    }
-    text.push('.');
-    text
+    let count = |wanted: fn(&Judgement) -> bool| verdicts.iter().filter(|verdict| wanted(verdict)).count();
+    let plural = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let mut parts = vec![
+        plural(count(|one| *one == Judgement::Holds), "holds", "hold"),
+        plural(count(|one| *one == Judgement::Differs), "differs", "differ"),
+        format!("{} no longer true", count(|one| *one == Judgement::NoLongerTrue)),
+    ];
+    let rare = [
+        (count(|one| matches!(one, Judgement::NotDecidable { .. })), "not decidable"),
+        (count(|one| *one == Judgement::NotMeasured), "not measured"),
+    ];
+    parts.extend(rare.iter().filter(|(count, _)| *count > 0).map(|(count, name)| format!("{count} {name}")));
+    format!("{}: {}.", plural(verdicts.len(), "claim", "claims"), parts.join(", "))
 }
 
 fn with_kernel(seen: &Seen) -> String {

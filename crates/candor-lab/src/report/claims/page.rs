@@ -7,7 +7,7 @@ use crate::report::html::{STYLE, head};
 
 pub(super) const CLAIM_STYLE: &str = include_str!("claims.css");
 
-/// The page as HTML text. It loads nothing from anywhere.
+/// The page as HTML text, which loads no other file.
 #[must_use]
 pub fn page_html(page: &ClaimPage) -> String {
     let text = markup! {
@@ -20,17 +20,17 @@ pub fn page_html(page: &ClaimPage) -> String {
                     h1 { (page.title) }
                     p.lead { (page.setup) }
                 }
-                section { h2 { "What was claimed" } @for line in &page.claims { (claim(line)) } }
+                section { h2 { "Claims" } @for line in &page.claims { (claim(line)) } }
                 @if !page.pictures.is_empty() {
                     section {
-                        h2 { "What we see" }
+                        h2 { "Latency and loss" }
                         @for (caption, svg) in &page.pictures {
                             figure { (PreEscaped(svg)) figcaption { (caption) } }
                         }
                     }
                 }
-                @if !page.table.rows.is_empty() { section { h2 { "Figures" } (table(&page.table)) } }
-                section { h2 { "What to believe" } ul.trust { @for note in &page.notes { li { (note) } } } }
+                @if !page.table.rows.is_empty() { section { h2 { "Values" } (table(&page.table)) } }
+                section { h2 { "Conditions and limits" } ul.trust { @for note in &page.notes { li { (note) } } } }
                 p { a href="index.html" { "All claims" } }
             } }
         }
@@ -45,17 +45,17 @@ fn claim(line: &ClaimLine) -> Markup {
             dl {
                 dt { "published" } dd { (line.published) }
                 @for seen in &line.ours {
-                    dt { @if seen.kernel.is_empty() { "ours" } @else { "ours, " (seen.kernel) } }
+                    dt { @if seen.kernel.is_empty() { "measured" } @else { "measured, " (seen.kernel) } }
                     dd { (seen.value) " " @if line.ours.len() > 1 { (badge(seen.verdict)) } }
                 }
-                dt { "why" } dd { (line.because) }
+                dt { "reason" } dd { (line.because) }
             }
         }
     }
 }
 
 pub(super) fn badge(verdict: Judgement) -> Markup {
-    markup! { span.badge.(verdict.class()) { (verdict.words()) } }
+    markup! { span.badge.(verdict.class()) { (verdict) } }
 }
 
 fn table(table: &ClaimTable) -> Markup {
