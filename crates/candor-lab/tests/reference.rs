@@ -1,4 +1,7 @@
-//! `docs/plans.md` against the code.
+//! `docs/plans.md` and `docs/cli.md` against the code.
+
+#[path = "../../candor/tests/help_page/mod.rs"]
+mod help_page;
 
 use candor_lab::experiment;
 
@@ -24,4 +27,9 @@ fn the_plans_in_the_documentation_are_valid() {
         let loaded = candor_config::config::load(block.as_bytes());
         assert!(loaded.is_ok(), "{block}\n{loaded:#?}");
     }
+}
+
+#[test]
+fn the_page_of_commands_is_that_of_the_help() {
+    help_page::check(env!("CARGO_BIN_EXE_candor-lab"), "candor-lab");
 }

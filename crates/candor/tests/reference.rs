@@ -1,6 +1,7 @@
-//! `docs/config.md` and the README against the code.
+//! Pages of the reference against the code.
 
 mod candor;
+mod help_page;
 
 use std::path::Path;
 use std::{fs, io};
@@ -13,7 +14,6 @@ const REFERENCE: &str = include_str!("../../../docs/config.md");
 const CANGW: &str = include_str!("../../../docs/cangw.md");
 const EGRESS: &str = include_str!("../../../docs/egress.md");
 const FINDINGS: &str = include_str!("../../../docs/findings.md");
-const README: &str = include_str!("../../../README.md");
 
 #[test]
 fn every_code_is_explained_and_none_else() {
@@ -50,15 +50,9 @@ fn every_code_has_a_section_of_its_own() {
 
 /// The gateway files in them.
 fn gateways() -> Vec<&'static str> {
-    let blocks = [REFERENCE, README].into_iter().flat_map(|text| {
-        text.split(
-            "```toml
-",
-        )
-        .skip(1)
-    });
+    let blocks = REFERENCE.split("```toml\n").skip(1);
     let blocks: Vec<_> = blocks.filter_map(|rest| rest.split("```").next()).collect();
-    assert!(blocks.len() >= 4, "{} gateways", blocks.len());
+    assert!(blocks.len() >= 2, "{} gateways", blocks.len());
     blocks
 }
 
@@ -132,6 +126,11 @@ fn collect_keys(value: &serde_json::Value, keys: &mut Vec<String>) {
         serde_json::Value::Array(items) => items.iter().for_each(|item| collect_keys(item, keys)),
         _ => {}
     }
+}
+
+#[test]
+fn the_page_of_commands_is_that_of_the_help() {
+    help_page::check(env!("CARGO_BIN_EXE_candor"), "candor");
 }
 
 /// Every claim has a verdict, and the tests that it names are there.
