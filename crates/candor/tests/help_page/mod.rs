@@ -40,8 +40,10 @@ fn describe(program: &str, name: &str, words: &[String], part: &mut String) {
     let title = [&[name.to_owned()], words].concat().join(" ");
     let separator = if words.is_empty() { "" } else { "\n" };
     write!(part, "{separator}{level} {title}\n\n```text\n{text}{after}\n```\n").expect("a String grows");
-    let commands = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-    let below = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next().filter(|word| !word.is_empty()));
+    // Commands stand in one list or several, before the options; arguments begin with a bracket.
+    let lists = help.lines().skip_while(|line| !line.starts_with("Usage:")).take_while(|line| *line != "Options:");
+    let named = lists.filter_map(|line| line.strip_prefix("  ")?.split_once("  "));
+    let below = named.map(|(word, _)| word).filter(|word| word.starts_with(|first: char| first.is_ascii_lowercase()));
     for command in below.filter(|command| !["help", "lab"].contains(command)) {
         describe(program, name, &[words, &[command.to_owned()]].concat(), part);
     }
