@@ -13,7 +13,7 @@ use candor_lab::job::{Topology, WIRE_EARS};
 
 use super::claim::Levels;
 use super::method::{Method, answer};
-use crate::cmd::measure::told;
+use crate::cmd::measure::status_table;
 
 /// The kernels of Debian on which everything is measured, plain and real-time.
 pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports-6.12", "backports-6.12-rt"];
@@ -274,9 +274,9 @@ impl Measurement {
 
     /// Of a folder that `candor-lab measure` has filled.
     pub(super) fn read(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let (results, plan) = told::open(folder)?;
-        let found = told::find_all(&plan, &results)?;
-        let cells = told::read(&found)?;
+        let (results, plan) = status_table::open(folder)?;
+        let found = status_table::find_all(&plan, &results)?;
+        let cells = status_table::read(&found)?;
         let records = found.into_iter().filter_map(|cell| Some((cell.name, cell.record?))).collect();
         Ok(Self { cells, records, said: BTreeMap::new() })
     }
