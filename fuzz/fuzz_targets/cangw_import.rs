@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_config::import::promises::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_config::import::invariants::check(bytes));

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_config::config::promises::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_config::config::invariants::check(bytes));

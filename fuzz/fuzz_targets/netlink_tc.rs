@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_egress::netlink::promises::hold(bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| candor_egress::netlink::invariants::check(bytes));

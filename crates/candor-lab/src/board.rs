@@ -21,7 +21,7 @@ use candor_io::process;
 use tempfile::TempDir;
 
 use crate::device::{self, Lines, lines_of};
-use crate::keeper::{Line, wait_for_end};
+use crate::supervisor::{Line, wait_for_end};
 use architecture::Architecture;
 
 /// How long the board may take for a login that somebody types a password for, and for what candor asks of it.
@@ -171,10 +171,10 @@ impl Board {
         Ok(Self { master, lines, line, reach, program, host, _folder: folder })
     }
 
-    /// What starts a [keeper](crate::keeper) there.
+    /// What starts a [supervisor](crate::supervisor) there.
     #[must_use]
-    pub fn keeper(&self) -> Vec<String> {
-        self.command(&["keep"])
+    pub fn supervisor(&self) -> Vec<String> {
+        self.command(&["supervise"])
     }
 
     fn command(&self, arguments: &[&str]) -> Vec<String> {
@@ -188,7 +188,7 @@ impl Board {
     /// # Errors
     /// [`BoardError::CannotLook`].
     pub fn look(&self, arguments: &[String]) -> Result<Vec<String>, BoardError> {
-        let arguments: Vec<&str> = ["look"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
+        let arguments: Vec<&str> = ["preflight"].into_iter().chain(arguments.iter().map(String::as_str)).collect();
         let command = self.command(&arguments);
         let run = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
         let run = run.map_err(BoardError::NoSsh)?;

@@ -26,7 +26,7 @@ use crate::tester::pause::Pauses;
 
 /// How bursts are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Pattern {
     /// Frames of a burst on each way.
     pub size: u16,
     /// Bursts to measure.
@@ -39,7 +39,7 @@ pub struct Law {
     pub seed: u64,
 }
 
-impl Law {
+impl Pattern {
     /// A gap that is long enough for the slowest of engines, in a machine of 1 ns for an instruction.
     #[must_use]
     pub fn new(size: u16, ways: usize, bursts: u32, warm_up: u32) -> Self {
@@ -55,13 +55,13 @@ impl Law {
 ///
 /// # Errors
 /// What an interface says, or a tap that missed frames.
-pub fn measure(bench: &mut Bench, law: &Law) -> io::Result<Vec<Burst>> {
-    let mut pauses = Pauses::new(law.seed, law.gap);
+pub fn measure(bench: &mut Bench, pattern: &Pattern) -> io::Result<Vec<Burst>> {
+    let mut pauses = Pauses::new(pattern.seed, pattern.gap);
     bench.settle(pauses.next())?;
-    let mut all = Vec::with_capacity(law.bursts as usize);
-    for position in 0..law.warm_up + law.bursts {
-        let burst = bench.burst(law.size, pauses.next())?;
-        if position >= law.warm_up {
+    let mut all = Vec::with_capacity(pattern.bursts as usize);
+    for position in 0..pattern.warm_up + pattern.bursts {
+        let burst = bench.burst(pattern.size, pauses.next())?;
+        if position >= pattern.warm_up {
             all.push(burst);
         }
     }
@@ -73,9 +73,9 @@ pub fn measure(bench: &mut Bench, law: &Law) -> io::Result<Vec<Burst>> {
 ///
 /// # Errors
 /// As [`measure`].
-pub fn measure_single(bench: &mut Bench, law: &Law) -> io::Result<Vec<Option<LatencyNs>>> {
-    let mut pauses = Pauses::new(law.seed, law.gap);
+pub fn measure_single(bench: &mut Bench, pattern: &Pattern) -> io::Result<Vec<Option<LatencyNs>>> {
+    let mut pauses = Pauses::new(pattern.seed, pattern.gap);
     bench.settle(pauses.next())?;
-    let all: io::Result<Vec<_>> = (0..law.warm_up + law.bursts).map(|_| bench.single(pauses.next())).collect();
-    Ok(all?.split_off(law.warm_up as usize))
+    let all: io::Result<Vec<_>> = (0..pattern.warm_up + pattern.bursts).map(|_| bench.single(pauses.next())).collect();
+    Ok(all?.split_off(pattern.warm_up as usize))
 }

@@ -4,7 +4,7 @@
 //!  host: Plan ─▶ Block ─▶ Order (cells.json) ─▶ guest: candor-lab cells ─▶ Said, a line of JSON each; a record for each cell
 //! ```
 //!
-//! Where there is no guest, the same order goes to a process of this machine, and a [keeper](crate::keeper) has the gateway.
+//! Where there is no guest, the same order goes to a process of this machine, and a [supervisor](crate::supervisor) has the gateway.
 
 mod interfaces;
 
@@ -37,12 +37,12 @@ pub struct Order {
     pub logs: BTreeMap<String, String>,
     /// Who starts gateways and loads; `None`: whoever measures, which is right where all of it ends with the guest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub keeper: Option<KeeperOrder>,
+    pub supervisor: Option<SupervisorOrder>,
 }
 
-/// How to get a keeper.
+/// How to get a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeeperOrder {
+pub struct SupervisorOrder {
     /// Program and arguments.
     pub command: Vec<String>,
     /// The machine that it is on; `None`: this one.
@@ -60,7 +60,7 @@ pub struct CellOrder {
     pub device: Device,
     /// The tester's interfaces.
     pub ends: Ends,
-    /// A traffic law, as text.
+    /// A traffic pattern, as text.
     pub traffic: String,
     /// A load, as text.
     pub load: String,
@@ -211,7 +211,7 @@ impl Order {
             Traffic::Replay { file, .. } => Some((file.clone(), plan.logs.get(file)?.text.clone())),
             _ => None,
         });
-        Ok(Self { logs: logs.collect(), cells, keeper: None })
+        Ok(Self { logs: logs.collect(), cells, supervisor: None })
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) use experiment::{GuestLimits, MeasureArgs, MergeArgs, Preset};
 pub(crate) use fault::{FaultWords, Identifier, TimedFault};
 pub(crate) use figure::{Figure, FigureArgs};
 pub(crate) use guests::{
-    BaselineArgs, BenchArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabLookArgs,
-    LabRunArgs, LabShellArgs, TestbedArg, TopologyArg,
+    BaselineArgs, BenchArgs, GuardArgs, GuestArgs, LabCellsArgs, LabHoldArgs, LabKernelsArgs, LabLoadArgs, LabRunArgs,
+    LabShellArgs, PreflightArgs, TestbedArg, TopologyArg,
 };
 pub(crate) use measure::{ConditionArgs, FramesFrom, ReportArgs, TesterArgs, TesterPolicy, TrafficArgs};
 pub(crate) use methods::{LabCanSendArgs, LabHopsArgs, LabPrecisionArgs, LabSystemCallsArgs, PaperSetUps};
@@ -79,13 +79,13 @@ pub(crate) enum Command {
     Load(LabLoadArgs),
     /// Runs a gateway and a load for a tester in another process, and ends both when the tester is gone.
     #[command(hide = true)]
-    Keep,
+    Supervise,
     /// Holds a folder for a tester on another machine, and removes it when the tester is gone.
     #[command(hide = true)]
     Hold(LabHoldArgs),
     /// Reports what this machine lacks to be a testbed.
     #[command(hide = true)]
-    Look(LabLookArgs),
+    Preflight(PreflightArgs),
     /// Passes messages on, as a part of a load.
     #[command(hide = true)]
     Relay,

@@ -1,7 +1,7 @@
 //! The frames of many records as one table for other programs: CSV, JSON Lines and Parquet.
 //!
 //! ```text
-//!  Record, Origin ─▶ columns ─┬─ csv         cell,state,…,gateway,load,…,sequence,…,service_ns,response_ns,fate
+//!  Record, Origin ─▶ columns ─┬─ csv         cell,state,…,gateway,load,…,sequence,…,service_ns,response_ns,disposition
 //!  Record, Origin ─▶    …     ├─ json_lines  {"cell":"…",…,"service_ns":8550,…}
 //!     one at a time           └─ parquet     a row group for each record
 //! ```

@@ -40,9 +40,9 @@ fn main() -> ExitCode {
         Command::Figure(args) => cmd::figure::run(&args),
         Command::Cells(args) => cmd::cells::run(&args),
         Command::Load(args) => cmd::cells::be_load(&args.load),
-        Command::Keep => cmd::keep::keep(),
-        Command::Hold(args) => cmd::keep::hold(&args),
-        Command::Look(args) => cmd::look::run(&args),
+        Command::Supervise => cmd::supervise::supervise(),
+        Command::Hold(args) => cmd::supervise::hold(&args),
+        Command::Preflight(args) => cmd::preflight::run(&args),
         Command::Relay => cmd::load::relay(),
         Command::Guard(args) => cmd::guest::guard(&args),
     };

@@ -10,7 +10,7 @@
 //! The tester comes before the gateway, sleeps until each moment, and reads its taps when all is over: reading thousands of
 //! frames takes milliseconds, in which it would be late and the gateway would wait. Only of more frames than the taps can
 //! remember it reads them whenever they are half full. Every frame that was to be sent ends in exactly one
-//! [`Fate`](crate::record::Fate); what came out besides is counted as doubled or strange.
+//! [`Disposition`](crate::record::Disposition); what came out besides is counted as doubled or strange.
 
 mod matching;
 
@@ -33,7 +33,7 @@ use matching::{Events, Passed, Sent};
 
 /// What is to be sent, and what is to come out of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Pattern {
     /// The frames.
     pub frames: Frames,
     /// When each frame is due, in nanoseconds after the beginning, in their order.
@@ -46,7 +46,7 @@ pub struct Law {
     pub wire: Option<Wire>,
 }
 
-/// The frames of a law.
+/// The frames of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Frames {
     /// One after the other as they are, as many as there are moments. What arrives is looked for by all of its bytes; frames of
@@ -170,22 +170,22 @@ impl Bench {
     /// If there are more moments than given frames.
     pub fn measure(
         &mut self,
-        law: &Law,
+        pattern: &Pattern,
         expected: Option<Expected<'_>>,
         mut progress: impl FnMut(u32),
     ) -> io::Result<Series> {
         thread::sleep(QUIET);
         self.monitor.forget()?;
         self.far.forget()?;
-        let mut events = Events::with_room_for(law.moments.len());
+        let mut events = Events::with_room_for(pattern.moments.len());
         // The sleep is of the one clock, the stamps are of the other.
         let (begin, start) = (clock::monotonic()?.0 + BEGIN_NS, clock::realtime()?.0 + BEGIN_NS);
         events.start_realtime_ns = start;
-        for (number, &moment) in (0_u32..).zip(&law.moments) {
+        for (number, &moment) in (0_u32..).zip(&pattern.moments) {
             let due_ns = i64::try_from(moment).map_err(io::Error::other)?;
             clock::sleep_until(MonotonicNs(begin + due_ns))?;
             let sent_ns = clock::realtime()?.0 - start;
-            let (bytes, len) = to_kernel(&law.frame(number));
+            let (bytes, len) = to_kernel(&pattern.frame(number));
             let is_taken = match self.sender.send_now(&bytes[..len]) {
                 Ok(()) => true,
                 Err(error) if error.raw_os_error() == Some(ENOBUFS) => false,
@@ -205,7 +205,7 @@ impl Bench {
             idle = if events.passed() == seen { idle + 1 } else { 0 };
         }
         self.before = self.before.wrapping_add(u32::try_from(events.sent.len()).map_err(io::Error::other)?);
-        Ok(matching::series(law, &events, expected))
+        Ok(matching::series(pattern, &events, expected))
     }
 
     fn look(&mut self, events: &mut Events) -> io::Result<()> {
@@ -232,7 +232,7 @@ impl Bench {
 /// From the reading of the clocks to the first frame.
 const BEGIN_NS: i64 = 10_000_000;
 
-impl Law {
+impl Pattern {
     fn frame(&self, number: u32) -> Frame {
         match &self.frames {
             Frames::Given(frames) => frames[number as usize],

@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use crate::stats::{LatencyNs, Series};
 
 use crate::record::Sample;
-use crate::tester::{Law, StampSource, tag_of};
+use crate::tester::{Pattern, StampSource, tag_of};
 
 /// What the tester takes of frames that no gateway forwards.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -106,8 +106,8 @@ impl Witnessed {
 
 /// How many numbers a series may use: then they begin again, and the log would have two frames of each.
 #[must_use]
-pub const fn has_one_frame_of_each_number(law: &Law) -> bool {
-    law.frames.saturating_add(law.warm_up) <= 0x1_0000
+pub const fn has_one_frame_of_each_number(pattern: &Pattern) -> bool {
+    pattern.frames.saturating_add(pattern.warm_up) <= 0x1_0000
 }
 
 /// The series of latencies, if there are any.
@@ -125,7 +125,7 @@ fn ends(wire: &[OnWire], bus: &str) -> BTreeMap<u16, i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Fate;
+    use crate::record::Disposition;
 
     fn sample(tag: u16, sent: i64, monitor: Option<i64>, far: Option<i64>) -> Sample {
         Sample {
@@ -137,7 +137,7 @@ mod tests {
             far_ns: far,
             inside: crate::record::Inside::default(),
             wire_ns: 200,
-            fate: Fate::of_stamps(monitor, far),
+            disposition: Disposition::of_stamps(monitor, far),
         }
     }
 

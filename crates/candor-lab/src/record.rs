@@ -3,7 +3,7 @@
 //! ```text
 //! # candor-record 2
 //! # {"device":"kernel", …}          one line of JSON: everything that was held constant, see [`Header`]
-//! sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,fate
+//! sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,disposition
 //! 0,0,1500000,1500312,1507001,1515661,0,ok     one line per frame; monitor_ns and far_ns are empty when no stamp came
 //! ```
 //!
@@ -12,8 +12,8 @@
 //!
 //! Times are nanoseconds of `CLOCK_REALTIME` after [`Header::start_realtime_ns`]; with [`ADAPTER_STAMPS`] `monitor_ns` and `far_ns` are of
 //! the adapter's clock, moved by one constant so that the first stamp of the series stands where the kernel's would. `wire_ns` is the time that the
-//! frame takes on the far bus and that [`Sample::latency`] subtracts. `fate` is the one end that the frame has come to
-//! ([`Fate`]). Files of version 1, which have neither `due_ns` nor `fate`, are read, too; those of a later one are refused.
+//! frame takes on the far bus and that [`Sample::latency`] subtracts. `disposition` is the one end that the frame has come to
+//! ([`Disposition`]). Files of version 1, which have neither `due_ns` nor `disposition`, are read, too; those of a later one are refused.
 
 mod rows;
 
@@ -84,7 +84,7 @@ pub struct Header {
     pub monitor: String,
     /// Interface that received on the second bus.
     pub receive: String,
-    /// Traffic law: [`Origin::traffic`](crate::tester::Origin::traffic).
+    /// Traffic pattern: [`Origin::traffic`](crate::tester::Origin::traffic).
     pub traffic: String,
     /// Scheduling policy of the tester; the gateway has the normal one.
     pub tester_policy: String,
@@ -215,7 +215,7 @@ pub struct Sample {
     /// Time on the far wire that belongs to the bus and not to the gateway.
     pub wire_ns: u32,
     /// Where it ended.
-    pub fate: Fate,
+    pub disposition: Disposition,
 }
 
 /// When a frame was where within the tester's machine, relative to the start. All empty where it was not asked for
@@ -232,7 +232,7 @@ pub struct Inside {
 
 /// Where a frame that was to be sent has ended: each in exactly one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Fate {
+pub enum Disposition {
     /// It arrived in time, in its order, and as it was to be.
     Ok,
     /// It arrived after its time was up.
@@ -251,7 +251,7 @@ pub enum Fate {
     Filtered,
 }
 
-impl Fate {
+impl Disposition {
     /// All of them, in the order in which they are told.
     pub const ALL: [Self; 8] =
         [Self::Ok, Self::Late, Self::Reordered, Self::Altered, Self::Refused, Self::Unseen, Self::Lost, Self::Filtered];
@@ -292,7 +292,7 @@ impl Sample {
     /// Whether it was to arrive and has not.
     #[must_use]
     pub fn is_missing(&self) -> bool {
-        self.far_ns.is_none() && self.fate != Fate::Filtered
+        self.far_ns.is_none() && self.disposition != Disposition::Filtered
     }
 
     /// The latency of the gateway: far stamp minus monitor stamp minus frame time, or `None` for a lost frame.
@@ -381,7 +381,8 @@ impl Record {
         }
         let wrong = |line: usize, text: &str| RecordError::Sample { line, text: text.to_owned() };
         match lines.next() {
-            Some(columns) if columns == version.columns() => {}
+            // Until 0.1 the last column was called fate.
+            Some(columns) if columns.replace(",fate", ",disposition") == version.columns() => {}
             other => return Err(wrong(3, other.unwrap_or_default())),
         }
         let samples = lines
@@ -443,7 +444,7 @@ pub(crate) mod tests {
             far_ns,
             inside: Inside::default(),
             wire_ns: 130,
-            fate: Fate::of_stamps(monitor_ns, far_ns),
+            disposition: Disposition::of_stamps(monitor_ns, far_ns),
         };
         let samples = vec![
             sample(0, Some(100), Some(900)),
@@ -531,6 +532,6 @@ pub(crate) mod tests {
         let rows = "0,0,0,100,900,130\n1,1,1000,1100,,130\n";
         let old = Record::parse(&format!("# candor-record 1\n# {header}\n{}\n{rows}", Version::One.columns())).unwrap();
         assert_eq!(old.samples[0], Sample { due_ns: 0, ..record().samples[0] });
-        assert_eq!((old.samples[1].due_ns, old.samples[1].fate), (1000, Fate::Lost));
+        assert_eq!((old.samples[1].due_ns, old.samples[1].disposition), (1000, Disposition::Lost));
     }
 }

@@ -26,7 +26,7 @@ use crate::tester::{InterfacesError, interfaces};
 
 /// Frames of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Pattern {
     /// The frame; a number replaces its first payload byte.
     pub template: Frame,
     /// Time from frame to frame.
@@ -77,25 +77,25 @@ impl Bench {
     /// That of `looked`, what the kernel says of the sender, or a tap that missed frames.
     pub fn pass(
         &mut self,
-        law: &Law,
+        pattern: &Pattern,
         mut passed: impl FnMut(Passage),
         mut looked: impl FnMut(&Matcher) -> io::Result<()>,
     ) -> io::Result<Matcher> {
         thread::sleep(QUIET);
         self.comes_in.forget()?;
         self.leaves.forget()?;
-        let frames: Vec<_> = frames_in_turn(&law.template).map(|frame| to_kernel(&frame)).collect();
-        let period = i64::try_from(law.period.as_nanos()).map_err(io::Error::other)?;
+        let frames: Vec<_> = frames_in_turn(&pattern.template).map(|frame| to_kernel(&frame)).collect();
+        let period = i64::try_from(pattern.period.as_nanos()).map_err(io::Error::other)?;
         let mut matcher = Matcher::default();
         let mut moment = clock::monotonic()?.0;
-        for (number, (bytes, len)) in (1..=law.frames).zip(frames.iter().cycle()) {
+        for (number, (bytes, len)) in (1..=pattern.frames).zip(frames.iter().cycle()) {
             moment += period;
             clock::sleep_until(MonotonicNs(moment))?;
             match self.sender.send_now(&bytes[..*len]) {
                 Err(error) if error.raw_os_error() != Some(ENOBUFS) => return Err(error),
                 _ => {}
             }
-            if number % law.look.max(1) == 0 {
+            if number % pattern.look.max(1) == 0 {
                 self.look(&mut matcher, &mut passed)?;
                 looked(&matcher)?;
             }

@@ -41,7 +41,7 @@ use candor_core::frame::Frame;
 use candor_io::can::Stamps;
 use candor_io::clock::{AdapterNs, RealtimeNs};
 
-use crate::record::{Fate, Inside, Sample};
+use crate::record::{Disposition, Inside, Sample};
 use ahead::Ahead;
 use pause::Pauses;
 
@@ -114,7 +114,7 @@ pub enum Origin {
 }
 
 impl Origin {
-    /// The traffic law in records.
+    /// The traffic pattern in records.
     #[must_use]
     pub const fn traffic(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl Origin {
 
 /// One series to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Law {
+pub struct Pattern {
     /// The frame to send; its first two payload bytes are replaced by the tag.
     pub template: Frame,
     /// Samples to take.
@@ -170,7 +170,7 @@ pub struct Series {
     pub overlapped: u32,
 }
 
-/// A law that cannot be followed.
+/// A pattern that cannot be followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadLaw {
     /// The frame cannot carry a tag.
@@ -184,7 +184,7 @@ pub enum BadLaw {
     ShortGap(Duration),
 }
 
-impl Law {
+impl Pattern {
     /// The shortest pause before a frame from a timer.
     const AHEAD: Duration = Duration::from_micros(200);
 
@@ -216,58 +216,65 @@ impl Law {
 ///
 /// # Errors
 /// The first error of the bench; a lost frame is none.
-pub fn measure(bench: &mut impl Bench, law: &Law, mut progress: impl FnMut(u32)) -> io::Result<Series> {
-    let mut series = Series { samples: Vec::with_capacity(law.frames as usize), ..Series::default() };
-    let (mut pauses, mut ahead) = (Pauses::new(law.seed, law.gap), Ahead::default());
+pub fn measure(bench: &mut impl Bench, pattern: &Pattern, mut progress: impl FnMut(u32)) -> io::Result<Series> {
+    let mut series = Series { samples: Vec::with_capacity(pattern.frames as usize), ..Series::default() };
+    let (mut pauses, mut ahead) = (Pauses::new(pattern.seed, pattern.gap), Ahead::default());
     let (start, mut line) = (bench.now()?, TimeLine::default());
-    for position in 0..law.warm_up + law.frames {
+    for position in 0..pattern.warm_up + pattern.frames {
         let pause = pauses.next();
-        if position == law.warm_up {
+        if position == pattern.warm_up {
             // Until now the time for frames that go ahead was being learnt.
             series.overlapped = 0;
         }
-        let sample =
-            one_frame(bench, law, position * law.origin.frames(), pause, (start, &mut line), &mut ahead, &mut series)?;
-        if let Some(sequence) = position.checked_sub(law.warm_up) {
+        let sample = one_frame(
+            bench,
+            pattern,
+            position * pattern.origin.frames(),
+            pause,
+            (start, &mut line),
+            &mut ahead,
+            &mut series,
+        )?;
+        if let Some(sequence) = position.checked_sub(pattern.warm_up) {
             series.samples.push(Sample { sequence, ..sample });
             progress(sequence + 1);
         }
     }
-    drain(bench, law, &mut series)?;
+    drain(bench, pattern, &mut series)?;
     Ok(series)
 }
 
 /// Sends the frame with this number, or that and the next one, of which the last is measured.
 fn one_frame(
     bench: &mut impl Bench,
-    law: &Law,
+    pattern: &Pattern,
     first: u32,
     pause: Duration,
     (start, line): (RealtimeNs, &mut TimeLine),
     ahead: &mut Ahead,
     series: &mut Series,
 ) -> io::Result<Sample> {
-    let number = first + law.origin.frames() - 1;
-    let frame = law.frame(number);
+    let number = first + pattern.origin.frames() - 1;
+    let frame = pattern.frame(number);
     let mut read = None;
-    let (sent, far) = match law.origin {
+    let (sent, far) = match pattern.origin {
         Origin::Call => {
             bench.pause(pause);
             let sent = bench.now()?;
             bench.send(&frame)?;
-            let far = wait_for(bench, number, sent, law.timeout, |seen| sort(&seen.frame, number, series))?;
-            if law.inside == Stamps::On && far.is_some() {
+            let far = wait_for(bench, number, sent, pattern.timeout, |seen| sort(&seen.frame, number, series))?;
+            if pattern.inside == Stamps::On && far.is_some() {
                 read = Some(bench.now()?);
             }
             (sent, far)
         }
         Origin::Timer => {
-            let (called, interval) = (bench.now()?, ahead.interval(law.gap.0, pause));
-            bench.send_now_and_later(&law.frame(first), &frame, interval)?;
+            let (called, interval) = (bench.now()?, ahead.interval(pattern.gap.0, pause));
+            bench.send_now_and_later(&pattern.frame(first), &frame, interval)?;
             let due = RealtimeNs(called.0 + i64::try_from(interval.as_nanos()).unwrap_or(0));
             // A frame that went ahead and is lost must not take the tester's sleep from the one that is measured.
             let mut leader = wait_for(bench, first, called, interval / 2, |seen| sort(&seen.frame, first, series))?;
-            let far = wait_for(bench, number, called, interval + law.timeout, |seen| {
+            let far = wait_for(bench, number, called, interval + pattern.timeout, |seen| {
                 if leader.is_none() && tag_of(&seen.frame) == Some(tag_of_number(first)) {
                     leader = Some(seen);
                 } else {
@@ -291,7 +298,7 @@ fn one_frame(
             monitor.get_or_insert(seen);
         }
     }
-    let [queued, handed] = match (law.inside, law.origin) {
+    let [queued, handed] = match (pattern.inside, pattern.origin) {
         (Stamps::On, Origin::Call) => bench.sending(number)?,
         _ => [None; 2],
     };
@@ -311,8 +318,8 @@ fn one_frame(
         monitor_ns,
         far_ns,
         inside,
-        fate: Fate::of_stamps(monitor_ns, far_ns),
-        wire_ns: far.map_or(0, |far| wire_ns(law.wire, &far.frame)),
+        disposition: Disposition::of_stamps(monitor_ns, far_ns),
+        wire_ns: far.map_or(0, |far| wire_ns(pattern.wire, &far.frame)),
     })
 }
 
@@ -340,9 +347,9 @@ fn wait_for(
 }
 
 /// Counts what still arrives on the far side when the series is over.
-fn drain(bench: &mut impl Bench, law: &Law, series: &mut Series) -> io::Result<()> {
+fn drain(bench: &mut impl Bench, pattern: &Pattern, series: &mut Series) -> io::Result<()> {
     while let Some(seen) = bench.receive(Duration::ZERO)? {
-        sort(&seen.frame, (law.warm_up + law.frames) * law.origin.frames(), series);
+        sort(&seen.frame, (pattern.warm_up + pattern.frames) * pattern.origin.frames(), series);
     }
     Ok(())
 }

@@ -94,7 +94,7 @@ pub fn search(
 #[must_use]
 pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
     let period_ns = i64::from(1_000_000_000 / rate.frames_per_second());
-    let is_lost = |sample: &&Sample| sample.fate.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
+    let is_lost = |sample: &&Sample| sample.disposition.is_lost() || sample.sent_ns - sample.due_ns >= period_ns;
     let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     Trial { sent: count(samples.len()), lost: count(samples.iter().filter(is_lost).count()) }
 }
@@ -102,7 +102,7 @@ pub fn outcome(samples: &[Sample], rate: FrameRate) -> Trial {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Fate, Inside};
+    use crate::record::{Disposition, Inside};
 
     fn rate(rate: u32) -> FrameRate {
         FrameRate::new(rate).unwrap()
@@ -140,7 +140,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_was_sent_when_the_next_was_due_counts_as_lost() {
-        let sample = |late_ns: i64, fate| Sample {
+        let sample = |late_ns: i64, disposition| Sample {
             sequence: 0,
             tag: 0,
             due_ns: 1000,
@@ -149,10 +149,14 @@ mod tests {
             far_ns: None,
             wire_ns: 0,
             inside: Inside::default(),
-            fate,
+            disposition,
         };
-        let samples =
-            [sample(0, Fate::Ok), sample(999_999, Fate::Ok), sample(1_000_000, Fate::Ok), sample(0, Fate::Lost)];
+        let samples = [
+            sample(0, Disposition::Ok),
+            sample(999_999, Disposition::Ok),
+            sample(1_000_000, Disposition::Ok),
+            sample(0, Disposition::Lost),
+        ];
         assert_eq!(outcome(&samples, rate(1000)), Trial { sent: 4, lost: 2 });
     }
 }

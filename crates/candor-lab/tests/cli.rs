@@ -41,7 +41,7 @@ fn invalid_gateway_files_are_reported_as_json() {
 }
 
 /// Commands that candor-lab calls itself.
-const HIDDEN: [&str; 8] = ["cells", "figure", "guard", "hold", "keep", "load", "look", "relay"];
+const HIDDEN: [&str; 8] = ["cells", "figure", "guard", "hold", "load", "preflight", "relay", "supervise"];
 
 #[test]
 fn hidden_commands_have_no_man_page_and_no_completion() {

@@ -3,7 +3,7 @@
 //! ```text
 //!  Device ─┬─ Reader        packets out of a stream
 //!          └─ Adapter ─┬─ ControlEndpoint, Model     what requests and bytes mean
-//!                      ├─ Slots (for each channel)   frames on the way, and the transfers that wait for their fate
+//!                      ├─ Slots (for each channel)   frames on the way, and the transfers that wait for their disposition
 //!                      └─ Inbox                      posted transfers on one side, messages on the other
 //! ```
 //!

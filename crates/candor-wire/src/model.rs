@@ -74,7 +74,7 @@ pub trait Model {
 /// How a driver learns that a frame will not be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Aborts {
-    /// The transfer that carried the frame fails. It must not be answered before the fate of the frame is known.
+    /// The transfer that carried the frame fails. It must not be answered before the disposition of the frame is known.
     FailTheTransfer,
     /// A message says so: [`Content::Failed`].
     HaveAMessage,

@@ -8,8 +8,8 @@ use std::fs;
 use std::num::NonZeroU8;
 
 use candor_core::frame::{Frame, RawId};
+use candor_wire::invariants;
 use candor_wire::model::{GsUsb, Ucan, gs_usb};
-use candor_wire::promises;
 use driver::Driver;
 use driver::gs_usb::{GsUsbDriver, MODE_BERR_REPORTING, MODE_FD};
 use driver::ucan::UcanDriver;
@@ -17,16 +17,16 @@ use driver::ucan::UcanDriver;
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/wire_device");
 
 #[test]
-fn the_corpus_keeps_the_promises() {
+fn the_corpus_holds_the_invariants() {
     let mut replayed = 0;
     for entry in fs::read_dir(FOLDER).unwrap() {
-        promises::hold(&fs::read(entry.unwrap().path()).unwrap());
+        invariants::check(&fs::read(entry.unwrap().path()).unwrap());
         replayed += 1;
     }
     assert!(replayed >= 8, "only {replayed} files");
 }
 
-/// Notices of the bus: see `candor_wire::promises`.
+/// Notices of the bus: see `candor_wire::invariants`.
 const SENT: u8 = 128;
 const FAILED: u8 = 129;
 const RECEIVED: u8 = 130;
@@ -82,7 +82,7 @@ fn seeds() -> Vec<(String, Vec<u8>)> {
         let mut bytes = scenario(0b010, &mut driver.host.written, notices);
         driver.close(0);
         driver.close(1);
-        bytes.extend(promises::stream_steps(&driver.host.written));
+        bytes.extend(invariants::stream_steps(&driver.host.written));
         seeds.push((format!("gs-usb-{name}"), bytes));
     }
     let mut driver = open_ucan();
@@ -106,7 +106,7 @@ fn frame(id: u32) -> Frame {
 /// What was written so far, then what the bus says.
 fn scenario(model: u8, written: &mut Vec<u8>, notices: &[u8]) -> Vec<u8> {
     let mut bytes = vec![model];
-    bytes.extend(promises::stream_steps(&std::mem::take(written)));
+    bytes.extend(invariants::stream_steps(&std::mem::take(written)));
     bytes.extend_from_slice(notices);
     bytes
 }

@@ -13,7 +13,7 @@ use candor_wire::model::{GsUsb, Ucan, gs_usb};
 use candor_wire::usbip::{
     Command, HEADER_BYTES, Header, MAX_OUT_BYTES, ProtocolError, Reader, Reply, Seqnum, Submit, Transfer,
 };
-use candor_wire::{Channel, Device, DeviceError, Notice, Request, promises};
+use candor_wire::{Channel, Device, DeviceError, Notice, Request, invariants};
 use driver::gs_usb::{GsUsbDriver, MODE_FD};
 use driver::ucan::UcanDriver;
 use driver::{Driver, Heard, Host};
@@ -246,12 +246,12 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_keep_the_promises(bytes in vec(any::<u8>(), 0..400)) {
-        promises::hold(&bytes);
+    fn any_bytes_hold_the_invariants(bytes in vec(any::<u8>(), 0..400)) {
+        invariants::check(&bytes);
     }
 
     #[test]
-    fn mutated_dialogues_keep_the_promises(
+    fn mutated_dialogues_hold_the_invariants(
         is_ucan in any::<bool>(),
         steps in vec((128..=255_u8, any::<u8>()), 0..40),
         sends in 0..12_u32,
@@ -261,14 +261,14 @@ proptest! {
         let dialogue = dialogue(is_ucan, sends + 6);
         // The last frames come after the news.
         let (before, after) = dialogue.split_at(dialogue.len() - 6 * if is_ucan { 59 } else { 124 });
-        bytes.extend(promises::stream_steps(before));
+        bytes.extend(invariants::stream_steps(before));
         bytes.extend(steps.iter().flat_map(|&(notice, choice)| [notice, choice]));
-        bytes.extend(promises::stream_steps(after));
+        bytes.extend(invariants::stream_steps(after));
         for (at, byte) in &hits {
             let at = at.index(bytes.len());
             bytes[at] = *byte;
         }
-        promises::hold(&bytes);
+        invariants::check(&bytes);
     }
 
     #[test]

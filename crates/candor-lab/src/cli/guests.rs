@@ -28,7 +28,7 @@ pub(crate) struct LabHoldArgs {
 }
 
 #[derive(Args, Debug)]
-pub(crate) struct LabLookArgs {
+pub(crate) struct PreflightArgs {
     /// This interface is wanted (repeatable).
     #[arg(long, value_name = "IFACE")]
     pub(crate) interface: Vec<String>,

@@ -14,7 +14,7 @@ use candor_lab::tester::StampSource;
 use clap::ValueEnum as _;
 
 use crate::cli::{BenchArgs, FramesFrom, TopologyArg};
-use crate::cmd::tester::UnderTest;
+use crate::cmd::tester::DeviceUnderTest;
 use crate::cmd::{report, tester};
 use candor_cli::Exit;
 use candor_cli::Outcome;
@@ -29,8 +29,8 @@ pub(crate) fn run(args: &BenchArgs) -> Outcome {
     // Mistakes are found here, before a guest is booted for them.
     let Some(files) = tester::read(&args.gateways, Form::once(args.json))? else { return Ok(Exit::No) };
     let conditions = tester::Conditions::of(args.conditions, PROCESSORS, &tester::engines(&files))?;
-    tester::law(&args.traffic, None, conditions.origin)?;
-    let devices = tester::under_test(&files, args.conditions.baselines)?;
+    tester::pattern(&args.traffic, None, conditions.origin)?;
+    let devices = tester::devices_under_test(&files, args.conditions.baselines)?;
     keeps_off_the_tester(&files, args.topology)?;
     let adapter = match (args.stamps.source(), args.topology) {
         (StampSource::Kernel, _) => None,
@@ -147,9 +147,9 @@ fn probe(html: &Path) -> Result<(), String> {
 }
 
 /// The records that the guest has left, in the order of the gateways.
-fn read(folder: &Path, devices: &[UnderTest]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
+fn read(folder: &Path, devices: &[DeviceUnderTest]) -> Result<Vec<Record>, Box<dyn std::error::Error>> {
     let mut records = Vec::new();
-    for UnderTest { name, .. } in devices {
+    for DeviceUnderTest { name, .. } in devices {
         records.extend(report::read(&folder.join(format!("{name}.{RECORD_EXTENSION}")))?);
     }
     Ok(records)

@@ -4,13 +4,13 @@ use std::fmt::Write as _;
 
 use candor_core::realtime::RtPriority;
 use candor_io::schedule::{self, Policy};
-use candor_lab::bursts::{self, Bench, Figures, Law, Overhead, Taps, median};
+use candor_lab::bursts::{self, Bench, Figures, Overhead, Pattern, Taps, median};
 use candor_lab::stats::{LatencyNs, Quantile, Series};
 use serde_json::{Value, json};
 
 use super::load::{self, Failed};
 use crate::cli::LabBurstsArgs;
-use crate::cmd::tester::{self, UnderTest};
+use crate::cmd::tester::{self, DeviceUnderTest};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::Form;
@@ -21,7 +21,7 @@ const GATEWAY: Policy = Policy::Fifo(RtPriority::new(90).expect("90 is between 1
 
 pub(crate) fn run(args: &LabBurstsArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::under_test(&files, args.baselines)?;
+    let devices = tester::devices_under_test(&files, args.baselines)?;
     if args.create {
         load::create(args.ways.iter().flat_map(|way| [&way.send, &way.comes_in, &way.leaves]))?.keep();
     }
@@ -48,13 +48,13 @@ impl Measured {
     }
 }
 
-fn measure_all(args: &LabBurstsArgs, devices: &[UnderTest]) -> Result<(Vec<Overhead>, Vec<Measured>), Failed> {
+fn measure_all(args: &LabBurstsArgs, devices: &[DeviceUnderTest]) -> Result<(Vec<Overhead>, Vec<Measured>), Failed> {
     let overhead = overhead(args)?;
     let measured = devices.iter().map(|device| load::beside(device, |id| measure(args, device, id, &overhead)));
     Ok((overhead.clone(), measured.collect::<Result<_, _>>()?))
 }
 
-fn measure(args: &LabBurstsArgs, device: &UnderTest, id: u32, overhead: &[Overhead]) -> Result<Measured, Failed> {
+fn measure(args: &LabBurstsArgs, device: &DeviceUnderTest, id: u32, overhead: &[Overhead]) -> Result<Measured, Failed> {
     if !device.spins {
         schedule::set_policy_of_process(id, GATEWAY)?;
     }
@@ -62,19 +62,19 @@ fn measure(args: &LabBurstsArgs, device: &UnderTest, id: u32, overhead: &[Overhe
     let mut bench = Bench::open(&args.ways, Taps::Leaving)?;
     let sizes = args.sizes.iter().zip(overhead);
     let bursts =
-        sizes.map(|(size, overhead)| Ok(Figures::of(&bursts::measure(&mut bench, &law(args, *size))?, *overhead)));
+        sizes.map(|(size, overhead)| Ok(Figures::of(&bursts::measure(&mut bench, &pattern(args, *size))?, *overhead)));
     let bursts = bursts.collect::<Result<_, Failed>>()?;
     Ok(Measured { device: device.name.clone(), engine: device.engine.clone(), single, bursts })
 }
 
-fn law(args: &LabBurstsArgs, size: u16) -> Law {
-    Law::new(size, args.ways.len(), args.bursts, args.warm_up)
+fn pattern(args: &LabBurstsArgs, size: u16) -> Pattern {
+    Pattern::new(size, args.ways.len(), args.bursts, args.warm_up)
 }
 
 /// What the tester takes of a burst of each size, before there is a gateway.
 fn overhead(args: &LabBurstsArgs) -> Result<Vec<Overhead>, Failed> {
     let sending = |bench: &mut Bench, size: u16| -> Result<i64, Failed> {
-        Ok(median(bursts::measure(bench, &law(args, size))?.iter().map(|burst| burst.sending_ns)))
+        Ok(median(bursts::measure(bench, &pattern(args, size))?.iter().map(|burst| burst.sending_ns)))
     };
     let largest = args.sizes.iter().copied().max().unwrap_or(1);
     let silent = sending(&mut Bench::open_at_the_end(&args.ways, Taps::None)?, largest)?;
@@ -86,7 +86,7 @@ fn overhead(args: &LabBurstsArgs) -> Result<Vec<Overhead>, Failed> {
 }
 
 fn single(args: &LabBurstsArgs) -> Result<(Option<Series>, usize), Failed> {
-    let latencies = bursts::measure_single(&mut Bench::open(&args.ways[..1], Taps::Both)?, &law(args, 1))?;
+    let latencies = bursts::measure_single(&mut Bench::open(&args.ways[..1], Taps::Both)?, &pattern(args, 1))?;
     let lost = latencies.iter().filter(|latency| latency.is_none()).count();
     Ok((Series::new(latencies.into_iter().flatten().collect()), lost))
 }

@@ -13,19 +13,19 @@ use candor_core::ruleset::{Routed, RuleSet};
 use candor_egress::policy::FrameRate;
 use candor_io::can::Stamps;
 use candor_io::clock;
-use candor_lab::cells::{CellOrder, Device, KeeperOrder, Order, Said, State};
+use candor_lab::cells::{CellOrder, Device, Order, Said, State, SupervisorOrder};
 use candor_lab::experiment::load::Load;
 use candor_lab::experiment::traffic::Traffic;
 use candor_lab::experiment::{replay, schedule};
 use candor_lab::load::Activity;
 use candor_lab::open_loop::{self, Frames, Hearing};
 use candor_lab::record;
-use candor_lab::record::{Fate, Inside, RECORD_EXTENSION, Record, baseline_of};
-use candor_lab::tester::{Law, Names, Origin, StampSource, Wire};
+use candor_lab::record::{Disposition, Inside, RECORD_EXTENSION, Record, baseline_of};
+use candor_lab::tester::{Names, Origin, Pattern, StampSource, Wire};
 use candor_lab::throughput;
 
+use super::device::DeviceUnderTest;
 use super::load::Failed;
-use super::under_test::UnderTest;
 use crate::cli::{ConditionArgs, FramesFrom, LabCellsArgs, TesterPolicy};
 use crate::cmd::tester::{self, Conditions, processors};
 use candor_cli::Exit;
@@ -69,7 +69,7 @@ fn say(cell: &CellOrder, state: State) -> std::io::Result<()> {
 
 /// Measures one cell and writes its record. Says why the record tells nothing of the gateway, if it does not.
 fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<String>, Failed> {
-    let keeper = order.keeper.as_ref();
+    let supervisor = order.supervisor.as_ref();
     let (traffic, load): (Traffic, Load) = (cell.traffic.parse()?, cell.load.parse()?);
     let frame: Frame = cell.frame.parse()?;
     let candor = std::env::current_exe()?;
@@ -78,16 +78,16 @@ fn measure(cell: &CellOrder, order: &Order, records: &Path) -> Result<Option<Str
     if let Some(frame) = expected.as_ref().and_then(|expected| series.none_passes(expected)) {
         return Err(format!("The rules let no frame {frame} through").into());
     }
-    let running = UnderTest::start(&candor, cell, load, keeper)?;
+    let running = DeviceUnderTest::start(&candor, cell, load, supervisor)?;
     let mut record = thread::scope(|scope| {
         let work = || match traffic {
-            Traffic::OneAtATime => one_at_a_time(cell, keeper, frame),
+            Traffic::OneAtATime => one_at_a_time(cell, supervisor, frame),
             _ => at_moments(cell, series, &traffic, expected.as_ref()),
         };
         scope.spawn(work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })?;
     record.header.warnings.extend(unstamped(&record));
-    let said = running.end(&mut record.header, keeper)?;
+    let said = running.end(&mut record.header, supervisor)?;
     write(&records.join(format!("{}.{RECORD_EXTENSION}", cell.name)), &record.to_text())?;
     if !said.is_empty() {
         write(&records.join(format!("{}.gateway.txt", cell.name)), &(said.join("\n") + "\n"))?;
@@ -100,19 +100,19 @@ fn write(path: &Path, text: &str) -> Result<(), Failed> {
 }
 
 /// One frame, and the next one when it has arrived.
-fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -> Result<Record, Failed> {
-    let processors = match keeper {
+fn one_at_a_time(cell: &CellOrder, supervisor: Option<&SupervisorOrder>, frame: Frame) -> Result<Record, Failed> {
+    let processors = match supervisor {
         // Guests have one, and what a plan gives does not depend on where it runs.
         None => 1,
-        Some(KeeperOrder { machine: None, .. }) => processors(),
+        Some(SupervisorOrder { machine: None, .. }) => processors(),
         // The gateway has others than the tester.
-        Some(KeeperOrder { machine: Some(_), .. }) => processors().max(2),
+        Some(SupervisorOrder { machine: Some(_), .. }) => processors().max(2),
     };
     let frames_from = if cell.from_timer && processors == 1 { FramesFrom::Timer } else { FramesFrom::Call };
     let asked = ConditionArgs { frames_from, policy: TesterPolicy(None), baselines: false };
     // A timer is what every engine of the plan can be measured with, so there is no need to look at this one.
     let Conditions { policy, origin, .. } = Conditions::of(asked, processors, &[])?;
-    let law = Law {
+    let pattern = Pattern {
         template: frame,
         frames: cell.frames,
         warm_up: cell.warm_up,
@@ -124,15 +124,15 @@ fn one_at_a_time(cell: &CellOrder, keeper: Option<&KeeperOrder>, frame: Frame) -
         inside: inside(cell),
         stamps: source(cell),
     };
-    law.check()?;
-    let mut header = header(cell, &law);
-    if (law.inside, law.origin) == (Stamps::On, Origin::Call) {
+    pattern.check()?;
+    let mut header = header(cell, &pattern);
+    if (pattern.inside, pattern.origin) == (Stamps::On, Origin::Call) {
         header.stamps.push_str(SENDER_STAMPS);
         header.stamps.push_str(READ_STAMPS);
     }
     tester::prepare(policy, &mut header);
     let before = (Activity::now(), clock::monotonic()?);
-    let mut record = tester::series(names(cell), &law, header, |done| say(cell, State::Done(done)))?;
+    let mut record = tester::series(names(cell), &pattern, header, |done| say(cell, State::Done(done)))?;
     tell_activity(&mut record, &before)?;
     Ok(record)
 }
@@ -186,21 +186,21 @@ fn at_moments(
     expected: Option<&Prediction>,
 ) -> Result<Record, Failed> {
     let count = moments.len();
-    let mut law = open_loop::Law {
+    let mut pattern = open_loop::Pattern {
         frames,
         moments,
         warm_up: cell.warm_up,
         lost_after: Duration::from_nanos(cell.lost_after_ns),
         wire: wire(cell),
     };
-    let described = Law {
+    let described = Pattern {
         template: cell.frame.parse()?,
         frames: u32::try_from(count)?.saturating_sub(cell.warm_up),
         warm_up: cell.warm_up,
         gap: (Duration::ZERO, Duration::ZERO),
         seed: cell.seed,
-        timeout: law.lost_after,
-        wire: law.wire,
+        timeout: pattern.lost_after,
+        wire: pattern.wire,
         origin: Origin::Timer,
         inside: inside(cell),
         stamps: source(cell),
@@ -223,18 +223,19 @@ fn at_moments(
     let predict = expected.map(|expected| |frame: &Frame| expected.of_frame(frame));
     let predict = predict.as_ref().map(|predict| -> &dyn Fn(&Frame) -> Option<Frame> { predict });
     if let Some(up_to) = up_to {
-        let mut warm_up = law.warm_up;
+        let mut warm_up = pattern.warm_up;
         let (searched, found) = throughput::search(up_to, |rate| {
             let warm_up = std::mem::take(&mut warm_up);
             let moments = schedule::at_rate(rate, warm_up + described.frames);
-            let trial = bench.measure(&open_loop::Law { moments, warm_up, ..law.clone() }, predict, |_done| {})?;
+            let trial =
+                bench.measure(&open_loop::Pattern { moments, warm_up, ..pattern.clone() }, predict, |_done| {})?;
             Ok(throughput::outcome(&trial.samples, rate))
         })?;
-        law.moments = schedule::at_rate(found.ndr.tried(), u32::try_from(count)?);
+        pattern.moments = schedule::at_rate(found.ndr.tried(), u32::try_from(count)?);
         header.throughput = Some(searched);
     }
     let mut told = Ok(());
-    let series = bench.measure(&law, predict, |done| {
+    let series = bench.measure(&pattern, predict, |done| {
         if told.is_ok() {
             told = say(cell, State::Done(done.saturating_sub(cell.warm_up)));
         }
@@ -266,7 +267,7 @@ fn wire(cell: &CellOrder) -> Option<Wire> {
     cell.wire.filter(|_| cell.device != Device::None)?.wire()
 }
 
-fn header(cell: &CellOrder, law: &Law) -> record::Header {
+fn header(cell: &CellOrder, pattern: &Pattern) -> record::Header {
     let engine = match &cell.device {
         Device::None => "none",
         Device::External => "external",
@@ -275,7 +276,7 @@ fn header(cell: &CellOrder, law: &Law) -> record::Header {
         Device::Command { .. } => "command",
     };
     let device = cell.levels.iter().find(|(factor, _)| factor == "gateway").map_or(engine, |(_, level)| level);
-    let mut header = tester::header(device, engine, names(cell), law);
+    let mut header = tester::header(device, engine, names(cell), pattern);
     header.load.clone_from(&cell.load);
     header.levels.clone_from(&cell.levels);
     header
@@ -323,7 +324,7 @@ fn unstamped(record: &Record) -> Option<String> {
     if !record.header.stamps.contains(SENDER_STAMPS) {
         return None;
     }
-    let sent: Vec<_> = record.samples.iter().filter(|sample| sample.fate != Fate::Refused).collect();
+    let sent: Vec<_> = record.samples.iter().filter(|sample| sample.disposition != Disposition::Refused).collect();
     let is_whole = |inside: Inside| inside.queued_ns.is_some() && inside.handed_ns.is_some();
     let missing = sent.iter().filter(|sample| !is_whole(sample.inside)).count();
     (missing > 0).then(|| {
@@ -351,7 +352,7 @@ fn invalid(record: &Record) -> Option<String> {
             samples.len()
         ));
     }
-    let altered = samples.iter().filter(|sample| sample.fate == Fate::Altered).count();
+    let altered = samples.iter().filter(|sample| sample.disposition == Disposition::Altered).count();
     if altered > 0 {
         return Some(format!("{altered} frames arrived otherwise than the rules say"));
     }

@@ -10,14 +10,14 @@ use candor_lab::device::Gateway;
 use candor_lab::hops::{between, gateway_file, line};
 use candor_lab::record::Sample;
 use candor_lab::stats::{LatencyNs, Line, Quantile, Series};
-use candor_lab::tester::{Interfaces, Law, Names, Origin};
+use candor_lab::tester::{Interfaces, Names, Origin, Pattern};
 use serde_json::json;
 
 use super::distribution::{columns, distribution, head};
 use super::load;
 use crate::cli::LabHopsArgs;
 use crate::cmd::tester;
-use crate::cmd::tester::UnderTest;
+use crate::cmd::tester::DeviceUnderTest;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::plural;
@@ -32,15 +32,16 @@ struct Chain {
 }
 
 pub(crate) fn run(args: &LabHopsArgs) -> Outcome {
-    let law = tester::law(&args.traffic, None, Origin::Call)?;
+    let pattern = tester::pattern(&args.traffic, None, Origin::Call)?;
     is_allowed(args.routes)?;
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     // Whatever is wrong with the interfaces should be said before others are made.
-    drop(Interfaces::open(names, &law)?);
+    drop(Interfaces::open(names, &pattern)?);
     let hops: Vec<_> = between(args.routes).collect();
     let made = load::create(hops.iter())?;
-    let chains =
-        (1..=args.routes).map(|routes| chain(args, names, &law, routes)).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let chains = (1..=args.routes)
+        .map(|routes| chain(args, names, &pattern, routes))
+        .collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     drop(made);
     render::out(&if args.json { json(args, &chains) } else { text(&chains) })?;
     if chains.iter().all(|chain| chain.latencies.is_some()) {
@@ -69,17 +70,17 @@ fn is_allowed(routes: u8) -> Result<(), Box<dyn Error>> {
 }
 
 /// Frames through a chain of so many routes.
-fn chain(args: &LabHopsArgs, names: Names<'_>, law: &Law, routes: u8) -> Result<Chain, Box<dyn Error>> {
+fn chain(args: &LabHopsArgs, names: Names<'_>, pattern: &Pattern, routes: u8) -> Result<Chain, Box<dyn Error>> {
     render::err(&format!("candor-lab: frames through {}\n", plural(routes.into(), "route")));
     let file = tempfile::Builder::new().prefix("candor-hops-").suffix(".toml").tempfile()?;
     fs::write(file.path(), gateway_file(routes, (&args.from, &args.to), args.traffic.frame.format, args.echo))?;
-    let device = UnderTest {
+    let device = DeviceUnderTest {
         name: format!("hops-{routes}"),
         engine: "kernel".to_owned(),
         spins: false,
         gateway: Some(Gateway::of_file(file.path())),
     };
-    let samples = load::through(&device, names, law)?;
+    let samples = load::through(&device, names, pattern)?;
     let latencies: Vec<_> = samples.iter().filter_map(Sample::latency).collect();
     Ok(Chain { routes, lost: samples.len() - latencies.len(), latencies: Series::new(latencies) })
 }

@@ -7,12 +7,12 @@ use candor_core::frame::CANFD_MTU;
 use candor_io::schedule;
 use candor_lab::device::Device;
 use candor_lab::record::Sample;
-use candor_lab::tester::{self as bench, Interfaces, Law, Names};
+use candor_lab::tester::{self as bench, Interfaces, Names, Pattern};
 use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use crate::cli::TesterPolicy;
-use crate::cmd::tester::UnderTest;
+use crate::cmd::tester::DeviceUnderTest;
 use candor_cli::{Exit, Outcome, render};
 
 /// What ends a measurement early.
@@ -33,7 +33,7 @@ pub(super) fn as_tester<T: Send>(work: impl FnOnce() -> Result<T, Failed> + Send
 }
 
 /// Works while a gateway runs, which is stopped afterwards; `work` is told its process.
-pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, Failed>) -> Result<T, Failed> {
+pub(super) fn beside<T>(device: &DeviceUnderTest, work: impl FnOnce(u32) -> Result<T, Failed>) -> Result<T, Failed> {
     let gateway = device.gateway.as_ref().ok_or("there is nothing to start")?;
     let running = Device::start(&std::env::current_exe()?, gateway)?;
     let result = work(running.id())?;
@@ -42,13 +42,17 @@ pub(super) fn beside<T>(device: &UnderTest, work: impl FnOnce(u32) -> Result<T, 
 }
 
 /// One frame after the other, sent by such a tester.
-pub(super) fn one_at_a_time(names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn Error>> {
-    as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, law)?, law, |_| ())?.samples))
+pub(super) fn one_at_a_time(names: Names<'_>, pattern: &Pattern) -> Result<Vec<Sample>, Box<dyn Error>> {
+    as_tester(|| Ok(bench::measure(&mut Interfaces::open(names, pattern)?, pattern, |_| ())?.samples))
 }
 
 /// The same through a gateway that runs meanwhile.
-pub(super) fn through(device: &UnderTest, names: Names<'_>, law: &Law) -> Result<Vec<Sample>, Box<dyn Error>> {
-    let samples = beside(device, |_| one_at_a_time(names, law).map_err(|error| error.to_string().into()));
+pub(super) fn through(
+    device: &DeviceUnderTest,
+    names: Names<'_>,
+    pattern: &Pattern,
+) -> Result<Vec<Sample>, Box<dyn Error>> {
+    let samples = beside(device, |_| one_at_a_time(names, pattern).map_err(|error| error.to_string().into()));
     samples.map_err(|error| -> Box<dyn Error> { error })
 }
 

@@ -7,7 +7,7 @@ mod machines;
 mod merge;
 mod progress;
 pub(super) mod results;
-pub(super) mod told;
+pub(super) mod status_table;
 mod verdict;
 
 use std::collections::BTreeMap;
@@ -86,7 +86,7 @@ pub(super) fn fill(
     let machines = Machines::ready(plan, folder, &todo)?;
     let done = done.iter().map(|(block, _)| block.cells.len()).sum();
     // The board gets rid of candor when the machines go, before anything is told.
-    guests::run(limits, results, &todo, &machines.keepers, done)
+    guests::run(limits, results, &todo, &machines.supervisors, done)
 }
 
 /// The plan; `None` after saying what is wrong with it.

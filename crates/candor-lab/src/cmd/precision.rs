@@ -8,7 +8,7 @@ use candor_lab::experiment::load::Load;
 use candor_lab::load::Running;
 use candor_lab::precision::{OnWire, Own, WireLog, Witnessed, has_one_frame_of_each_number, series};
 use candor_lab::stats::LatencyNs;
-use candor_lab::tester::{Law, Names, Origin, Wire};
+use candor_lab::tester::{Names, Origin, Pattern, Wire};
 use serde_json::{Value, json};
 
 use super::distribution::{columns, distribution, head};
@@ -34,10 +34,10 @@ struct Results {
 
 pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     let Some(files) = tester::read(args.gateway.as_slice(), Form::running(args.json))? else { return Ok(Exit::No) };
-    let gateway = tester::under_test(&files, false)?.into_iter().next();
+    let gateway = tester::devices_under_test(&files, false)?.into_iter().next();
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: None });
-    let law = Law { stamps: args.stamps.source(), ..tester::law(&args.traffic, wire, Origin::Call)? };
-    if !has_one_frame_of_each_number(&law) {
+    let pattern = Pattern { stamps: args.stamps.source(), ..tester::pattern(&args.traffic, wire, Origin::Call)? };
+    if !has_one_frame_of_each_number(&pattern) {
         return Err("--frames and --warm-up together may be 65536 at most: the number of a frame has 16 bits".into());
     }
     let open = |path: &std::path::PathBuf| {
@@ -45,13 +45,13 @@ pub(crate) fn run(args: &LabPrecisionArgs) -> Outcome {
     };
     let mut log = args.wire_log.as_ref().map(open).transpose()?;
     let candor = std::env::current_exe()?;
-    let own = args.loads.iter().map(|load| Ok((*load, own(args, &law, *load, &candor, log.as_mut())?)));
+    let own = args.loads.iter().map(|load| Ok((*load, own(args, &pattern, *load, &candor, log.as_mut())?)));
     let own = own.collect::<Result<Vec<_>, Box<dyn std::error::Error>>>()?;
     let mut witnessed = None;
     if let (Some(gateway), Some(receive), Some(log)) = (gateway, &args.receive, &mut log) {
         say(&format!("through {}", gateway.name));
         let names = Names { send: &args.send, monitor: &args.monitor, receive };
-        let samples = load::through(&gateway, names, &law)?;
+        let samples = load::through(&gateway, names, &pattern)?;
         let [first, second] = [0, 1].map(|bus| args.buses[bus].as_str());
         witnessed = Some((gateway.name, Witnessed::of(&samples, &written(log)?, first, second)));
     }
@@ -71,17 +71,17 @@ impl Results {
 /// What the tester takes of frames under this load.
 fn own(
     args: &LabPrecisionArgs,
-    law: &Law,
+    pattern: &Pattern,
     load: Load,
     candor: &Path,
     log: Option<&mut WireLog>,
 ) -> Result<Own, Box<dyn std::error::Error>> {
     say(&format!("without a gateway, load {load}"));
     let loaded = Running::start(candor, load)?;
-    let samples = load::one_at_a_time(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, law)?;
+    let samples = load::one_at_a_time(Names { send: &args.send, monitor: &args.monitor, receive: &args.tap }, pattern)?;
     drop(loaded);
     let wire = log.map(written).transpose()?;
-    Ok(Own::of(&samples, law.stamps, &args.buses[0], wire.as_deref()))
+    Ok(Own::of(&samples, pattern.stamps, &args.buses[0], wire.as_deref()))
 }
 
 /// What has happened on the wires since they were read last.

@@ -7,7 +7,7 @@ use candor_core::bits::FrameBits;
 use candor_core::units::BitRate;
 use candor_lab::memory::{Resident, resident};
 use candor_lab::stats::LatencyNs;
-use candor_lab::stream::{Bench, Law, Matcher, frames_in_turn};
+use candor_lab::stream::{Bench, Matcher, Pattern, frames_in_turn};
 use serde_json::json;
 
 use super::load::{self, Failed};
@@ -27,15 +27,15 @@ const SAMPLES: u32 = 60;
 pub(crate) fn run(args: &LabSoakArgs) -> Outcome {
     let gateway = std::slice::from_ref(&args.gateway);
     let Some(files) = tester::read(gateway, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::under_test(&files, false)?;
+    let devices = tester::devices_under_test(&files, false)?;
     let device = devices.first().ok_or("there is no gateway")?;
     load::take_down(&args.down)?;
-    let law = law(args)?;
-    let soak = load::as_tester(|| load::beside(device, |id| soak(args, &law, id)))?;
+    let pattern = pattern(args)?;
+    let soak = load::as_tester(|| load::beside(device, |id| soak(args, &pattern, id)))?;
     let engine = &device.engine;
-    let text = if args.json { format!("{}\n", soak.to_json(&law, engine)) } else { soak.to_text(&law, engine) };
+    let text = if args.json { format!("{}\n", soak.to_json(&pattern, engine)) } else { soak.to_text(&pattern, engine) };
     render::out(&text)?;
-    Ok(if soak.is_fine(&law) { Exit::Fine } else { Exit::No })
+    Ok(if soak.is_fine(&pattern) { Exit::Fine } else { Exit::No })
 }
 
 /// What a soak has shown.
@@ -47,11 +47,11 @@ struct Soak {
     memory: Vec<Resident>,
 }
 
-fn law(args: &LabSoakArgs) -> Result<Law, String> {
+fn pattern(args: &LabSoakArgs) -> Result<Pattern, String> {
     let period = period(args);
     let frames = args.time.as_nanos() / period.as_nanos().max(1);
     let frames = u32::try_from(frames).map_err(|_too_large| format!("{frames} frames are too many"))?;
-    Ok(Law { template: args.frame, period, frames, look: LOOK })
+    Ok(Pattern { template: args.frame, period, frames, look: LOOK })
 }
 
 /// The mean time of the frames on the bus over the share that they are to take; whole microseconds, as the kernel's timer has.
@@ -64,15 +64,15 @@ fn period(args: &LabSoakArgs) -> Duration {
     Duration::from_micros((of_frame(args.bitrate) * 100 / u64::from(args.load.max(1)) / 1000).max(1))
 }
 
-fn soak(args: &LabSoakArgs, law: &Law, id: u32) -> Result<Soak, Failed> {
+fn soak(args: &LabSoakArgs, pattern: &Pattern, id: u32) -> Result<Soak, Failed> {
     let mut bench = Bench::open(&args.way)?;
     let mut longest = LatencyNs(0);
     let mut memory = Vec::with_capacity(SAMPLES as usize + 1);
     let matcher = bench.pass(
-        law,
+        pattern,
         |passage| longest = longest.max(LatencyNs(passage.left.0 - passage.came.0)),
         |matcher| {
-            let due = u64::from(law.frames) * (memory.len() as u64 + 1) / u64::from(SAMPLES);
+            let due = u64::from(pattern.frames) * (memory.len() as u64 + 1) / u64::from(SAMPLES);
             if u64::from(matcher.came) >= due && memory.len() < SAMPLES as usize {
                 memory.push(resident(id)?);
             }
@@ -84,9 +84,9 @@ fn soak(args: &LabSoakArgs, law: &Law, id: u32) -> Result<Soak, Failed> {
 
 impl Soak {
     /// Every frame once and in order, and no page of its own more at the end than at the beginning.
-    fn is_fine(&self, law: &Law) -> bool {
+    fn is_fine(&self, pattern: &Pattern) -> bool {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
-        came == law.frames && left == came && overtaken == 0 && strange == 0 && self.growth_bytes() == Some(0)
+        came == pattern.frames && left == came && overtaken == 0 && strange == 0 && self.growth_bytes() == Some(0)
     }
 
     /// By how much its own memory grew; `None` if it was not seen twice.
@@ -99,13 +99,13 @@ impl Soak {
         self.memory.iter().map(of).collect()
     }
 
-    fn to_json(&self, law: &Law, engine: &str) -> serde_json::Value {
+    fn to_json(&self, pattern: &Pattern, engine: &str) -> serde_json::Value {
         json!({
             "engine": engine,
             "kernel_release": tester::kernel_release(),
-            "period_ns": u64::try_from(law.period.as_nanos()).unwrap_or(u64::MAX),
+            "period_ns": u64::try_from(pattern.period.as_nanos()).unwrap_or(u64::MAX),
             "real_period_ns": self.matcher.period_ns(),
-            "frames": law.frames,
+            "frames": pattern.frames,
             "came": self.matcher.came,
             "left": self.matcher.left,
             "overtaken": self.matcher.overtaken,
@@ -114,11 +114,11 @@ impl Soak {
             "memory_bytes": self.memory(|resident| resident.all),
             "own_memory_bytes": self.memory(|resident| resident.own),
             "growth_bytes": self.growth_bytes(),
-            "fine": self.is_fine(law),
+            "fine": self.is_fine(pattern),
         })
     }
 
-    fn to_text(&self, law: &Law, engine: &str) -> String {
+    fn to_text(&self, pattern: &Pattern, engine: &str) -> String {
         let Matcher { came, left, overtaken, strange, .. } = self.matcher;
         let [first, last] = [self.memory.first(), self.memory.last()]
             .map(|one| one.copied().unwrap_or_default())
@@ -127,14 +127,14 @@ impl Soak {
             "{engine}: {} frames, one every {} us: {came} came in, {left} left, {overtaken} were overtaken, {strange} were not \
              known; longest latency {:.1} us\nmemory {} KiB at the beginning, {} KiB at the end; with pages of the program {} KiB \
              and {} KiB: {}\n",
-            law.frames,
-            law.period.as_micros(),
+            pattern.frames,
+            pattern.period.as_micros(),
             self.longest.microseconds(),
             first[0],
             last[0],
             first[1],
             last[1],
-            if self.is_fine(law) { "fine" } else { "not fine" }
+            if self.is_fine(pattern) { "fine" } else { "not fine" }
         )
     }
 }
@@ -143,25 +143,25 @@ impl Soak {
 mod tests {
     use super::*;
 
-    fn fine() -> (Soak, Law) {
-        let law =
-            Law { template: "123#00".parse().unwrap(), period: Duration::from_micros(100), frames: 3, look: LOOK };
+    fn fine() -> (Soak, Pattern) {
+        let pattern =
+            Pattern { template: "123#00".parse().unwrap(), period: Duration::from_micros(100), frames: 3, look: LOOK };
         let mut soak = Soak { memory: vec![Resident { all: 9 << 12, own: 4 << 12 }; 3], ..Soak::default() };
         for number in 0..3 {
             let at = |ns: i64| candor_io::clock::RealtimeNs(ns);
             soak.matcher.came(number, at(100 * i64::from(number)));
             soak.matcher.left(number, at(100 * i64::from(number) + 50)).unwrap();
         }
-        (soak, law)
+        (soak, pattern)
     }
 
     #[test]
     fn a_soak_is_fine_if_nothing_is_lost_and_nothing_grows() {
-        let (soak, law) = fine();
-        assert!(soak.is_fine(&law));
-        let (mut soak, law) = fine();
+        let (soak, pattern) = fine();
+        assert!(soak.is_fine(&pattern));
+        let (mut soak, pattern) = fine();
         soak.memory.push(Resident { all: 25 << 12, own: 4 << 12 });
-        assert!(soak.is_fine(&law), "code that was run for the first time is not the gateway's memory");
+        assert!(soak.is_fine(&pattern), "code that was run for the first time is not the gateway's memory");
         let spoils: [fn(&mut Soak); 5] = [
             |soak| soak.memory.push(Resident { all: 9 << 12, own: 5 << 12 }),
             |soak| soak.memory.truncate(1),
@@ -170,10 +170,10 @@ mod tests {
             |soak| soak.matcher.left -= 1,
         ];
         for spoil in spoils {
-            let (mut soak, law) = fine();
+            let (mut soak, pattern) = fine();
             spoil(&mut soak);
-            assert!(!soak.is_fine(&law), "{soak:?}");
+            assert!(!soak.is_fine(&pattern), "{soak:?}");
         }
-        assert!(!soak.is_fine(&Law { frames: 4, ..law }), "one frame was never sent");
+        assert!(!soak.is_fine(&Pattern { frames: 4, ..pattern }), "one frame was never sent");
     }
 }

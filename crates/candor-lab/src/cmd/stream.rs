@@ -3,23 +3,23 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use candor_lab::stream::{Bench, Law, Saturation};
+use candor_lab::stream::{Bench, Pattern, Saturation};
 use serde_json::{Value, json};
 
 use super::load::{self, Failed};
 use crate::cli::LabStreamArgs;
-use crate::cmd::tester::{self, UnderTest};
+use crate::cmd::tester::{self, DeviceUnderTest};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::Form;
 use candor_cli::render;
 
 /// Streams of one gateway, in the order of the periods.
-type OfGateway<'a> = (&'a UnderTest, Vec<Saturation>);
+type OfGateway<'a> = (&'a DeviceUnderTest, Vec<Saturation>);
 
 pub(crate) fn run(args: &LabStreamArgs) -> Outcome {
     let Some(files) = tester::read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let devices = tester::under_test(&files, false)?;
+    let devices = tester::devices_under_test(&files, false)?;
     load::take_down(&args.down)?;
     let (tester_ns, all) = load::as_tester(|| {
         let tester_ns = tester_ns(args)?;
@@ -42,9 +42,9 @@ fn streams(args: &LabStreamArgs, periods: &[Duration]) -> Result<Vec<Saturation>
     let mut bench = Bench::open(&args.way)?;
     let mut stream = |period: &Duration| {
         // One look, at the end: a tester that reads holds the gateway up.
-        let law = Law { template: args.frame, period: *period, frames: args.frames, look: u32::MAX };
+        let pattern = Pattern { template: args.frame, period: *period, frames: args.frames, look: u32::MAX };
         let mut passages = Vec::with_capacity(args.frames as usize);
-        let matcher = bench.pass(&law, |passage| passages.push(passage), |_| Ok(()))?;
+        let matcher = bench.pass(&pattern, |passage| passages.push(passage), |_| Ok(()))?;
         Ok(Saturation::of(args.frames, &matcher, &passages))
     };
     periods.iter().map(&mut stream).collect()

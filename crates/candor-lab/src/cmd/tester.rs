@@ -17,7 +17,7 @@ use candor_io::schedule::{self, Policy};
 use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
 use candor_lab::record::{ADAPTER_STAMPS, Header, KERNEL_STAMPS, RECORD_EXTENSION, Record};
-use candor_lab::tester::{self, BadLaw, Interfaces, Law, Names, Origin, StampSource, Wire};
+use candor_lab::tester::{self, BadLaw, Interfaces, Names, Origin, Pattern, StampSource, Wire};
 use serde_json::json;
 
 use crate::cli::{TesterArgs, TrafficArgs};
@@ -26,7 +26,7 @@ use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, GatewayFile};
 use candor_cli::render;
 pub(super) use conditions::Conditions;
-pub(super) use devices::{UnderTest, under_test};
+pub(super) use devices::{DeviceUnderTest, devices_under_test};
 
 /// How often progress is reported within a series.
 const REPORTS: u32 = 10;
@@ -34,10 +34,10 @@ const REPORTS: u32 = 10;
 pub(crate) fn run(args: &TesterArgs) -> Outcome {
     let names = Names { send: &args.send, monitor: &args.monitor, receive: &args.receive };
     let Some(files) = read(&args.gateways, Form::running(args.json))? else { return Ok(Exit::No) };
-    let mut devices = under_test(&files, args.conditions.baselines)?;
+    let mut devices = devices_under_test(&files, args.conditions.baselines)?;
     if devices.is_empty() {
         let external = || "external".to_owned();
-        devices.push(UnderTest { name: external(), engine: external(), spins: false, gateway: None });
+        devices.push(DeviceUnderTest { name: external(), engine: external(), spins: false, gateway: None });
     }
     let processors = processors();
     let Conditions { policy, origin, because } = Conditions::of(args.conditions, processors, &engines(&files))?;
@@ -45,18 +45,18 @@ pub(crate) fn run(args: &TesterArgs) -> Outcome {
         render::err(&format!("candor-lab: {because}\n"));
     }
     let wire = args.wire_bitrate.map(|nominal| Wire { nominal, data: args.wire_data_bitrate });
-    let law = Law { stamps: args.stamps.source(), ..law(&args.traffic, wire, origin)? };
+    let pattern = Pattern { stamps: args.stamps.source(), ..pattern(&args.traffic, wire, origin)? };
     // Whatever is wrong with the interfaces should be said before the first gateway starts.
-    drop(Interfaces::open(names, &law)?);
+    drop(Interfaces::open(names, &pattern)?);
     let folder = args.records.display();
     fs::create_dir_all(&args.records).map_err(|error| format!("Cannot make the folder {folder}: {error}"))?;
     let candor = std::env::current_exe()?;
     let mut exit = Exit::Fine;
-    for UnderTest { name: device, engine, gateway, .. } in devices {
+    for DeviceUnderTest { name: device, engine, gateway, .. } in devices {
         let say = Say { device: &device, json: args.json };
-        say.event("start", json!({ "frames": law.frames }), &format!("{} frames", law.frames))?;
+        say.event("start", json!({ "frames": pattern.frames }), &format!("{} frames", pattern.frames))?;
         let running = gateway.map(|gateway| Device::start(&candor, &gateway)).transpose()?;
-        let record = measure(names, &law, policy, header(&device, &engine, names, &law), &say)
+        let record = measure(names, &pattern, policy, header(&device, &engine, names, &pattern), &say)
             .map_err(|error| -> Box<dyn std::error::Error> { error })?;
         let path = write(&args.records, &record)?;
         if let Some(running) = running {
@@ -83,8 +83,8 @@ pub(super) fn processors() -> usize {
 }
 
 /// The traffic that the arguments ask for, with the kernel's stamps.
-pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Law, BadLaw> {
-    let law = Law {
+pub(super) fn pattern(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Result<Pattern, BadLaw> {
+    let pattern = Pattern {
         template: args.frame,
         frames: args.frames,
         warm_up: args.warm_up,
@@ -96,15 +96,15 @@ pub(super) fn law(args: &TrafficArgs, wire: Option<Wire>, origin: Origin) -> Res
         inside: Stamps::Off,
         stamps: StampSource::Kernel,
     };
-    law.check()?;
-    Ok(law)
+    pattern.check()?;
+    Ok(pattern)
 }
 
 /// Measures on a thread of its own, whose scheduling policy ends with it: gateways inherit the policy of the thread
 /// that starts them.
 fn measure(
     names: Names<'_>,
-    law: &Law,
+    pattern: &Pattern,
     policy: Policy,
     mut header: Header,
     say: &Say<'_>,
@@ -112,12 +112,12 @@ fn measure(
     thread::scope(|scope| {
         let measuring = scope.spawn(|| {
             prepare(policy, &mut header);
-            let every = (law.frames / REPORTS).max(1);
-            series(names, law, header, |done| match done % every {
+            let every = (pattern.frames / REPORTS).max(1);
+            series(names, pattern, header, |done| match done % every {
                 0 => say.event(
                     "progress",
-                    json!({ "done": done, "of": law.frames }),
-                    &format!("{done} of {}", law.frames),
+                    json!({ "done": done, "of": pattern.frames }),
+                    &format!("{done} of {}", pattern.frames),
                 ),
                 _ => Ok(()),
             })
@@ -129,15 +129,15 @@ fn measure(
 /// One series; `progress` is told each frame.
 pub(super) fn series(
     names: Names<'_>,
-    law: &Law,
+    pattern: &Pattern,
     mut header: Header,
     mut progress: impl FnMut(u32) -> io::Result<()>,
 ) -> Result<Record, Box<dyn std::error::Error + Send + Sync>> {
     // Opened anew for each series: no frame of the last one waits in a queue.
-    let mut interfaces = Interfaces::open(names, law)?;
+    let mut interfaces = Interfaces::open(names, pattern)?;
     header.start_realtime_ns = candor_io::clock::realtime()?.0;
     let mut told = Ok(());
-    let series = tester::measure(&mut interfaces, law, |done| {
+    let series = tester::measure(&mut interfaces, pattern, |done| {
         if told.is_ok() {
             told = progress(done);
         }
@@ -197,7 +197,7 @@ pub(super) fn instruction_ns() -> Option<u32> {
 }
 
 /// A header without what only the measurement will tell.
-pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) -> Header {
+pub(super) fn header(device: &str, engine: &str, names: Names<'_>, pattern: &Pattern) -> Header {
     let nanoseconds = |time: std::time::Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     let variable = |name: &str| std::env::var(name).ok();
     Header {
@@ -212,24 +212,24 @@ pub(super) fn header(device: &str, engine: &str, names: Names<'_>, law: &Law) ->
             &fs::read_to_string("/proc/cmdline").unwrap_or_default(),
         ),
         candor_version: env!("CARGO_PKG_VERSION").to_owned(),
-        frame: law.template.to_string(),
+        frame: pattern.template.to_string(),
         send: names.send.to_owned(),
         monitor: names.monitor.to_owned(),
         receive: names.receive.to_owned(),
-        traffic: law.origin.traffic().to_owned(),
+        traffic: pattern.origin.traffic().to_owned(),
         tester_policy: name_of_policy(Policy::Normal),
-        stamps: match law.stamps {
+        stamps: match pattern.stamps {
             StampSource::Hardware => ADAPTER_STAMPS.to_owned(),
             StampSource::Kernel => KERNEL_STAMPS.to_owned(),
         },
-        gap_min_ns: nanoseconds(law.gap.0),
-        gap_max_ns: nanoseconds(law.gap.1),
-        seed: law.seed,
-        timeout_ns: nanoseconds(law.timeout),
-        warm_up_frames: law.warm_up,
+        gap_min_ns: nanoseconds(pattern.gap.0),
+        gap_max_ns: nanoseconds(pattern.gap.1),
+        seed: pattern.seed,
+        timeout_ns: nanoseconds(pattern.timeout),
+        warm_up_frames: pattern.warm_up,
         start_realtime_ns: 0,
-        wire_bits_per_second: law.wire.map(|wire| wire.nominal.bits_per_second()),
-        wire_data_bits_per_second: law.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
+        wire_bits_per_second: pattern.wire.map(|wire| wire.nominal.bits_per_second()),
+        wire_data_bits_per_second: pattern.wire.and_then(|wire| wire.data).map(|rate| rate.bits_per_second()),
         late_or_duplicate_frames: 0,
         foreign_frames: 0,
         overlapped_frames: 0,

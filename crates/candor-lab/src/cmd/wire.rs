@@ -8,11 +8,11 @@ mod faults;
 mod file;
 mod inject;
 mod log;
-pub(crate) mod plant;
 mod report;
 mod session;
 mod sockets;
 pub(crate) mod spec;
+pub(crate) mod virtual_buses;
 mod witness;
 
 use std::error::Error;
@@ -29,9 +29,9 @@ use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
 use faults::Places;
-use plant::Plant;
 use session::Session;
 use spec::BusSpec;
+use virtual_buses::VirtualBuses;
 use witness::Witness;
 
 /// How often the log and the capture are written. A long story takes the processor for milliseconds from those who keep a bus busy, where there
@@ -72,8 +72,8 @@ fn play_buses(args: &WireArgs) -> Outcome {
         let rates = args.force_rates.then(|| forced(bus));
         Settings { seed: args.seed.unwrap_or(1), order, rates }
     };
-    let plant = Plant::build(&args.bus, &kinds, &fleet, settings, witness.is_wanted())?;
-    let mut session = Session::new(plant, &places, args.json);
+    let virtual_buses = VirtualBuses::build(&args.bus, &kinds, &fleet, settings, witness.is_wanted())?;
+    let mut session = Session::new(virtual_buses, &places, args.json);
     let outcome = play(args, &kinds, &fleet, &signals, &mut session, &mut witness);
     let (report, rest, ready_at) = session.end().dismantle()?;
     witness.write(&rest)?;
@@ -92,10 +92,10 @@ fn play(
     witness: &mut Witness,
 ) -> Result<(), Box<dyn Error>> {
     session.begin(&args.fault)?;
-    report::ready(args, kinds, fleet, session.plant(), session.control())?;
-    while signals.wait(LOOK)?.is_none() && !session.plant().has_ended() {
+    report::ready(args, kinds, fleet, session.virtual_buses(), session.control())?;
+    while signals.wait(LOOK)?.is_none() && !session.virtual_buses().has_ended() {
         session.look()?;
-        witness.write(&session.plant().story())?;
+        witness.write(&session.virtual_buses().story())?;
     }
     Ok(())
 }

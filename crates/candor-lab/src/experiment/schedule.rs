@@ -9,7 +9,7 @@ use candor_egress::policy::FrameRate;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// The moments of so many frames in nanoseconds after the first one, in their order; `None` of a law that waits for frames, or
+/// The moments of so many frames in nanoseconds after the first one, in their order; `None` of a pattern that waits for frames, or
 /// that brings frames and times of its own. `frame` says what each of them is, for shares of a bus are of exact bits.
 /// Those of `throughput` are known only when its rate has been found: [`at_rate`].
 #[must_use]

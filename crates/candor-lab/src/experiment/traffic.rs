@@ -1,4 +1,4 @@
-//! Traffic laws: when frames are sent.
+//! Traffic patterns: when frames are sent.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -52,7 +52,7 @@ pub enum Rate {
     PerMille(u32),
 }
 
-/// Text that is no traffic law.
+/// Text that is no traffic pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrafficError {

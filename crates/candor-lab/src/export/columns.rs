@@ -10,7 +10,7 @@ pub(super) struct Number {
     pub(super) of: fn(&Header, &Sample) -> Option<i64>,
 }
 
-/// In their order, behind the columns of [`constant`]. The last column of all is [`FATE`].
+/// In their order, behind the columns of [`constant`]. The last column of all is [`DISPOSITION`].
 pub(super) const NUMBERS: [Number; 13] = [
     Number { name: "instruction_ns", of: |header, _| header.instruction_ns.map(i64::from) },
     Number { name: "sequence", of: |_, sample| Some(sample.sequence.into()) },
@@ -30,7 +30,7 @@ pub(super) const NUMBERS: [Number; 13] = [
     },
 ];
 
-pub(super) const FATE: &str = "fate";
+pub(super) const DISPOSITION: &str = "disposition";
 
 /// Texts that all frames of a record share.
 const TEXTS: [&str; 5] = ["cell", "state", "device", "engine", "kernel_release"];

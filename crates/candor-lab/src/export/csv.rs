@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::columns::{FATE, NUMBERS, constant, names};
+use super::columns::{DISPOSITION, NUMBERS, constant, names};
 use super::{Export, Origin};
 use crate::record::Record;
 
@@ -15,7 +15,7 @@ impl<W: Write> Csv<W> {
     pub(super) fn begin(out: W, factors: &[String]) -> io::Result<Self> {
         let mut out = BufWriter::new(out);
         let numbers = NUMBERS.iter().map(|number| number.name);
-        let head: Vec<String> = names(factors).chain(numbers).chain([FATE]).map(quoted).collect();
+        let head: Vec<String> = names(factors).chain(numbers).chain([DISPOSITION]).map(quoted).collect();
         writeln!(out, "{}", head.join(","))?;
         Ok(Self { out, factors: factors.to_vec() })
     }
@@ -33,7 +33,7 @@ impl<W: Write> Export for Csv<W> {
                     None => self.out.write_all(b",")?,
                 }
             }
-            writeln!(self.out, ",{}", sample.fate.name())?;
+            writeln!(self.out, ",{}", sample.disposition.name())?;
         }
         Ok(())
     }

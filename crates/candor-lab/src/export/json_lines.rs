@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
-use super::columns::{FATE, NUMBERS, constant, names};
+use super::columns::{DISPOSITION, NUMBERS, constant, names};
 use super::{Export, Origin};
 use crate::record::Record;
 
@@ -31,7 +31,7 @@ impl<W: Write> Export for JsonLines<W> {
                     None => write!(self.out, "\"{}\":null,", number.name)?,
                 }
             }
-            writeln!(self.out, "\"{FATE}\":\"{}\"}}", sample.fate.name())?;
+            writeln!(self.out, "\"{DISPOSITION}\":\"{}\"}}", sample.disposition.name())?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
 
-use super::columns::{FATE, NUMBERS, constant, names};
+use super::columns::{DISPOSITION, NUMBERS, constant, names};
 use super::{Export, Origin};
 use crate::record::Record;
 
@@ -44,8 +44,9 @@ impl<W: Write + Send> Parquet<W> {
             let all: Vec<_> = record.samples.iter().map(|sample| (number.of)(&record.header, sample)).collect();
             numbers(&mut group, &all)?;
         }
-        let fates: Vec<_> = record.samples.iter().map(|sample| ByteArray::from(sample.fate.name())).collect();
-        texts(&mut group, &fates)?;
+        let dispositions: Vec<_> =
+            record.samples.iter().map(|sample| ByteArray::from(sample.disposition.name())).collect();
+        texts(&mut group, &dispositions)?;
         group.close()?;
         Ok(())
     }
@@ -71,7 +72,7 @@ fn schema(factors: &[String]) -> Result<Arc<Type>, ParquetError> {
         let column = Type::primitive_type_builder(name, Physical::INT64);
         column.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     };
-    let columns = names(factors).map(text).chain(NUMBERS.iter().map(|one| number(one.name))).chain([text(FATE)]);
+    let columns = names(factors).map(text).chain(NUMBERS.iter().map(|one| number(one.name))).chain([text(DISPOSITION)]);
     Ok(Arc::new(Type::group_type_builder("frames").with_fields(columns.collect::<Result<_, _>>()?).build()?))
 }
 

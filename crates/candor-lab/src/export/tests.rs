@@ -8,7 +8,7 @@ use ::parquet::record::Field;
 use serde_json::Value;
 
 use super::*;
-use crate::record::{Fate, Inside, Sample, tests::header};
+use crate::record::{Disposition, Inside, Sample, tests::header};
 
 const LEVELS: [(&str, &str); 2] = [("traffic", "16 every 10ms, twice"), ("load", "cpu 20")];
 
@@ -16,11 +16,11 @@ fn record(samples: u32) -> Record {
     let sample = |sequence: u32| {
         let far_ns = (sequence != 1).then(|| 1000 * i64::from(sequence) + 8550);
         let monitor_ns = Some(1000 * i64::from(sequence) + 40);
-        let fate = Fate::of_stamps(monitor_ns, far_ns);
+        let disposition = Disposition::of_stamps(monitor_ns, far_ns);
         let due_ns = 1000 * i64::from(sequence) - 10;
         let read_ns = far_ns.map(|far_ns| far_ns + 50);
         let inside = Inside { queued_ns: Some(due_ns + 25), handed_ns: None, read_ns };
-        Sample { sequence, tag: 7, due_ns, sent_ns: due_ns + 20, monitor_ns, far_ns, inside, wire_ns: 110, fate }
+        Sample { sequence, tag: 7, due_ns, sent_ns: due_ns + 20, monitor_ns, far_ns, inside, wire_ns: 110, disposition }
     };
     Record { header: header("mine", "kernel"), samples: (0..samples).map(sample).collect() }
 }
@@ -43,7 +43,7 @@ fn csv_has_a_head_and_a_line_for_each_frame() {
     let (_folder, path) = written(Form::Csv);
     let wanted = "\
         cell,state,device,engine,kernel_release,traffic,load,instruction_ns,sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,\
-        monitor_ns,far_ns,read_ns,wire_ns,service_ns,response_ns,fate\n\
+        monitor_ns,far_ns,read_ns,wire_ns,service_ns,response_ns,disposition\n\
         one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,0,7,-10,10,15,,40,8550,8600,110,8400,8450,ok\n\
         one,ok,mine,kernel,6.1.0-56-amd64,\"16 every 10ms, twice\",cpu 20,1,1,7,990,1010,1015,,1040,,,110,,,lost\n\
         two,invalid,mine,kernel,6.1.0-56-amd64,,cpu 20,1,0,7,-10,10,15,,40,8550,8600,110,8400,8450,ok\n";
@@ -57,7 +57,7 @@ fn json_lines_say_the_same_as_csv() {
     let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(lines.len(), 3);
     assert_eq!((&lines[0]["service_ns"], &lines[0]["traffic"]), (&8400.into(), &LEVELS[0].1.into()));
-    assert_eq!((&lines[1]["far_ns"], &lines[1]["fate"]), (&Value::Null, &"lost".into()));
+    assert_eq!((&lines[1]["far_ns"], &lines[1]["disposition"]), (&Value::Null, &"lost".into()));
     assert_eq!((&lines[2]["cell"], &lines[2]["traffic"]), (&"two".into(), &"".into()));
     let keys = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let (_folder, csv) = written(Form::Csv);
@@ -79,7 +79,7 @@ fn parquet_can_be_read_again() {
     assert_eq!(rows.len(), 3);
     assert_eq!(column(0, "service_ns"), Field::Long(8400));
     assert_eq!(column(1, "far_ns"), Field::Null);
-    assert_eq!(column(1, "fate"), Field::Str("lost".to_owned()));
+    assert_eq!(column(1, "disposition"), Field::Str("lost".to_owned()));
     assert_eq!(column(0, "traffic"), Field::Str(LEVELS[0].1.to_owned()));
     assert_eq!((column(2, "traffic"), column(2, "due_ns")), (Field::Str(String::new()), Field::Long(-10)));
 }

@@ -5,8 +5,8 @@ use std::collections::{HashMap, VecDeque};
 use candor_core::frame::Frame;
 use candor_io::clock::AdapterNs;
 
-use super::{Expected, Frames, Law, Series};
-use crate::record::{Fate, Inside, Sample};
+use super::{Expected, Frames, Pattern, Series};
+use crate::record::{Disposition, Inside, Sample};
 use crate::tester::{TimeLine, tag_of, tag_of_number, wire_ns};
 
 /// Everything that happened, each kind in its order.
@@ -66,8 +66,8 @@ enum Look {
 }
 
 impl Look {
-    fn of(frame: &Frame, law: &Law) -> Option<Self> {
-        match law.frames {
+    fn of(frame: &Frame, pattern: &Pattern) -> Option<Self> {
+        match pattern.frames {
             Frames::Given(_) => Some(Self::Bytes(*frame)),
             Frames::Numbered(_) => tag_of(frame).map(Self::Tag),
         }
@@ -76,15 +76,15 @@ impl Look {
 
 /// What became of the frames. With `expected`, a frame that arrives is looked for by all of its bytes, so that a gateway may
 /// change also its number; without, by its number alone, or as it was sent if it has none.
-pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>) -> Series {
+pub(super) fn series(pattern: &Pattern, events: &Events, expected: Option<Expected<'_>>) -> Series {
     let mut as_sent: Queues<Look> = HashMap::new();
     let mut on_first: Queues<Look> = HashMap::new();
     let mut by_bytes: Queues<Frame> = HashMap::new();
     let mut is_let_through = vec![true; events.sent.len()];
     for (index, _) in events.sent.iter().enumerate().filter(|(_, sent)| sent.is_taken) {
         let number = u32::try_from(index).unwrap_or(u32::MAX);
-        let frame = law.frame(number);
-        if let Some(look) = Look::of(&frame, law) {
+        let frame = pattern.frame(number);
+        if let Some(look) = Look::of(&frame, pattern) {
             on_first.entry(look).or_default().push_back(index);
             as_sent.entry(look).or_default().push_back(index);
         }
@@ -97,17 +97,19 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
     let mut line = TimeLine::default();
     let mut monitored: Vec<Option<i64>> = vec![None; events.sent.len()];
     for Passed { frame, at_ns, adapter } in &events.monitored {
-        if let Some(index) = Look::of(frame, law).and_then(|look| take(&mut on_first, &look, events, *at_ns, law)) {
+        if let Some(index) =
+            Look::of(frame, pattern).and_then(|look| take(&mut on_first, &look, events, *at_ns, pattern))
+        {
             monitored[index] = Some(line.place(*at_ns, *adapter));
         }
     }
     let mut arrived: Vec<Option<Arrival>> = vec![None; events.sent.len()];
     let (mut youngest, mut doubled, mut strange) = (None, 0, 0);
     for passed in &events.arrived {
-        let look = Look::of(&passed.frame, law);
-        let as_expected = take(&mut by_bytes, &passed.frame, events, passed.at_ns, law);
+        let look = Look::of(&passed.frame, pattern);
+        let as_expected = take(&mut by_bytes, &passed.frame, events, passed.at_ns, pattern);
         let is_altered = expected.is_some() && as_expected.is_none();
-        let by_look = || look.and_then(|look| take(&mut as_sent, &look, events, passed.at_ns, law));
+        let by_look = || look.and_then(|look| take(&mut as_sent, &look, events, passed.at_ns, pattern));
         let found = as_expected.or_else(by_look).filter(|index| arrived[*index].is_none());
         let Some(index) = found else {
             let is_known = match look {
@@ -120,7 +122,7 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
         };
         let is_overtaken = youngest.is_some_and(|youngest| index < youngest);
         youngest = youngest.max(Some(index));
-        let is_late = is_past(law, &events.sent[index], passed.at_ns);
+        let is_late = is_past(pattern, &events.sent[index], passed.at_ns);
         let far_ns = line.place(passed.at_ns, passed.adapter);
         arrived[index] = Some(Arrival { far_ns, frame: passed.frame, is_altered, is_late, is_overtaken });
     }
@@ -128,18 +130,18 @@ pub(super) fn series(law: &Law, events: &Events, expected: Option<Expected<'_>>)
         let (sent, monitor_ns, arrival) = (&events.sent[index], monitored[index], arrived[index]);
         let number = u32::try_from(index).unwrap_or(u32::MAX);
         Sample {
-            sequence: number.saturating_sub(law.warm_up),
+            sequence: number.saturating_sub(pattern.warm_up),
             tag: tag_of_number(number),
             due_ns: sent.due_ns,
             sent_ns: sent.sent_ns,
             monitor_ns,
             far_ns: arrival.map(|arrival| arrival.far_ns),
             inside: sent.inside,
-            wire_ns: arrival.map_or(0, |arrival| wire_ns(law.wire, &arrival.frame)),
-            fate: fate(sent, monitor_ns, arrival, is_let_through[index]),
+            wire_ns: arrival.map_or(0, |arrival| wire_ns(pattern.wire, &arrival.frame)),
+            disposition: disposition(sent, monitor_ns, arrival, is_let_through[index]),
         }
     };
-    let samples = (law.warm_up as usize..events.sent.len()).map(sample).collect();
+    let samples = (pattern.warm_up as usize..events.sent.len()).map(sample).collect();
     Series { samples, doubled, strange, start_realtime_ns: events.start_realtime_ns }
 }
 
@@ -153,20 +155,20 @@ struct Arrival {
     is_overtaken: bool,
 }
 
-fn fate(sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>, is_let_through: bool) -> Fate {
+fn disposition(sent: &Sent, monitor_ns: Option<i64>, arrival: Option<Arrival>, is_let_through: bool) -> Disposition {
     match arrival {
-        _ if !sent.is_taken => Fate::Refused,
-        None if monitor_ns.is_some() && !is_let_through => Fate::Filtered,
-        None => Fate::of_stamps(monitor_ns, None),
-        Some(arrival) if arrival.is_altered => Fate::Altered,
-        Some(arrival) if arrival.is_late => Fate::Late,
-        Some(arrival) if arrival.is_overtaken => Fate::Reordered,
-        Some(_) => Fate::Ok,
+        _ if !sent.is_taken => Disposition::Refused,
+        None if monitor_ns.is_some() && !is_let_through => Disposition::Filtered,
+        None => Disposition::of_stamps(monitor_ns, None),
+        Some(arrival) if arrival.is_altered => Disposition::Altered,
+        Some(arrival) if arrival.is_late => Disposition::Late,
+        Some(arrival) if arrival.is_overtaken => Disposition::Reordered,
+        Some(_) => Disposition::Ok,
     }
 }
 
-fn is_past(law: &Law, sent: &Sent, at_ns: i64) -> bool {
-    u64::try_from(at_ns - sent.sent_ns).is_ok_and(|age| u128::from(age) > law.lost_after.as_nanos())
+fn is_past(pattern: &Pattern, sent: &Sent, at_ns: i64) -> bool {
+    u64::try_from(at_ns - sent.sent_ns).is_ok_and(|age| u128::from(age) > pattern.lost_after.as_nanos())
 }
 
 /// The oldest frame of a look that was sent before this moment. Numbers come again after 65 536 frames: one whose time is up is
@@ -176,11 +178,11 @@ fn take<K: std::hash::Hash + Eq>(
     look: &K,
     events: &Events,
     at_ns: i64,
-    law: &Law,
+    pattern: &Pattern,
 ) -> Option<usize> {
     let queue = queues.get_mut(look)?;
     let was_sent = |index: &usize| events.sent[*index].sent_ns <= at_ns;
-    while queue.len() > 1 && is_past(law, &events.sent[queue[0]], at_ns) && queue.get(1).is_some_and(was_sent) {
+    while queue.len() > 1 && is_past(pattern, &events.sent[queue[0]], at_ns) && queue.get(1).is_some_and(was_sent) {
         queue.pop_front();
     }
     queue.front().copied().filter(was_sent)?;
@@ -195,8 +197,8 @@ mod tests {
 
     const PERIOD: i64 = 1000;
 
-    fn law(frames: u32) -> Law {
-        Law {
+    fn pattern(frames: u32) -> Pattern {
+        Pattern {
             frames: Frames::Numbered("123#00001122".parse().unwrap()),
             moments: (0..u64::from(frames)).map(|number| number * 1000).collect(),
             warm_up: 0,
@@ -212,93 +214,105 @@ mod tests {
         out
     }
 
-    fn events(law: &Law) -> Events {
+    fn events(pattern: &Pattern) -> Events {
         let mut events = Events::default();
-        for number in 0..u32::try_from(law.moments.len()).unwrap() {
+        for number in 0..u32::try_from(pattern.moments.len()).unwrap() {
             let due_ns = i64::from(number) * PERIOD;
             events.sent.push(Sent { due_ns, sent_ns: due_ns + 5, is_taken: true, inside: Inside::default() });
-            events.monitored.push(Passed { frame: law.frame(number), at_ns: due_ns + 10, adapter: None });
-            events.arrived.push(Passed { frame: changed(&law.frame(number)), at_ns: due_ns + 410, adapter: None });
+            events.monitored.push(Passed { frame: pattern.frame(number), at_ns: due_ns + 10, adapter: None });
+            events.arrived.push(Passed { frame: changed(&pattern.frame(number)), at_ns: due_ns + 410, adapter: None });
         }
         events
     }
 
-    fn fates(law: &Law, events: &Events) -> (Vec<Fate>, u32, u32) {
-        let series = series(law, events, Some(&|frame| Some(changed(frame))));
-        (series.samples.iter().map(|sample| sample.fate).collect(), series.doubled, series.strange)
+    fn dispositions(pattern: &Pattern, events: &Events) -> (Vec<Disposition>, u32, u32) {
+        let series = series(pattern, events, Some(&|frame| Some(changed(frame))));
+        (series.samples.iter().map(|sample| sample.disposition).collect(), series.doubled, series.strange)
     }
 
     #[test]
     fn frames_that_pass_are_ok_and_have_their_latency() {
-        let law = law(5);
-        let series = series(&law, &events(&law), Some(&|frame| Some(changed(frame))));
-        assert!(series.samples.iter().all(|sample| sample.fate == Fate::Ok));
+        let pattern = pattern(5);
+        let series = series(&pattern, &events(&pattern), Some(&|frame| Some(changed(frame))));
+        assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
         assert!(series.samples.iter().all(|sample| sample.latency().is_some_and(|latency| latency.0 == 400)));
-        let warm = Law { warm_up: 2, ..law.clone() };
-        let samples = super::series(&warm, &events(&law), None).samples;
+        let warm = Pattern { warm_up: 2, ..pattern.clone() };
+        let samples = super::series(&warm, &events(&pattern), None).samples;
         assert_eq!(samples.iter().map(|sample| sample.sequence).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     /// Frames are looked for by the machine's clock: the adapter's may stay behind it until stamps are earlier than sending.
     #[test]
     fn stamps_of_an_adapter_give_the_latencies_and_those_of_the_kernel_the_fates() {
-        let law = law(8);
-        let mut all = events(&law);
+        let pattern = pattern(8);
+        let mut all = events(&pattern);
         all.arrived[6].at_ns += 200_000;
         let clock = |at_ns: i64| Some(AdapterNs(7_000_000_000 + at_ns / 2));
         for passed in all.monitored.iter_mut().chain(&mut all.arrived) {
             passed.adapter = clock(passed.at_ns);
         }
-        let samples = series(&law, &all, Some(&|frame| Some(changed(frame)))).samples;
+        let samples = series(&pattern, &all, Some(&|frame| Some(changed(frame)))).samples;
         let latencies: Vec<_> = samples.iter().filter_map(|sample| sample.latency()).map(|latency| latency.0).collect();
         assert_eq!(latencies, [200, 200, 200, 200, 200, 200, 100_200, 200]);
         let monitored: Vec<_> = samples.iter().filter_map(|sample| sample.monitor_ns).collect();
         assert_eq!(monitored, [10, 510, 1010, 1510, 2010, 2510, 3010, 3510]);
         assert!(monitored[7] < samples[7].sent_ns);
-        let late: Vec<_> = samples.iter().filter(|sample| sample.fate != Fate::Ok).collect();
-        assert_eq!(late.iter().map(|sample| (sample.sequence, sample.fate)).collect::<Vec<_>>(), [(6, Fate::Late)]);
+        let late: Vec<_> = samples.iter().filter(|sample| sample.disposition != Disposition::Ok).collect();
+        assert_eq!(
+            late.iter().map(|sample| (sample.sequence, sample.disposition)).collect::<Vec<_>>(),
+            [(6, Disposition::Late)]
+        );
     }
 
     #[test]
     fn each_frame_ends_in_one_place() {
-        let law = law(8);
-        let mut all = events(&law);
+        let pattern = pattern(8);
+        let mut all = events(&pattern);
         all.sent[0].is_taken = false;
         all.monitored.remove(0);
         all.arrived.remove(0);
         // 1 unseen, 2 lost, 3 altered, 4 after 5, 6 late, 7 twice, and a stranger.
         all.monitored.remove(0);
         all.arrived.drain(..2);
-        all.arrived[0].frame = law.frame(3);
+        all.arrived[0].frame = pattern.frame(3);
         all.arrived.swap(1, 2);
         all.arrived[3].at_ns += 200_000;
         let twice = all.arrived[4];
         all.arrived.push(twice);
         all.arrived.push(Passed { frame: "7FF#FFFF".parse().unwrap(), at_ns: 300_000, adapter: None });
-        let (fates, doubled, strange) = fates(&law, &all);
+        let (dispositions, doubled, strange) = dispositions(&pattern, &all);
         assert_eq!(
-            fates,
-            [Fate::Refused, Fate::Unseen, Fate::Lost, Fate::Altered, Fate::Reordered, Fate::Ok, Fate::Late, Fate::Ok,]
+            dispositions,
+            [
+                Disposition::Refused,
+                Disposition::Unseen,
+                Disposition::Lost,
+                Disposition::Altered,
+                Disposition::Reordered,
+                Disposition::Ok,
+                Disposition::Late,
+                Disposition::Ok,
+            ]
         );
         assert_eq!((doubled, strange), (1, 1));
     }
 
     #[test]
     fn a_gateway_may_overwrite_the_number() {
-        let law = law(4);
+        let pattern = pattern(4);
         let wiped = |_: &Frame| "123#DEADBEEF".parse::<Frame>().ok();
-        let mut all = events(&law);
+        let mut all = events(&pattern);
         for passed in &mut all.arrived {
             passed.frame = "123#DEADBEEF".parse().unwrap();
         }
-        let series = series(&law, &all, Some(&wiped));
-        assert!(series.samples.iter().all(|sample| sample.fate == Fate::Ok));
+        let series = series(&pattern, &all, Some(&wiped));
+        assert!(series.samples.iter().all(|sample| sample.disposition == Disposition::Ok));
     }
 
     /// A log: frames without numbers, of which two are alike, and one that the rules keep back.
-    fn replayed() -> Law {
+    fn replayed() -> Pattern {
         let frames = ["100#11", "200#", "100#11", "300#22334455", "200#01"].map(|frame| frame.parse().unwrap());
-        Law { frames: Frames::Given(frames.into()), ..law(5) }
+        Pattern { frames: Frames::Given(frames.into()), ..pattern(5) }
     }
 
     /// A gateway that lets no 200 through, and puts the others elsewhere.
@@ -308,8 +322,8 @@ mod tests {
         (frame.id.0 != 0x200).then_some(out)
     }
 
-    fn replayed_events(law: &Law) -> Events {
-        let mut events = events(law);
+    fn replayed_events(pattern: &Pattern) -> Events {
+        let mut events = events(pattern);
         events.arrived.clear();
         for Passed { frame, at_ns, .. } in &events.monitored {
             events.arrived.extend(moved(frame).map(|frame| Passed { frame, at_ns: at_ns + 400, adapter: None }));
@@ -319,46 +333,51 @@ mod tests {
 
     #[test]
     fn frames_of_a_log_are_told_by_their_bytes_and_by_what_the_rules_make_of_them() {
-        let law = replayed();
-        let mut all = replayed_events(&law);
+        let pattern = replayed();
+        let mut all = replayed_events(&pattern);
         let told = |all: &Events| {
-            let series = series(&law, all, Some(&moved));
-            (series.samples.iter().map(|sample| sample.fate).collect::<Vec<_>>(), series.doubled, series.strange)
+            let series = series(&pattern, all, Some(&moved));
+            (series.samples.iter().map(|sample| sample.disposition).collect::<Vec<_>>(), series.doubled, series.strange)
         };
-        let usual = [Fate::Ok, Fate::Filtered, Fate::Ok, Fate::Ok, Fate::Filtered];
+        let usual = [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Ok, Disposition::Filtered];
         assert_eq!(told(&all), (usual.into(), 0, 0));
-        let latencies = series(&law, &all, Some(&moved)).samples;
+        let latencies = series(&pattern, &all, Some(&moved)).samples;
         assert!(latencies.iter().filter_map(Sample::latency).all(|latency| latency.0 == 400));
         // One that should be kept back comes as it was sent, one comes twice, one is lost, and a stranger passes.
-        all.arrived[2] = Passed { frame: law.frame(4), at_ns: 4_900, adapter: None };
+        all.arrived[2] = Passed { frame: pattern.frame(4), at_ns: 4_900, adapter: None };
         let twice = Passed { at_ns: 4_950, ..all.arrived[0] };
         all.arrived.extend([twice, Passed { frame: "7FF#".parse().unwrap(), at_ns: 4_960, adapter: None }]);
-        let fates = [Fate::Ok, Fate::Filtered, Fate::Ok, Fate::Lost, Fate::Altered];
-        assert_eq!(told(&all), (fates.into(), 1, 1));
+        let dispositions =
+            [Disposition::Ok, Disposition::Filtered, Disposition::Ok, Disposition::Lost, Disposition::Altered];
+        assert_eq!(told(&all), (dispositions.into(), 1, 1));
         // One that never came onto the first bus was not kept back by anybody.
         all.monitored.remove(1);
-        assert_eq!(told(&all).0[1], Fate::Unseen);
+        assert_eq!(told(&all).0[1], Disposition::Unseen);
     }
 
     #[test]
     fn a_black_box_is_taken_to_change_nothing() {
-        let law = replayed();
-        let mut all = replayed_events(&law);
+        let pattern = replayed();
+        let mut all = replayed_events(&pattern);
         all.arrived.clear();
         all.arrived.extend(all.monitored.iter().map(|passed| Passed { at_ns: passed.at_ns + 100, ..*passed }));
         all.arrived.remove(1);
-        let fates: Vec<_> = series(&law, &all, None).samples.iter().map(|sample| sample.fate).collect();
-        assert_eq!(fates, [Fate::Ok, Fate::Lost, Fate::Ok, Fate::Ok, Fate::Ok]);
+        let dispositions: Vec<_> =
+            series(&pattern, &all, None).samples.iter().map(|sample| sample.disposition).collect();
+        assert_eq!(
+            dispositions,
+            [Disposition::Ok, Disposition::Lost, Disposition::Ok, Disposition::Ok, Disposition::Ok]
+        );
     }
 
     #[test]
     fn numbers_come_again() {
-        let law = law(65_536 + 10);
-        let mut all = events(&law);
+        let pattern = pattern(65_536 + 10);
+        let mut all = events(&pattern);
         // The first frame is lost, and 65 536 later there is another of its number.
         all.arrived.remove(0);
-        let (fates, doubled, strange) = fates(&law, &all);
-        assert_eq!(fates.iter().filter(|fate| **fate == Fate::Ok).count(), 65_545);
-        assert_eq!((fates[0], doubled, strange), (Fate::Lost, 0, 0));
+        let (dispositions, doubled, strange) = dispositions(&pattern, &all);
+        assert_eq!(dispositions.iter().filter(|disposition| **disposition == Disposition::Ok).count(), 65_545);
+        assert_eq!((dispositions[0], doubled, strange), (Disposition::Lost, 0, 0));
     }
 }

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::{Fate, Inside, Sample};
+use super::{Disposition, Inside, Sample};
 
 /// A version of the rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
-    /// Without moments and fates.
+    /// Without moments and dispositions.
     One,
     /// What is written where only the ends of the way have stamps.
     Two,
@@ -39,23 +39,27 @@ impl Version {
     pub(super) const fn columns(self) -> &'static str {
         match self {
             Self::One => "sequence,tag,sent_ns,monitor_ns,far_ns,wire_ns",
-            Self::Two => "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,fate",
-            Self::Three => "sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,monitor_ns,far_ns,read_ns,wire_ns,fate",
+            Self::Two => "sequence,tag,due_ns,sent_ns,monitor_ns,far_ns,wire_ns,disposition",
+            Self::Three => {
+                "sequence,tag,due_ns,sent_ns,queued_ns,handed_ns,monitor_ns,far_ns,read_ns,wire_ns,disposition"
+            }
         }
     }
 
     /// Writes a row. Nothing is written in version 1 any more; its row is that of version 2.
     pub(super) fn write(self, sample: &Sample, text: &mut String) {
         let stamp = |stamp: Option<i64>| stamp.map_or_else(String::new, |stamp| stamp.to_string());
-        let Sample { sequence, tag, due_ns, sent_ns, wire_ns, fate, inside, .. } = sample;
-        let (monitor, far, fate) = (stamp(sample.monitor_ns), stamp(sample.far_ns), fate.name());
+        let Sample { sequence, tag, due_ns, sent_ns, wire_ns, disposition, inside, .. } = sample;
+        let (monitor, far, disposition) = (stamp(sample.monitor_ns), stamp(sample.far_ns), disposition.name());
         let row = match self {
             Self::One | Self::Two => {
-                format!("{sequence},{tag},{due_ns},{sent_ns},{monitor},{far},{wire_ns},{fate}")
+                format!("{sequence},{tag},{due_ns},{sent_ns},{monitor},{far},{wire_ns},{disposition}")
             }
             Self::Three => {
                 let [queued, handed, read] = [inside.queued_ns, inside.handed_ns, inside.read_ns].map(stamp);
-                format!("{sequence},{tag},{due_ns},{sent_ns},{queued},{handed},{monitor},{far},{read},{wire_ns},{fate}")
+                format!(
+                    "{sequence},{tag},{due_ns},{sent_ns},{queued},{handed},{monitor},{far},{read},{wire_ns},{disposition}"
+                )
             }
         };
         writeln!(text, "{row}").expect("writing to a String cannot fail");
@@ -80,14 +84,14 @@ impl Version {
             inside.read_ns = stamp(next()?)?;
         }
         let wire_ns = next()?.parse().ok()?;
-        let fate = match self {
-            Self::One => Fate::of_stamps(monitor_ns, far_ns),
+        let disposition = match self {
+            Self::One => Disposition::of_stamps(monitor_ns, far_ns),
             Self::Two | Self::Three => {
-                next().and_then(|name| Fate::ALL.into_iter().find(|fate| fate.name() == name))?
+                next().and_then(|name| Disposition::ALL.into_iter().find(|disposition| disposition.name() == name))?
             }
         };
         let due_ns = due_ns.unwrap_or(sent_ns);
-        let sample = Sample { sequence, tag, due_ns, sent_ns, monitor_ns, far_ns, inside, wire_ns, fate };
+        let sample = Sample { sequence, tag, due_ns, sent_ns, monitor_ns, far_ns, inside, wire_ns, disposition };
         next().is_none().then_some(sample)
     }
 }

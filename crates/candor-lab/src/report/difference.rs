@@ -96,7 +96,7 @@ impl Difference {
         }
         let lost = [a, b].map(|runs| {
             let all = runs.iter().flat_map(|run| &run.samples);
-            all.filter(|sample| sample.fate.is_lost()).count()
+            all.filter(|sample| sample.disposition.is_lost()).count()
         });
         let series = |runs: &[Record]| -> Option<Vec<Series>> { runs.iter().map(Record::series).collect() };
         let (Some(in_a), Some(in_b)) = (series(a), series(b)) else {

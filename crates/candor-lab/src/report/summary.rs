@@ -116,7 +116,7 @@ impl Summary {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::record::{Fate, Sample, tests::header};
+    use crate::record::{Disposition, Sample, tests::header};
 
     /// A record whose latencies are these; `None` is a lost frame.
     pub(in crate::report) fn record(device: &str, engine: &str, latencies: &[Option<i64>]) -> Record {
@@ -129,7 +129,7 @@ pub(super) mod tests {
             far_ns: latency.map(|latency| 10 + latency),
             inside: crate::record::Inside::default(),
             wire_ns: 0,
-            fate: Fate::of_stamps(Some(10), *latency),
+            disposition: Disposition::of_stamps(Some(10), *latency),
         });
         Record { header: header(device, engine), samples: samples.collect() }
     }

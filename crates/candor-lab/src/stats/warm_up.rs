@@ -5,10 +5,10 @@
 //!
 //! For reports, which say so of a record whose warm-up was too short.
 
-mod rank_test;
+mod mann_whitney;
 
 use super::LatencyNs;
-use rank_test::are_alike;
+use mann_whitney::are_alike;
 
 /// Frames of a window, and the fewest that are ever dropped.
 pub const WINDOW: usize = 500;

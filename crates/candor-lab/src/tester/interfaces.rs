@@ -11,7 +11,7 @@ use candor_io::errno::EPROTONOSUPPORT;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link::{self, Link};
 
-use super::{AdapterEar, Bench, Law, Origin, StampSource, Stamped, share_a_clock};
+use super::{AdapterEar, Bench, Origin, Pattern, StampSource, Stamped, share_a_clock};
 
 /// How the kernel's stamps are asked for.
 pub(super) const KERNELS: &str = "--stamps kernel, or stamps = \"kernel\" in a plan";
@@ -141,19 +141,19 @@ pub enum InterfacesError {
 
 impl Interfaces {
     /// Opens the sockets. The sender's frames are seen by other sockets of this machine only if the monitor sits on
-    /// the same interface: everywhere else the echo would run on the processor that is being measured. The law says what sends and
+    /// the same interface: everywhere else the echo would run on the processor that is being measured. The pattern says what sends and
     /// whose stamps are taken.
     ///
     /// # Errors
     /// [`InterfacesError`] names the interface and what is wrong with it.
-    pub fn open(names: Names<'_>, law: &Law) -> Result<Self, InterfacesError> {
+    pub fn open(names: Names<'_>, pattern: &Pattern) -> Result<Self, InterfacesError> {
         let loopback = if names.send == names.monitor { Loopback::On } else { Loopback::Off };
         let mut client = Client::open().map_err(InterfacesError::List)?;
-        let send = match law.origin {
+        let send = match pattern.origin {
             Origin::Call => {
                 let only_sends = Options { filters: &[], loopback, ..Options::default() };
                 let socket = open(&mut client, names.send, &only_sends)?;
-                if law.inside == Stamps::On {
+                if pattern.inside == Stamps::On {
                     socket
                         .stamp_sending()
                         .map_err(|source| InterfacesError::Open { name: names.send.to_owned(), source })?;
@@ -162,7 +162,7 @@ impl Interfaces {
             }
             Origin::Timer => Sender::Later(open_timed(&mut client, names.send)?),
         };
-        let mut listen = |name: &str| match law.stamps {
+        let mut listen = |name: &str| match pattern.stamps {
             StampSource::Hardware => AdapterEar::open(&mut client, name).map(Ear::Adapter),
             StampSource::Kernel => {
                 let options = Options {
@@ -175,7 +175,7 @@ impl Interfaces {
             }
         };
         let (monitor, receive) = (listen(names.monitor)?, listen(names.receive)?);
-        if law.stamps == StampSource::Hardware {
+        if pattern.stamps == StampSource::Hardware {
             share_a_clock(names.monitor, names.receive)?;
         }
         Ok(Self { send, monitor, receive })

@@ -7,7 +7,7 @@ use super::*;
 
 /// What a scripted gateway does to the frame with a given number.
 #[derive(Clone, Copy)]
-enum Fate {
+enum Disposition {
     /// Forwards it after this many nanoseconds.
     Forward(i64),
     /// Drops it.
@@ -21,7 +21,7 @@ enum Fate {
 /// A gateway of which the tester sees only the interfaces.
 struct Script {
     now: i64,
-    fates: Vec<Fate>,
+    dispositions: Vec<Disposition>,
     sent: usize,
     far: VecDeque<Stamped>,
     held: Option<Frame>,
@@ -35,12 +35,12 @@ struct Script {
 }
 
 impl Script {
-    fn new(fates: &[Fate]) -> Self {
+    fn new(dispositions: &[Disposition]) -> Self {
         let (far, near, slow) = (VecDeque::new(), VecDeque::new(), VecDeque::new());
-        let fates = fates.to_vec();
+        let dispositions = dispositions.to_vec();
         Self {
             now: 5_000,
-            fates,
+            dispositions,
             sent: 0,
             far,
             held: None,
@@ -78,14 +78,14 @@ impl Bench for Script {
         if let Some(held) = self.held.take() {
             self.deliver(held, 1);
         }
-        match self.fates[self.sent] {
-            Fate::Forward(after) => self.deliver(*frame, after),
-            Fate::Drop => {}
-            Fate::Twice(after) => {
+        match self.dispositions[self.sent] {
+            Disposition::Forward(after) => self.deliver(*frame, after),
+            Disposition::Drop => {}
+            Disposition::Twice(after) => {
                 self.deliver(*frame, after);
                 self.deliver(*frame, after + 5);
             }
-            Fate::Late => self.held = Some(*frame),
+            Disposition::Late => self.held = Some(*frame),
         }
         self.sent += 1;
         Ok(())
@@ -126,8 +126,8 @@ impl Bench for Script {
     }
 }
 
-fn law(frames: usize) -> Law {
-    Law {
+fn pattern(frames: usize) -> Pattern {
+    Pattern {
         template: Frame::classic(RawId(0x123), &[0, 0, 3, 4]).unwrap(),
         frames: u32::try_from(frames).unwrap(),
         warm_up: 0,
@@ -141,8 +141,8 @@ fn law(frames: usize) -> Law {
     }
 }
 
-fn run(fates: &[Fate]) -> Series {
-    measure(&mut Script::new(fates), &law(fates.len()), |_| {}).unwrap()
+fn run(dispositions: &[Disposition]) -> Series {
+    measure(&mut Script::new(dispositions), &pattern(dispositions.len()), |_| {}).unwrap()
 }
 
 fn latencies(series: &Series) -> Vec<Option<i64>> {
@@ -151,7 +151,7 @@ fn latencies(series: &Series) -> Vec<Option<i64>> {
 
 #[test]
 fn every_frame_gets_its_own_latency() {
-    let series = run(&[Fate::Forward(300), Fate::Forward(100), Fate::Forward(200)]);
+    let series = run(&[Disposition::Forward(300), Disposition::Forward(100), Disposition::Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200)]);
     assert_eq!((series.late_or_duplicate, series.foreign), (0, 0));
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [0, 1, 2]);
@@ -159,46 +159,47 @@ fn every_frame_gets_its_own_latency() {
 
 #[test]
 fn a_monitor_that_is_slower_than_the_gateway_is_waited_for() {
-    let mut script = Script::new(&[Fate::Forward(300), Fate::Forward(100)]);
+    let mut script = Script::new(&[Disposition::Forward(300), Disposition::Forward(100)]);
     script.monitor_is_slow = true;
-    let series = measure(&mut script, &law(2), |_| {}).unwrap();
+    let series = measure(&mut script, &pattern(2), |_| {}).unwrap();
     assert_eq!(latencies(&series), [Some(300), Some(100)]);
 }
 
 #[test]
 fn a_lost_frame_does_not_shift_the_pairs() {
-    let series = run(&[Fate::Forward(300), Fate::Drop, Fate::Forward(200)]);
+    let series = run(&[Disposition::Forward(300), Disposition::Drop, Disposition::Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), None, Some(200)]);
     assert!(series.samples[1].monitor_ns.is_some());
 }
 
 #[test]
 fn duplicates_and_late_frames_are_counted_and_do_not_shift_the_pairs() {
-    let series = run(&[Fate::Twice(300), Fate::Forward(100), Fate::Late, Fate::Forward(200)]);
+    let series =
+        run(&[Disposition::Twice(300), Disposition::Forward(100), Disposition::Late, Disposition::Forward(200)]);
     assert_eq!(latencies(&series), [Some(300), Some(100), None, Some(200)]);
     assert_eq!((series.late_or_duplicate, series.foreign), (2, 0));
 }
 
 #[test]
 fn a_duplicate_of_the_last_frame_is_found_when_draining() {
-    assert_eq!(run(&[Fate::Twice(300)]).late_or_duplicate, 1);
+    assert_eq!(run(&[Disposition::Twice(300)]).late_or_duplicate, 1);
 }
 
 #[test]
 fn strangers_are_not_taken_for_ours() {
-    let mut script = Script::new(&[Fate::Forward(300)]);
+    let mut script = Script::new(&[Disposition::Forward(300)]);
     script.deliver(Frame::classic(RawId(0x7FF), &[0xFF, 0xFF]).unwrap(), 0);
     script.deliver(Frame::classic(RawId(0x7FF), &[]).unwrap(), 0);
-    let series = measure(&mut script, &law(1), |_| {}).unwrap();
+    let series = measure(&mut script, &pattern(1), |_| {}).unwrap();
     assert_eq!((series.late_or_duplicate, series.foreign), (0, 2));
     assert_eq!(latencies(&series), [Some(300)]);
 }
 
 #[test]
 fn warm_up_frames_are_sent_but_not_recorded() {
-    let mut script = Script::new(&[Fate::Forward(900), Fate::Forward(1), Fate::Forward(2)]);
+    let mut script = Script::new(&[Disposition::Forward(900), Disposition::Forward(1), Disposition::Forward(2)]);
     let mut told = Vec::new();
-    let series = measure(&mut script, &Law { warm_up: 1, ..law(2) }, |done| told.push(done)).unwrap();
+    let series = measure(&mut script, &Pattern { warm_up: 1, ..pattern(2) }, |done| told.push(done)).unwrap();
     assert_eq!(latencies(&series), [Some(1), Some(2)]);
     assert_eq!(series.samples.iter().map(|sample| (sample.sequence, sample.tag)).collect::<Vec<_>>(), [(0, 1), (1, 2)]);
     assert_eq!(told, [1, 2]);
@@ -206,22 +207,27 @@ fn warm_up_frames_are_sent_but_not_recorded() {
 
 #[test]
 fn tags_wrap_without_a_loss() {
-    let fates = vec![Fate::Forward(50); 65_540];
-    let series = run(&fates);
+    let dispositions = vec![Disposition::Forward(50); 65_540];
+    let series = run(&dispositions);
     assert!(series.samples.iter().all(|sample| sample.latency().is_some()));
     assert_eq!(series.samples.last().map(|sample| sample.tag), Some(3));
 }
 
-fn timed(fates: &[Fate]) -> (Series, Script) {
-    let mut script = Script::new(fates);
+fn timed(dispositions: &[Disposition]) -> (Series, Script) {
+    let mut script = Script::new(dispositions);
     let gap = Duration::from_millis(1);
-    let law = Law { origin: Origin::Timer, gap: (gap, gap), ..law(fates.len() / 2) };
-    (measure(&mut script, &law, |_| {}).unwrap(), script)
+    let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), ..pattern(dispositions.len() / 2) };
+    (measure(&mut script, &pattern, |_| {}).unwrap(), script)
 }
 
 #[test]
 fn of_frames_from_a_timer_every_second_one_is_measured() {
-    let (series, script) = timed(&[Fate::Forward(10), Fate::Forward(300), Fate::Forward(20), Fate::Forward(100)]);
+    let (series, script) = timed(&[
+        Disposition::Forward(10),
+        Disposition::Forward(300),
+        Disposition::Forward(20),
+        Disposition::Forward(100),
+    ]);
     assert_eq!(latencies(&series), [Some(300), Some(100)]);
     assert_eq!(series.samples.iter().map(|sample| sample.tag).collect::<Vec<_>>(), [1, 3]);
     // Sent when the timer ended.
@@ -231,13 +237,13 @@ fn of_frames_from_a_timer_every_second_one_is_measured() {
 
 #[test]
 fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
-    let fates = [
-        [Fate::Drop, Fate::Forward(300)],
-        [Fate::Late, Fate::Forward(100)],
-        [Fate::Twice(10), Fate::Forward(200)],
-        [Fate::Forward(10), Fate::Drop],
+    let dispositions = [
+        [Disposition::Drop, Disposition::Forward(300)],
+        [Disposition::Late, Disposition::Forward(100)],
+        [Disposition::Twice(10), Disposition::Forward(200)],
+        [Disposition::Forward(10), Disposition::Drop],
     ];
-    let (series, _) = timed(&fates.concat());
+    let (series, _) = timed(&dispositions.concat());
     assert_eq!(latencies(&series), [Some(300), Some(100), Some(200), None]);
     assert_eq!((series.late_or_duplicate, series.foreign, series.overlapped), (1, 0, 1));
 }
@@ -245,7 +251,7 @@ fn frames_that_went_ahead_of_the_timer_may_be_lost_late_or_doubled() {
 /// As on a real-time kernel: a frame takes longer than the shortest pause.
 #[test]
 fn the_timer_waits_for_frames_that_go_ahead_slowly() {
-    let slow = [Fate::Forward(1_500_000), Fate::Forward(400)];
+    let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];
     let (series, _) = timed(&slow.repeat(5));
     // The first one is met, for nothing is known yet. From then on the frame ahead has twice the time that it takes.
     assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
@@ -258,52 +264,52 @@ fn the_timer_waits_for_frames_that_go_ahead_slowly() {
     // What is learnt while the gateway warms up does not count.
     let mut script = Script::new(&slow.repeat(5));
     let gap = Duration::from_millis(1);
-    let law = Law { origin: Origin::Timer, gap: (gap, gap), warm_up: 1, ..law(4) };
-    assert_eq!(measure(&mut script, &law, |_| {}).unwrap().overlapped, 0);
+    let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), warm_up: 1, ..pattern(4) };
+    assert_eq!(measure(&mut script, &pattern, |_| {}).unwrap().overlapped, 0);
 }
 
 #[test]
 fn the_frame_time_of_the_far_wire_is_subtracted() {
     let rate = BitRate::from_bits_per_second(1_000_000).unwrap();
     let wire = Some(Wire { nominal: rate, data: None });
-    let law = Law { template: Frame::classic(RawId(0x123), &[0, 0]).unwrap(), wire, ..law(1) };
-    let series = measure(&mut Script::new(&[Fate::Forward(100_000)]), &law, |_| {}).unwrap();
+    let pattern = Pattern { template: Frame::classic(RawId(0x123), &[0, 0]).unwrap(), wire, ..pattern(1) };
+    let series = measure(&mut Script::new(&[Disposition::Forward(100_000)]), &pattern, |_| {}).unwrap();
     // 123#0000 has 67 bits with its stuff bits and the 3 bits of intermission, so 64 µs at 1 Mbit/s without them.
     assert_eq!(latencies(&series), [Some(36_000)]);
 }
 
 #[test]
 fn a_template_needs_room_for_the_number() {
-    let mut short = law(1);
+    let mut short = pattern(1);
     short.template = Frame::classic(RawId(0x123), &[1]).unwrap();
     assert!(short.check().is_err());
-    let mut remote = law(1);
+    let mut remote = pattern(1);
     remote.template = Frame { id: RawId(0x4000_0123), ..remote.template };
     assert!(remote.check().is_err());
-    assert_eq!(law(1).template.format, FrameFormat::Classic);
-    assert!(law(1).check().is_ok());
+    assert_eq!(pattern(1).template.format, FrameFormat::Classic);
+    assert!(pattern(1).check().is_ok());
 }
 
 #[test]
 fn pauses_must_leave_room_for_the_frame_that_goes_ahead() {
     let gap = |shortest, longest| (Duration::from_micros(shortest), Duration::from_micros(longest));
-    assert_eq!(Law { gap: gap(2, 1), ..law(1) }.check(), Err(BadLaw::Gap));
-    let short = Law { gap: gap(199, 500), ..law(1) };
+    assert_eq!(Pattern { gap: gap(2, 1), ..pattern(1) }.check(), Err(BadLaw::Gap));
+    let short = Pattern { gap: gap(199, 500), ..pattern(1) };
     assert!(short.check().is_ok());
-    let error = Law { origin: Origin::Timer, ..short }.check().unwrap_err();
+    let error = Pattern { origin: Origin::Timer, ..short }.check().unwrap_err();
     assert_eq!(error.to_string(), "With frames from a timer --gap-min must be at least 200 us: a frame goes ahead");
 }
 
 #[test]
 fn stamps_within_the_machine_are_those_of_the_frame() {
-    let mut script = Script::new(&[Fate::Forward(100), Fate::Drop]);
-    let series = measure(&mut script, &Law { inside: Stamps::On, ..law(2) }, |_| ()).unwrap();
+    let mut script = Script::new(&[Disposition::Forward(100), Disposition::Drop]);
+    let series = measure(&mut script, &Pattern { inside: Stamps::On, ..pattern(2) }, |_| ()).unwrap();
     let inside = |sample: &Sample| (sample.inside.queued_ns, sample.inside.handed_ns);
     // The script's clock begins at 5000, and its stamps tell the position of the frame.
     assert_eq!(series.samples.iter().map(inside).collect::<Vec<_>>(), [(Some(-5_000), None), (Some(995_000), None)]);
     assert!(series.samples[0].inside.read_ns.is_some() && series.samples[1].inside.read_ns.is_none());
-    let mut script = Script::new(&[Fate::Forward(100)]);
-    let series = measure(&mut script, &law(1), |_| ()).unwrap();
+    let mut script = Script::new(&[Disposition::Forward(100)]);
+    let series = measure(&mut script, &pattern(1), |_| ()).unwrap();
     assert_eq!(series.samples[0].inside, Inside::default());
 }
 
@@ -314,29 +320,29 @@ fn fast_clock(at: i64) -> i64 {
 
 #[test]
 fn latencies_are_those_of_the_adapters_clock() {
-    let fates = [Fate::Forward(300), Fate::Drop, Fate::Forward(1000)];
-    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&fates) };
-    let law = Law { stamps: StampSource::Hardware, ..law(3) };
-    let series = measure(&mut script, &law, |_| {}).unwrap();
+    let dispositions = [Disposition::Forward(300), Disposition::Drop, Disposition::Forward(1000)];
+    let mut script = Script { adapter: Some(fast_clock), ..Script::new(&dispositions) };
+    let pattern = Pattern { stamps: StampSource::Hardware, ..pattern(3) };
+    let series = measure(&mut script, &pattern, |_| {}).unwrap();
     assert_eq!(latencies(&series), [Some(330), None, Some(1100)]);
     // The first stamp stands where the kernel's does, and all others as far from it as the adapter says.
-    let by_kernel = run(&fates).samples;
+    let by_kernel = run(&dispositions).samples;
     let monitored: Vec<_> = series.samples.iter().filter_map(|sample| sample.monitor_ns).collect();
     let by_kernel: Vec<_> = by_kernel.iter().filter_map(|sample| sample.monitor_ns).collect();
     let since_first = |stamps: &[i64]| stamps.iter().map(|at| at - stamps[0]).collect::<Vec<_>>();
     assert_eq!(monitored[0], by_kernel[0]);
     assert_ne!(since_first(&monitored), since_first(&by_kernel));
-    assert_eq!(series.samples[1].fate, crate::record::Fate::Lost);
+    assert_eq!(series.samples[1].disposition, crate::record::Disposition::Lost);
 }
 
 /// What is decided while it is measured is decided by the machine's clock.
 #[test]
 fn a_timer_waits_for_the_frame_ahead_by_the_machines_clock() {
-    let slow = [Fate::Forward(1_500_000), Fate::Forward(400)];
+    let slow = [Disposition::Forward(1_500_000), Disposition::Forward(400)];
     let gap = Duration::from_millis(1);
-    let law = Law { origin: Origin::Timer, gap: (gap, gap), stamps: StampSource::Hardware, ..law(5) };
+    let pattern = Pattern { origin: Origin::Timer, gap: (gap, gap), stamps: StampSource::Hardware, ..pattern(5) };
     let mut script = Script { adapter: Some(fast_clock), ..Script::new(&slow.repeat(5)) };
-    let series = measure(&mut script, &law, |_| {}).unwrap();
+    let series = measure(&mut script, &pattern, |_| {}).unwrap();
     assert_eq!((series.overlapped, series.late_or_duplicate), (1, 0));
     assert!(latencies(&series).iter().all(|latency| matches!(latency, Some(440 | 441))), "{:?}", latencies(&series));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use candor_core::random::SplitMix64;
 use candor_lab::cells::State;
-use candor_lab::record::{Fate, Header, Inside, Record, Sample};
+use candor_lab::record::{Disposition, Header, Inside, Record, Sample};
 use candor_lab::report::{Cell, Matrix, Measured};
 
 const KERNELS: [&str; 2] = ["debian-6.1", "backports-6.12"];
@@ -80,9 +80,9 @@ pub(crate) fn record([kernel, gateway, traffic, load]: [usize; 4], index: usize)
         let is_lost = traffic > 2 && gateway > 1 && below(12) < traffic;
         let far_ns = (!is_lost).then(|| monitor_ns + service + 226_000);
         let monitor_ns = Some(monitor_ns);
-        let fate = Fate::of_stamps(monitor_ns, far_ns);
+        let disposition = Disposition::of_stamps(monitor_ns, far_ns);
         let inside = Inside::default();
-        Sample { sequence, tag: 0, due_ns, sent_ns, monitor_ns, far_ns, inside, wire_ns: 226_000, fate }
+        Sample { sequence, tag: 0, due_ns, sent_ns, monitor_ns, far_ns, inside, wire_ns: 226_000, disposition }
     };
     let samples = (0..FRAMES).map(sample).collect();
     Record { header: header(period_ns == 0, kernel), samples }

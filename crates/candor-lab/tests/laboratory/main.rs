@@ -1,4 +1,4 @@
-//! The laboratories from outside: what `candor lab` promises to whoever calls it.
+//! The laboratories from outside: what `candor lab` invariants to whoever calls it.
 //!
 //! Tests T3. They need a static candor in `CANDOR_STATIC` (`cargo xtask test` builds it) and what a guest needs; without
 //! it they print `SKIP` and the reason, and with `CANDOR_REQUIRE=laboratory` a skip is a failure.

@@ -17,11 +17,11 @@ pub(super) struct Held {
 struct Filled {
     slot: u32,
     tag: Tag,
-    /// The transfer that waits for the fate of the frame. `None`: the fate is known, and the driver will be told.
+    /// The transfer that waits for the disposition of the frame. `None`: the disposition is known, and the driver will be told.
     held: Option<Held>,
 }
 
-/// The slots of a channel. One is taken from the transfer that brings a frame to the message that tells its fate, so
+/// The slots of a channel. One is taken from the transfer that brings a frame to the message that tells its disposition, so
 /// that a driver which does not listen cannot make us remember more and more.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slots {
@@ -45,23 +45,23 @@ impl Slots {
         self.filled.push(Filled { slot, tag, held: Some(held) });
     }
 
-    /// A frame whose fate was known from the beginning.
+    /// A frame whose disposition was known from the beginning.
     pub(super) fn fill_settled(&mut self, slot: u32, tag: Tag) {
         self.filled.push(Filled { slot, tag, held: None });
     }
 
-    /// The fate of a frame is known: gives back its slot and its transfer, once.
+    /// The disposition of a frame is known: gives back its slot and its transfer, once.
     pub(super) fn settle(&mut self, tag: Tag) -> Option<(u32, Held)> {
         let filled = self.filled.iter_mut().find(|filled| filled.tag == tag)?;
         filled.held.take().map(|held| (filled.slot, held))
     }
 
-    /// A frame whose fate is not known yet.
+    /// A frame whose disposition is not known yet.
     pub(super) fn first_unsettled(&self) -> Option<Tag> {
         self.filled.iter().find(|filled| filled.held.is_some()).map(|filled| filled.tag)
     }
 
-    /// The driver knows the fate of the frame in this slot.
+    /// The driver knows the disposition of the frame in this slot.
     pub(super) fn free(&mut self, slot: u32) {
         self.filled.retain(|filled| filled.slot != slot);
     }

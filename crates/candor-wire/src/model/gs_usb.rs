@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The driver knows that a frame was sent from its echo. It knows that a frame was *not* sent only from a failed
-//! transfer; so transfers are answered when the fate of their frame is known, in one write with the echo.
+//! transfer; so transfers are answered when the disposition of their frame is known, in one write with the echo.
 //!
 //! The protocol knows no bus-off as the kernel means it: the driver counts it, but there is no loss of carrier and no
 //! `restart-ms`. The device recovers by itself and says `RESTARTED`, as candleLight does. Use ucan to see it done right.

@@ -54,7 +54,10 @@ pub(crate) fn leftovers() -> Vec<String> {
         let mut words = line.split_whitespace();
         let program = words.next().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
         program.starts_with("candor")
-            && matches!(words.next(), Some("keep" | "hold" | "cells" | "load" | "relay" | "run" | "baseline" | "look"))
+            && matches!(
+                words.next(),
+                Some("supervise" | "hold" | "cells" | "load" | "relay" | "run" | "baseline" | "preflight")
+            )
     };
     all.map(|line| String::from_utf8_lossy(&line).replace('\0', " ")).filter(is_ours).collect()
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Compared;
 use super::pairs::Pairs;
 use crate::cli::CompareArgs;
-use crate::cmd::measure::told::Found;
+use crate::cmd::measure::status_table::Found;
 
 pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: Option<Held>) -> Value {
     let only = |cells: &[&Found]| cells.iter().map(|cell| levels(&cell.levels)).collect::<Vec<_>>();

@@ -6,7 +6,7 @@ use candor_lab::report::difference::Difference;
 
 use super::Compared;
 use super::side::Side;
-use crate::cmd::measure::told::Found;
+use crate::cmd::measure::status_table::Found;
 use crate::cmd::report::read_one;
 
 const REPEAT: &str = "repeat";

@@ -6,7 +6,7 @@ use candor_lab::cells::State;
 
 use crate::cli::Level;
 use crate::cmd::measure::results::Results;
-use crate::cmd::measure::told::{self, Found};
+use crate::cmd::measure::status_table::{self, Found};
 use crate::cmd::report::{files_of, read_one};
 
 /// Cells of A or of B.
@@ -21,8 +21,8 @@ impl Side {
     /// Those that have these levels.
     pub(super) fn open(path: &Path, wanted: &[Level]) -> Result<Self, Box<dyn std::error::Error>> {
         let cells = if Results::are_in(path) {
-            let (results, plan) = told::open(path)?;
-            told::find_all(&plan, &results)?
+            let (results, plan) = status_table::open(path)?;
+            status_table::find_all(&plan, &results)?
         } else {
             records(path)?
         };

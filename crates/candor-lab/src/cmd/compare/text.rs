@@ -10,7 +10,7 @@ use candor_lab::stats::{LatencyNs, geomean};
 use super::Compared;
 use super::pairs::Pairs;
 use crate::cli::{CompareArgs, Level};
-use crate::cmd::measure::told::{Found, in_words};
+use crate::cmd::measure::status_table::{Found, in_words};
 
 /// A block for each cell, what was left out, and what it comes to.
 pub(super) fn of(args: &CompareArgs, all: &[Compared], pairs: &Pairs<'_>, held: Option<Held>) -> String {

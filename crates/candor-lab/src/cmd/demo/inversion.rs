@@ -26,7 +26,7 @@ use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
 use report::{OfAct, OfRun, Report};
-use stage::Law;
+use stage::Pattern;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -48,14 +48,14 @@ pub(crate) fn run(args: &DemoInversionArgs) -> Outcome {
 fn play(args: &DemoInversionArgs) -> Result<Report, Failure> {
     // From here on a signal waits until everything can be undone.
     let signals = EndingSignals::block()?;
-    let law = Law { every: args.every, frames: args.frames, depth: args.depth };
+    let pattern = Pattern { every: args.every, frames: args.frames, depth: args.depth };
     let mut acts = Vec::new();
     for (number, act) in (1..).zip(&ACTS) {
         let mut runs = Vec::new();
         for run in act.runs {
             // A log and somebody who waits want to know how far it is.
             render::err(&format!("candor-lab: act {number} of {}, {}: {}\n", ACTS.len(), act.title, run.name));
-            runs.push(play_run(act, run, &law, &signals)?);
+            runs.push(play_run(act, run, &pattern, &signals)?);
         }
         acts.push(OfAct { title: act.title.to_owned(), runs });
     }
@@ -63,11 +63,11 @@ fn play(args: &DemoInversionArgs) -> Result<Report, Failure> {
     Ok(Report { kernel_release: tester::kernel_release(), every_ns, depth_frames: args.depth.get(), acts })
 }
 
-fn play_run(act: &Act, run: &Run, law: &Law, signals: &EndingSignals) -> Result<OfRun, Failure> {
-    let bound = if run.files.is_empty() { None } else { bound::of(act, run, law.depth.get(), law.frames)? };
-    let measured = stage::play(act, run, law, signals)?;
+fn play_run(act: &Act, run: &Run, pattern: &Pattern, signals: &EndingSignals) -> Result<OfRun, Failure> {
+    let bound = if run.files.is_empty() { None } else { bound::of(act, run, pattern.depth.get(), pattern.frames)? };
+    let measured = stage::play(act, run, pattern, signals)?;
     let files = run.files.iter().map(|file| file.name.to_owned()).collect();
-    Ok(OfRun::new(run.name, files, law.frames, measured, bound))
+    Ok(OfRun::new(run.name, files, pattern.frames, measured, bound))
 }
 
 /// What people take home.

@@ -13,7 +13,7 @@ use candor_lab::guest::{self, ClockShift, GuestSpec};
 use candor_lab::job::{HOME, OUT, WIRE_EARS};
 use candor_lab::observer::Observer;
 
-use super::machines::Keepers;
+use super::machines::Supervisors;
 use super::progress::Progress;
 use super::results::{Measured, MeasuredCell, Results};
 use crate::cli::GuestLimits;
@@ -58,7 +58,7 @@ pub(super) fn run(
     limits: GuestLimits,
     results: &Results,
     todo: &[Ordered<'_, '_>],
-    keepers: &Keepers,
+    supervisors: &Supervisors,
     done: usize,
 ) -> Result<Run, Box<dyn std::error::Error>> {
     let total = done + todo.iter().map(|(block, _)| block.cells.len()).sum::<usize>();
@@ -101,7 +101,7 @@ pub(super) fn run(
             workers.into_iter().for_each(|worker| drop(worker.join()));
             for ordered in alone {
                 let begin = Instant::now();
-                let outcome = keepers.one(limits, results, ordered, &tell);
+                let outcome = supervisors.one(limits, results, ordered, &tell);
                 note(ordered.0, outcome.map(|()| (Duration::ZERO, begin.elapsed())));
             }
         });

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use candor_io::process;
 use candor_lab::board::Board;
-use candor_lab::cells::{KeeperOrder, Order, Said};
+use candor_lab::cells::{Order, Said, SupervisorOrder};
 use candor_lab::experiment::{Block, Plan, Testbed};
 use candor_lab::guest;
 
 use super::guests::{News, finish};
 use super::results::Results;
 use crate::cli::GuestLimits;
-use crate::cmd::look::Wanted;
+use crate::cmd::preflight::Wanted;
 
 /// How long the gateway of a tester that was ended may take to end, too.
 const LAST_PATIENCE: Duration = Duration::from_secs(60);
@@ -26,13 +26,13 @@ const LAST_PATIENCE: Duration = Duration::from_secs(60);
 pub(super) struct Machines {
     /// It has candor as long as this lives.
     _board: Option<Board>,
-    pub(super) keepers: Keepers,
+    pub(super) supervisors: Supervisors,
 }
 
 /// How to get whoever starts gateways there.
 #[derive(Clone, Debug)]
-pub(super) struct Keepers {
-    on_board: Option<KeeperOrder>,
+pub(super) struct Supervisors {
+    on_board: Option<SupervisorOrder>,
 }
 
 impl Machines {
@@ -64,22 +64,22 @@ impl Machines {
                 };
                 let board = Board::reach(ssh, &candor)?;
                 lacks(&ssh.host, &board.look(&there.arguments())?)?;
-                let keeper = KeeperOrder { command: board.keeper(), machine: Some(ssh.host.clone()) };
-                (Some(board), Some(keeper))
+                let supervisor = SupervisorOrder { command: board.supervisor(), machine: Some(ssh.host.clone()) };
+                (Some(board), Some(supervisor))
             }
             _ => (None, None),
         };
-        Ok(Self { _board: board, keepers: Keepers { on_board } })
+        Ok(Self { _board: board, supervisors: Supervisors { on_board } })
     }
 }
 
-impl Keepers {
-    fn of(&self, testbed: Testbed, candor: &Path) -> KeeperOrder {
+impl Supervisors {
+    fn of(&self, testbed: Testbed, candor: &Path) -> SupervisorOrder {
         match &self.on_board {
-            Some(keeper) if testbed == Testbed::Ssh => keeper.clone(),
+            Some(supervisor) if testbed == Testbed::Ssh => supervisor.clone(),
             _ => {
-                let command = [&candor.display().to_string(), "keep"].map(str::to_owned).into();
-                KeeperOrder { command, machine: None }
+                let command = [&candor.display().to_string(), "supervise"].map(str::to_owned).into();
+                SupervisorOrder { command, machine: None }
             }
         }
     }
@@ -95,7 +95,7 @@ impl Keepers {
         let part = results.begin(&block.name).map_err(|error| error.to_string())?;
         let candor = std::env::current_exe().map_err(|error| format!("Cannot find the running program: {error}"))?;
         let testbed = block.place.testbed;
-        let order = Order { keeper: Some(self.of(testbed, &candor)), ..order.clone() };
+        let order = Order { supervisor: Some(self.of(testbed, &candor)), ..order.clone() };
         let written = written(&order).map_err(|error| format!("Cannot write the order: {error}"))?;
         let records = absolute(&part).map_err(|error| format!("Cannot use {}: {error}", part.display()))?;
         let mut command = Command::new(&candor);

@@ -1,7 +1,7 @@
 //! `candor-lab merge`: parts of one plan, measured on several machines.
 
 use super::results::Results;
-use super::told;
+use super::status_table;
 use crate::cli::MergeArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &MergeArgs) -> Outcome {
         )
         .into());
     }
-    let (_, plan) = told::open(&args.parts[0])?;
+    let (_, plan) = status_table::open(&args.parts[0])?;
     let logs = parts[0].0.logs(&plan.replays())?;
     for (other, _) in &parts[1..] {
         if let Some((file, _)) =

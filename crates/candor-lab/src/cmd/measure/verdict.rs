@@ -11,7 +11,7 @@ use super::dry_run::in_minutes;
 use super::guests::Run;
 use super::progress::in_words;
 use super::results::Results;
-use super::told;
+use super::status_table;
 use crate::cli::MeasureArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
@@ -27,7 +27,7 @@ pub(super) fn tell(
 ) -> Outcome {
     let wanted: Vec<_> = blocks.iter().flat_map(|block| block.cells.iter().copied()).collect();
     let names: Vec<String> = blocks.iter().map(|block| block.name.clone()).collect();
-    let cells = told::read(&told::find(plan, &wanted, &names, results)?)?;
+    let cells = status_table::read(&status_table::find(plan, &wanted, &names, results)?)?;
     let there: Vec<&Cell> = cells.iter().filter(|cell| cell.state.is_some()).collect();
     let verdict = budgets.map(|budgets| Verdict::of(budgets, &there.iter().map(|cell| cost(cell)).collect::<Vec<_>>()));
     let keeps_budgets = verdict.as_ref().is_none_or(Verdict::is_kept);
@@ -38,13 +38,13 @@ pub(super) fn tell(
         let value = json!({
             "budgets": verdict.as_ref().map(|verdict| verdict.to_json(&names)),
             "results": results.folder().display().to_string(),
-            "cells": told::as_json(&cells),
-            "missing": told::missing(&cells),
+            "cells": status_table::as_json(&cells),
+            "missing": status_table::missing(&cells),
             "broken_guests": run.broken.iter().map(|(block, why)| json!({ "block": block, "why": why })).collect::<Vec<_>>(),
         });
         return render::answer(&format!("{value:#}\n"), exit);
     }
-    let mut text = told::text(&cells, results);
+    let mut text = status_table::text(&cells, results);
     if let Some(verdict) = &verdict {
         let names: Vec<String> = there.iter().map(|cell| in_words(&cell.levels)).collect();
         text.push_str(&verdict.to_text(&names));
@@ -74,6 +74,6 @@ fn cost(cell: &Cell) -> Cost {
         levels: cell.levels.clone(),
         instruction_ns: measured.and_then(|measured| measured.header.instruction_ns),
         lost: u64::try_from(measured.map_or(0, Measured::lost)).unwrap_or(u64::MAX),
-        figures: told::figures(cell),
+        figures: status_table::figures(cell),
     }
 }

@@ -10,24 +10,24 @@ use serde_json::json;
 
 use super::export::Exports;
 use crate::cli::ReportArgs;
-use crate::cmd::measure::told::{self, Found};
+use crate::cmd::measure::status_table::{self, Found};
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
 
 pub(super) fn run(folder: &Path, args: &ReportArgs) -> Outcome {
-    let (results, plan) = told::open(folder)?;
-    let found = told::find_all(&plan, &results)?;
-    let cells = told::read(&found)?;
+    let (results, plan) = status_table::open(folder)?;
+    let found = status_table::find_all(&plan, &results)?;
+    let cells = status_table::read(&found)?;
     if args.json {
         let value = json!({
             "results": folder.display().to_string(),
-            "cells": told::as_json(&cells),
-            "missing": told::missing(&cells),
+            "cells": status_table::as_json(&cells),
+            "missing": status_table::missing(&cells),
         });
         render::out(&format!("{value:#}\n"))?;
     } else {
-        render::out(&told::text(&cells, &results))?;
+        render::out(&status_table::text(&cells, &results))?;
     }
     let matrix = Matrix { name: name(folder), frames: plan.frames, warm_up: plan.warm_up, seed: plan.seed, cells };
     if let Some(path) = &args.html {

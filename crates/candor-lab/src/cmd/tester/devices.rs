@@ -9,7 +9,7 @@ use candor_lab::record::baseline_of;
 
 /// A device under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UnderTest {
+pub(crate) struct DeviceUnderTest {
     /// In tables, and the stem of its record.
     pub(crate) name: String,
     /// What runs it, as records tell it.
@@ -24,13 +24,13 @@ pub(crate) struct UnderTest {
 ///
 /// # Errors
 /// Two of the same name, or a gateway that has no baseline loop.
-pub(crate) fn under_test(files: &[(PathBuf, Plan)], baselines: bool) -> Result<Vec<UnderTest>, String> {
-    let mut all: Vec<UnderTest> = Vec::new();
+pub(crate) fn devices_under_test(files: &[(PathBuf, Plan)], baselines: bool) -> Result<Vec<DeviceUnderTest>, String> {
+    let mut all: Vec<DeviceUnderTest> = Vec::new();
     for (file, plan) in files {
         let name = name_of(file);
         let engine = plan.engine().name().to_owned();
         let spins = matches!(plan.engine(), Engine::User(engine) if engine.receiver().spins());
-        let one = |name, engine, gateway| UnderTest { name, engine, spins, gateway: Some(gateway) };
+        let one = |name, engine, gateway| DeviceUnderTest { name, engine, spins, gateway: Some(gateway) };
         all.push(one(name.clone(), engine.clone(), Gateway::of_file(file)));
         if baselines && let Some(gateway) = baseline(&name, plan)? {
             all.push(one(format!("{name}-baseline"), baseline_of(&engine), gateway));
@@ -81,11 +81,12 @@ mod tests {
     fn a_baseline_follows_each_engine_of_user_space() {
         let files =
             ["kernel", "auto", "mmap-write"].map(|engine| (format!("d/{engine}.toml").into(), plan(engine, ROUTE)));
-        let names =
-            |baselines| under_test(&files, baselines).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>();
+        let names = |baselines| {
+            devices_under_test(&files, baselines).unwrap().into_iter().map(|one| one.name).collect::<Vec<_>>()
+        };
         assert_eq!(names(false), ["kernel", "auto", "mmap-write"]);
         assert_eq!(names(true), ["kernel", "auto", "mmap-write", "mmap-write-baseline"]);
-        let all = under_test(&files, true).unwrap();
+        let all = devices_under_test(&files, true).unwrap();
         assert_eq!((all[2].engine.as_str(), all[3].engine.as_str()), ("mmap-write", "baseline of mmap-write"));
         let Engine::User(engine) = files[2].1.engine() else { panic!("it is one of user space") };
         assert_eq!(all[3].gateway, Some(Gateway::baseline(engine, "can2", "can3", Echo::Off)));
@@ -95,15 +96,15 @@ mod tests {
     fn a_gateway_of_several_ways_has_no_baseline() {
         let back = ROUTE.replace("\"r\"", "\"s\"").replace("\"a\"\nto = \"b\"", "\"b\"\nto = \"a\"");
         let files = [("d/both.toml".into(), plan("read-write", &format!("{ROUTE}{back}")))];
-        assert_eq!(under_test(&files, false).unwrap().len(), 1);
-        assert!(under_test(&files, true).unwrap_err().contains("both has routes between several buses"));
+        assert_eq!(devices_under_test(&files, false).unwrap().len(), 1);
+        assert!(devices_under_test(&files, true).unwrap_err().contains("both has routes between several buses"));
     }
 
     #[test]
     fn two_gateways_of_one_name_are_refused() {
         let files = ["d/x.toml", "e/x.toml"].map(|file| (file.into(), plan("kernel", ROUTE)));
-        assert!(under_test(&files, false).unwrap_err().contains("called x"));
+        assert!(devices_under_test(&files, false).unwrap_err().contains("called x"));
         let files = ["d/x.toml", "e/x-baseline.toml"].map(|file| (file.into(), plan("read-write", ROUTE)));
-        assert!(under_test(&files, true).is_err());
+        assert!(devices_under_test(&files, true).is_err());
     }
 }

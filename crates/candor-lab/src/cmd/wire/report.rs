@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::adapter::rates;
 use super::adapters::{Fleet, Kind};
 use super::control::Control;
-use super::plant::Plant;
 use super::spec::BusSpec;
+use super::virtual_buses::VirtualBuses;
 use super::warn;
 use crate::cli::WireArgs;
 use candor_cli::gateway_file::plural;
@@ -22,20 +22,20 @@ pub(super) fn ready(
     args: &WireArgs,
     kinds: &[Kind],
     fleet: &Fleet,
-    plant: &Plant,
+    virtual_buses: &VirtualBuses,
     control: Option<&Control>,
 ) -> io::Result<()> {
-    if let Some(error) = plant.no_priority() {
+    if let Some(error) = virtual_buses.no_priority() {
         let text = format!("candor has no real-time priority ({error}): other programs will make it late");
         warn(args.json, &text)?;
     }
     let buses = || args.bus.iter().zip(kinds);
     if args.json {
         let buses: Vec<Value> = buses().map(|(bus, kind)| in_json(bus, *kind)).collect();
-        let MonotonicNs(started_ns) = plant.started_at();
+        let MonotonicNs(started_ns) = virtual_buses.started_at();
         let ready = json!({
             "event": "ready",
-            "at_ns": plant.ready_at().0,
+            "at_ns": virtual_buses.ready_at().0,
             "buses": buses,
             "adapters": fleet.adapters().iter().map(|adapter| &adapter.interfaces).collect::<Vec<_>>(),
             "control": control.map(Control::path),

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::control::{Asked, Control};
 use super::faults::Places;
-use super::plant::Plant;
+use super::virtual_buses::VirtualBuses;
 use super::warn;
 use crate::cli::TimedFault;
 use candor_cli::render;
@@ -19,10 +19,10 @@ use candor_cli::render;
 /// The thread of the buses has a higher priority than anybody; it answers at once, or never.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The plant and its orders.
+/// The virtual buses and their orders.
 #[derive(Debug)]
 pub(super) struct Session<'a> {
-    plant: Plant,
+    virtual_buses: VirtualBuses,
     places: &'a Places,
     control: Option<Control>,
     json: bool,
@@ -41,15 +41,15 @@ struct Arranged {
 type Because = String;
 
 impl<'a> Session<'a> {
-    pub(super) const fn new(plant: Plant, places: &'a Places, json: bool) -> Self {
-        Self { plant, places, control: None, json, next_order: 0 }
+    pub(super) const fn new(virtual_buses: VirtualBuses, places: &'a Places, json: bool) -> Self {
+        Self { virtual_buses, places, control: None, json, next_order: 0 }
     }
 
     /// Gives the first orders, and takes others from now on.
     pub(super) fn begin(&mut self, faults: &[TimedFault]) -> Result<(), Box<dyn Error>> {
         for fault in faults {
             if let Err(because) = self.order(fault)? {
-                let ready = self.plant.ready_at();
+                let ready = self.virtual_buses.ready_at();
                 let text =
                     format!("--fault is refused: {because} (the interfaces were there at {ready} s of bus time)");
                 return Err(text.into());
@@ -62,8 +62,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    pub(super) const fn plant(&self) -> &Plant {
-        &self.plant
+    pub(super) const fn virtual_buses(&self) -> &VirtualBuses {
+        &self.virtual_buses
     }
 
     pub(super) const fn control(&self) -> Option<&Control> {
@@ -71,8 +71,8 @@ impl<'a> Session<'a> {
     }
 
     /// Nobody commands any more.
-    pub(super) fn end(self) -> Plant {
-        self.plant
+    pub(super) fn end(self) -> VirtualBuses {
+        self.virtual_buses
     }
 
     /// Does what was asked, and tells what has happened.
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
             let answer = self.answer(&asked.line)?;
             asked.answer(answer);
         }
-        for reply in self.plant.replies(Duration::ZERO)? {
+        for reply in self.virtual_buses.replies(Duration::ZERO)? {
             self.follow(&reply)?;
         }
         Ok(())
@@ -111,7 +111,7 @@ impl<'a> Session<'a> {
     fn buses(&self) -> io::Result<Value> {
         let bus = |bus: &super::spec::BusSpec| json!({ "bus": bus.name, "interfaces": bus.interfaces });
         let buses: Vec<Value> = self.places.buses().map(bus).collect();
-        Ok(json!({ "buses": buses, "now_ns": self.plant.now()?.0 }))
+        Ok(json!({ "buses": buses, "now_ns": self.virtual_buses.now()?.0 }))
     }
 
     /// Gives an order and waits until it is carried out, planned or refused.
@@ -123,7 +123,7 @@ impl<'a> Session<'a> {
         let id = FaultId(self.next_order);
         self.next_order += 1;
         let (at, lasts_ns) = (fault.at.map(|at| BusNs(at.0)), fault.words.lasts().map(|lasts| lasts.0));
-        self.plant.order(placed.bus, FaultOrder { id, at, lasts_ns, fault: placed.fault })?;
+        self.virtual_buses.order(placed.bus, FaultOrder { id, at, lasts_ns, fault: placed.fault })?;
         let what = self.places.describe(placed.bus, &placed.fault);
         let bus = self.places.bus_name(placed.bus).to_owned();
         let outcome = self.outcome(id)?;
@@ -133,9 +133,9 @@ impl<'a> Session<'a> {
     /// Waits for what becomes of an order: when, and whether that has been.
     fn outcome(&mut self, id: FaultId) -> Result<Result<(BusNs, bool), Because>, Box<dyn Error>> {
         let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline && !self.plant.has_ended() {
+        while Instant::now() < deadline && !self.virtual_buses.has_ended() {
             let mut outcome = None;
-            for reply in self.plant.replies(PATIENCE)? {
+            for reply in self.virtual_buses.replies(PATIENCE)? {
                 let failed = self.follow(&reply)?;
                 outcome = outcome.or_else(|| of_order(id, &reply, failed));
             }
@@ -149,7 +149,7 @@ impl<'a> Session<'a> {
     /// Tells of an effect and does the kernel's part of it. Gives why that failed, if it did.
     fn follow(&mut self, reply: &Reply) -> Result<Option<Because>, Box<dyn Error>> {
         let Reply::Effect { bus, effect } = reply else { return Ok(None) };
-        let failed = self.plant.follow(effect).err().map(|error| error.to_string());
+        let failed = self.virtual_buses.follow(effect).err().map(|error| error.to_string());
         let (name, what) = (self.places.bus_name(*bus), self.places.describe(*bus, &effect.fault));
         let why_not = effect.refused.as_ref().map(ToString::to_string).or_else(|| failed.clone());
         match why_not {

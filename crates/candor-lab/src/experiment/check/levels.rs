@@ -198,7 +198,7 @@ const fn what(factor: Factor) -> &'static str {
         Factor::Shift => "shift of the clock",
         Factor::Gateway => "gateway of this plan",
         Factor::Rules => "name of rules of this plan",
-        Factor::Traffic => "traffic law",
+        Factor::Traffic => "traffic pattern",
         Factor::Load => "load",
         Factor::Frame => "frame",
     }

@@ -2,7 +2,7 @@
 
 use super::super::summary::tests::record;
 use super::*;
-use crate::record::Fate;
+use crate::record::Disposition;
 
 fn run(latencies: impl Iterator<Item = i64>) -> Record {
     record("d", "kernel", &latencies.map(Some).collect::<Vec<_>>())
@@ -61,7 +61,7 @@ fn another_candor_is_a_note_and_not_a_difference() {
 fn lost_frames_are_worse_whatever_the_others_took() {
     let mut other = counted(-100);
     other[0].samples[7].far_ns = None;
-    other[0].samples[7].fate = Fate::Lost;
+    other[0].samples[7].disposition = Disposition::Lost;
     let difference = Difference::of(&counted(0), &other);
     assert!(matches!(difference, Difference::Figures { lost: [0, 1], .. }), "{difference:?}");
     assert_eq!(difference.held_to(1.0), Held::Worse);

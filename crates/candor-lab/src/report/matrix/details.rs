@@ -12,7 +12,7 @@ use super::spikes::{chart, gallery};
 use super::{Cell, Measured};
 use super::{stages, throughput};
 use crate::plot::grouped;
-use crate::record::Fate;
+use crate::record::Disposition;
 use crate::report::html::range;
 use crate::report::{CONFIDENCE, Figures};
 
@@ -53,9 +53,13 @@ fn one(axes: &Axes, index: usize, cell: &Cell, ratio: Option<f64>) -> Markup {
 
 fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
     let header = &measured.header;
-    let fates = Fate::ALL.iter().zip(measured.fates).map(|(fate, count)| counted(fate.name(), &count));
+    let dispositions = Disposition::ALL
+        .iter()
+        .zip(measured.dispositions)
+        .map(|(disposition, count)| counted(disposition.name(), &count));
     let activity = header.activity_per_second.iter().map(|(what, per_s)| counted(&what.replace('_', " "), per_s));
-    let (fates, activity) = (fates.collect::<Vec<_>>().join(", "), activity.collect::<Vec<_>>().join(", "));
+    let (dispositions, activity) =
+        (dispositions.collect::<Vec<_>>().join(", "), activity.collect::<Vec<_>>().join(", "));
     html! {
         div.known {
             div.pictures {
@@ -79,7 +83,7 @@ fn known(index: usize, measured: &Measured, ratio: Option<f64>) -> Markup {
         @if !measured.course.spikes.is_empty() { p.note { "The slowest frames, with those before and after them:" } (gallery(&measured.course)) }
         @if let Some(searched) = &header.throughput { (throughput::trials(searched)) }
         ul.facts {
-            li { (grouped(&measured.frames.to_string())) " frames: " (fates) }
+            li { (grouped(&measured.frames.to_string())) " frames: " (dispositions) }
             @if let Some(ratio) = ratio { li { "p50 is " (format!("{ratio:.2}")) " times that of the kernel's gateway" } }
             @if let Some(late) = measured.lateness_p99 { li { "tester late by at most " (us(late)) " µs with 99 of 100 frames" } }
             @if !activity.is_empty() { li { "each second: " (activity) } }

@@ -7,7 +7,7 @@ use super::shade::number;
 use super::spikes::Course;
 use super::stages::Stages;
 use crate::cells::State;
-use crate::record::{Fate, Header, Record, Sample};
+use crate::record::{Disposition, Header, Record, Sample};
 use crate::report::{Figures, Summary, Threat};
 
 /// What a plan came to.
@@ -45,8 +45,8 @@ pub struct Measured {
     pub header: Header,
     /// Frames that were to be sent.
     pub frames: usize,
-    /// How many came to each fate, in the order of [`Fate::ALL`].
-    pub fates: [usize; Fate::ALL.len()],
+    /// How many came to each disposition, in the order of [`Disposition::ALL`].
+    pub dispositions: [usize; Disposition::ALL.len()],
     /// Of the service: from the first bus. `None` when no frame has a latency.
     pub figures: Option<Figures>,
     /// Of the response: from the moment when a frame was due. `None` where frames wait for each other, and are due when
@@ -94,7 +94,8 @@ impl Measured {
         Self {
             header: header.clone(),
             frames: summary.frames,
-            fates: Fate::ALL.map(|fate| record.samples.iter().filter(|sample| sample.fate == fate).count()),
+            dispositions: Disposition::ALL
+                .map(|disposition| record.samples.iter().filter(|sample| sample.disposition == disposition).count()),
             figures: summary.figures,
             response: open_loop(Sample::response).filter(|_| !header.has_two_clocks()).as_ref().map(Figures::of),
             lateness_p99: open_loop(lateness).map(|series| series.quantile(Quantile::P99)),
@@ -109,7 +110,12 @@ impl Measured {
     /// Frames that did not come through the gateway in their time, whoever is to blame.
     #[must_use]
     pub fn lost(&self) -> usize {
-        Fate::ALL.into_iter().zip(self.fates).filter(|(fate, _)| fate.is_lost()).map(|(_, count)| count).sum()
+        Disposition::ALL
+            .into_iter()
+            .zip(self.dispositions)
+            .filter(|(disposition, _)| disposition.is_lost())
+            .map(|(_, count)| count)
+            .sum()
     }
 }
 
@@ -152,11 +158,11 @@ mod tests {
     #[test]
     fn fates_are_counted_and_four_of_them_are_losses() {
         let mut one = record("a", "kernel", &[Some(1); 9]);
-        for (sample, fate) in one.samples.iter_mut().zip(Fate::ALL) {
-            sample.fate = fate;
+        for (sample, disposition) in one.samples.iter_mut().zip(Disposition::ALL) {
+            sample.disposition = disposition;
         }
         let measured = Measured::of(&one);
-        assert_eq!(measured.fates, [2, 1, 1, 1, 1, 1, 1, 1]);
+        assert_eq!(measured.dispositions, [2, 1, 1, 1, 1, 1, 1, 1]);
         assert_eq!(measured.lost(), 4);
     }
 }

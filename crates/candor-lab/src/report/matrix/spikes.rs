@@ -44,7 +44,7 @@ pub(super) struct Spike {
 impl Course {
     pub(in crate::report) fn of(record: &Record) -> Self {
         let latencies: Vec<Option<LatencyNs>> =
-            record.samples.iter().map(|sample| sample.latency().filter(|_| !sample.fate.is_lost())).collect();
+            record.samples.iter().map(|sample| sample.latency().filter(|_| !sample.disposition.is_lost())).collect();
         let slice = |frames: &[Option<LatencyNs>]| {
             let arrived = || frames.iter().flatten().copied();
             let range = arrived().min().zip(arrived().max()).map(|(least, most)| [least, most]);

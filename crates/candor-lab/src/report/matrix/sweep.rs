@@ -18,7 +18,7 @@ const FEWEST_RATES: usize = 3;
 /// Figures that stand open; the others are a list of closed ones.
 const OPEN: usize = 4;
 
-/// One gateway (and law) at several rates.
+/// One gateway (and pattern) at several rates.
 #[derive(Debug)]
 struct Line<'m> {
     name: String,
@@ -63,9 +63,12 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
     for Group { levels, cells } in axes.grouped_without(&[TRAFFIC, GATEWAY], cells) {
         let mut lines: Vec<Line<'m>> = Vec::new();
         for &(index, cell) in &cells {
-            let Some((law, point)) = point(index, cell) else { continue };
-            let name =
-                if law.is_empty() { cell.level(GATEWAY).to_owned() } else { format!("{}, {law}", cell.level(GATEWAY)) };
+            let Some((pattern, point)) = point(index, cell) else { continue };
+            let name = if pattern.is_empty() {
+                cell.level(GATEWAY).to_owned()
+            } else {
+                format!("{}, {pattern}", cell.level(GATEWAY))
+            };
             match lines.iter_mut().find(|line| line.name == name) {
                 Some(line) => line.points.push(point),
                 None => lines.push(Line { name, points: vec![point], ndr: None }),
@@ -85,11 +88,11 @@ fn sweeps<'m>(axes: &Axes, cells: &'m [Cell]) -> Vec<Sweep<'m>> {
     sweeps
 }
 
-/// Where a cell stands, with the name of its traffic law unless it is the periodic one; `None` where frames wait for each other,
+/// Where a cell stands, with the name of its traffic pattern unless it is the periodic one; `None` where frames wait for each other,
 /// where times are their own, where there is no response because stamps have another clock than sending, and for what cannot be believed.
 fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> {
     let level = cell.level(TRAFFIC);
-    let law = match level.parse::<Traffic>().ok()? {
+    let pattern = match level.parse::<Traffic>().ok()? {
         Traffic::Every(_) | Traffic::Share(_) | Traffic::Flood => "",
         Traffic::Poisson(_) => "at random",
         Traffic::Bursts { .. } => "in bursts",
@@ -98,7 +101,7 @@ fn point<'m>(index: usize, cell: &'m Cell) -> Option<(&'static str, Point<'m>)> 
     let measured = cell.believed().filter(|measured| !measured.header.has_two_clocks())?;
     let us = |of: &Measured| of.response.map(|figures| [figures.p50, figures.p99].map(|time| time.microseconds()));
     let lost = number(measured.lost()) / number(measured.frames.max(1));
-    Some((law, Point { index, level, per_s: measured.offered_per_s?, us: us(measured), lost }))
+    Some((pattern, Point { index, level, per_s: measured.offered_per_s?, us: us(measured), lost }))
 }
 
 const WIDTH: f64 = 560.0;

@@ -28,13 +28,13 @@ use candor_wire::host::{Report, Told};
 use super::act::{Act, Burst, File, Run, Source};
 use super::latency::{self, Latencies, Sent};
 use crate::cmd::wire::adapters::{Fleet, Kind};
-use crate::cmd::wire::plant::Plant;
 use crate::cmd::wire::spec::BusSpec;
+use crate::cmd::wire::virtual_buses::VirtualBuses;
 use candor_cli::gateway_file::plural;
 
 /// How the urgent frames are sent, and to what.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Law {
+pub(super) struct Pattern {
     pub(super) every: Duration,
     pub(super) frames: u16,
     /// Frames that a controller holds.
@@ -58,17 +58,17 @@ type Failure = Box<dyn Error>;
 type Failed = Box<dyn Error + Send + Sync>;
 
 /// Plays a run. Whatever happens, nothing is left of it.
-pub(super) fn play(act: &Act, run: &Run, law: &Law, signals: &EndingSignals) -> Result<Latencies, Failure> {
+pub(super) fn play(act: &Act, run: &Run, pattern: &Pattern, signals: &EndingSignals) -> Result<Latencies, Failure> {
     let buses = act.buses.iter().map(|bus| Ok(bus.parse()?)).collect::<Result<Vec<BusSpec>, Failure>>()?;
-    let kinds = buses.iter().map(|bus| Kind::choose(None, Some(law.depth), bus)).collect::<Result<Vec<_>, _>>()?;
+    let kinds = buses.iter().map(|bus| Kind::choose(None, Some(pattern.depth), bus)).collect::<Result<Vec<_>, _>>()?;
     let fleet = Fleet::of(&buses, &kinds, &[])?;
     let settings = |_: &BusSpec| Settings { seed: 1, order: Order::Fifo, rates: None };
-    let plant = Plant::build(&buses, &kinds, &fleet, settings, true)?;
+    let virtual_buses = VirtualBuses::build(&buses, &kinds, &fleet, settings, true)?;
     let mut story = Vec::new();
-    let played = perform(act, run, law, signals, &plant, &mut story);
-    let started_at = plant.started_at();
+    let played = perform(act, run, pattern, signals, &virtual_buses, &mut story);
+    let started_at = virtual_buses.started_at();
     // What happens from here on is that nodes leave while others still send.
-    let (report, _rest, _) = plant.dismantle()?;
+    let (report, _rest, _) = virtual_buses.dismantle()?;
     let sent = played?;
     believe(&buses, &report, &story)?;
     Ok(latency::of(&sent, &ends(act, &story), started_at))
@@ -78,20 +78,20 @@ pub(super) fn play(act: &Act, run: &Run, law: &Law, signals: &EndingSignals) -> 
 fn perform(
     act: &Act,
     run: &Run,
-    law: &Law,
+    pattern: &Pattern,
     signals: &EndingSignals,
-    plant: &Plant,
+    virtual_buses: &VirtualBuses,
     story: &mut Vec<Told>,
 ) -> Result<Vec<Sent>, Failure> {
     lengthen_queues(act)?;
     let Some(text) = run.gateway else {
         apply(run.files)?;
-        return send(act, law, signals, plant, story);
+        return send(act, pattern, signals, virtual_buses, story);
     };
     let mut file = tempfile::Builder::new().suffix(".toml").tempfile()?;
     file.write_all(text.as_bytes())?;
     let gateway = Device::start(&std::env::current_exe()?, &Gateway::of_file(file.path()))?;
-    let sent = send(act, law, signals, plant, story)?;
+    let sent = send(act, pattern, signals, virtual_buses, story)?;
     gateway.stop()?;
     Ok(sent)
 }
@@ -124,13 +124,13 @@ fn apply(files: &[File]) -> Result<(), Failure> {
 /// Lets the programs send until the last urgent frame was sent, and waits until the buses have carried it.
 fn send(
     act: &Act,
-    law: &Law,
+    pattern: &Pattern,
     signals: &EndingSignals,
-    plant: &Plant,
+    virtual_buses: &VirtualBuses,
     story: &mut Vec<Told>,
 ) -> Result<Vec<Sent>, Failure> {
     let begin = MonotonicNs(clock::monotonic()?.0 + nanoseconds(LEAD)?);
-    let urgent = (0..law.frames).map(|number| act.urgent_frame(number)).collect::<Result<Vec<_>, _>>()?;
+    let urgent = (0..pattern.frames).map(|number| act.urgent_frame(number)).collect::<Result<Vec<_>, _>>()?;
     let urgent_socket = open(&act.urgent)?;
     let bursts = act.bursts.iter().map(|burst| Ok((burst, open(&burst.source)?, burst.frames()?)));
     let bursts = bursts.collect::<Result<Vec<_>, Failure>>()?;
@@ -140,8 +140,8 @@ fn send(
             .iter()
             .map(|(burst, socket, frames)| scope.spawn(|| send_bursts(burst, socket, frames, begin, &ended)))
             .collect();
-        let urgent = scope.spawn(|| send_urgent(&urgent_socket, &urgent, law.every, begin, &ended));
-        let watched = watch(&urgent, signals, plant, story);
+        let urgent = scope.spawn(|| send_urgent(&urgent_socket, &urgent, pattern.every, begin, &ended));
+        let watched = watch(&urgent, signals, virtual_buses, story);
         if watched.is_err() {
             ended.store(true, Ordering::Relaxed);
         }
@@ -152,7 +152,7 @@ fn send(
         }
         watched.and(sent)
     })?;
-    await_the_last(act, &sent, signals, plant, story)?;
+    await_the_last(act, &sent, signals, virtual_buses, story)?;
     Ok(sent)
 }
 
@@ -164,23 +164,23 @@ fn join<T>(thread: ScopedJoinHandle<'_, Result<T, Failed>>) -> Result<T, Failure
 fn watch<T>(
     urgent: &ScopedJoinHandle<'_, T>,
     signals: &EndingSignals,
-    plant: &Plant,
+    virtual_buses: &VirtualBuses,
     story: &mut Vec<Told>,
 ) -> Result<(), Failure> {
     while !urgent.is_finished() {
-        look(signals, plant, story)?;
+        look(signals, virtual_buses, story)?;
     }
     Ok(())
 }
 
-fn look(signals: &EndingSignals, plant: &Plant, story: &mut Vec<Told>) -> Result<(), Failure> {
+fn look(signals: &EndingSignals, virtual_buses: &VirtualBuses, story: &mut Vec<Told>) -> Result<(), Failure> {
     if signals.wait(LOOK)?.is_some() {
         return Err("Ended by a signal".into());
     }
-    if plant.has_ended() {
+    if virtual_buses.has_ended() {
         return Err("The thread that plays the buses has ended".into());
     }
-    story.extend(plant.story());
+    story.extend(virtual_buses.story());
     Ok(())
 }
 
@@ -188,13 +188,13 @@ fn await_the_last(
     act: &Act,
     sent: &[Sent],
     signals: &EndingSignals,
-    plant: &Plant,
+    virtual_buses: &VirtualBuses,
     story: &mut Vec<Told>,
 ) -> Result<(), Failure> {
     let taken = sent.iter().filter(|sent| !sent.is_refused).count();
     let deadline = clock::monotonic()?.0 + nanoseconds(PATIENCE)?;
     while ends(act, story).len() < taken && clock::monotonic()?.0 < deadline {
-        look(signals, plant, story)?;
+        look(signals, virtual_buses, story)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::{fs, io};
 
 use candor_io::process;
 use candor_lab::experiment::name_of;
-use candor_lab::keeper;
+use candor_lab::supervisor;
 
 use crate::cli::LabHoldArgs;
 use candor_cli::Exit;
@@ -15,10 +15,10 @@ use candor_cli::render;
 /// A folder outlives a tester that says nothing for so long.
 const SILENCE: Duration = Duration::from_secs(60);
 
-pub(crate) fn keep() -> Outcome {
+pub(crate) fn supervise() -> Outcome {
     // A Ctrl-C is for the tester, whose end is told by its line. Who leads a session already has no terminal.
     let _leads_already = process::start_session();
-    keeper::keep(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
+    supervisor::keep(&std::env::current_exe()?, io::BufReader::new(io::stdin()), io::stdout())?;
     Ok(Exit::Fine)
 }
 
@@ -34,6 +34,6 @@ pub(crate) fn hold(args: &LabHoldArgs) -> Outcome {
     let _leads_already = process::start_session();
     // Who sent this program knows by it that all of it has come.
     render::out(&format!("holds {}\n", name_of(&fs::read(&program)?)))?;
-    keeper::hold(&args.folder, io::BufReader::new(io::stdin()), SILENCE)?;
+    supervisor::hold(&args.folder, io::BufReader::new(io::stdin()), SILENCE)?;
     Ok(Exit::Fine)
 }

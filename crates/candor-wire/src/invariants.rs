@@ -1,4 +1,4 @@
-//! What a device promises for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
+//! What a device invariants for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
 //!
 //! ```text
 //!  scenario = │model│ step │ step │ …     step = │ 0 to 127: so many bytes │ the bytes …│  of the stream
@@ -25,7 +25,7 @@ const QUEUE: usize = 4;
 /// If a promise is broken: the cuts of the stream make no difference, replies are whole, each answers a transfer or an
 /// unlink request that was not answered yet and has no more data than there is room for, each frame has its own tag, and
 /// what is remembered stays within its bounds.
-pub fn hold(scenario: &[u8]) {
+pub fn check(scenario: &[u8]) {
     let mut whole = Player::new(scenario, usize::MAX);
     let mut cut = Player::new(scenario, 7);
     loop {

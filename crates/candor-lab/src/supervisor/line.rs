@@ -1,4 +1,4 @@
-//! The tester's end of the line to a keeper.
+//! The tester's end of the line to a supervisor.
 
 use std::io::{self, Write as _};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,12 +12,12 @@ use crate::device::{Lines, lines_of};
 
 /// Longer than a gateway and a load may take to begin and to end.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How long a keeper whose line has ended may take to end what it has.
+/// How long a supervisor whose line has ended may take to end what it has.
 const LAST_PATIENCE: Duration = Duration::from_secs(30);
 /// How often something is said so that silence means something.
 const ALIVE: Duration = Duration::from_secs(5);
 
-/// A charge that a keeper has; ended when this is dropped.
+/// A charge that a supervisor has; ended when this is dropped.
 #[derive(Debug)]
 pub struct Kept {
     child: Child,
@@ -27,19 +27,19 @@ pub struct Kept {
     pub machine: Machine,
 }
 
-/// The way to the keeper, and the thread that says that there is somebody; dropping it ends both.
+/// The way to the supervisor, and the thread that says that there is somebody; dropping it ends both.
 #[derive(Debug)]
 pub(crate) struct Line {
     /// `None` when it has ended.
-    to_keeper: Arc<Mutex<Option<ChildStdin>>>,
+    to_supervisor: Arc<Mutex<Option<ChildStdin>>>,
     end: Option<(Sender<()>, thread::JoinHandle<()>)>,
 }
 
 /// A charge that is not kept.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum KeeperError {
-    /// There is no keeper.
+pub enum SupervisorError {
+    /// There is no supervisor.
     #[error("Cannot start {program}")]
     Start {
         /// Its program, or that which reaches it.
@@ -51,61 +51,61 @@ pub enum KeeperError {
     /// The gateway or the load does not run, or did not end well.
     #[error("{0}")]
     Charge(String),
-    /// The keeper is gone, and nobody knows what became of the charge; it ends what it has by itself.
+    /// The supervisor is gone, and nobody knows what became of the charge; it ends what it has by itself.
     #[error("The line to whoever runs the gateway broke")]
     Gone,
 }
 
 impl Kept {
-    /// Gives a charge to the keeper that this command starts. Gateway and load run when this returns. `gone` is called, on a thread
-    /// of its own, if the keeper is gone before anybody has asked for the end.
+    /// Gives a charge to the supervisor that this command starts. Gateway and load run when this returns. `gone` is called, on a thread
+    /// of its own, if the supervisor is gone before anybody has asked for the end.
     ///
     /// # Errors
-    /// [`KeeperError`].
+    /// [`SupervisorError`].
     pub fn start(
         command: &[String],
         charge: &Charge,
         gone: impl FnOnce() + Send + 'static,
-    ) -> Result<Self, KeeperError> {
-        let (program, arguments) = command.split_first().ok_or(KeeperError::Gone)?;
+    ) -> Result<Self, SupervisorError> {
+        let (program, arguments) = command.split_first().ok_or(SupervisorError::Gone)?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|source| KeeperError::Start { program: program.clone(), source })?;
+            .map_err(|source| SupervisorError::Start { program: program.clone(), source })?;
         let lines = lines_of(&mut child);
-        let to_keeper = child.stdin.take().ok_or(KeeperError::Gone)?;
-        let line = Line::new(to_keeper, charge.silence_s.is_some());
-        let words = words_of(lines, Arc::clone(&line.to_keeper), gone);
+        let to_supervisor = child.stdin.take().ok_or(SupervisorError::Gone)?;
+        let line = Line::new(to_supervisor, charge.silence_s.is_some());
+        let words = words_of(lines, Arc::clone(&line.to_supervisor), gone);
         let mut kept = Self { child, words, line, machine: Machine::default() };
-        let text = serde_json::to_string(charge).map_err(|error| KeeperError::Charge(error.to_string()))?;
-        kept.line.say(&text).map_err(|_broken| KeeperError::Gone)?;
+        let text = serde_json::to_string(charge).map_err(|error| SupervisorError::Charge(error.to_string()))?;
+        kept.line.say(&text).map_err(|_broken| SupervisorError::Gone)?;
         match kept.hear()? {
             Word::Ready(machine) => {
                 kept.machine = machine;
                 Ok(kept)
             }
-            Word::Failed(why) => Err(KeeperError::Charge(why)),
-            Word::Ended(_) => Err(KeeperError::Gone),
+            Word::Failed(why) => Err(SupervisorError::Charge(why)),
+            Word::Ended(_) => Err(SupervisorError::Gone),
         }
     }
 
     /// Ends gateway and load as a user would.
     ///
     /// # Errors
-    /// [`KeeperError`]; also of a gateway that did not end well, or had ended before.
-    pub fn end(mut self) -> Result<Ended, KeeperError> {
-        self.line.say(END).map_err(|_broken| KeeperError::Gone)?;
+    /// [`SupervisorError`]; also of a gateway that did not end well, or had ended before.
+    pub fn end(mut self) -> Result<Ended, SupervisorError> {
+        self.line.say(END).map_err(|_broken| SupervisorError::Gone)?;
         match self.hear()? {
             Word::Ended(ended) => Ok(ended),
-            Word::Failed(why) => Err(KeeperError::Charge(why)),
-            Word::Ready(_) => Err(KeeperError::Gone),
+            Word::Failed(why) => Err(SupervisorError::Charge(why)),
+            Word::Ready(_) => Err(SupervisorError::Gone),
         }
     }
 
-    fn hear(&mut self) -> Result<Word, KeeperError> {
-        self.words.recv_timeout(PATIENCE).map_err(|_silent| KeeperError::Gone)
+    fn hear(&mut self) -> Result<Word, SupervisorError> {
+        self.words.recv_timeout(PATIENCE).map_err(|_silent| SupervisorError::Gone)
     }
 }
 
@@ -116,11 +116,11 @@ impl Drop for Kept {
     }
 }
 
-/// What a keeper says. What a login prints on the way is nobody's word. If the keeper is gone while its charge runs and its line has
+/// What a supervisor says. What a login prints on the way is nobody's word. If the supervisor is gone while its charge runs and its line has
 /// not been ended, somebody is told.
 fn words_of(
     lines: Lines,
-    to_keeper: Arc<Mutex<Option<ChildStdin>>>,
+    to_supervisor: Arc<Mutex<Option<ChildStdin>>>,
     gone: impl FnOnce() + Send + 'static,
 ) -> Receiver<Word> {
     let (sender, words) = mpsc::channel();
@@ -131,7 +131,7 @@ fn words_of(
             // Who does not hear it any more has ended the line.
             let _ = sender.send(word);
         }
-        let has_line = to_keeper.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+        let has_line = to_supervisor.lock().unwrap_or_else(PoisonError::into_inner).is_some();
         if runs && has_line {
             gone();
         }
@@ -157,25 +157,25 @@ pub(crate) fn wait<T>(child: &mut Child, lines: &Receiver<T>) {
 }
 
 impl Line {
-    pub(crate) fn new(to_keeper: ChildStdin, must_be_heard: bool) -> Self {
-        let to_keeper = Arc::new(Mutex::new(Some(to_keeper)));
+    pub(crate) fn new(to_supervisor: ChildStdin, must_be_heard: bool) -> Self {
+        let to_supervisor = Arc::new(Mutex::new(Some(to_supervisor)));
         let end = must_be_heard.then(|| {
             let (end, ended) = mpsc::channel();
-            let to_keeper = Arc::clone(&to_keeper);
+            let to_supervisor = Arc::clone(&to_supervisor);
             let speak = move || {
                 while ended.recv_timeout(ALIVE) == Err(RecvTimeoutError::Timeout) {
-                    if write(&to_keeper, "").is_err() {
+                    if write(&to_supervisor, "").is_err() {
                         break;
                     }
                 }
             };
             (end, thread::spawn(speak))
         });
-        Self { to_keeper, end }
+        Self { to_supervisor, end }
     }
 
     fn say(&self, text: &str) -> io::Result<()> {
-        write(&self.to_keeper, text)
+        write(&self.to_supervisor, text)
     }
 
     pub(crate) fn end(&mut self) {
@@ -183,13 +183,13 @@ impl Line {
             drop(end);
             let _ended = speaker.join();
         }
-        self.to_keeper.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.to_supervisor.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 }
 
-fn write(to_keeper: &Mutex<Option<ChildStdin>>, line: &str) -> io::Result<()> {
-    match &mut *to_keeper.lock().unwrap_or_else(PoisonError::into_inner) {
-        Some(to_keeper) => to_keeper.write_all(format!("{line}\n").as_bytes()),
+fn write(to_supervisor: &Mutex<Option<ChildStdin>>, line: &str) -> io::Result<()> {
+    match &mut *to_supervisor.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(to_supervisor) => to_supervisor.write_all(format!("{line}\n").as_bytes()),
         None => Err(io::ErrorKind::BrokenPipe.into()),
     }
 }

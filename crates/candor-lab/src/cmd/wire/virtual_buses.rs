@@ -18,14 +18,14 @@ use super::spec::BusSpec;
 
 /// Buses with their interfaces.
 #[derive(Debug)]
-pub(crate) struct Plant {
+pub(crate) struct VirtualBuses {
     running: Running,
     vhci: Vhci,
     adapters: Vec<Adapter>,
     ready_at: BusNs,
 }
 
-impl Plant {
+impl VirtualBuses {
     /// Makes the interfaces and sets them up. If that fails, nothing is left.
     pub(crate) fn build(
         buses: &[BusSpec],
@@ -53,12 +53,12 @@ impl Plant {
             streams.push(ours);
         }
         let running = Running::start(harness, streams, wants_story)?;
-        let mut plant = Self { running, vhci, adapters: Vec::new(), ready_at: BusNs(0) };
-        match plant.set_up(&mut client, plugs) {
-            Ok(()) => Ok(plant),
+        let mut virtual_buses = Self { running, vhci, adapters: Vec::new(), ready_at: BusNs(0) };
+        match virtual_buses.set_up(&mut client, plugs) {
+            Ok(()) => Ok(virtual_buses),
             Err(failure) => {
                 // What went wrong first is to be told, not what follows from it.
-                let _less_important = plant.dismantle();
+                let _less_important = virtual_buses.dismantle();
                 Err(failure)
             }
         }

@@ -1,17 +1,17 @@
 //! Who has a gateway and a load while somebody measures them from another process, here or on another machine.
 //!
 //! ```text
-//!  tester ──stdin──▶ Charge, "end" ──▶ keeper ──▶ device under test, load
+//!  tester ──stdin──▶ Charge, "end" ──▶ supervisor ──▶ device under test, load
 //!         ◀─stdout── Word                │
 //!         its end, or silence ───────────┴──▶ both are ended, whatever became of the tester
 //! ```
 //!
-//! Whatever ends the tester (Ctrl-C, a signal, a cable) ends its line to the keeper, too, and the keeper ends what it has as it
+//! Whatever ends the tester (Ctrl-C, a signal, a cable) ends its line to the supervisor, too, and the supervisor ends what it has as it
 //! would have done in the end: can-gw jobs are taken out of the kernel, and what a plan wants to be run in the end is run.
 
 mod line;
 
-pub use line::{KeeperError, Kept};
+pub use line::{Kept, SupervisorError};
 pub(crate) use line::{Line, wait as wait_for_end};
 
 use std::collections::BTreeMap;
@@ -31,7 +31,7 @@ use crate::cells::Device;
 use crate::device;
 use crate::load::{Activity, Running};
 
-/// What a keeper is to have.
+/// What a supervisor is to have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// Name of the cell, for the gateway's file.
@@ -45,7 +45,7 @@ pub struct Charge {
     pub silence_s: Option<u64>,
 }
 
-/// What a keeper says.
+/// What a supervisor says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Word {

@@ -9,7 +9,7 @@ use candor_lab::image;
 use candor_lab::tester;
 use candor_netlink::client::Client;
 
-use crate::cli::LabLookArgs;
+use crate::cli::PreflightArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::render;
@@ -113,7 +113,7 @@ impl Wanted {
 }
 
 /// `candor-lab look`: the same on another machine, a line each.
-pub(crate) fn run(args: &LabLookArgs) -> Outcome {
+pub(crate) fn run(args: &PreflightArgs) -> Outcome {
     let wanted = Wanted {
         interfaces: args.interface.iter().cloned().collect(),
         of_one_clock: BTreeSet::new(),

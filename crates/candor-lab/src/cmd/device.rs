@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use candor_lab::cells::{CellOrder, KeeperOrder};
+use candor_lab::cells::{CellOrder, SupervisorOrder};
 use candor_lab::device::Device;
 use candor_lab::experiment::load::Load;
-use candor_lab::keeper::{Charge, Ended, KeeperError, Kept};
 use candor_lab::load::Running;
 use candor_lab::record::Header;
+use candor_lab::supervisor::{Charge, Ended, Kept, SupervisorError};
 
 use super::cells::Gone;
 use super::load::Failed;
@@ -19,21 +19,21 @@ use candor_cli::render;
 const SILENCE_S: u64 = 20;
 
 /// Both, while they run.
-pub(super) enum UnderTest {
+pub(super) enum DeviceUnderTest {
     /// They are processes of whoever measures.
     Here { gateway: Option<Device>, loaded: Option<Running> },
-    /// A keeper has them.
+    /// A supervisor has them.
     Kept(Kept),
 }
 
-impl UnderTest {
+impl DeviceUnderTest {
     pub(super) fn start(
         candor: &Path,
         cell: &CellOrder,
         load: Load,
-        keeper: Option<&KeeperOrder>,
+        supervisor: Option<&SupervisorOrder>,
     ) -> Result<Self, Failed> {
-        let Some(keeper) = keeper else {
+        let Some(supervisor) = supervisor else {
             let gateway = cell.device.gateway(Path::new(""), &cell.name)?;
             let gateway = gateway.map(|gateway| Device::start(candor, &gateway)).transpose()?;
             // Thousands of rules take long to be set up on a machine that has something else to do.
@@ -44,21 +44,21 @@ impl UnderTest {
             name: cell.name.clone(),
             device: cell.device.clone(),
             load: cell.load.clone(),
-            silence_s: keeper.machine.as_ref().map(|_| SILENCE_S),
+            silence_s: supervisor.machine.as_ref().map(|_| SILENCE_S),
         };
-        let gone = gone(keeper);
+        let gone = gone(supervisor);
         let gone = move || {
             // Nothing more is to be learnt of this cell, and its series may take for ever.
             render::error_chain("candor-lab", &gone);
             Exit::CouldNotRun.at_once();
         };
-        Ok(Self::Kept(Kept::start(&keeper.command, &charge, gone).map_err(|error| told(error, keeper))?))
+        Ok(Self::Kept(Kept::start(&supervisor.command, &charge, gone).map_err(|error| told(error, supervisor))?))
     }
 
     /// Ends them. What is known of them then is in the header; what the gateway printed comes back.
-    pub(super) fn end(self, header: &mut Header, keeper: Option<&KeeperOrder>) -> Result<Vec<String>, Failed> {
-        let (kept, keeper) = match (self, keeper) {
-            (Self::Kept(kept), Some(keeper)) => (kept, keeper),
+    pub(super) fn end(self, header: &mut Header, supervisor: Option<&SupervisorOrder>) -> Result<Vec<String>, Failed> {
+        let (kept, supervisor) = match (self, supervisor) {
+            (Self::Kept(kept), Some(supervisor)) => (kept, supervisor),
             (Self::Here { gateway, loaded }, _) => {
                 drop(loaded);
                 if let Some(gateway) = gateway {
@@ -69,8 +69,8 @@ impl UnderTest {
             (Self::Kept(kept), None) => return Ok(kept.end()?.said),
         };
         let machine = kept.machine.clone();
-        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, keeper))?;
-        if let Some(board) = &keeper.machine {
+        let Ended { said, activity_per_second } = kept.end().map_err(|error| told(error, supervisor))?;
+        if let Some(board) = &supervisor.machine {
             let here = std::mem::replace(&mut header.kernel_release, machine.kernel_release);
             // The versions and the command line of here are not those of the gateway's machine.
             header.platform = tester::platform(None, &machine.kernel_command_line);
@@ -82,17 +82,17 @@ impl UnderTest {
     }
 }
 
-/// A keeper that is gone says nothing of the cell.
-fn told(error: KeeperError, keeper: &KeeperOrder) -> Failed {
+/// A supervisor that is gone says nothing of the cell.
+fn told(error: SupervisorError, supervisor: &SupervisorOrder) -> Failed {
     match error {
-        KeeperError::Gone => Box::new(gone(keeper)),
+        SupervisorError::Gone => Box::new(gone(supervisor)),
         error => Box::new(error),
     }
 }
 
-fn gone(keeper: &KeeperOrder) -> Gone {
-    match &keeper.machine {
+fn gone(supervisor: &SupervisorOrder) -> Gone {
+    match &supervisor.machine {
         Some(board) => Gone(format!("The connection to {board} is gone")),
-        None => Gone(KeeperError::Gone.to_string()),
+        None => Gone(SupervisorError::Gone.to_string()),
     }
 }

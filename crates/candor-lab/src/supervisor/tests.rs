@@ -14,7 +14,7 @@ fn said(output: &[u8]) -> Vec<Word> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// A keeper that reads these lines, and then the end of them.
+/// A supervisor that reads these lines, and then the end of them.
 fn kept(lines: &str) -> Vec<Word> {
     let mut output = Vec::new();
     keep(&PathBuf::from("/nonexistent"), Cursor::new(lines.to_owned()), &mut output).unwrap();
@@ -72,21 +72,21 @@ fn a_folder_is_held_as_long_as_somebody_wants_it() {
 }
 
 #[test]
-fn a_keeper_that_is_gone_is_told_from_a_gateway_that_does_not_run() {
+fn a_supervisor_that_is_gone_is_told_from_a_gateway_that_does_not_run() {
     let charge = charge(&[], &[]);
     let start = |command: &[&str]| {
         let command: Vec<_> = command.iter().map(|word| (*word).to_owned()).collect();
         Kept::start(&command, &charge, || panic!("nothing ran")).unwrap_err()
     };
-    assert!(matches!(start(&["/bin/true"]), KeeperError::Gone));
-    assert!(matches!(start(&["/nonexistent"]), KeeperError::Start { .. }));
+    assert!(matches!(start(&["/bin/true"]), SupervisorError::Gone));
+    assert!(matches!(start(&["/nonexistent"]), SupervisorError::Start { .. }));
     assert!(matches!(start(&["/bin/sh", "-c", "read a; echo hello; echo '{\"failed\":\"no room\"}'; read b"]),
-        KeeperError::Charge(why) if why == "no room"));
+        SupervisorError::Charge(why) if why == "no room"));
 }
 
 /// The tester would go on measuring for as long as its series lasts.
 #[test]
-fn who_measures_is_told_when_the_keeper_is_gone() {
+fn who_measures_is_told_when_the_supervisor_is_gone() {
     let start = |rest: &str| {
         let ready = serde_json::to_string(&Word::Ready(Machine::default())).unwrap();
         let command = ["/bin/sh", "-c", &format!("read a; echo '{ready}'; {rest}")].map(str::to_owned);
@@ -96,7 +96,7 @@ fn who_measures_is_told_when_the_keeper_is_gone() {
     };
     let (kept, told) = start("exit 3");
     assert_eq!(told.recv(), Ok(()));
-    assert!(matches!(kept.end(), Err(KeeperError::Gone)));
+    assert!(matches!(kept.end(), Err(SupervisorError::Gone)));
     // Not when its end was asked for, or nobody has an interest in it any more.
     let ended = serde_json::to_string(&Word::Ended(Ended::default())).unwrap();
     let (kept, told) = start(&format!("read b; echo '{ended}'"));
