@@ -26,11 +26,10 @@ pub enum AbilitiesError {
     System(#[from] SystemError),
 }
 
-/// Where can-gw says how many hops it allows.
+/// Module parameter.
 const MAX_HOPS_FILE: &str = "/sys/module/can_gw/parameters/max_hops";
 
-/// Looks at the kernel as far as these jobs make a difference of it. Nothing is remembered: the module may be loaded
-/// anew, another kernel booted.
+/// Queries the kernel as far as these jobs depend on it. Not cached: the module may be reloaded.
 pub(crate) fn find(
     client: &mut Client,
     jobs: &[Job],
@@ -49,11 +48,11 @@ pub(crate) fn find(
     Ok(kernel_abilities(jobs)?.0)
 }
 
-/// What a loaded can-gw can do for these jobs, and why that could not be tried where only a trial tells. Unlike
-/// [`Gateway::start`](crate::Gateway::start) this does not ask whether this process may use can-gw.
+/// Abilities of a loaded can-gw for these jobs, and why a trial was impossible. Unlike
+/// [`Gateway::start`](crate::Gateway::start), this does not check whether the process may use can-gw.
 ///
-/// Versions say what they are known for, distributions fix older ones, so the trial has the last word. What cannot be
-/// found out is not trusted: a kernel that gets it wrong writes outside the frame.
+/// Distributions backport fixes, so where the version is not known to be fixed, a trial decides. Without a result the
+/// answer is no: a wrong kernel writes outside the frame.
 ///
 /// # Errors
 /// [`SystemError`] if `/proc` does not give the version.
@@ -71,7 +70,7 @@ pub fn kernel_abilities(jobs: &[Job]) -> Result<(KernelAbilities, Option<TrialEr
     Ok((KernelAbilities { missing: None, fd_jobs: running.has_fd_jobs(), relative_crc8, max_hops }, untold))
 }
 
-/// The kernel by its own words.
+/// Release and version from `/proc`.
 pub(crate) fn running_kernel() -> Result<RunningKernel, SystemError> {
     RunningKernel::read().map_err(SystemError::while_doing("Reading the kernel's version from /proc"))
 }
@@ -80,7 +79,7 @@ fn wants_relative_crc8(job: &Job) -> bool {
     job.checksums.crc8.as_ref().is_some_and(|crc8| crc8.span.is_relative())
 }
 
-/// `None` where the module does not say.
+/// `None` if the module does not export it.
 pub(crate) fn max_hops() -> Option<u8> {
     std::fs::read_to_string(MAX_HOPS_FILE).ok()?.trim().parse().ok()
 }

@@ -1,9 +1,9 @@
-//! Where a running candor can be asked to read its file again, and answers.
+//! Control files, through which a running candor is asked to reload and answers.
 //!
-//! A file of the run directory, `NETNS-PID.reload`, says which gateway file the process runs, how many times it has begun to
-//! read it again, how many times it has finished, and what came of the last time. Who asks looks at the number, sends
-//! `SIGHUP`, and waits until a reading has finished that began after that; so nobody takes the answer to an earlier question
-//! for his own, however many ask at once. Beside it, `NETNS-PID.metrics` is the socket at which `candor top` finds the process.
+//! `NETNS-PID.reload` in the run directory holds the gateway file of the process, the numbers of started and finished
+//! reloads, and the result of the last one. A requester reads the number, sends `SIGHUP`, and waits until a reload has
+//! finished that started later; so it never takes the answer to an earlier request, however many there are.
+//! `NETNS-PID.metrics` is the socket for `candor top`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -20,65 +20,65 @@ use crate::run_dir::{RunDir, RunDirError, process_exists};
 const PRIVATE_FILE: u32 = 0o600;
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The control_file of this process, which goes away with the value.
+/// The control file of this process; dropping it removes the file.
 #[derive(Debug)]
 pub struct ControlFile {
     path: PathBuf,
     state: ControlState,
 }
 
-/// What lies on a control_file.
+/// Content of a control file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct ControlState {
-    /// The gateway file by its full path; `None` if it cannot be read again.
+    /// Absolute path of the gateway file; `None` for standard input.
     file: Option<String>,
     begun: u64,
     done: u64,
     answer: Value,
 }
 
-/// A candor that runs.
+/// A running candor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// The process.
+    /// Process id.
     pub pid: u32,
-    /// Its gateway file by its full path; `None` if that cannot be read again.
+    /// Absolute path of its gateway file; `None` for standard input.
     pub file: Option<String>,
-    /// Where it serves its metrics, in a socket that only its user can open.
+    /// Its metrics socket, accessible to its user only.
     pub metrics: PathBuf,
     control_file: PathBuf,
 }
 
-/// A question without an answer.
+/// A reload request that was not answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// The process ended.
-    #[error("candor process {pid} ended before it answered; what it said is where its output goes")]
+    /// The process has ended.
+    #[error("candor process {pid} ended before it answered; see its output")]
     Ended {
-        /// Which.
+        /// Process id of candor.
         pid: u32,
     },
-    /// The process belongs to somebody else.
-    #[error("candor process {pid} is somebody else's; run it as root: sudo candor reload")]
+    /// The process belongs to another user.
+    #[error("candor process {pid} belongs to another user; run it as root: sudo candor reload")]
     NotPermitted {
-        /// Which.
+        /// Process id of candor.
         pid: u32,
-        /// Why.
+        /// The errno of `kill()`.
         source: io::Error,
     },
-    /// It does not answer.
-    #[error("candor process {pid} has not answered for {} s; it may wait for a route with when-full = \"block\"", .waited.as_secs())]
+    /// No answer within the timeout.
+    #[error("candor process {pid} has not answered for {} s; a route with when-full = \"block\" may be waiting", .waited.as_secs())]
     Silent {
-        /// Which.
+        /// Process id of candor.
         pid: u32,
-        /// How long.
+        /// Time waited.
         waited: Duration,
     },
 }
 
 impl ControlFile {
-    /// Opens the control_file of this process; `None` where this user has no place for it.
+    /// Creates the control file of this process; `None` without a usable run directory.
     #[must_use]
     pub fn open(file: Option<String>) -> Option<Self> {
         let run_dir = RunDir::open_where_possible(&mut |_told_at_the_start| {}).ok()??;
@@ -90,20 +90,20 @@ impl ControlFile {
         Some(control_file)
     }
 
-    /// Where this process may serve its metrics: in a socket that only its user can open.
+    /// Path for the metrics socket, accessible to its user only.
     #[must_use]
     pub fn metrics(&self) -> PathBuf {
         metrics_socket(&self.path)
     }
 
-    /// The file is about to be read.
+    /// Records that a reload begins.
     pub fn begin(&mut self) {
         self.state.begun += 1;
-        // Whoever waits for an answer notices that none comes.
+        // The requester times out.
         let _ = self.write();
     }
 
-    /// What has come of the last beginning.
+    /// Records the result of the reload.
     pub fn answer(&mut self, answer: Value) {
         self.state.done = self.state.begun;
         self.state.answer = answer;
@@ -126,7 +126,7 @@ impl Drop for ControlFile {
 }
 
 impl Running {
-    /// All candors of this network namespace that run, as far as this user may know.
+    /// All running candors of this network namespace that this user may see.
     ///
     /// # Errors
     /// [`RunDirError`] if the run directory cannot be read.
@@ -139,7 +139,7 @@ impl Running {
         }
     }
 
-    /// Has it read its file again, and waits for what comes of it.
+    /// Makes the process reload its file, and waits for the result.
     ///
     /// # Errors
     /// [`ReloadError`].
@@ -176,7 +176,7 @@ fn of_dir(run_dir: &RunDir) -> impl Iterator<Item = Running> {
     })
 }
 
-/// `None` if there is none, or none that this version understands.
+/// `None` if it is missing or of another version.
 fn read(path: &Path) -> Option<ControlState> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
@@ -191,7 +191,7 @@ mod tests {
         let path = folder.path().join("1-1.reload");
         let mut control_file = ControlFile { path: path.clone(), state: ControlState::default() };
         control_file.write().unwrap();
-        // One reading is under way when somebody asks.
+        // A reload is in progress when the request arrives.
         control_file.begin();
         let asked = read(&path).unwrap().begun;
         control_file.answer("old".into());

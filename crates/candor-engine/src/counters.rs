@@ -1,4 +1,4 @@
-//! What routes count.
+//! Counters of routes and buses.
 
 use std::ops::AddAssign;
 
@@ -6,70 +6,70 @@ use candor_netlink::cangw::JobCounters;
 
 use crate::latency::Latencies;
 
-/// What the jobs of a route have counted since the gateway started, or since it took them over from one that died.
+/// Counters of a route since the gateway started, or since it adopted the jobs of a dead one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteCounters {
-    /// Frames that the outgoing interface's queue accepted.
+    /// Frames accepted by the transmit queue.
     pub handled: u64,
     /// Frames that could not be sent.
     pub dropped: u64,
-    /// Frames with an impossible length or, in the kernel, too many hops.
+    /// Frames of an invalid length or, in the kernel, above the hop limit.
     pub deleted: u64,
-    /// Why frames were dropped, as far as it is known: the kernel does not say why its own gateway drops.
+    /// Dropped frames by reason; can-gw gives none.
     pub drops: Drops,
-    /// Frames that the rules let through, counted before they were sent; in user space only.
+    /// Frames that passed the rules; user space only.
     pub matched: Option<u64>,
-    /// Payload bytes of handled frames; in user space only.
+    /// Payload bytes of handled frames; user space only.
     pub handled_bytes: Option<u64>,
-    /// How long handled frames were under way; in user space only, and only if it is measured.
+    /// Latencies of handled frames; user space only, and only if measured.
     pub latencies: Option<Box<Latencies>>,
 }
 
 /// Dropped frames by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
-    /// There was no room in the queue of the interface.
+    /// The transmit queue was full.
     pub full: u64,
-    /// They were older than `max-age` allows.
+    /// Older than `max-age`.
     pub expired: u64,
     /// The interface was down or gone.
     pub down: u64,
-    /// They were larger than the interface sends: FD frames for a classic bus.
+    /// FD frames to a classic interface.
     pub too_large: u64,
-    /// The kernel gave another reason.
+    /// Any other errno.
     pub other: u64,
 }
 
-/// What has come to a bus and gone from it in user space; can-gw does not count this.
+/// Frame accounting of a bus in user space; can-gw has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusCounters {
-    /// Its name in the file.
+    /// Name of the bus.
     pub bus: String,
-    /// Its interface.
+    /// Name of its interface.
     pub interface: String,
-    /// Frames that came out of its socket or ring.
+    /// Frames read from the socket or ring.
     pub received: u64,
-    /// Those that at least one route took.
+    /// Received frames that matched a route.
     pub taken: u64,
-    /// Those that no route took. The kernel keeps most of what no route wants away from candor.
+    /// Received frames that matched no route. Kernel filters reject most of these before.
     pub unwanted: u64,
-    /// Frames that the socket had no room for, because they came faster than they were read.
+    /// Lost in the socket buffer because they arrived faster than they were read.
     pub lost_in_socket: u64,
-    /// Frames that the ring had no room for.
+    /// Lost because the ring was full.
     pub lost_in_ring: u64,
-    /// Frames of all routes that its interface took.
+    /// Frames of all routes accepted by the interface.
     pub sent: u64,
-    /// Frames of all routes to it that ended in candor, or that its interface did not take.
+    /// Frames of all routes that were not sent.
     pub refused: u64,
-    /// How often routes took a frame, counted where frames come in …
+    /// Matches, counted by the receiver. A frame counts once for each matching route.
     pub matches: u64,
-    /// … and by the routes themselves.
+    /// Matches, counted by the routes.
     pub route_matches: u64,
 }
 
 impl BusCounters {
-    /// What is wrong if a frame is unaccounted for at the end; `None` if all is well. While frames are under way the numbers
-    /// are not of the same moment.
+    /// Describes inconsistent final counters; `None` if consistent. While frames are in transit, the counters are from
+    /// different moments.
     pub(crate) fn contradiction(&self) -> Option<String> {
         let Self { bus, received, taken, unwanted, matches, route_matches, .. } = self;
         let is_right = *received == taken + unwanted && matches == route_matches;
@@ -83,7 +83,7 @@ impl BusCounters {
 }
 
 impl RouteCounters {
-    /// What is wrong if a frame is unaccounted for at the end; `None` if all is well, or if nobody counted.
+    /// Describes inconsistent final counters; `None` if consistent or not counted.
     pub(crate) fn contradiction(&self, route: &str) -> Option<String> {
         let Self { handled, dropped, drops, matched, .. } = self;
         let matched = (*matched)?;
@@ -98,7 +98,7 @@ impl RouteCounters {
 }
 
 impl Drops {
-    /// Each reason with the key under which it is shown.
+    /// Each reason with its key in JSON.
     #[must_use]
     pub const fn by_reason(&self) -> [(&'static str, u64); 5] {
         let Self { full, expired, down, too_large, other } = *self;
@@ -128,7 +128,7 @@ impl AddAssign for RouteCounters {
     }
 }
 
-/// What nobody counted is no zero.
+/// `None` means not counted, which is not 0.
 fn add<T: AddAssign>(sum: &mut Option<T>, more: Option<T>) {
     match (sum.as_mut(), more) {
         (_, None) => {}
@@ -147,7 +147,7 @@ impl AddAssign for Drops {
     }
 }
 
-/// A job's counters made as wide as a person expects: the kernel's wrap at 2³².
+/// Extends the counters of a job, which wrap at 2³², to 64 bits.
 #[derive(Clone, Debug)]
 pub(crate) struct Followed {
     last: JobCounters,
@@ -155,12 +155,12 @@ pub(crate) struct Followed {
 }
 
 impl Followed {
-    /// Counts from what the kernel showed at a start: zeros for a new job.
+    /// Counts from this reading: zeros for a new job.
     pub(crate) fn since(start: JobCounters) -> Self {
         Self { last: start, total: RouteCounters::default() }
     }
 
-    /// Takes what the kernel shows now.
+    /// Adds the growth since the last reading.
     pub(crate) fn follow(&mut self, now: JobCounters) {
         self.total += RouteCounters {
             handled: advance(&mut self.last.handled, now.handled),
@@ -170,12 +170,12 @@ impl Followed {
         };
     }
 
-    /// Goes on with a new job in the place of one that is gone.
+    /// Continues with a new job that counts from 0.
     pub(crate) fn restart(&mut self) {
         self.last = JobCounters::default();
     }
 
-    /// How much more another job shows than this one did, so that of equal jobs the one is found that goes on from there.
+    /// Growth if this reading belonged to the same job; the smallest identifies it among equal jobs.
     pub(crate) fn growth(&self, now: JobCounters) -> u64 {
         let pairs =
             [(self.last.handled, now.handled), (self.last.dropped, now.dropped), (self.last.deleted, now.deleted)];
@@ -187,15 +187,15 @@ impl Followed {
     }
 }
 
-/// Moves to what a wrapping counter shows now and says how much it has grown, between two looks that are seconds apart.
+/// Returns the growth of a wrapping counter since the last reading, seconds ago.
 fn advance(last: &mut u32, now: u32) -> u64 {
     if is_step_back(*last, now) {
-        // Waits until the kernel is there again.
+        // Wait until the counter has caught up.
         return 0;
     }
     let grown = now.wrapping_sub(*last);
     *last = now;
-    // No bus carries 2³¹ frames in that time: the job was replaced by an equal one that counts from 0.
+    // No bus carries 2³¹ frames in that time: an equal job that counts from 0 has replaced this one.
     if grown >= 1 << 31 { now.into() } else { grown.into() }
 }
 
@@ -203,8 +203,8 @@ const fn is_step_back(last: u32, now: u32) -> bool {
     matches!(last.wrapping_sub(now), 1..=STEP_BACK)
 }
 
-/// The kernel counts without atomics, so a processor that was late writes back a smaller number: smaller by what others
-/// counted within its few instructions, or, in a guest, within the time slice that it waited.
+/// The kernel counts without atomics, so a delayed processor writes back a smaller number: by what others counted
+/// within a few instructions or, in a virtual machine, within a time slice.
 const STEP_BACK: u32 = 256;
 
 #[cfg(test)]

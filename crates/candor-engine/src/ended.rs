@@ -1,20 +1,20 @@
-//! What is left to say when a gateway has ended.
+//! Final state of a gateway.
 
 use crate::counters::{BusCounters, RouteCounters};
 use crate::notice::Notice;
 
-/// How a gateway ended.
+/// Final counters and notices of a gateway.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ended {
-    /// What every route has counted, in the order of the plan. With the read-write engine nothing is missing; can-gw may
-    /// forward a frame between the last look at a job and its removal, or its end with an interface.
+    /// By route, in plan order. Complete in user space; can-gw may forward a frame between the last reading of a job
+    /// and its removal.
     pub counters: Vec<RouteCounters>,
-    /// What has come to and gone from every bus that user space used, in the order of the plan.
+    /// By bus that user space used, in plan order.
     pub buses: Vec<BusCounters>,
-    /// Jobs that were taken out of the kernel.
+    /// Jobs removed from the kernel.
     pub removed_jobs: usize,
-    /// Jobs that were no longer there.
+    /// Jobs that had already disappeared.
     pub missing_jobs: usize,
-    /// What there is to know from the last moments.
+    /// Notices of the shutdown.
     pub notices: Vec<Notice>,
 }

@@ -1,4 +1,4 @@
-//! One front for both engines, which run side by side if a plan leaves that to candor.
+//! The gateway: both engines behind one interface.
 
 mod bus_off;
 mod reload;
@@ -32,48 +32,48 @@ use crate::user::{EngineConfig, Ready, UserGateway};
 use bus_off::BusOff;
 use candor_io::machine::Machine;
 
-/// How soon to look again for what does not announce itself: a module that comes back, a lock that is given up.
+/// Interval of checks while waiting for something without notification: a module that is reloaded, a lock that is
+/// released.
 const SOON: Duration = Duration::from_secs(1);
 
-/// A running gateway. Ends when it is dropped, also by a panic; [`stop`](Self::stop) says what was done.
+/// A running gateway. Dropping it ends it, also during a panic; [`stop`](Self::stop) also reports the final counters.
 #[derive(Debug)]
 pub struct Gateway {
     plan: Plan,
     jobs: Arc<[Job]>,
     placement: Placement,
-    /// By route: what it had counted under earlier plans; empty if there was none.
+    /// By route: counters under earlier plans; empty if there were none.
     earlier: Vec<RouteCounters>,
     interfaces: Interfaces,
     bus_off: BusOff,
     client: Client,
     watch: LinkWatch,
-    /// Whether others know of this process.
     announced: Announced,
-    /// Whether the last look failed, and has been told to have.
+    /// The last check failed, which was reported.
     check_fails: bool,
-    /// What runs the routes of user space, if there are any.
+    /// The engine of the routes in user space, if any.
     user_engine: Option<UserEngine>,
     latency: MeasureLatency,
-    /// In front of the kernel's part, so that it ends first.
+    /// Before `kernel`, so that it is dropped first.
     user: Option<UserGateway>,
     kernel: Option<KernelGateway>,
-    /// Until all threads have ended.
+    /// Dropped last, after all threads have ended.
     held: Held,
 }
 
-/// What others know of this process by the run directory.
+/// State of the ownership record in the run directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Announced {
-    /// What it runs.
+    /// Up to date.
     Now,
-    /// Nothing: this user has no place to say it.
+    /// None: there is no usable run directory.
     Never,
-    /// What it ran before an interface got another number.
+    /// Outdated, because an interface index has changed.
     Once,
 }
 
 impl Gateway {
-    /// As [`start_with`](Self::start_with), with all that there is to tell at the end.
+    /// As [`start_with`](Self::start_with), with the notices of the start as a list.
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
@@ -83,11 +83,10 @@ impl Gateway {
         Ok((gateway, notices))
     }
 
-    /// Starts the engine that the plan names, or both, each with the routes that are its own; nothing is left behind if
-    /// one of them cannot start.
+    /// Starts the engine of the plan, or both, each with its routes. If one cannot start, nothing is left behind.
     ///
-    /// Waits some seconds for another candor that is starting, or until an ending signal that is blocked has come. The
-    /// read-write engine interrupts its threads by SIGUSR2.
+    /// Waits up to 10 s for another candor that is starting, or until a blocked ending signal is pending. The
+    /// user-space engines interrupt their threads with SIGUSR2.
     ///
     /// # Errors
     /// [`GatewayError`] with the reason and what to type.
@@ -118,13 +117,13 @@ impl Gateway {
             notify(Notice::NoLatency { engine: user_engine });
         }
 
-        // What the machine refuses is known before anything is changed.
+        // Checked before anything is changed.
         let held = Held::take(plan.realtime(), user_engine.is_some())?;
         let hazard =
             user_engine.and_then(|engine| realtime::hazards(plan.realtime(), engine, &for_user, &Machine::here()));
         hazard.into_iter().for_each(&mut *notify);
 
-        // Held until both parts run, so that no other candor gets in between.
+        // Locked until both parts run, so that no other candor interferes.
         let mut run_dir =
             if for_kernel.is_empty() { RunDir::open_where_possible(notify)? } else { Some(RunDir::open(notify)?) };
         let owned = owned(&plan, &jobs, &placement, &interfaces);
@@ -134,11 +133,10 @@ impl Gateway {
                 notify(Notice::MayCircle { route, other });
             }
         }
-        // The kernel's part comes first: it takes away the jobs of dead candors, which may be for routes that are in user
-        // space by now and would double their frames. No route is on both sides, so a frame that comes between the two
-        // starts is forwarded by the routes that run already, and for the others it came too early. From its first frame
-        // on no route loses any. What can be known to fail in user space was looked at above; if it fails nevertheless,
-        // dropping the kernel's part takes its jobs out again.
+        // The kernel part first: it removes jobs of dead candors, whose routes may run in user space now and would be
+        // duplicated. No route is in both parts, so a frame that arrives between the two starts is forwarded by the
+        // routes that already run. From its first frame on, no route loses any. Everything that can be checked in user
+        // space was checked above; if it fails nevertheless, dropping the kernel part removes its jobs.
         if let (Some(run_dir), true) = (&mut run_dir, for_kernel.is_empty()) {
             kernel::remove_leftovers(run_dir, notify)?;
         }
@@ -187,21 +185,21 @@ impl Gateway {
         &self.jobs
     }
 
-    /// Where each route runs, and why.
+    /// The side of each route, and why.
     #[must_use]
     pub const fn placement(&self) -> &Placement {
         &self.placement
     }
 
-    /// The engine that runs the routes of user space; `None` if there are none.
+    /// The engine of the routes in user space; `None` if there are none.
     #[must_use]
     pub const fn user_engine(&self) -> Option<UserEngine> {
         self.user_engine
     }
 
-    /// Looks whether all is well and mends what can be mended: routes of interfaces that come back go on, jobs that
-    /// somebody deleted are put back. To be called now and then, and whenever the process is nudged
-    /// ([`candor_io::signal`]): the gateway does that when an interface changes or a thread ends.
+    /// Checks the gateway and repairs what it can: continues routes of returning interfaces, reinstalls deleted jobs.
+    /// Call it at least every 30 s and whenever the process is woken ([`candor_io::signal`]), which happens when an
+    /// interface changes or a thread ends.
     ///
     /// # Errors
     /// [`GatewayError`] if the gateway cannot go on: somebody deletes its jobs again and again, a thread failed.
@@ -210,7 +208,7 @@ impl Gateway {
         let mut notices = Vec::new();
         match self.check_kernel(&mut notices) {
             Ok(()) => self.check_fails = false,
-            // Forwarding does not depend on looking.
+            // Forwarding does not depend on the check.
             Err(error) if error.is_temporary() => {
                 let told_already = std::mem::replace(&mut self.check_fails, true);
                 notices.extend((!told_already).then(|| Notice::CheckFailed { why: in_full(&error) }));
@@ -223,7 +221,7 @@ impl Gateway {
         Ok(notices)
     }
 
-    /// Looks at jobs and interfaces and mends the kernel's part.
+    /// Checks jobs and interfaces and repairs the kernel part.
     fn check_kernel(&mut self, notices: &mut Vec<Notice>) -> Result<(), GatewayError> {
         let is_there = self.kernel.as_mut().map(KernelGateway::presence).transpose()?;
         let (news, moved) = self.interfaces.refresh(&mut self.client, &self.plan)?;
@@ -236,21 +234,21 @@ impl Gateway {
         }
         self.keep_announced(moved)?;
         if let (Some(kernel), Some(is_there)) = (&mut self.kernel, is_there) {
-            // Others know of the jobs before the first is added, as at the start.
+            // The ownership record precedes the first job, as at the start.
             let is_announced = self.announced != Announced::Once;
             kernel.mend(&self.plan, is_there, &self.interfaces, is_announced, Instant::now(), notices)?;
         }
         Ok(())
     }
 
-    /// Tells others what this process runs now that interfaces have other numbers. If somebody holds the run directory, or
-    /// the process is to end, it is tried again at the next look.
+    /// Updates the ownership record after interface indexes have changed. If the run directory is locked or the process
+    /// is to end, the next check retries.
     fn keep_announced(&mut self, moved: bool) -> Result<(), GatewayError> {
         match (self.announced, moved) {
             (Announced::Never, _) | (Announced::Now, false) => return Ok(()),
             (Announced::Now, true) | (Announced::Once, _) => self.announced = Announced::Once,
         }
-        // Odd files were told of at the start.
+        // Unreadable records were reported at the start.
         let notify = &mut |_notice| {};
         let run_dir =
             if self.kernel.is_some() { RunDir::open(notify).map(Some) } else { RunDir::open_where_possible(notify) };
@@ -260,8 +258,8 @@ impl Gateway {
             Err(error) => return Err(error.into()),
         };
         let owned = owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
-        // Somebody may have started when the interface came back, before this process could say that it waits for it. Of
-        // two that forward the same frames one has to end.
+        // Another candor may have started when the interface came back, before this process could record that it waits
+        // for it. One of two that forward the same frames must end.
         let me = Owner::Process { pid: std::process::id(), engine: self.plan.engine() };
         run_dir.refuse_twins(&owned, Some(&me))?;
         let entry: Entry = run_dir.announce(self.plan.engine(), owned)?;
@@ -274,7 +272,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// How soon to look again although nobody nudges; `None` while nothing is waited for that would not announce itself.
+    /// Time until the next check is due without an event; `None` if nothing needs polling.
     #[must_use]
     pub fn check_within(&self) -> Option<Duration> {
         let waits = self.check_fails
@@ -283,8 +281,8 @@ impl Gateway {
         waits.then_some(SOON).into_iter().chain(self.bus_off.due_within(Instant::now())).min()
     }
 
-    /// What every route had counted at the last [`check`](Self::check) since the start, in the order of the plan. The
-    /// read-write engine counts up to now.
+    /// Counters of each route in plan order: of the kernel as of the last [`check`](Self::check), of user space up to
+    /// now.
     #[must_use]
     pub fn counters(&self) -> Vec<RouteCounters> {
         let kernel = self.kernel.as_ref().map(KernelGateway::counters);
@@ -292,19 +290,19 @@ impl Gateway {
         self.by_route(kernel, user)
     }
 
-    /// What has come to and gone from every bus that user space uses, in the order of the plan.
+    /// Counters of each bus that user space uses, in plan order.
     #[must_use]
     pub fn buses(&self) -> Vec<BusCounters> {
         self.user.as_ref().map(|user| user.buses(&self.plan, &self.interfaces)).unwrap_or_default()
     }
 
-    /// Ends the gateway and takes its jobs out of the kernel.
+    /// Ends the gateway and removes its jobs from the kernel.
     ///
     /// # Errors
     /// [`GatewayError`] if jobs could not be removed or a thread had failed.
     pub fn stop(mut self) -> Result<Ended, GatewayError> {
         let user = self.user.take().map(|user| user.stop(&self.plan, &self.interfaces));
-        // The jobs are removed also if a thread failed.
+        // The jobs are removed even if a thread failed.
         let kernel = self.kernel.take().map(|kernel| kernel.stop(&self.plan)).transpose()?;
         let user = user.transpose()?;
         let (kernel, removed) = kernel.unzip();
@@ -318,7 +316,7 @@ impl Gateway {
         Ok(Ended { counters, buses: threads.buses, notices, ..removed })
     }
 
-    /// Adds up what the jobs of each route have counted; each side counts in the order of the plan.
+    /// Sums the job counters of each route; each side counts in plan order.
     fn by_route(&self, kernel: Option<Vec<RouteCounters>>, user: Option<Vec<RouteCounters>>) -> Vec<RouteCounters> {
         let mut by_route = self.earlier.clone();
         by_route.resize(self.plan.routes().len(), RouteCounters::default());
@@ -334,22 +332,22 @@ impl Gateway {
     }
 }
 
-/// How many frames all routes to a bus have handed over.
+/// Number of frames accepted by a bus for all routes.
 fn handed_over(plan: &Plan, counters: &[RouteCounters], bus: BusIndex) -> u64 {
     plan.routes().iter().zip(counters).filter(|(route, _)| route.to == bus).map(|(_, counted)| counted.handled).sum()
 }
 
-/// The jobs of one side, in the order of the plan.
+/// The jobs of one side, in plan order.
 fn of_side<'a>(jobs: &'a [Job], placement: &Placement, side: Side) -> Vec<&'a Job> {
     jobs.iter().filter(|job| placement.side(job.route) == side).collect()
 }
 
-/// Some of the jobs, for a part that keeps them. All of them are kept once: a rule has half a kilobyte.
+/// Shares the list if it contains all jobs: a rule has half a kilobyte.
 fn shared(all: &Arc<[Job]>, some: &[&Job]) -> Arc<[Job]> {
     if some.len() == all.len() { Arc::clone(all) } else { some.iter().copied().cloned().collect() }
 }
 
-/// The jobs as others are told of them.
+/// The jobs for the ownership record.
 fn owned(plan: &Plan, jobs: &[Job], placement: &Placement, interfaces: &Interfaces) -> Vec<OwnedJob> {
     OwnedJob::list(plan, interfaces, jobs, |job| placement.side(job.route))
 }

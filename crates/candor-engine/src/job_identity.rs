@@ -1,4 +1,4 @@
-//! What the kernel compares when it looks for a job, and which jobs can see the same frame one after the other.
+//! The kernel's notion of equal jobs, and of jobs whose order matters.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,7 +9,7 @@ use candor_core::rule::{Checksums, Modifications};
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::{CangwJob, ExactJob};
 
-/// What the kernel compares when it looks for a job to delete: all bytes, or with a uid all but the modifications and
+/// The bytes that the kernel compares to find the job to delete: all, or with a uid all except modifications and
 /// checksums.
 ///
 /// # Source
@@ -28,7 +28,7 @@ impl<'a> Identity<'a> {
     }
 }
 
-/// How many there are of each job.
+/// Multiset of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts(BTreeMap<Vec<u8>, usize>);
 
@@ -46,7 +46,7 @@ impl Counts {
         Self::of(&identities)
     }
 
-    /// Takes one away, if there is one.
+    /// Removes one; false if there is none.
     pub(crate) fn take(&mut self, identity: &Identity<'_>) -> bool {
         let Some(count) = self.0.get_mut(&*identity.0).filter(|count| **count > 0) else { return false };
         *count -= 1;
@@ -63,12 +63,12 @@ impl Counts {
         }
     }
 
-    /// Of each not more than there.
+    /// Intersection.
     pub(crate) fn at_most(&self, other: &Self) -> Self {
         self.with(other, usize::min)
     }
 
-    /// What is left of each when the others are gone.
+    /// Difference.
     pub(crate) fn without(&self, other: &Self) -> Self {
         self.with(other, usize::saturating_sub)
     }
@@ -82,7 +82,7 @@ impl Counts {
     }
 }
 
-/// Jobs that the kernel offers a frame one after the other. Between groups the order of adding makes no difference.
+/// Jobs to which the kernel offers a frame one after the other. The order of jobs in different groups does not matter.
 ///
 /// # Source
 /// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364),
@@ -91,7 +91,7 @@ impl Counts {
 pub(crate) struct Group {
     source: InterfaceIndex,
     list: ReceiveList,
-    /// In the list of single identifiers, which one.
+    /// Only for the list of single identifiers.
     identifier: u32,
     is_fd: bool,
 }

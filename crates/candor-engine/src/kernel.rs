@@ -1,10 +1,11 @@
-//! The kernel engine: the plan's jobs in can-gw, installed whole or not at all, and taken out again.
+//! The kernel engine: installs the jobs of a plan in can-gw, all or none, and removes them at the end.
 //!
-//! can-gw has no owners, so candor keeps a list of its own ([`crate::run_dir`]): written before the first job is added, locked
-//! while the process lives, removed after the last job is gone. What a dead candor left is adopted or removed.
+//! can-gw does not record owners, so candor keeps ownership records ([`crate::run_dir`]): written before the first job
+//! is added, locked while the process lives, removed after the last job is gone. Jobs of a dead candor are adopted or
+//! removed.
 //!
-//! Jobs go away without a word: with an interface, with the module, by anybody's `cangw -F`. They are missed at the next
-//! look and put back ([`mend`]).
+//! Jobs disappear without notification: with an interface, with the module, or by `cangw -F`. The next check finds them
+//! missing and reinstalls them ([`mend`]).
 
 mod error;
 mod fights;
@@ -31,17 +32,17 @@ use fights::Fights;
 use installed::Installed;
 use takeover::Takeover;
 
-/// Jobs in the kernel that go away with this value.
+/// Installed jobs, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct KernelGateway {
     installed: Installed,
-    /// By job: what it is part of, and between which buses.
+    /// By job.
     job_routes: Vec<JobRoute>,
     followed: Vec<Followed>,
     fights: Fights,
-    /// Jobs that are gone by candor's own doing: taken out for the order, and not put back yet.
+    /// Jobs that candor itself has deleted to restore the order, and has not added again yet.
     owed: BTreeSet<usize>,
-    /// Whether the module is gone, and has been told to be.
+    /// The module is not loaded, which was reported.
     misses_module: bool,
 }
 
@@ -53,7 +54,7 @@ struct JobRoute {
 }
 
 impl KernelGateway {
-    /// Installs jobs, which nobody else runs: that has been looked at, and `entry` tells others.
+    /// Installs jobs that no other candor runs, which was checked; `entry` records them.
     pub(crate) fn start(
         plan: &Plan,
         jobs: &[&Job],
@@ -64,7 +65,7 @@ impl KernelGateway {
     ) -> Result<Self, KernelError> {
         let wanted = interfaces.kernel_jobs(jobs);
         let name = |position: usize| plan.route(jobs[position].route).name.clone();
-        // From here on dropping the value takes out the jobs that have been added, and forgets the entry.
+        // From here on, dropping the value removes the added jobs and the ownership record.
         let mut installed = Installed::new(entry).map_err(KernelError::Netlink)?;
         let present = installed.present().map_err(KernelError::List)?;
         let takeover = Takeover::of(&wanted, run_dir.dead(), &present);
@@ -87,38 +88,38 @@ impl KernelGateway {
         Ok(Self { installed, job_routes, followed, fights, owed, misses_module: false })
     }
 
-    /// Whether something is waited for that does not announce itself.
+    /// True if something is missing that gives no notification.
     pub(crate) fn waits(&self) -> bool {
         self.misses_module || !self.owed.is_empty()
     }
 
-    /// Has others know of this process by a new entry of the run directory.
+    /// Replaces the ownership record.
     pub(crate) fn announce(&mut self, entry: Entry) {
         self.installed.announce(entry);
     }
 
-    /// By job, in the order of the plan, as of the last check.
+    /// By job in plan order, as of the last check.
     pub(crate) fn counters(&self) -> Vec<RouteCounters> {
         self.followed.iter().map(Followed::total).collect()
     }
 
-    /// The last counters by job, and how it ended.
+    /// Final counters by job, and the number of removed jobs.
     pub(crate) fn stop(mut self, plan: &Plan) -> Result<(Vec<RouteCounters>, Ended), KernelError> {
-        // Jobs are removed also where they cannot be counted any more.
+        // Jobs are removed even if their counters cannot be read.
         let _ = self.refresh();
         let (removed_jobs, missing_jobs) =
             self.installed.remove_all().map_err(|source| KernelError::Remove { route: self.route(plan, 0), source })?;
         Ok((self.counters(), Ended { removed_jobs, missing_jobs, ..Ended::default() }))
     }
 
-    /// Follows the counters and says of every job whether it is there.
+    /// Updates the counters; returns by job whether it is installed.
     fn refresh(&mut self) -> Result<Vec<bool>, CangwError> {
         let now = self.installed.list(|position, counters| self.followed[position].growth(counters))?;
         self.follow(&now);
         Ok(now.iter().map(Option::is_some).collect())
     }
 
-    /// Follows the counters of the jobs that are there.
+    /// Updates the counters of installed jobs.
     fn follow(&mut self, now: &[Option<JobCounters>]) {
         for (followed, now) in self.followed.iter_mut().zip(now) {
             if let Some(now) = now {
@@ -132,8 +133,8 @@ impl KernelGateway {
     }
 }
 
-/// Removes what dead candors left, for a gateway that has nothing in the kernel itself: those jobs may be for routes that
-/// it runs in user space. Left alone where this user may not, or where there is no can-gw any more.
+/// Removes jobs of dead candors for a gateway without kernel jobs: its routes may now run in user space. Leaves them if
+/// this user may not delete jobs, or if can-gw is not loaded.
 pub(crate) fn remove_leftovers(run_dir: &mut RunDir, notify: &mut dyn FnMut(Notice)) -> Result<(), KernelError> {
     if run_dir.dead().is_empty() {
         return Ok(());
@@ -141,7 +142,7 @@ pub(crate) fn remove_leftovers(run_dir: &mut RunDir, notify: &mut dyn FnMut(Noti
     let mut client = Client::open().map_err(KernelError::Netlink)?;
     let present = match cangw::dump(&mut client) {
         Ok(present) => present,
-        // A module takes its jobs along.
+        // Unloading the module removes its jobs.
         Err(CangwError::ModuleMissing) => Vec::new(),
         Err(error) => return Err(KernelError::List(error)),
     };

@@ -1,29 +1,29 @@
-//! How long frames were under way in candor, counted in fixed classes.
+//! Latency histograms with fixed bounds.
 
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// Whether the latency of each frame is measured, which costs two readings of a clock for each hand-over.
+/// Enables latency measurement, which costs two clock readings per batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MeasureLatency {
-    /// No, and it costs nothing.
+    /// Off, at no cost.
     #[default]
     No,
-    /// Yes, where frames have receive stamps.
+    /// On, if the receiver has timestamps.
     Yes,
 }
 
-/// Latencies of frames that the outgoing interface took: from the kernel's receive stamp to the return of the system call
-/// that handed the frame to the outgoing interface.
+/// Latencies of accepted frames: from the kernel receive timestamp to the return of the system call that passed the
+/// frame to the outgoing interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// How many frames took longer than the bound before and at most this one; the last are above all bounds.
+    /// Frames above the previous bound and up to this one; the last class has no bound.
     pub classes: [u64; CLASSES],
-    /// The sum of all.
+    /// Sum of all latencies.
     pub sum: Duration,
 }
 
-/// Upper bounds of the classes, of which the last has none.
+/// Upper bounds of the classes; the last class has none.
 pub const LATENCY_BOUNDS: [Duration; CLASSES - 1] = {
     let mut bounds = [Duration::ZERO; CLASSES - 1];
     let mut at = 0;
@@ -34,15 +34,13 @@ pub const LATENCY_BOUNDS: [Duration; CLASSES - 1] = {
     bounds
 };
 
-/// Classes of latency.
 pub(crate) const CLASSES: usize = BOUNDS_US.len() + 1;
 
 const BOUNDS_US: [u64; 16] =
     [10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000];
 
-/// The class of a latency.
 pub(crate) fn class(latency: Duration) -> usize {
-    // From the short ones on, where nearly all are.
+    // Linear from the shortest, where nearly all are.
     LATENCY_BOUNDS.iter().position(|bound| latency <= *bound).unwrap_or(CLASSES - 1)
 }
 

@@ -1,4 +1,4 @@
-//! The gateways of candor: the same plan in the kernel and in user space.
+//! The engines of candor: a plan runs in the kernel, in user space, or in both.
 //!
 //! ```text
 //!                          ┌─ kernel ──── can-gw jobs ── candor-netlink ──▶ kernel forwards
@@ -6,12 +6,12 @@
 //!                          └─ user ────── one thread for each source bus: receiver ─▶ RuleSet ─▶ sender
 //! ```
 //!
-//! [`Gateway::start`] looks at the interfaces and the kernel first ([`Notice`], [`GatewayError`]: what is wrong and what to
-//! type) and starts the engine that the plan names, or both, each with its routes. From then on it answers (what was
-//! counted, whether all is well) and mends what others break: interfaces that go and come back, jobs that are deleted.
-//! Ending it, dropping it, or a panic takes everything out of the kernel again.
+//! [`Gateway::start`] first checks interfaces and kernel ([`Notice`], [`GatewayError`]) and then starts the engine of
+//! the plan, or both, each with its routes. A running gateway reports counters and repairs what others break:
+//! interfaces that disappear and return, jobs that are deleted. Stopping it, dropping it, or a panic removes everything
+//! from the kernel.
 //!
-//! [`Gateway::reload`] goes over to another plan while frames flow.
+//! [`Gateway::reload`] switches to another plan while frames flow.
 #![forbid(unsafe_code)]
 
 mod abilities;

@@ -1,4 +1,4 @@
-//! Which side runs each route on this machine, and what is said if none can.
+//! Placement of routes on this machine.
 
 use candor_config::engine::UserEngine;
 use candor_config::placement::{Because, KernelAbilities, KernelOnly, Missing, Placement, Side, Unplaceable};
@@ -95,7 +95,7 @@ pub enum PlacementError {
     System(#[from] SystemError),
 }
 
-/// Finds the side of every route, and makes the jobs mean the same on both.
+/// Determines the side of every route, and adjusts the jobs so that they mean the same on both.
 pub(crate) fn place(
     plan: &Plan,
     jobs: &mut [Job],
@@ -119,7 +119,7 @@ pub(crate) fn place(
     Ok(placement)
 }
 
-/// Which engine runs what is in user space: the one that was named, or the best that can run here.
+/// The engine for routes in user space: as named by the plan, or the best that runs here.
 pub(crate) fn user_engine(plan: &Plan) -> Result<UserEngine, PlacementError> {
     match plan.engine() {
         Engine::Auto | Engine::Kernel => Ok(UserAbilities::find_for(|engine| engine == UserEngine::BEST)?.best()),
@@ -130,15 +130,15 @@ pub(crate) fn user_engine(plan: &Plan) -> Result<UserEngine, PlacementError> {
     }
 }
 
-/// In user space a frame makes one hop. The kernel would let it make as many as the module was loaded for, so what a file
-/// means would depend on who runs which route. A route that is to make more says so, and then only the kernel can run it.
+/// A user-space engine forwards a frame over one hop; the kernel would allow as many as its module parameter. So that a
+/// file means the same on both sides, a route with more hops must say so, and only the kernel can run it.
 pub(crate) fn one_hop(jobs: &mut [Job], placement: &Placement) {
     for job in jobs.iter_mut().filter(|job| placement.side(job.route) == Side::Kernel) {
         job.hop_limit.get_or_insert(1);
     }
 }
 
-/// What is said to somebody whose route cannot run; the outer error is why it cannot be said.
+/// The error for a route that cannot run.
 pub(crate) fn refusal(
     plan: &Plan,
     refused: Unplaceable,
@@ -165,7 +165,7 @@ pub(crate) fn refusal(
     })
 }
 
-/// What to do about a route that neither side can run.
+/// Remedy for a route that neither side can run.
 fn advice(because: Because, user: KernelOnly, limit: u8, kernel: KernelAbilities) -> String {
     let KernelAbilities { max_hops, .. } = kernel;
     match because {

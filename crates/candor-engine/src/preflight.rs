@@ -1,4 +1,4 @@
-//! Are the interfaces what the plan expects, before anything is changed and all the time after?
+//! The interfaces of a plan: checked before the start, and tracked afterwards.
 
 mod error;
 mod qdiscs;
@@ -18,30 +18,29 @@ use crate::notice::Notice;
 use crate::system_error::SystemError;
 use candor_io::machine::{Capability, Machine};
 
-/// Names that differ more than this are not offered as what was meant.
+/// Minimal similarity of a suggested name (Jaro-Winkler).
 const SIMILAR: f64 = 0.75;
 
-/// The interfaces of a plan's buses, found.
 #[derive(Debug)]
 pub(crate) struct Interfaces {
-    /// By bus; `None` for those that no route uses, which are left alone.
+    /// By bus; `None` if no route uses it.
     seen: Vec<Option<Seen>>,
-    /// What makes them drop frames, and has been told.
+    /// Reported hazards.
     hazards: Vec<Notice>,
 }
 
 #[derive(Clone, Debug)]
 struct Seen {
-    /// As it was last seen.
+    /// State at the last refresh.
     link: Link,
-    /// Whether it is still there.
+    /// False while the interface is gone.
     is_there: bool,
-    /// The name in the file.
+    /// Name in the file.
     waits_for: String,
 }
 
 impl Interfaces {
-    /// Finds the interface of every bus that a route uses and says what is odd about it.
+    /// Finds the interface of every used bus, with notices about it.
     pub(crate) fn find(client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let mut seen = Vec::new();
         let mut notices = Vec::new();
@@ -58,8 +57,8 @@ impl Interfaces {
         Ok((found, notices))
     }
 
-    /// The interfaces of another plan that is to take the place of this one, and what is odd about them that was not told
-    /// before. An interface that is away is waited for on.
+    /// Interfaces for a reload, with notices that were not reported before. A missing interface stays missing if it
+    /// was.
     pub(crate) fn find_again(&self, client: &mut Client, plan: &Plan) -> Result<(Self, Vec<Notice>), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
         let is_used = |bus| plan.routes().iter().any(|route| [route.from, route.to].contains(&bus));
@@ -96,7 +95,7 @@ impl Interfaces {
         Ok((found, notices))
     }
 
-    /// What makes the interfaces that are there drop frames of the plan.
+    /// Settings of the present interfaces that make them drop frames of the plan.
     fn find_hazards(&self, client: &mut Client, plan: &Plan) -> Result<Vec<Notice>, InterfaceError> {
         let too_small = plan.routes().iter().filter(|route| self.present(route.to).is_some()).filter_map(|route| {
             let (from, to) = (self.link(route.from), self.link(route.to));
@@ -114,37 +113,36 @@ impl Interfaces {
         self.seen[bus.0].as_ref().expect("the interfaces of all buses that a route uses were found at the start")
     }
 
-    /// The interface of a bus that a route of the plan uses, as it was last seen.
+    /// State of the interface of a used bus, at the last refresh.
     pub(crate) fn link(&self, bus: BusIndex) -> &Link {
         &self.seen(bus).link
     }
 
-    /// The number of the interface of a bus, also while it is away.
+    /// Interface index of a bus, also while the interface is gone.
     pub(crate) fn index(&self, bus: BusIndex) -> InterfaceIndex {
         self.link(bus).index
     }
 
-    /// The number of the interface of a bus, unless it is away.
+    /// Interface index of a bus; `None` while the interface is gone.
     pub(crate) fn present(&self, bus: BusIndex) -> Option<InterfaceIndex> {
         Some(self.seen(bus)).filter(|seen| seen.is_there).map(|seen| seen.link.index)
     }
 
-    /// The interfaces that are there, each with its bus.
+    /// The present interfaces with their buses.
     pub(crate) fn there(&self) -> impl Iterator<Item = (BusIndex, &Link)> {
         let used = self.seen.iter().enumerate().filter_map(|(bus, seen)| Some((BusIndex(bus), seen.as_ref()?)));
         used.filter(|(_bus, seen)| seen.is_there).map(|(bus, seen)| (bus, &seen.link))
     }
 
-    /// The jobs as the kernel knows them, whichever engine runs them.
+    /// The jobs in the form of can-gw, whichever engine runs them.
     pub(crate) fn kernel_jobs(&self, jobs: &[&Job]) -> Vec<CangwJob> {
         jobs.iter().map(|job| CangwJob::new(job, self.index(job.from), self.index(job.to))).collect()
     }
 
-    /// Looks again: which interfaces have gone, come back, got another name, gone down or up since the last look? Says
-    /// also whether one has another number now.
+    /// Updates the state of all interfaces. Returns notices about changes, and whether an interface index has changed.
     ///
-    /// An interface is known by its number, which renaming leaves alone. After it has gone, one of the name in the file
-    /// takes its place, unless it is in use for another bus.
+    /// Interfaces are identified by index, which survives renaming. After one has disappeared, an interface with the
+    /// name in the file replaces it, unless another bus uses that.
     pub(crate) fn refresh(&mut self, client: &mut Client, plan: &Plan) -> Result<(Vec<Notice>, bool), InterfaceError> {
         let now = link::list(client).map_err(InterfaceError::List)?;
         let mut notices = Vec::new();
@@ -177,7 +175,7 @@ impl Interfaces {
             moved |= link.index != seen.link.index;
             (seen.link, seen.is_there) = (link.clone(), true);
         }
-        // What cannot be read now is read at the next look.
+        // Retried at the next refresh.
         if let Ok(hazards) = self.find_hazards(client, plan) {
             notices.extend(hazards.iter().filter(|hazard| !self.hazards.contains(hazard)).cloned());
             self.hazards = hazards;
@@ -190,7 +188,7 @@ pub(crate) fn interface_gone(bus: &Bus, interface: &str) -> InterfaceError {
     InterfaceError::Gone { bus: bus.name.clone(), interface: interface.into() }
 }
 
-/// Whether this process may set interfaces down and up, if a bus asks for it.
+/// Checks the capability for `restart-after`.
 pub(crate) fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
     match plan.buses().iter().find(|bus| bus.restart_after.is_some()) {
         Some(bus) if Machine::here().own().has(Capability::NetAdmin) == Some(false) => {
@@ -200,7 +198,7 @@ pub(crate) fn may_restart(plan: &Plan) -> Result<(), InterfaceError> {
     }
 }
 
-/// Whether the kernel has CAN at all.
+/// Checks for CAN in the kernel.
 pub(crate) fn can_is_there() -> Result<(), InterfaceError> {
     match support()? {
         Support::None => Err(InterfaceError::NoCan),
@@ -208,7 +206,7 @@ pub(crate) fn can_is_there() -> Result<(), InterfaceError> {
     }
 }
 
-/// Whether the kernel has the sockets that user space needs.
+/// Checks for CAN_RAW sockets.
 pub(crate) fn can_raw_is_there() -> Result<(), InterfaceError> {
     match support()? {
         Support::None | Support::WithoutRaw => Err(InterfaceError::NoCanRaw),
@@ -229,7 +227,7 @@ fn find(client: &mut Client, bus: &Bus) -> Result<Link, InterfaceError> {
     }
 }
 
-/// What there is instead of the interface and what to type.
+/// Suggestions for an interface that does not exist or is not CAN.
 fn hint(client: &mut Client, wanted: &str) -> Result<String, InterfaceError> {
     let links = link::list(client).map_err(InterfaceError::List)?;
     let names: Vec<_> = links.into_iter().filter(|link| link.can.is_some()).map(|link| link.name).collect();
@@ -248,13 +246,13 @@ fn hint(client: &mut Client, wanted: &str) -> Result<String, InterfaceError> {
     Ok(there + &make)
 }
 
-/// What is odd about an interface that is seen for the first time.
+/// Notices about a new interface.
 fn first_notices(bus: &Bus, link: &Link) -> Vec<Notice> {
     let down = (!link.up).then(|| Notice::InterfaceDown { interface: link.name.clone() });
     down.into_iter().chain(differing_rates(bus, link)).collect()
 }
 
-/// What has become different about an interface.
+/// Notices about changes since the last refresh.
 fn changes(bus: &Bus, was: &Link, is: &Link) -> Vec<Notice> {
     let interface = is.name.clone();
     let mut notices = Vec::new();

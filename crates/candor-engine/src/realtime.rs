@@ -1,8 +1,7 @@
-//! `[realtime]` of a file, carried out: what the threads that forward frames get, and what is held as long as they run.
+//! Real-time settings of the forwarding threads, and resources held while they run.
 //!
-//! Only those threads get a policy and processors. The thread that looks after them writes text, reads netlink dumps and
-//! waits for signals: before the frames of others it would be late for nothing, and a spinning thread of its own priority
-//! would keep it from ever hearing SIGTERM.
+//! Only forwarding threads get a policy and processors. The supervisor formats text, reads netlink dumps and waits for
+//! signals: a busy-polling thread of its own priority would keep it from ever handling SIGTERM.
 
 mod obtained;
 mod refused;
@@ -22,18 +21,18 @@ use candor_io::schedule;
 use crate::notice::Notice;
 use candor_io::machine::Machine;
 
-/// With what the names of the threads begin that forward frames; the interface follows.
+/// Name prefix of forwarding threads; the interface follows.
 pub(crate) const THREAD_PREFIX: &str = "route-";
 
-/// What is held while a gateway runs.
+/// Resources held while a gateway runs.
 #[derive(Debug)]
 pub(crate) struct Held {
     _awake: Option<CpuDmaLatency>,
 }
 
 impl Held {
-    /// Locks memory, keeps processors awake, and tries on a thread of its own what the others will get, so that nothing
-    /// has been changed if the kernel refuses. `threads` says whether there will be any.
+    /// Locks memory, limits idle states, and tries the thread settings on a temporary thread, so that nothing has
+    /// changed if the kernel refuses. `threads`: user space will be used.
     pub(crate) fn take(wanted: &Realtime, threads: bool) -> Result<Self, RealtimeError> {
         if threads {
             if wanted.lock_memory {
@@ -54,7 +53,7 @@ impl Held {
     }
 }
 
-/// What each thread that forwards frames gets.
+/// Settings of a forwarding thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForThreads {
     sched: Option<Sched>,
@@ -66,18 +65,18 @@ impl ForThreads {
         Self { sched: wanted.sched, cpus: wanted.cpus.clone() }
     }
 
-    /// Gives it to the calling thread, and tells somebody how that went; whether it did.
+    /// Applies the settings to the calling thread, sends the result, and returns whether it succeeded.
     #[expect(clippy::needless_pass_by_value, reason = "whoever waits is to see that nobody else will tell")]
     pub(crate) fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
         let entered = self.enter();
         let went_well = entered.is_ok();
-        // Nobody listens if another thread has failed already; then this one is ended by its orders.
+        // The receiver is gone if another thread has failed; then this one is ended by an order.
         let _ = tell.send(entered);
         went_well
     }
 
     fn enter(&self) -> Result<(), RealtimeError> {
-        // The kernel leaves out processors that are not there, or not for this process, as long as one is left.
+        // The kernel ignores processors that are offline or outside the cpuset as long as one remains.
         let lacks = |got: &[Cpu]| self.cpus.iter().any(|cpu| !got.contains(cpu));
         if !self.cpus.is_empty() {
             let set = schedule::set_cpus(&self.cpus).and_then(|()| schedule::cpus());
@@ -90,7 +89,7 @@ impl ForThreads {
     }
 }
 
-/// What a person should know who lets threads spin before everything else.
+/// A notice about busy polling with a real-time policy.
 pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], machine: &Machine) -> Option<Notice> {
     let sched = wanted.sched.filter(|sched| sched.priority().is_some() && engine.receiver().spins())?;
     let threads = jobs.iter().map(|job| job.from).collect::<BTreeSet<_>>().len();
@@ -104,7 +103,7 @@ pub(crate) fn hazards(wanted: &Realtime, engine: UserEngine, jobs: &[&Job], mach
     is_throttled.then_some(Notice::SpinsThrottled { sched })
 }
 
-/// Whether real-time threads together get a part of each period only.
+/// True if real-time throttling is on.
 ///
 /// # Source
 /// [`sched_rt_handler()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/sched/rt.c#L29).

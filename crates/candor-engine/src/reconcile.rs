@@ -1,4 +1,4 @@
-//! From the jobs that the kernel has to those that a gateway file wants, with as little change as there can be.
+//! Changes the kernel's jobs to those of a gateway file, with minimal changes.
 //!
 //! ```text
 //!  Plan ─target─▶ wanted jobs ─┐
@@ -6,12 +6,12 @@
 //!  run directory ─▶ owners ────┘        └────▶ what a person reads         (difference.rs, status.rs)
 //! ```
 //!
-//! can-gw puts every new job at the head of its list, and order matters only among the jobs that can see the same frame
-//! one after the other: those of one source, one receive list and one format, and in the list of single identifiers those
-//! of one identifier. Of each such group the longest end of the wanted order stays that is there already; what is before
-//! it is taken out and added again, last first. A job with a uid whose modifications differ is changed where it is.
+//! can-gw inserts every new job at the head of its list, and order matters only among jobs that can see the same frame:
+//! those of one source, receive list and format, and in the list of single identifiers those of one identifier. In each
+//! such group, the longest suffix of the wanted order that is already installed stays; the jobs before it are deleted
+//! and added again, last first. A job with a uid whose modifications differ is changed in place.
 //!
-//! This file and `parts.rs` are pure. `tests.rs` holds them to a kernel that is played.
+//! This file and `parts.rs` are pure; `tests.rs` compares them with a fake kernel.
 
 mod apply;
 mod difference;
@@ -37,7 +37,7 @@ pub(crate) use exchange::{Exchange, Mine};
 pub use status::{End, JobState, OwnerState, Status, status};
 use undo::Undo;
 
-/// The kernel's jobs; an error if it has no can-gw, where the list is empty or one of something else.
+/// The kernel's jobs; an error without can-gw, where the list is empty or contains other routes.
 fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match cangw::dump_exact(client) {
         Ok(present) if present.is_empty() && !has_cangw() => Err(ReconcileError::CangwMissing),
@@ -47,77 +47,77 @@ fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     }
 }
 
-/// Whether can-gw is there, as a module or built in; assumed where the kernel does not show its modules.
+/// True if can-gw is loaded or built in, or if the kernel does not export its modules.
 fn has_cangw() -> bool {
     let modules = Path::new("/sys/module");
     modules.join("can_gw").exists() || !modules.exists()
 }
 
-/// What becomes of jobs that candor did not make.
+/// Treatment of jobs that candor did not install.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Foreign {
-    /// Those that are equal to wanted ones become candor's.
+    /// Adopt those that equal a wanted job.
     pub adopt: bool,
-    /// Those that stay foreign are removed. What is wanted would come right back, so it is adopted.
+    /// Remove the others. Wanted ones would be added again at once, so they are adopted.
     pub prune: bool,
 }
 
-/// All that decides what is to be done.
+/// Input of [`reconcile`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Situation<'a> {
-    /// In the order in which frames are to meet them.
+    /// In the order in which a frame meets them.
     pub(crate) wanted: &'a [ExactJob],
-    /// What the kernel lists, newest first.
+    /// The kernel's list, newest first.
     pub(crate) present: &'a [ExactJob],
-    /// Jobs that are ours, if they are there.
+    /// Jobs that are ours if they are installed.
     pub(crate) owned: &'a [ExactJob],
-    /// Jobs of other candors, which are never touched.
+    /// Jobs of other candors, which are left alone.
     pub(crate) others: &'a [ExactJob],
     pub(crate) foreign: Foreign,
 }
 
-/// One request to the kernel.
+/// A request to the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Adds a job at the head of the list.
     Add(ExactJob),
-    /// Gives the job with this uid other modifications and checksums.
+    /// Replaces modifications and checksums of the job with this uid.
     Change(ExactJob),
-    /// Deletes the first job that the kernel takes for this one.
+    /// Deletes the first job that the kernel considers equal.
     Delete(ExactJob),
 }
 
-/// How a wanted job comes to be there.
+/// Treatment of a wanted job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// It is added.
+    /// Not installed: added.
     Added,
-    /// It is there, with other modifications; the position in the kernel's list.
+    /// Installed with other modifications, at this position in the kernel's list: changed in place.
     Changed(usize),
-    /// It is there.
+    /// Installed at this position: kept.
     Kept(usize),
-    /// It is there at the wrong place, so it is taken out and added again.
+    /// Installed at the wrong position: deleted and added again.
     Moved(usize),
 }
 
-/// What a job of the kernel's list is.
+/// Treatment of an installed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Nobody's of candor; with the wanted job that it is equal to.
+    /// Not candor's; with the wanted job that it equals.
     Foreign(Option<usize>),
-    /// Another candor's.
+    /// Of another candor.
     Other,
-    /// Ours, and it stays; with the wanted job that it is.
+    /// Ours: stays as this wanted job.
     Ours { wanted: usize, adopted: bool },
-    /// Foreign, and it is removed.
+    /// Foreign: removed.
     Pruned,
-    /// Ours, and not wanted any more.
+    /// Ours: no longer wanted, removed.
     Removed,
-    /// Ours, and it is added again as this wanted job.
+    /// Ours: deleted and added again as this wanted job.
     Replaced { wanted: usize, adopted: bool },
 }
 
-/// What is to be done, and what it means for every job.
+/// The requests, and the treatment of every job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reconciliation {
     pub(crate) steps: Vec<Step>,
@@ -125,11 +125,11 @@ pub(crate) struct Reconciliation {
     pub(crate) actions: Vec<Action>,
     /// By present job.
     pub(crate) standings: Vec<Standing>,
-    /// Wanted jobs whose uid a job has that is not ours: adding them would change that one. With its position.
+    /// Wanted jobs whose uid a foreign job has, with its position: adding them would change that job.
     pub(crate) uid_taken: Vec<(usize, usize)>,
 }
 
-/// Compares what is wanted with what is there.
+/// Compares wanted with installed jobs.
 pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
     let Situation { wanted, present, .. } = *situation;
     let mut found = Reconciliation {
@@ -145,7 +145,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
         let is_going = |standing| matches!(standing, Standing::Pruned | Standing::Removed | Standing::Replaced { .. });
         for &at in part.present.iter().filter(|&&at| is_going(found.standings[at])) {
             let delete = Step::Delete(present[at].clone());
-            // A uid is free again before another group wants it.
+            // First, so that the uid is free before another group needs it.
             if present[at].job().uid != 0 { found.steps.push(delete) } else { rest.push(delete) }
         }
         let (to_add, stays) = part.wanted.split_at(part.wanted.len() - kept.len());
@@ -159,7 +159,7 @@ pub(crate) fn reconcile(situation: &Situation<'_>) -> Reconciliation {
     found
 }
 
-/// Wanted jobs that are to be added although a job that stays has their uid.
+/// Wanted jobs to add whose uid a remaining job has.
 fn uid_taken(situation: &Situation<'_>, found: &Reconciliation) -> Vec<(usize, usize)> {
     let is_added = |at: &usize| matches!(found.actions[*at], Action::Added | Action::Moved(_));
     let stays = |at: &usize| matches!(found.standings[*at], Standing::Foreign(_) | Standing::Other);

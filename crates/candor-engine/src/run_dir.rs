@@ -1,10 +1,9 @@
-//! The list of what candor has on this machine: one file for each process, locked while the process lives, and one for
-//! each gateway file that was applied.
+//! Ownership records: one file for each process, locked while the process lives, and one for each applied gateway file.
 //!
-//! `/run/candor/NETNS-PID-NUMBER.json` and `NETNS-applied-NUMBER.json` (another folder by `CANDOR_RUN_DIR`) hold the
-//! boot, the network namespace, the owner, and the exact bytes of its jobs with the names of their routes. A process's
-//! file whose lock is free was left by one that died. Only their owner can open folder and files, so that nobody else can
-//! hold the locks.
+//! `/run/candor/NETNS-PID-NUMBER.json` and `NETNS-applied-NUMBER.json` (another directory with `CANDOR_RUN_DIR`) hold
+//! boot id, network namespace, owner, and the exact bytes of its jobs with their routes. An unlocked file of a process
+//! was left by a dead one. Directory and files are accessible to their owner only, so that no other user can hold the
+//! locks.
 
 mod content;
 mod entry;
@@ -39,7 +38,7 @@ use error::failed;
 use folder::{is_denied, make_private};
 use scope::Scope;
 
-/// The run directory, held against other starting candors as long as this value lives.
+/// The run directory, locked against other starting candors.
 #[derive(Debug)]
 pub(crate) struct RunDir {
     path: PathBuf,
@@ -47,28 +46,28 @@ pub(crate) struct RunDir {
     alive: Vec<Instance>,
     applied: Vec<(PathBuf, Instance)>,
     dead: Vec<Instance>,
-    /// Files of the dead, their locks held so that nobody else adopts the same jobs.
+    /// Records of dead processes, locked so that no other candor adopts the same jobs.
     dead_files: Vec<(PathBuf, FileLock)>,
-    /// A file that could not be understood, so that whatever it lists seems to be nobody's.
+    /// An unreadable record, whose jobs look foreign.
     odd: Option<PathBuf>,
     _exclusive: File,
 }
 
-/// The run directories as far as this user may look into them.
+/// The run directories that this user may open.
 #[derive(Debug, Default)]
 pub(crate) struct Opened {
     pub(crate) open: Vec<RunDir>,
-    /// Those that are closed to this user.
+    /// Errors of those that it may not open.
     pub(crate) denied: Vec<FileError>,
 }
 
 impl RunDir {
-    /// Opens the directory and reads what is in it. Waits a little while another candor starts.
+    /// Opens the directory and reads the records. Waits up to 10 s for another candor that is starting.
     pub(crate) fn open(notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
         Self::open_at(folder::of_the_system(), notify)
     }
 
-    /// Opens the first directory that this user may use; `None`, after telling, if there is none.
+    /// Opens the first directory that this user may use; `None`, after a notice, if there is none.
     pub(crate) fn open_where_possible(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut first = None;
         for path in folder::possible() {
@@ -85,12 +84,12 @@ impl RunDir {
         Ok(None)
     }
 
-    /// Looks into all directories that are there, and makes none.
+    /// Opens all existing directories, without creating any.
     pub(crate) fn open_existing(notify: &mut dyn FnMut(Notice)) -> Result<Opened, RunDirError> {
         Self::open_existing_at(folder::possible(), notify)
     }
 
-    /// Looks where `candor apply` keeps its lists; `None` if nothing was ever there.
+    /// Opens the directory of `candor apply`; `None` if it does not exist.
     pub(crate) fn open_applied(notify: &mut dyn FnMut(Notice)) -> Result<Option<Self>, RunDirError> {
         let mut opened = Self::open_existing_at(vec![folder::of_the_system()], notify)?;
         match opened.denied.pop() {
@@ -114,7 +113,6 @@ impl RunDir {
         Ok(opened)
     }
 
-    /// Opens this directory, wherever the others are.
     pub(crate) fn open_at(path: PathBuf, notify: &mut dyn FnMut(Notice)) -> Result<Self, RunDirError> {
         let here = Scope::of_this_process()?;
         make_private(&path)?;
@@ -129,36 +127,36 @@ impl RunDir {
         Self { path, here, alive, applied, dead, dead_files, odd: None, _exclusive: exclusive }
     }
 
-    /// Where a process of this network namespace answers those who ask it to read its file again.
+    /// Control file of a process in this network namespace.
     pub(crate) fn control_file(&self, pid: u32) -> PathBuf {
         self.path.join(format!("{}-{pid}.reload", self.here.netns))
     }
 
-    /// The process whose file of this namespace this is, by its name.
+    /// Process id in a file name of this namespace.
     fn pid_of(&self, path: &Path) -> Option<u32> {
         let name = path.file_stem().and_then(|stem| stem.to_str())?;
         name.strip_prefix(&format!("{}-", self.here.netns))?.parse().ok()
     }
 
-    /// Processes that run in this network namespace.
+    /// Running processes of this network namespace.
     pub(crate) fn alive(&self) -> &[Instance] {
         &self.alive
     }
 
-    /// What `candor apply` has put into the kernel, in this network namespace.
+    /// Applied files of this network namespace.
     pub(crate) fn applied(&self) -> impl Iterator<Item = &Instance> {
         self.applied.iter().map(|(_path, instance)| instance)
     }
 
-    /// Processes that died in this network namespace and left jobs in the kernel.
+    /// Dead processes of this network namespace that left jobs.
     pub(crate) fn dead(&self) -> &[Instance] {
         &self.dead
     }
 
-    /// Says that not all lists can be understood, so that jobs of candor may look like those of nobody.
+    /// Fails if some record is unreadable, so that jobs of candor may look foreign.
     ///
     /// # Errors
-    /// [`RunDirError::NotUnderstood`] with one of them.
+    /// [`RunDirError::NotUnderstood`] with one of the records.
     pub(crate) fn knows_all(&self) -> Result<(), RunDirError> {
         match &self.odd {
             Some(path) => Err(RunDirError::NotUnderstood { path: path.clone() }),
@@ -166,8 +164,8 @@ impl RunDir {
         }
     }
 
-    /// Says that somebody else has one of these jobs, with whichever engine: each frame would be forwarded twice, and on
-    /// buses that are routed both ways without end. Who asks does not stand in its own way.
+    /// Fails if another owner has one of these jobs, with any engine: each frame would be forwarded twice, and
+    /// endlessly with routes in both directions. `who` is the owner that asks.
     pub(crate) fn refuse_twins(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Result<(), RunDirError> {
         for other in self.others(who) {
             let theirs = |job: &&OwnedJob| other.all_jobs().any(|owned| owned.job.is_same_job(&job.job));
@@ -182,8 +180,8 @@ impl RunDir {
         Ok(())
     }
 
-    /// The first of these jobs that somebody else answers with one the other way round, so that a frame that both take
-    /// never ends: frames that a program sends begin their hops anew, and only its own socket does not hear them.
+    /// The first of these jobs that another owner reverses, so that a frame that matches both never ends: user space
+    /// restarts the hop count, and a process ignores only frames of its own sockets.
     pub(crate) fn first_circle(&self, wanted: &[OwnedJob], who: Option<&Owner>) -> Option<(String, Owner)> {
         let in_user_space = |one: &OwnedJob, other: &OwnedJob| [one.side, other.side].contains(&Side::User);
         self.others(who).find_map(|other| {
@@ -196,19 +194,19 @@ impl RunDir {
         })
     }
 
-    /// Everybody who has jobs now, but not this one.
+    /// All owners except `who`.
     pub(crate) fn others<'a>(&'a self, who: Option<&'a Owner>) -> impl Iterator<Item = &'a Instance> {
         self.alive.iter().chain(self.applied()).filter(move |other| Some(&other.owner) != who)
     }
 
-    /// Says what this process is about to run.
+    /// Writes the ownership record of this process.
     pub(crate) fn announce(&self, engine: Engine, jobs: Vec<OwnedJob>) -> Result<Entry, RunDirError> {
         let owner = Owner::Process { pid: std::process::id(), engine };
         let instance = Instance { owner, since: Since::now()?, jobs, change: None };
         Ok(Entry::write(&self.path, &self.here, &instance)?)
     }
 
-    /// Says what an owner that is no process is about to have, or has by now; without jobs it is forgotten.
+    /// Writes the record of an applied file; removes it if there are no jobs.
     pub(crate) fn keep_applied(&mut self, instance: Instance) -> Result<(), RunDirError> {
         let known = self.applied.iter().position(|(_, other)| other.owner == instance.owner);
         let path = known.map(|at| self.applied[at].0.clone());
@@ -227,7 +225,7 @@ impl RunDir {
         Ok(())
     }
 
-    /// Removes the files of the dead, after their jobs have been dealt with.
+    /// Removes the records of dead processes, after their jobs have been adopted or removed.
     pub(crate) fn forget_dead(&mut self) -> Result<(), RunDirError> {
         for (path, lock) in self.dead_files.drain(..) {
             remove(&path, &lock)?;
@@ -249,7 +247,7 @@ impl RunDir {
         self.disown()
     }
 
-    /// Removes what processes left that were killed.
+    /// Removes control files and sockets of killed processes.
     fn clear_control_files(&self) {
         let Ok(files) = fs::read_dir(&self.path) else { return };
         let is_control_file = |path: &PathBuf| {
@@ -262,13 +260,13 @@ impl RunDir {
             pid.is_some_and(|pid| !lives(pid))
         };
         for path in files.flatten().map(|file| file.path()).filter(is_control_file).filter(of_dead) {
-            // One that stays says nothing of a process that runs.
+            // A remaining file is harmless.
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Takes from the lists of the dead what somebody else has by now: one who took jobs over and was killed before it could
-    /// remove the list of before. So each job has one owner, and nobody removes another's as a leftover.
+    /// Removes jobs from dead records that another owner has: an adopter may have been killed before it could remove
+    /// the old record. So each job has one owner, and no owner removes another's job as a leftover.
     fn disown(&mut self) -> Result<(), RunDirError> {
         let living = self.others(None).flat_map(Instance::all_jobs).filter(|owned| owned.side == Side::Kernel);
         let mut known = Counts::of_jobs(living.map(|owned| &owned.job));
@@ -289,7 +287,7 @@ impl RunDir {
 
     fn read_entry(&mut self, path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<(), RunDirError> {
         let file = match lock::open_regular(OpenOptions::new().read(true), path) {
-            // Its process ended just now and took it along.
+            // Its process has just ended and removed it.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             result => result.map_err(failed(path, "Opening it"))?,
         };
@@ -307,9 +305,9 @@ impl RunDir {
                 self.dead.push(instance);
                 self.dead_files.push((path.to_owned(), lock));
             }
-            // What a process did itself ended with it, and jobs end with their boot.
+            // User-space routes ended with their process, and jobs with their boot.
             (Ok(Found::Here(_) | Found::Past), Ok(lock)) => remove(path, &lock)?,
-            // The jobs of another namespace cannot be reached from here.
+            // Jobs of another namespace are out of reach.
             (Ok(Found::Past | Found::OtherNamespace), _) => {}
             (Err(error), _) => {
                 notify(Notice::OddList { path: path.to_owned(), reason: error.to_string() });
@@ -335,12 +333,12 @@ fn may_circle(one: &CangwJob, other: &CangwJob) -> bool {
         && may_overlap(one.filter, other.filter)
 }
 
-/// Whether some identifier passes both; too careful about inverted filters.
+/// True if some identifier may match both filters; conservative for inverted ones.
 fn may_overlap(one: Filter, other: Filter) -> bool {
     (one.id | other.id) & CAN_INV_FILTER != 0 || (one.id ^ other.id) & one.mask & other.mask == 0
 }
 
-/// A file that a process wrote and did not live to name.
+/// A file that a process wrote and did not live to rename.
 fn remove_if_abandoned(path: &Path) -> Result<(), FileError> {
     let Ok(file) = lock::open_regular(OpenOptions::new().read(true), path) else { return Ok(()) };
     match FileLock::try_exclusive(file).map_err(failed(path, "Locking it"))? {
@@ -349,7 +347,7 @@ fn remove_if_abandoned(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// Removes the file that is locked, unless the name means another one by now or nothing.
+/// Removes the locked file, unless the path has another file by now or none.
 fn remove(path: &Path, lock: &FileLock) -> Result<(), FileError> {
     if !lock.is_at(path).map_err(failed(path, "Looking at it"))? {
         return Ok(());

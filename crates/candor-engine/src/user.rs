@@ -1,4 +1,4 @@
-//! Gateways in user space: every receiver with every sender of the 2014 report, and newer ones.
+//! User-space engines: all receiver and sender pairs of the 2014 report, and newer ones.
 //!
 //! ```text
 //!  one thread for each bus that frames come from:
@@ -7,14 +7,14 @@
 //!   receive/   program     outlets   send/
 //! ```
 //!
-//! The pair is chosen once ([`start`]); from then on a frame costs no dynamic call.
+//! The pair is chosen once ([`start`]); from then on a frame costs no dynamic dispatch.
 //!
-//! Where it differs from can-gw: hops and time stamps are not kept, a slow moment loses frames in the socket's queue
-//! (reported as [`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
+//! Differences from can-gw: hops and timestamps are not preserved, a slow moment loses frames in the receive buffer
+//! ([`Notice::ReceiveOverflow`]), and CAN_RAW receivers get frames after the kernel's own listeners.
 //!
-//! When an interface goes away, its sockets stay, deaf and dumb: frames to it are dropped, and all other routes go on.
-//! When an interface of that name is there again, the supervisor puts a new socket into the place of the old one, and the
-//! threads open anew what is their own; so nothing is looked up or locked for a frame.
+//! When an interface disappears, its sockets stay open but carry no traffic: frames to it are dropped, and all other
+//! routes continue. When an interface of that name appears again, the supervisor replaces the socket and the threads
+//! reopen their own; so nothing is looked up or locked for a frame.
 
 mod accounting;
 mod age;
@@ -61,21 +61,22 @@ use start::ThreadSpec;
 use thread::{Gated, Thread};
 use worker::Orders;
 
-/// Threads that forward frames until this value is gone.
+/// Forwarding threads, which end when this is dropped.
 #[derive(Debug)]
 pub(crate) struct UserGateway {
     config: EngineConfig,
     program: Arc<Program>,
-    /// What the program was made of.
+    /// The jobs of the program.
     jobs: Arc<[Job]>,
     orders: Arc<Orders>,
     threads: Vec<Thread>,
     for_threads: ForThreads,
-    /// What others know of this process; `None` where the kernel's part has it, or where this user has no place to say it.
+    /// The ownership record of this process; `None` if the kernel part holds it, or if there is no usable run
+    /// directory.
     entry: Option<Entry>,
 }
 
-/// A gateway whose threads wait for their beginning.
+/// A gateway whose threads wait for the start.
 #[derive(Debug)]
 pub(crate) struct Ready {
     gated: Gated,
@@ -83,7 +84,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Has frames be forwarded.
+    /// Starts forwarding.
     pub(crate) fn begin(self) -> UserGateway {
         let Self { gated, mut gateway } = self;
         gateway.threads = gated.begin();
@@ -92,7 +93,7 @@ impl Ready {
 }
 
 impl UserGateway {
-    /// Opens and starts what is needed for jobs that nobody else runs: that has been looked at, and `entry` tells others.
+    /// Opens sockets and threads for jobs that no other candor runs, which was checked; `entry` records them.
     pub(crate) fn open(
         plan: &Plan,
         config: EngineConfig,
@@ -103,7 +104,7 @@ impl UserGateway {
         let program = Self::first_program(plan, config, &jobs, interfaces);
         let program = Arc::new(program.inspect_err(|_error| entry.iter().for_each(Entry::forget))?);
         let orders = Arc::new(Orders::default());
-        // From here on dropping the value forgets the entry.
+        // From here on, dropping the value removes the ownership record.
         let for_threads = ForThreads::of(plan.realtime());
         let gateway = Self { config, program, jobs, orders, threads: Vec::new(), for_threads, entry };
         let sources: Vec<BusIndex> = gateway.program.sources().collect();
@@ -123,7 +124,7 @@ impl UserGateway {
         Ok(Program::new(plan, jobs, ports.collect::<Result<_, _>>()?, config.latency))
     }
 
-    /// Starts threads for these buses of a program, which wait for their beginning.
+    /// Starts threads for these source buses, which wait at the gate.
     fn start(&self, program: &Arc<Program>, sources: &[BusIndex]) -> Result<Gated, UserError> {
         start::start(
             self.config.engine,
@@ -131,24 +132,24 @@ impl UserGateway {
         )
     }
 
-    /// Has others know of this process by a new entry of the run directory.
+    /// Replaces the ownership record.
     pub(crate) fn announce(&mut self, entry: Entry) {
         self.entry.replace(entry).iter().for_each(Entry::forget);
     }
 
-    /// Somebody else has others know of this process.
+    /// Drops the ownership record, which another part now holds.
     pub(crate) fn forget_entry(&mut self) {
         self.entry.take().iter().for_each(Entry::forget);
     }
 
-    /// Looks for threads that ended, and gives interfaces that came back their sockets.
+    /// Detects ended threads, and rebinds sockets of interfaces that came back.
     pub(crate) fn check(&mut self, interfaces: &Interfaces) -> Result<Vec<Notice>, UserError> {
         for thread in &mut self.threads {
             if thread.state.has_ended() {
                 thread.join()?;
             }
         }
-        // Before sockets are exchanged, because each counts its own losses.
+        // Before sockets are replaced, because each has its own drop counter.
         let notices = self.notices(interfaces);
         let mut moved = false;
         for (bus, port) in self.program.used_ports() {
@@ -164,12 +165,12 @@ impl UserGateway {
         self.program.used_ports().flat_map(|(bus, port)| port.notices(&interfaces.link(bus).name)).collect()
     }
 
-    /// By job, in the order of the plan.
+    /// By job, in plan order.
     pub(crate) fn counters(&self) -> Vec<RouteCounters> {
         self.program.read()
     }
 
-    /// By bus that a job uses, in the order of the plan.
+    /// By used bus, in plan order.
     pub(crate) fn buses(&self, plan: &Plan, interfaces: &Interfaces) -> Vec<BusCounters> {
         let by_job = self.counters();
         let of_bus = |(bus, port): (BusIndex, &Arc<Port>)| {
@@ -181,7 +182,7 @@ impl UserGateway {
         self.program.used_ports().map(of_bus).collect()
     }
 
-    /// What the jobs of this program have counted that begin or end at a bus.
+    /// Sums over the jobs that begin or end at a bus.
     fn job_sums(&self, bus: BusIndex, by_job: &[RouteCounters]) -> JobSums {
         let mut sum = JobSums::default();
         for (job, counted) in self.jobs.iter().zip(by_job) {
@@ -196,7 +197,7 @@ impl UserGateway {
         sum
     }
 
-    /// The last counters by job and by bus, and how it ended.
+    /// Final counters by job, and by bus.
     pub(crate) fn stop(
         mut self,
         plan: &Plan,
@@ -209,12 +210,12 @@ impl UserGateway {
         Ok((self.counters(), Ended { buses, notices, ..Ended::default() }))
     }
 
-    /// Ends all threads; gives the first failure among them.
+    /// Ends all threads; returns the first error.
     fn end(&mut self) -> Result<(), UserError> {
         self.orders.end();
         let mut outcome = Ok(());
         for thread in &mut self.threads {
-            // Every thread is joined, also after one that failed.
+            // All threads are joined, even after an error.
             let ended = thread.join();
             outcome = outcome.and(ended);
         }
@@ -222,7 +223,7 @@ impl UserGateway {
         outcome
     }
 
-    /// Has all threads look, and waits until each has or has ended.
+    /// Makes all threads execute an order, and waits until each has done so or has ended.
     fn sync_threads(&self) -> Result<(), UserError> {
         let order = self.orders.request_check();
         self.threads.iter().try_for_each(Thread::wake)?;
@@ -230,7 +231,7 @@ impl UserGateway {
     }
 }
 
-/// By bus of the plan: itself if a job uses it.
+/// By bus of the plan: `Some` if a job uses it.
 fn used_buses<'a>(plan: &Plan, jobs: &'a [Job]) -> impl Iterator<Item = Option<BusIndex>> + use<'a> {
     let is_used = |bus: &BusIndex| jobs.iter().any(|job| [job.from, job.to].contains(bus));
     (0..plan.buses().len()).map(move |bus| Some(BusIndex(bus)).filter(is_used))
@@ -238,7 +239,7 @@ fn used_buses<'a>(plan: &Plan, jobs: &'a [Job]) -> impl Iterator<Item = Option<B
 
 impl Drop for UserGateway {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // There is no caller to report an error to.
         let _ = self.end();
     }
 }

@@ -1,4 +1,4 @@
-//! Programs that the kernel runs for every frame.
+//! BPF classifier programs.
 
 use std::ffi::{CStr, c_char};
 use std::io;
@@ -8,10 +8,10 @@ use std::os::fd::{FromRawFd, OwnedFd};
 pub const LOAD: u32 = 5;
 /// `BPF_PROG_TYPE_SCHED_CLS`.
 const CLASSIFIER: u32 = 3;
-/// What the verifier says of a program of some instructions.
+/// Room for the verifier log of a small program.
 const LOG_BYTES: usize = 1 << 14;
 
-/// The part of `union bpf_attr` for a program; shorter than that of newer kernels, which take the rest for 0.
+/// The part of `union bpf_attr` for BPF_PROG_LOAD; newer kernels take missing fields for 0.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Attributes {
@@ -29,17 +29,17 @@ struct Attributes {
 
 const _: () = assert!(size_of::<Attributes>() == 64, "include/uapi/linux/bpf.h");
 
-/// A program that the kernel does not take.
+/// A refused program.
 #[derive(Debug)]
 pub struct LoadError {
-    /// With which errno.
+    /// The errno of `bpf()`.
     pub source: io::Error,
-    /// What its verifier says of it; empty if it has not come to that.
+    /// The verifier log; empty if the verifier did not run.
     pub log: String,
 }
 
-/// Loads a program that says of a frame whether a filter takes it. It is there as long as the descriptor, or as a filter
-/// that has it. Each instruction is a `struct bpf_insn` in the machine's own order.
+/// Loads a classifier program, which lives as long as the descriptor or a filter that uses it. Each instruction is a
+/// `struct bpf_insn` in host byte order.
 ///
 /// # Kernel
 /// `CONFIG_BPF_SYSCALL`; needs CAP_BPF and CAP_NET_ADMIN in the initial user namespace, before Linux 5.8 CAP_SYS_ADMIN.
@@ -52,7 +52,7 @@ pub fn load_classifier(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd,
         Ok(program) => return Ok(program),
         Err(source) => source,
     };
-    // A log costs time and can be too small, so it is only asked for when there is something to read.
+    // The log is requested only after an error: it costs time and can be too small.
     let mut log = vec![0; LOG_BYTES];
     match load(name, instructions, &mut log) {
         Ok(program) => Ok(program),
@@ -64,7 +64,7 @@ pub fn load_classifier(name: &CStr, instructions: &[[u8; 8]]) -> Result<OwnedFd,
 }
 
 fn load(name: &CStr, instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<OwnedFd> {
-    // Only helpers that are for GPL programs look at it, and none is used.
+    // Checked only for GPL helpers, which are not used.
     let license: *const c_char = c"MIT".as_ptr();
     let mut field = [0; 16];
     field.iter_mut().zip(name.to_bytes().iter().take(15)).for_each(|(to, from)| *to = *from);
@@ -95,14 +95,14 @@ fn load(name: &CStr, instructions: &[[u8; 8]], log: &mut [u8]) -> io::Result<Own
 mod tests {
     use super::*;
 
-    /// Wherever it runs: the kernel refuses it for a reason of its own, or takes it.
+    /// With and without privileges.
     #[test]
     fn a_program_is_loaded_or_refused_for_a_reason_that_is_known() {
         let (set, exit) = ([0xB7, 0, 0, 0, 0, 0, 0, 0], [0x95, 0, 0, 0, 0, 0, 0, 0]);
         let refused =
             |program: &[[u8; 8]]| load_classifier(c"candor_test", program).map_err(|error| error.source.raw_os_error());
         let Err(errno) = refused(&[set, exit]) else {
-            // Who may load one hears why another is wrong.
+            // With privileges the verifier explains an error.
             let without_end = load_classifier(c"candor_test", &[set]).unwrap_err();
             assert!(!without_end.log.is_empty());
             return;

@@ -1,4 +1,4 @@
-//! CAN_RAW sockets: one per interface, whole frames in the kernel's own layout in and out.
+//! CAN_RAW sockets: one per interface, frames in the kernel's layout.
 
 mod adapter;
 mod ancillary;
@@ -36,35 +36,35 @@ use ancillary::{ControlBuffer, Seen};
 
 /// `SO_MEMINFO`: counters of a socket's memory, of which the last is the number of drops.
 const SO_MEMINFO: libc::c_int = 55;
-/// How long a call polls the driver, in microseconds: what the kernel's documentation suggests.
+/// Busy-poll time in µs, as the kernel documentation suggests.
 const POLLING_US: libc::c_int = 50;
 const SK_MEMINFO_VARS: usize = 9;
 const SK_MEMINFO_DROPS: usize = 8;
 
-/// A CAN_RAW socket bound to one interface. It sends and receives classic and FD frames; it never hears what it sent
-/// itself.
+/// A CAN_RAW socket bound to one interface. It sends and receives classic and FD frames, and does not receive its own
+/// frames.
 #[derive(Debug)]
 pub struct CanSocket {
     fd: OwnedFd,
-    /// Whether something comes beside a frame.
+    /// Frames carry control messages.
     has_control: AtomicBool,
 }
 
-/// A frame and when the kernel got it.
+/// A frame with its receive timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamped {
     /// Bytes of the frame in the buffer: 16 or 72.
     pub len: usize,
-    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`].
+    /// Receive timestamp, if the socket was opened with [`Stamps::On`].
     pub at: Option<RealtimeNs>,
-    /// Frames that this socket has lost so far because its queue was full; wraps.
+    /// Frames lost so far because the receive buffer was full; wraps.
     pub dropped: u32,
 }
 
-/// What CAN a kernel has.
+/// CAN support of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Support {
-    /// None: built without it, or the module can is not there.
+    /// None: built without CAN, or the module can is not loaded.
     None,
     /// The core, but no CAN_RAW sockets.
     WithoutRaw,
@@ -72,10 +72,10 @@ pub enum Support {
     Raw,
 }
 
-/// Asks the kernel for a CAN_RAW socket and says what its answer means.
+/// Detects CAN support by opening a CAN_RAW socket.
 ///
 /// # Errors
-/// Whatever `socket()` reports that is no such answer.
+/// Other errnos of `socket()`.
 pub fn support() -> io::Result<Support> {
     match socket::open(libc::PF_CAN, libc::SOCK_RAW, libc::CAN_RAW) {
         Ok(_socket) => Ok(Support::Raw),
@@ -87,7 +87,7 @@ pub fn support() -> io::Result<Support> {
     }
 }
 
-/// Why this process cannot ask for [`CanSocket::poll_driver`].
+/// Reason why [`CanSocket::poll_driver`] is not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PollObstacle {
     /// It lacks the capability CAP_NET_ADMIN.
@@ -96,7 +96,7 @@ pub enum PollObstacle {
     Missing,
 }
 
-/// What speaks against [`CanSocket::poll_driver`]; `None` if nothing does. The kernel must have CAN_RAW sockets.
+/// Tests [`CanSocket::poll_driver`]; `None` if it is available. The kernel must have CAN_RAW sockets.
 ///
 /// # Errors
 /// Whatever `socket()` or `setsockopt()` report that is no such answer.
@@ -127,14 +127,14 @@ impl CanSocket {
         Self::bound(fd, interface, options.stamps == Stamps::On)
     }
 
-    /// Binds a socket whose options are set.
+    /// Binds a configured socket.
     fn bound(fd: OwnedFd, interface: InterfaceIndex, has_control: bool) -> io::Result<Self> {
-        // Filters stand before the bind: a frame that nobody wants never reaches the queue.
+        // Filters are set before the bind, so that no unwanted frame enters the receive buffer.
         socket::with_address(&fd, libc::bind, &address(interface)?)?;
         Ok(Self { fd, has_control: AtomicBool::new(has_control) })
     }
 
-    /// Waits for a frame and says how many bytes of the buffer it fills: 16 or 72.
+    /// Blocks until a frame arrives, and returns its size in the buffer: 16 or 72.
     ///
     /// # Errors
     /// `Interrupted` if a signal came, `ENETDOWN` once when the interface goes down, `ENODEV` once when it goes away.
@@ -144,7 +144,7 @@ impl CanSocket {
         socket::check_len(unsafe { libc::read(self.fd.as_raw_fd(), frame.as_mut_ptr().cast(), frame.len()) })
     }
 
-    /// Takes the next frame as [`read`](Self::read) does; `None` if none is waiting.
+    /// Receives the next frame as [`read`](Self::read) does; `None` if none is waiting.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -159,7 +159,7 @@ impl CanSocket {
         }
     }
 
-    /// Asks the kernel to poll the driver for frames while a call waits (`SO_BUSY_POLL`), 50 µs at most.
+    /// Lets the kernel poll the driver while a call blocks (`SO_BUSY_POLL`), for at most 50 µs.
     ///
     /// # Kernel
     /// Since 3.11. Needs CAP_NET_ADMIN. Without effect as long as `net/can` gives its sockets no NAPI number; true of all
@@ -171,7 +171,7 @@ impl CanSocket {
         socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_BUSY_POLL, POLLING_US)
     }
 
-    /// Sends a frame of 16 or 72 bytes; waits while the socket's own share of waiting frames is used up.
+    /// Sends a frame of 16 or 72 bytes; blocks while the send buffer of the socket is full.
     ///
     /// # Errors
     /// `ENOBUFS` if the interface's queue is full, `ENETDOWN` if the interface is down, `EINVAL` if the frame does not
@@ -180,11 +180,11 @@ impl CanSocket {
         // SAFETY: pointer and length describe the borrowed slice, which the kernel only reads; the descriptor is open
         // as long as `self` is borrowed.
         let written = unsafe { libc::write(self.fd.as_raw_fd(), frame.as_ptr().cast(), frame.len()) };
-        // CAN_RAW takes a frame whole or not at all, so the length needs no second look.
+        // CAN_RAW accepts whole frames only.
         socket::check_len(written).map(|_len| ())
     }
 
-    /// Sends a frame of 16 or 72 bytes, or gives up at once: an interface that takes nothing must not hold up its sender.
+    /// Sends a frame of 16 or 72 bytes without blocking.
     ///
     /// # Errors
     /// As [`write`](Self::write), and `EAGAIN` if the socket's own share of waiting frames is used up.
@@ -196,7 +196,7 @@ impl CanSocket {
         socket::check_len(sent).map(|_len| ())
     }
 
-    /// Waits for a frame and takes its receive stamp and the drop count along.
+    /// Blocks until a frame arrives, and returns it with receive timestamp and drop count.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -204,7 +204,7 @@ impl CanSocket {
         self.recv(frame, 0)
     }
 
-    /// Takes the next frame as [`recv_stamped`](Self::recv_stamped) does; `None` if none is waiting.
+    /// Receives the next frame as [`recv_stamped`](Self::recv_stamped) does; `None` if none is waiting.
     ///
     /// # Errors
     /// As [`read`](Self::read).
@@ -220,7 +220,7 @@ impl CanSocket {
         Ok(Stamped { len, at: stamp, dropped })
     }
 
-    /// Takes a frame, and what `parse` makes of the control messages that come beside it.
+    /// Receives a frame and parses its control messages.
     #[inline]
     fn recv_with<T>(
         &self,
@@ -241,8 +241,8 @@ impl CanSocket {
         Ok((len, parse(control.written(&message))))
     }
 
-    /// Makes room for this many bytes of waiting frames (a frame takes about 800), as root also beyond
-    /// `net.core.rmem_max`. Says nothing if the kernel grants less.
+    /// Sets the receive buffer to this many bytes (a frame takes about 800), as root also beyond `net.core.rmem_max`. A
+    /// smaller limit of the kernel is not an error.
     ///
     /// # Errors
     /// Whatever `setsockopt()` reports.
@@ -252,7 +252,7 @@ impl CanSocket {
             .or_else(|_not_root| socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes))
     }
 
-    /// How many frames this socket has lost so far because its queue was full; wraps.
+    /// Number of frames lost because the receive buffer was full; wraps.
     ///
     /// # Kernel
     /// Since 4.12 (`SO_MEMINFO`).

@@ -14,13 +14,12 @@ pub fn realtime() -> io::Result<RealtimeNs> {
     read(libc::CLOCK_REALTIME).map(RealtimeNs)
 }
 
-/// Nanoseconds of the clock of a CAN adapter, which stamps frames on the wire. Each adapter has its own: it begins anywhere, and
-/// goes a little faster or slower than those of the machine and of other adapters. Only stamps of one adapter have a difference
-/// that means something.
+/// Nanoseconds of the clock of a CAN adapter, which timestamps frames on the wire. Each adapter has its own epoch and
+/// drift, so only differences between timestamps of one adapter are meaningful.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdapterNs(pub i64);
 
-/// Nanoseconds of `CLOCK_BOOTTIME`: since the machine was booted, sleep included. Nobody can set it.
+/// Nanoseconds of `CLOCK_BOOTTIME`: since boot, including suspend. It cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BoottimeNs(pub i64);
 
@@ -32,7 +31,7 @@ pub fn boottime() -> io::Result<BoottimeNs> {
     read(libc::CLOCK_BOOTTIME).map(BoottimeNs)
 }
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, which nobody sets and which stands still while the machine sleeps.
+/// Nanoseconds of `CLOCK_MONOTONIC`, which cannot be set and stops during suspend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MonotonicNs(pub i64);
 
@@ -44,11 +43,11 @@ pub fn monotonic() -> io::Result<MonotonicNs> {
     read(libc::CLOCK_MONOTONIC).map(MonotonicNs)
 }
 
-/// Sleeps until a moment, or not at all if it has passed: what follows a plan of moments does not fall behind by what it does
-/// between them. A signal makes it come back early.
+/// Sleeps until a point in time, or returns at once if it has passed, so that periodic work does not accumulate delay.
+/// Returns early after a signal.
 ///
 /// # Errors
-/// Only for a moment before the clock began.
+/// For a time before the epoch of the clock.
 pub fn sleep_until(MonotonicNs(moment): MonotonicNs) -> io::Result<()> {
     let time = libc::timespec { tv_sec: moment.div_euclid(1_000_000_000), tv_nsec: moment.rem_euclid(1_000_000_000) };
     // SAFETY: `time` is a live timespec that the call reads; with TIMER_ABSTIME the last pointer is not used and may be null.
@@ -58,7 +57,7 @@ pub fn sleep_until(MonotonicNs(moment): MonotonicNs) -> io::Result<()> {
     if errno == 0 || errno == libc::EINTR { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
 }
 
-/// Sets `CLOCK_REALTIME`, as a person or a time service may at any moment.
+/// Sets `CLOCK_REALTIME`.
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_TIME.
@@ -89,7 +88,7 @@ mod tests {
         let later = MonotonicNs(monotonic().unwrap().0 + 2_000_000);
         sleep_until(later).unwrap();
         assert!(monotonic().unwrap() >= later);
-        // A moment that has passed is none to wait for.
+        // A past time returns at once.
         sleep_until(MonotonicNs(0)).unwrap();
         assert!(sleep_until(MonotonicNs(-1)).is_err());
     }

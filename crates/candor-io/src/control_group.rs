@@ -1,4 +1,4 @@
-//! Control groups of version 2, by the number that the kernel has for them.
+//! cgroup v2 ids.
 
 use std::ffi::CString;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::socket;
 
-/// Bytes of the handle of a directory in the file system of control groups.
+/// Size of a kernfs file handle.
 const ID_BYTES: u32 = 8;
 
-/// `struct file_handle` with room for them.
+/// `struct file_handle` of this size.
 #[repr(C)]
 struct Handle {
     bytes: u32,
@@ -18,13 +18,13 @@ struct Handle {
     id: [u8; ID_BYTES as usize],
 }
 
-/// The number of the group with this directory, as programs of BPF have it. No other group has it as long as the machine runs.
+/// The id of the cgroup of this directory, as BPF programs see it; unique until reboot.
 ///
 /// # Kernel
-/// `CONFIG_FHANDLE`. The number of its inode is the same on machines of 64 bits since Linux 5.5, and half of it before.
+/// `CONFIG_FHANDLE`. Equals the inode number on 64-bit machines since Linux 5.5.
 ///
 /// # Errors
-/// `ENOENT` if there is none, `EOPNOTSUPP` or `EOVERFLOW` if it is a directory of another file system.
+/// `ENOENT` if it does not exist, `EOPNOTSUPP` or `EOVERFLOW` for a directory of another file system.
 ///
 /// # Source
 /// [`kernfs_encode_fh()`](https://github.com/gregkh/linux/blob/v6.1.192/fs/kernfs/mount.c#L57),

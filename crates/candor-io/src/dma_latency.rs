@@ -1,17 +1,17 @@
-//! `/dev/cpu_dma_latency`: keeps the processors from sleeping so deeply that they wake up late.
+//! `/dev/cpu_dma_latency`: limits the exit latency of idle states.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-/// Where the kernel takes the wish.
+/// Path of the device.
 pub const CPU_DMA_LATENCY: &str = "/dev/cpu_dma_latency";
 
-/// A wish for a wake-up within a time. It holds as long as this value; of all that are held the shortest counts.
+/// A latency request, held until dropped. The smallest of all requests applies.
 ///
 /// # Kernel
-/// `CONFIG_CPU_IDLE`; root only, unless a rule of udev says otherwise.
+/// `CONFIG_CPU_IDLE`; root only, unless a udev rule changes it.
 ///
 /// # Source
 /// [`cpu_latency_qos_write()`](https://github.com/gregkh/linux/blob/v6.1.192/kernel/power/qos.c#L378).
@@ -21,10 +21,10 @@ pub struct CpuDmaLatency {
 }
 
 impl CpuDmaLatency {
-    /// Wishes for a wake-up within this time; parts of a microsecond are left out.
+    /// Requests this exit latency, cut to µs.
     ///
     /// # Errors
-    /// `ENOENT` if the kernel has no such wish, `EACCES` without the right to open it.
+    /// `ENOENT` if the kernel has no such device, `EACCES` without permission to open it.
     pub fn hold(within: Duration) -> io::Result<Self> {
         Self::hold_at(Path::new(CPU_DMA_LATENCY), within)
     }
@@ -32,7 +32,7 @@ impl CpuDmaLatency {
     fn hold_at(path: &Path, within: Duration) -> io::Result<Self> {
         let microseconds = i32::try_from(within.as_micros()).unwrap_or(i32::MAX);
         let mut file = OpenOptions::new().write(true).open(path)?;
-        // Four bytes are taken as a number, more as its hexadecimal digits.
+        // The kernel reads four bytes as binary, more as hexadecimal text.
         file.write_all(&microseconds.to_ne_bytes())?;
         Ok(Self { _open: file })
     }

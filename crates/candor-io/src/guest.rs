@@ -1,4 +1,4 @@
-//! What the first process of a guest needs: mounts, kernel modules, power-off, the debug port, terminals.
+//! For init of a guest: mounts, kernel modules, power-off, the debug port, terminals.
 
 mod debug_port;
 mod terminal;
@@ -11,7 +11,7 @@ use std::io;
 
 use crate::process::check;
 
-/// Mounts a file system that has no device, such as proc.
+/// Mounts a pseudo file system such as proc.
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_ADMIN, `ENODEV` if the kernel does not know the type, `ENOENT` without the folder.
@@ -22,8 +22,8 @@ pub fn mount(kind: &str, target: &str) -> io::Result<()> {
     check(unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), 0, std::ptr::null()) }).map(drop)
 }
 
-/// Loads a kernel module from its bytes with parameters separated by spaces, as in `max_hops=2`. One that is loaded already stays as
-/// it is.
+/// Loads a kernel module from its bytes, with parameters separated by spaces, such as `max_hops=2`. A loaded module
+/// stays as it is.
 ///
 /// # Errors
 /// `ENOENT` for unknown symbols (a module it depends on is missing), `ENOEXEC` for another kernel's module, `EINVAL` for a value
@@ -39,7 +39,7 @@ pub fn load_module(module: &[u8], parameters: &str) -> io::Result<()> {
     }
 }
 
-/// Switches the machine off. The file systems are not synchronised: a guest has none worth it.
+/// Powers off, without syncing file systems.
 ///
 /// # Errors
 /// `EPERM` without CAP_SYS_BOOT.
@@ -48,10 +48,10 @@ pub fn power_off() -> io::Result<()> {
     check(unsafe { libc::reboot(libc::LINUX_REBOOT_CMD_POWER_OFF) }).map(drop)
 }
 
-/// Kills every process but the calling one, which must be the first of its machine or PID namespace.
+/// Kills all other processes. The caller must be process 1 of its machine or PID namespace.
 ///
 /// # Errors
-/// `EPERM` if the caller is not the first process: it is not asked of the kernel then.
+/// `EPERM` if the caller is not process 1; then nothing is killed.
 pub fn kill_all_others() -> io::Result<()> {
     if std::process::id() != 1 {
         return Err(io::ErrorKind::PermissionDenied.into());

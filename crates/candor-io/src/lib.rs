@@ -1,7 +1,6 @@
 //! Every system call of candor, behind safe types. **The only crate with `unsafe`.**
 //!
-//! One file per kind of kernel object. Functions return [`std::io::Error`]; what an errno means for a gateway or a
-//! laboratory is said by the crates above.
+//! One file per kind of kernel object. Functions return [`std::io::Error`]; the crates above interpret the errnos.
 
 pub mod bpf;
 pub mod can;

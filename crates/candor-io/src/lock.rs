@@ -1,21 +1,21 @@
-//! Files that say "somebody alive holds this".
+//! File locks that end with their process.
 
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
-/// An exclusive lock on an open file; the kernel gives it up when the process ends, however it ends.
+/// An exclusive lock on an open file, which the kernel releases when the process ends.
 #[derive(Debug)]
 pub struct FileLock {
     file: File,
 }
 
 impl FileLock {
-    /// Takes the lock (`flock`) if nobody has it; gives the file back otherwise.
+    /// Takes the lock (`flock`), or returns the file if it is locked.
     ///
     /// # Errors
-    /// Whatever `flock()` reports except that the lock is taken.
+    /// Errnos of `flock()` except that it is locked.
     pub fn try_exclusive(file: File) -> io::Result<Result<Self, File>> {
         match file.try_lock() {
             Ok(()) => Ok(Ok(Self { file })),
@@ -24,10 +24,10 @@ impl FileLock {
         }
     }
 
-    /// Whether this name means the locked file, and not another one or nothing.
+    /// True if the path refers to the locked file.
     ///
     /// # Errors
-    /// Whatever `stat()` reports except that there is no such file.
+    /// Errnos of `stat()` except `ENOENT`.
     pub fn is_at(&self, path: &Path) -> io::Result<bool> {
         let identity = |data: Metadata| (data.dev(), data.ino());
         match std::fs::symlink_metadata(path) {
@@ -44,19 +44,19 @@ impl FileLock {
     }
 }
 
-/// Opens a regular file and nothing else: no link that somebody put there instead, no pipe that would be waited for.
+/// Opens a regular file, but no symbolic link, which could be an attack, and no pipe, which would block.
 ///
 /// # Errors
-/// `ELOOP` for a symbolic link, `InvalidInput` for what else is no regular file, or whatever `open()` reports.
+/// `ELOOP` for a symbolic link, `InvalidInput` for another file type, or errnos of `open()`.
 pub fn open_regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.clone().custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
 }
 
-/// The inode number of a file such as `/proc/self/ns/net`, by which a namespace is known.
+/// Inode number of a file; that of `/proc/self/ns/net` identifies a namespace.
 ///
 /// # Errors
-/// Whatever `stat()` reports.
+/// Errnos of `stat()`.
 pub fn inode(path: &Path) -> io::Result<u64> {
     Ok(std::fs::metadata(path)?.ino())
 }

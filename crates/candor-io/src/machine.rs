@@ -1,4 +1,4 @@
-//! What `/proc` and `/sys` say of the machine and of processes. The root is an argument, so that tests make up machines.
+//! `/proc` and `/sys`, with a root directory that tests replace.
 
 mod process;
 
@@ -11,57 +11,57 @@ use candor_core::realtime::{self, Cpu};
 
 use crate::version::version;
 
-/// Where the files of the kernel are found.
+/// Access to `/proc` and `/sys`.
 #[derive(Clone, Debug)]
 pub struct Machine {
     root: PathBuf,
 }
 
 impl Machine {
-    /// This one.
+    /// The real root.
     #[must_use]
     pub fn here() -> Self {
         Self::at(Path::new("/"))
     }
 
-    /// One whose `/proc` and `/sys` are in a folder.
+    /// A fake root for tests.
     #[must_use]
     pub fn at(root: &Path) -> Self {
         Self { root: root.to_owned() }
     }
 
-    /// Where a file such as `/proc/version` is.
+    /// The path below the root.
     #[must_use]
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// The text of a file without space around it; `None` if it cannot be read.
+    /// The trimmed text of a file; `None` if it cannot be read.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<String> {
         fs::read_to_string(self.path(path)).ok().map(|text| text.trim().to_owned())
     }
 
-    /// The number that a file holds.
+    /// The number in a file; `None` if it cannot be read or parsed.
     #[must_use]
     pub fn number(&self, path: &str) -> Option<i64> {
         self.text(path)?.parse().ok()
     }
 
-    /// Major and minor number of the kernel; `None` if its release is not told, or begins with no version.
+    /// Major and minor version of the kernel; `None` if unknown.
     #[must_use]
     pub fn kernel_version(&self) -> Option<(u32, u32)> {
         let (major, minor, _patch) = version(&self.text("/proc/sys/kernel/osrelease")?)?;
         Some((major, minor))
     }
 
-    /// Whether a file or folder is there.
+    /// True if the path exists.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// The names in a folder, in their order; none if it cannot be read.
+    /// Sorted names in a directory; empty if it cannot be read.
     #[must_use]
     pub fn names(&self, folder: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(folder)).into_iter().flatten().flatten();
@@ -70,20 +70,20 @@ impl Machine {
         names
     }
 
-    /// The last part of what a link points to, such as the driver of a device.
+    /// The last component of the target of a link, such as the driver of a device.
     #[must_use]
     pub fn link(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         Some(target.file_name()?.to_str()?.to_owned())
     }
 
-    /// The processors that run.
+    /// The online processors.
     #[must_use]
     pub fn online_cpus(&self) -> Vec<Cpu> {
         self.cpus("/sys/devices/system/cpu/online")
     }
 
-    /// A file with a list of processors; empty if it cannot be read.
+    /// A file with a processor list; empty if it cannot be read.
     #[must_use]
     pub fn cpus(&self, path: &str) -> Vec<Cpu> {
         self.text(path).and_then(|text| realtime::cpu_list(&text)).unwrap_or_default()

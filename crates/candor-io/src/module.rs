@@ -1,9 +1,9 @@
-//! Kernel modules that are taken out again.
+//! Unloading of kernel modules.
 
 use std::ffi::CString;
 use std::io;
 
-/// Unloads a module, by the name that `/proc/modules` has for it.
+/// Unloads a module, by its name in `/proc/modules`.
 ///
 /// # Kernel
 /// Needs CAP_SYS_MODULE.

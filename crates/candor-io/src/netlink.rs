@@ -1,4 +1,4 @@
-//! NETLINK_ROUTE sockets: whole messages out, whole datagrams in, and a watch on the interfaces.
+//! NETLINK_ROUTE sockets, and a watch for interface changes.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -7,21 +7,21 @@ use std::time::Duration;
 use crate::signal;
 use crate::socket;
 
-/// The buffer that a receive starts with; one dump datagram of the kernel has at most 32 KiB.
+/// Initial receive buffer; a dump datagram has at most 32 KiB.
 const FIRST_BUFFER_BYTES: usize = 32 * 1024;
-/// Room for a whole dump of some hundred jobs, so that the kernel need not pause in it.
+/// Holds a dump of some hundred jobs, so that the kernel does not pause.
 const RECEIVE_BUFFER_BYTES: libc::c_int = 1024 * 1024;
-/// The kernel answers from within `send`; a longer silence is a fault, not a delay.
+/// Timeout. The kernel answers from within `send()`, so a longer silence is a fault.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
-/// A socket that talks to the kernel's rtnetlink and hears nobody else.
+/// A socket that exchanges messages with rtnetlink only.
 #[derive(Debug)]
 pub struct RouteSocket {
     fd: OwnedFd,
 }
 
 impl RouteSocket {
-    /// Opens the socket, asks for error texts (ext-ack) and for short acknowledgements.
+    /// Opens the socket, with extended and short acknowledgements.
     ///
     /// # Kernel
     /// `NETLINK_EXT_ACK` and `NETLINK_CAP_ACK` since 4.12; without them errors carry no text. No capability needed.
@@ -36,18 +36,18 @@ impl RouteSocket {
         socket::set_int(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER_BYTES)?;
         let timeout = libc::timeval { tv_sec: ANSWER_WITHIN.as_secs().cast_signed(), tv_usec: 0 };
         socket::set_slice(&fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &[timeout])?;
-        // A connected netlink socket refuses messages of other processes, so every answer is the kernel's.
+        // A connected netlink socket rejects messages of other processes.
         socket::with_address(&fd, libc::connect, &kernel_address())?;
         Ok(Self { fd })
     }
 
-    /// Has the kernel check the headers of dump requests and filter dumps by them (`NETLINK_GET_STRICT_CHK`).
+    /// Enables strict checking of dump requests (`NETLINK_GET_STRICT_CHK`).
     ///
-    /// Off after [`open`](Self::open): a strict kernel without can-gw answers a job dump with EINVAL instead of the
-    /// foreign routes by which its absence is recognised.
+    /// Off by default: a strict kernel without can-gw answers a job dump with EINVAL instead of the foreign routes by
+    /// which its absence is recognised.
     ///
     /// # Kernel
-    /// Since 4.20; earlier ones have no such option, which is not an error here.
+    /// Linux 4.20; ignored by earlier kernels.
     ///
     /// # Errors
     /// Whatever `setsockopt()` reports.
@@ -55,10 +55,10 @@ impl RouteSocket {
         ignore_unknown_option(socket::set_int(&self.fd, libc::SOL_NETLINK, libc::NETLINK_GET_STRICT_CHK, 1))
     }
 
-    /// Sends one message to the kernel.
+    /// Sends one message.
     ///
     /// # Errors
-    /// Whatever `send()` reports; a message cut short is an error too.
+    /// Errnos of `send()`; `WriteZero` if the message was truncated.
     pub fn send(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: pointer and length describe the borrowed slice, which the kernel only reads; the descriptor is open
         // as long as `self` is borrowed.
@@ -69,13 +69,13 @@ impl RouteSocket {
         }
     }
 
-    /// Receives one datagram into the buffer, which becomes exactly as long as the datagram.
+    /// Receives one datagram and resizes the buffer to it.
     ///
     /// # Errors
     /// Whatever `recv()` reports: `ENOBUFS` when messages were lost, `WouldBlock` when no answer came for seconds.
     pub fn recv(&self, buffer: &mut Vec<u8>) -> io::Result<()> {
         buffer.resize(buffer.capacity().max(FIRST_BUFFER_BYTES), 0);
-        // MSG_TRUNC makes the kernel say the true length also when the buffer is too small for it.
+        // MSG_TRUNC returns the real length.
         let needed = self.recv_flags(buffer, libc::MSG_PEEK | libc::MSG_TRUNC)?;
         if needed > buffer.len() {
             buffer.resize(needed, 0);
@@ -98,15 +98,14 @@ impl RouteSocket {
     }
 }
 
-/// Nudges this process ([`signal::nudge`]) whenever an interface appears, changes or goes away, or gets another queueing
-/// discipline.
+/// Wakes this process ([`signal::nudge`]) when an interface or its qdisc changes.
 #[derive(Debug)]
 pub struct LinkWatch {
     fd: OwnedFd,
 }
 
 impl LinkWatch {
-    /// Starts watching the network namespace of the calling thread.
+    /// Starts watching the network namespace of the thread.
     ///
     /// # Errors
     /// Whatever `socket()`, `bind()` or `fcntl()` report.
@@ -128,7 +127,7 @@ impl LinkWatch {
         Ok(Self { fd })
     }
 
-    /// Throws away what has come; to be called when the interfaces are looked at.
+    /// Discards pending messages; call it before reading the interfaces.
     pub fn drain(&self) {
         let mut buffer = [0_u8; 16];
         loop {
@@ -144,7 +143,7 @@ impl LinkWatch {
     }
 }
 
-/// `F_SETSIG`, which libc leaves out for some targets.
+/// `F_SETSIG`, missing from libc for some targets.
 const F_SETSIG: libc::c_int = 10;
 
 fn kernel_address() -> libc::sockaddr_nl {

@@ -1,4 +1,4 @@
-//! Network namespaces: entering one, and telling two apart.
+//! Network namespaces.
 
 use std::fs::File;
 use std::io;
@@ -7,18 +7,18 @@ use std::os::fd::AsRawFd;
 use crate::process::check;
 use crate::socket;
 
-/// `SO_NETNS_COOKIE`, which libc leaves out for some targets.
+/// `SO_NETNS_COOKIE`, missing from libc for some targets.
 const SO_NETNS_COOKIE: libc::c_int = 71;
 
-/// Moves this process into the network namespace of an open file, such as `/run/netns/NAME` or `/proc/PID/ns/net`.
-/// Sockets that are open already stay where they are.
+/// Moves the process into the network namespace of an open file, such as `/run/netns/NAME` or `/proc/PID/ns/net`. Open
+/// sockets stay in the old one.
 ///
 /// # Kernel
 /// Needs CAP_SYS_ADMIN in the user namespaces of both the process and the network namespace.
 ///
 /// # Errors
-/// [`io::ErrorKind::ResourceBusy`] if the process has further threads, which would stay behind: `setns()` moves the
-/// calling one only. Otherwise whatever `setns()` reports: `EINVAL` if the file is no network namespace, `EPERM`.
+/// [`io::ErrorKind::ResourceBusy`] if the process has more than one thread, since `setns()` moves only the calling one.
+/// Otherwise errnos of `setns()`: `EINVAL` if the file is not a network namespace, `EPERM`.
 pub fn enter(namespace: &File) -> io::Result<()> {
     if std::fs::read_dir("/proc/self/task")?.count() != 1 {
         return Err(io::ErrorKind::ResourceBusy.into());
@@ -29,8 +29,8 @@ pub fn enter(namespace: &File) -> io::Result<()> {
     check(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
 }
 
-/// A number that no other network namespace has until the machine is booted again, unlike the inode number of its file,
-/// which is given away anew. `None` where the kernel has no such number.
+/// A unique id of the network namespace until reboot, unlike its inode number, which is reused. `None` if the kernel
+/// has none.
 ///
 /// # Kernel
 /// `SO_NETNS_COOKIE`, Linux 5.14.
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn threads_would_be_left_behind() {
-        // The test harness runs this in a thread beside its own.
+        // The test harness has another thread.
         let here = File::open("/proc/self/ns/net").unwrap();
         assert_eq!(enter(&here).unwrap_err().kind(), io::ErrorKind::ResourceBusy);
     }

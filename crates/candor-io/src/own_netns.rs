@@ -1,4 +1,4 @@
-//! A network namespace that nobody else sees.
+//! Temporary network namespaces.
 
 use std::io;
 use std::panic;
@@ -6,17 +6,16 @@ use std::thread;
 
 use crate::socket;
 
-/// Runs a function on a thread of its own in a new network namespace, and waits for it.
+/// Runs a function on a new thread in a new network namespace.
 ///
-/// The namespace begins with a loopback interface that is down. It ends, and all that is in it, with the thread and the
-/// last socket that was opened there. The rest of the process does not notice.
+/// The namespace has a loopback interface that is down. It ends with the thread and the last socket opened in it. The
+/// rest of the process is not affected.
 ///
 /// # Kernel
 /// Needs CAP_SYS_ADMIN.
 ///
 /// # Errors
-/// `EPERM` without the capability, `EINVAL` if the kernel was built without network namespaces, or whatever keeps a
-/// thread from being started.
+/// `EPERM` without the capability, `EINVAL` if the kernel has no network namespaces, or the error of starting a thread.
 pub fn run<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     let alone = || {
         // SAFETY: unshare() takes one number and touches no memory of ours. With CLONE_NEWNET it moves the calling

@@ -1,8 +1,7 @@
-//! PF_PACKET sockets with rings in memory that the kernel shares with this process (`TPACKET_V2`).
+//! PF_PACKET sockets with memory-mapped rings (`TPACKET_V2`).
 //!
-//! A receive ring costs no system call for a frame that is there already, a transmit ring one for all that wait. Unlike
-//! CAN_RAW, such sockets see and send frames as they are: nobody looks whether a frame makes sense, keeps a socket from
-//! hearing itself, or marks FD frames.
+//! A receive ring needs no system call for a frame that has arrived, a transmit ring one for all queued frames. Unlike
+//! CAN_RAW, these sockets do not validate frames, receive their own frames, and do not mark FD frames.
 //!
 //! # Source
 //! [`tpacket_rcv()`](https://github.com/gregkh/linux/blob/v6.1.192/net/packet/af_packet.c#L2310),
@@ -27,19 +26,19 @@ use std::os::fd::OwnedFd;
 use crate::can::InterfaceIndex;
 use crate::socket;
 
-/// Why this process can have no such socket.
+/// Reason why packet sockets are not available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Obstacle {
     /// It lacks the capability CAP_NET_RAW.
     Privilege,
-    /// The kernel has no PF_PACKET: it was built without, or the module af_packet is not there.
+    /// No PF_PACKET in the kernel, or the module af_packet is not loaded.
     Missing,
 }
 
-/// Asks the kernel for a PF_PACKET socket and says what speaks against it; `None` if nothing does.
+/// Tests packet sockets; `None` if they are available.
 ///
 /// # Errors
-/// Whatever `socket()` reports that is no such answer.
+/// Other errnos of `socket()`.
 pub fn obstacle() -> io::Result<Option<Obstacle>> {
     match open() {
         Ok(_socket) => Ok(None),
@@ -51,7 +50,7 @@ pub fn obstacle() -> io::Result<Option<Obstacle>> {
     }
 }
 
-/// A socket that hears nothing yet.
+/// A socket that receives nothing yet.
 fn open() -> io::Result<OwnedFd> {
     let fd = socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)?;
     socket::set_int(&fd, libc::SOL_PACKET, libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;

@@ -1,4 +1,4 @@
-//! Waiting for several descriptors of any kind at once, to the nanosecond.
+//! `ppoll()` on any descriptors, with nanosecond timeouts.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -6,44 +6,41 @@ use std::time::Duration;
 
 use crate::socket;
 
-/// Descriptors that one [`wait`] can watch.
+/// Maximum descriptors per call.
 pub const MAX_WATCHED: usize = 64;
 
-/// What is waited for.
+/// Awaited event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Nothing: as if it were not there.
+    /// None: the entry is ignored.
     Nothing,
-    /// That there is something to read, or nothing more to come.
+    /// Readable, or end of file.
     Read,
-    /// That there is room to write.
+    /// Writable.
     Write,
 }
 
-/// One of the descriptors of a [`wait`].
+/// An entry of [`wait`].
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// Which.
+    /// The descriptor.
     pub fd: BorrowedFd<'a>,
-    /// What for.
     pub interest: Interest,
-    /// Whether it has come, or the other side is gone. Set by [`wait`].
+    /// Ready, or hung up. Set by [`wait`].
     pub is_ready: bool,
 }
 
 impl<'a> Watched<'a> {
-    /// A descriptor to wait for.
     #[must_use]
     pub const fn new(fd: BorrowedFd<'a>, interest: Interest) -> Self {
         Self { fd, interest, is_ready: false }
     }
 }
 
-/// Waits until one of the descriptors is ready, at most as long as the timeout says. A timeout of 0 only looks.
+/// Waits until an entry is ready or the timeout has passed. A timeout of 0 polls.
 ///
 /// # Kernel
-/// `ppoll(2)`. How late a timeout comes is up to the timer slack of the thread ([`set_timer_slack`]), which does not
-/// count for real-time policies.
+/// Timeouts are extended by the timer slack of the thread ([`set_timer_slack`]), except under real-time policies.
 ///
 /// # Errors
 /// `Interrupted` if a signal came, `InvalidInput` for more than [`MAX_WATCHED`] descriptors.
@@ -53,7 +50,7 @@ pub fn wait(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Resul
         return Err(io::ErrorKind::InvalidInput.into());
     };
     for (entry, watched) in entries.iter_mut().zip(watched.iter()) {
-        // The kernel leaves out negative descriptors; an open one with no events would still tell of its end.
+        // The kernel ignores negative descriptors; an open one without events would still report a hang-up.
         (entry.fd, entry.events) = match watched.interest {
             Interest::Nothing => (-1, 0),
             Interest::Read => (watched.fd.as_raw_fd(), libc::POLLIN),
@@ -67,7 +64,7 @@ pub fn wait(watched: &mut [Watched<'_>], timeout: Option<Duration>) -> io::Resul
     Ok(())
 }
 
-/// `ppoll(2)` with the signals as they are.
+/// `ppoll(2)` without a signal mask.
 #[inline]
 pub(crate) fn ppoll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> io::Result<()> {
     let time = timeout.map(socket::timespec);
@@ -78,13 +75,12 @@ pub(crate) fn ppoll(entries: &mut [libc::pollfd], timeout: Option<Duration>) -> 
     socket::check(unsafe { libc::ppoll(entries.as_mut_ptr(), count, time, std::ptr::null()) }).map(drop)
 }
 
-/// Sets how much later than asked for the kernel may wake the calling thread, in nanoseconds, at least 1. It is 50 us
-/// for threads that nobody has set it for.
+/// Sets the timer slack of the calling thread in nanoseconds, at least 1. The default is 50 µs.
 ///
 /// # Errors
 /// None that a correct kernel gives.
 pub fn set_timer_slack(slack_ns: u32) -> io::Result<()> {
-    // 0 would mean the default.
+    // 0 means the default.
     let slack = libc::c_ulong::from(slack_ns.max(1));
     // SAFETY: `PR_SET_TIMERSLACK` takes one number and touches no memory of ours.
     socket::check(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, slack) }).map(drop)

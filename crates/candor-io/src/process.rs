@@ -1,4 +1,4 @@
-//! Starting processes that end with their parent, sessions, orphans, and what user-mode Linux needs of its host.
+//! Child processes, sessions, signals to processes, and host requirements of user-mode Linux.
 
 mod xstate;
 
@@ -9,10 +9,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
-/// The first descriptor that [`give`] hands out; 0, 1 and 2 belong to the standard streams.
+/// The first descriptor that [`give`] assigns, after the standard streams.
 pub const FIRST_GIVEN: i32 = 3;
 
-/// Has the kernel kill the process that `command` starts when the calling **thread** ends.
+/// Makes the kernel kill the child when the calling **thread** ends.
 ///
 /// # Kernel
 /// `PR_SET_PDEATHSIG`; it is lost when the started program is set-user-ID.
@@ -21,14 +21,14 @@ pub fn end_with_parent(command: &mut Command) -> &mut Command {
     let set = move || {
         // SAFETY: `PR_SET_PDEATHSIG` takes one number and touches no memory of ours.
         check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
-        // A parent that died before the call above sends no signal any more.
+        // The parent may have died before the call above.
         if std::os::unix::process::parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::BrokenPipe.into()) }
     };
     // SAFETY: between fork and exec the closure only makes two system calls; it allocates nothing and takes no lock.
     unsafe { command.pre_exec(set) }
 }
 
-/// Hands descriptors to the process that `command` starts, as 3, 4 and so on.
+/// Passes descriptors to the child, as 3, 4 and so on.
 pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
     let reserved = reserve(&descriptors).map_err(|error| error.raw_os_error());
     let set = move || {
@@ -36,7 +36,7 @@ pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
             return Err(errno.map_or_else(|| io::ErrorKind::Other.into(), io::Error::from_raw_os_error));
         }
         let numbers = (FIRST_GIVEN..).zip(&descriptors);
-        // First out of the way: a given descriptor may already have a number that an earlier one is to get.
+        // Moved away first: a given descriptor may have a number that another one is to get.
         let mut parked = [-1; MAX_GIVEN];
         for ((_, descriptor), parked) in numbers.clone().zip(&mut parked) {
             // SAFETY: `F_DUPFD_CLOEXEC` takes a number; the descriptor is owned by this closure, hence open.
@@ -54,8 +54,7 @@ pub fn give(command: &mut Command, descriptors: Vec<OwnedFd>) -> &mut Command {
     unsafe { command.pre_exec(set) }
 }
 
-/// Takes the numbers that are to be given, so that nothing that std opens for starting the process gets them. Held as
-/// long as the command.
+/// Reserves the numbers, so that std does not use them for its own descriptors. Held as long as the command.
 fn reserve(descriptors: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {
     let mut reserved = Vec::new();
     let (Some(any), Ok(count)) = (descriptors.first(), i32::try_from(descriptors.len())) else { return Ok(reserved) };
@@ -71,21 +70,21 @@ fn reserve(descriptors: &[OwnedFd]) -> io::Result<Vec<OwnedFd>> {
     }
 }
 
-/// How many descriptors [`give`] can hand out.
+/// Maximum descriptors of [`give`].
 pub const MAX_GIVEN: usize = 8;
-/// Above every number that [`give`] hands out.
+/// Above all numbers of [`give`].
 const PARKING: libc::c_int = 64;
 
-/// Starts a session and a process group of which the calling process is the leader.
+/// Makes the calling process the subreaper of its descendants.
 ///
 /// # Errors
-/// `EPERM` if it leads a group already.
+/// `EPERM` if it is a group leader already.
 pub fn start_session() -> io::Result<()> {
     // SAFETY: the call has no arguments.
     check(unsafe { libc::setsid() }).map(drop)
 }
 
-/// Has the process that `command` starts lead a session whose controlling terminal is its standard input.
+/// Makes the child leader of a session with standard input as controlling terminal.
 pub fn lead_terminal(command: &mut Command) -> &mut Command {
     let set = || {
         start_session()?;
@@ -96,7 +95,7 @@ pub fn lead_terminal(command: &mut Command) -> &mut Command {
     unsafe { command.pre_exec(set) }
 }
 
-/// Has the kernel give no privileges any more to the calling thread and those that it starts, whatever programs they run.
+/// Sets `no_new_privs` for the calling thread and those that it starts.
 ///
 /// # Kernel
 /// `PR_SET_NO_NEW_PRIVS`, Linux 3.5.
@@ -121,15 +120,15 @@ pub fn adopt_orphans() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) }).map(drop)
 }
 
-/// Kills a process. One that has ended already is fine.
+/// Kills a process (SIGKILL). A process that has ended is not an error.
 ///
 /// # Errors
-/// `EPERM` if it belongs to somebody else.
+/// `EPERM` if it belongs to another user.
 pub fn kill(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGKILL)
 }
 
-/// Asks a process to end (SIGTERM). One that has ended already is fine.
+/// Sends SIGTERM. A process that has ended is not an error.
 ///
 /// # Errors
 /// As [`kill`].
@@ -137,7 +136,7 @@ pub fn terminate(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGTERM)
 }
 
-/// Stops a process where it is, until [`resume`].
+/// Stops a process (SIGSTOP) until [`resume`].
 ///
 /// # Errors
 /// As [`kill`].
@@ -145,7 +144,7 @@ pub fn pause(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGSTOP)
 }
 
-/// Has a stopped process go on.
+/// Continues a stopped process (SIGCONT).
 ///
 /// # Errors
 /// As [`kill`].
@@ -153,22 +152,22 @@ pub fn resume(pid: u32) -> io::Result<()> {
     send_signal(pid, libc::SIGCONT)
 }
 
-/// The number of the user whose rights this process has.
+/// Effective user id.
 #[must_use]
 pub fn effective_user() -> u32 {
     // SAFETY: geteuid() has no preconditions and cannot fail.
     unsafe { libc::geteuid() }
 }
 
-/// Asks all processes of a group to end (SIGTERM). A group without processes is fine.
+/// Sends SIGTERM to a process group. An empty group is not an error.
 ///
 /// # Errors
-/// `EPERM` if all of them belong to somebody else.
+/// `EPERM` if all processes belong to other users.
 pub fn terminate_group(leader: u32) -> io::Result<()> {
     signal_group(leader, libc::SIGTERM)
 }
 
-/// Kills all processes of a group. A group without processes is fine.
+/// Sends SIGKILL to a process group. An empty group is not an error.
 ///
 /// # Errors
 /// As [`terminate_group`].
@@ -199,16 +198,16 @@ pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Whether [`reap`] waits for a child to end.
+/// Whether [`reap`] blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
-    /// Wait until one ends.
+    /// Blocks until a child ends.
     Wait,
-    /// Only take what has ended.
+    /// Does not block.
     Peek,
 }
 
-/// What [`reap`] found.
+/// Result of [`reap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reaped {
     /// This child has ended.
@@ -219,7 +218,7 @@ pub enum Reaped {
     NoChildren,
 }
 
-/// Takes the status of any child that has ended, adopted ones included.
+/// Collects the status of any child that has ended, including adopted ones.
 ///
 /// # Errors
 /// None that a correct kernel gives.
@@ -241,19 +240,19 @@ pub fn reap(patience: Patience) -> io::Result<Reaped> {
     }
 }
 
-/// What a folder's file system can hold.
+/// Properties of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// Whether programs may be run from it, that is, whether it lacks `noexec`.
+    /// Not mounted `noexec`.
     pub allows_exec: bool,
-    /// How much this user can still write there. A file system without a limit has [`u64::MAX`].
+    /// Bytes available to this user; [`u64::MAX`] if unlimited.
     pub free_bytes: u64,
 }
 
-/// The room of a folder.
+/// Properties of the file system of a directory.
 ///
 /// # Errors
-/// Whatever `statvfs()` reports.
+/// Errnos of `statvfs()`.
 pub fn room(folder: &std::path::Path) -> io::Result<Room> {
     use std::os::unix::ffi::OsStrExt as _;
 
@@ -263,7 +262,7 @@ pub fn room(folder: &std::path::Path) -> io::Result<Room> {
     check(unsafe { libc::statvfs(path.as_ptr(), info.as_mut_ptr()) })?;
     // SAFETY: the call succeeded, so it filled the structure.
     let info = unsafe { info.assume_init() };
-    // A tmpfs without a limit says that it has no blocks at all.
+    // A tmpfs without a limit reports 0 blocks.
     let free_bytes = if info.f_blocks == 0 { u64::MAX } else { info.f_bavail.saturating_mul(info.f_frsize) };
     Ok(Room { allows_exec: info.f_flag & libc::ST_NOEXEC == 0, free_bytes })
 }

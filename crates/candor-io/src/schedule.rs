@@ -1,4 +1,4 @@
-//! Scheduling policy, processors and memory locking of those who must not be late.
+//! Scheduling policies, processor affinity and memory locking.
 
 use std::io;
 
@@ -9,13 +9,13 @@ use crate::process::check;
 /// A scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// `SCHED_FIFO`: before everything with less priority.
+    /// `SCHED_FIFO`: preempts everything of lower priority.
     Fifo(RtPriority),
-    /// `SCHED_IDLE`: after everything else; any thread of another policy preempts it as soon as it wakes up.
+    /// `SCHED_IDLE`: runs only when nothing else does.
     Idle,
-    /// `SCHED_OTHER`, what processes have by default.
+    /// `SCHED_OTHER`, the default.
     Normal,
-    /// `SCHED_RR`: as FIFO, in turns with threads of its own priority.
+    /// `SCHED_RR`: as FIFO, with time slices within a priority.
     RoundRobin(RtPriority),
 }
 
@@ -29,8 +29,8 @@ impl From<Sched> for Policy {
     }
 }
 
-/// Gives the calling thread a policy. What it starts inherits `Idle` and `Normal`, never a real-time policy
-/// (`SCHED_RESET_ON_FORK`): a tester must not lend its priority to the gateway that it measures.
+/// Sets the policy of the calling thread. Children inherit `Idle` and `Normal`, but no real-time policy
+/// (`SCHED_RESET_ON_FORK`): a tester must not pass its priority to the gateway under test.
 ///
 /// # Errors
 /// `EPERM` for a real-time policy without `CAP_SYS_NICE` or a sufficient `RLIMIT_RTPRIO`, and in a control group without
@@ -40,10 +40,10 @@ pub fn set_policy(policy: Policy) -> io::Result<()> {
     set_policy_of(this_thread, policy)
 }
 
-/// Gives all threads that a process has by now a policy.
+/// Sets the policy of all current threads of a process.
 ///
 /// # Errors
-/// As [`set_policy`], and what reading `/proc` reports if the process is gone.
+/// As [`set_policy`], and errors of reading `/proc` if the process has ended.
 pub fn set_policy_of_process(pid: u32, policy: Policy) -> io::Result<()> {
     for thread in std::fs::read_dir(format!("/proc/{pid}/task"))? {
         let name = thread?.file_name();
@@ -67,11 +67,11 @@ fn set_policy_of(thread: libc::pid_t, policy: Policy) -> io::Result<()> {
     set_scheduler(thread, policy, &param)
 }
 
-/// Has the calling thread run on these processors only. Those that do not exist are left out without a word: see
-/// [`cpus`] for what it got.
+/// Sets the affinity of the calling thread. The kernel silently ignores missing processors; [`cpus`] returns the
+/// result.
 ///
 /// # Errors
-/// `EINVAL` if none of them is there for this process.
+/// `EINVAL` if none of them is available.
 pub fn set_cpus(cpus: &[Cpu]) -> io::Result<()> {
     let mut mask: [libc::c_ulong; MASK_WORDS] = [0; MASK_WORDS];
     for Cpu(cpu) in cpus {
@@ -84,7 +84,7 @@ pub fn set_cpus(cpus: &[Cpu]) -> io::Result<()> {
     check(unsafe { libc::sched_setaffinity(this_thread, size_of_val(&mask), mask.as_ptr().cast()) }).map(drop)
 }
 
-/// The processors that the calling thread may run on, in ascending order.
+/// The affinity of the calling thread, ascending.
 ///
 /// # Errors
 /// `EINVAL` on kernels for more than 1024 processors.
@@ -98,12 +98,12 @@ pub fn cpus() -> io::Result<Vec<Cpu>> {
     Ok((0..=Cpu::MAX).filter(is_in).map(Cpu).collect())
 }
 
-/// `cpu_set_t` as the kernel reads it: words of a `long`, the lowest processor in the lowest bit of the first.
+/// `cpu_set_t`: an array of `long`, lowest processor first.
 const MASK_WORDS: usize = (Cpu::MAX as usize + 1) / WORD_BITS;
 const WORD_BITS: usize = libc::c_ulong::BITS as usize;
 
-/// Locks all present and future memory of the process, so that no page fault falls into a measurement or between two
-/// frames. What the process gets later (stacks of threads, more heap, rings) is there at once and stays.
+/// Locks all present and future memory of the process, so that no page fault delays a frame or a measurement. Later
+/// allocations (stacks, heap, rings) are populated at once.
 ///
 /// # Errors
 /// `EPERM` or `ENOMEM` without `CAP_IPC_LOCK` or a sufficient `RLIMIT_MEMLOCK`.
@@ -112,7 +112,7 @@ pub fn lock_memory() -> io::Result<()> {
     check(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) }).map(drop)
 }
 
-/// musl's own `sched_setscheduler()` is a stub that fails with ENOSYS, so the system call is made directly.
+/// `sched_setscheduler()` of musl is a stub that returns ENOSYS, so the system call is made directly.
 fn set_scheduler(thread: libc::pid_t, policy: libc::c_int, param: &libc::sched_param) -> io::Result<()> {
     let param: *const libc::sched_param = param;
     // SAFETY: `param` points to a live sched_param, whose first field is the only one that the kernel reads; the

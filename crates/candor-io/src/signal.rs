@@ -1,4 +1,4 @@
-//! Signals that are waited for, and one that interrupts a thread's blocking call.
+//! Signals: waiting for them, and interrupting blocking calls.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::socket;
 /// A signal that ends a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Signal {
-    /// `SIGHUP`: the terminal is gone, or somebody wants the configuration to be read again.
+    /// `SIGHUP`: terminal closed, or reload requested.
     Hangup,
     /// `SIGINT`: Ctrl-C.
     Interrupt,
@@ -29,7 +29,7 @@ impl Signal {
         }
     }
 
-    /// The kernel's name of it.
+    /// The name in the C headers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -40,18 +40,18 @@ impl Signal {
     }
 }
 
-/// Sends an ending signal to another process. One that has ended already is fine.
+/// Sends a signal to another process. A process that has ended is not an error.
 ///
 /// # Errors
-/// `EPERM` if it is somebody else's.
+/// `EPERM` if it belongs to another user.
 pub fn send(pid: u32, signal: Signal) -> io::Result<()> {
     process::send_signal(pid, signal.number())
 }
 
-/// The signal that says "look": `SIGURG`, which is ignored where nobody waits for it.
+/// `SIGURG`, which is ignored unless waited for.
 pub(crate) const NUDGE: libc::c_int = libc::SIGURG;
 
-/// Ends the current [`EndingSignals::wait`] of this process early, from any thread.
+/// Makes the current [`EndingSignals::wait`] of this process return, from any thread.
 pub fn nudge() {
     // SAFETY: getpid() has no preconditions and cannot fail.
     let this_process = unsafe { libc::getpid() };
@@ -59,25 +59,25 @@ pub fn nudge() {
     let _cannot_fail_for_this_process = unsafe { libc::kill(this_process, NUDGE) };
 }
 
-/// The ending signals, blocked so that they wait to be fetched instead of killing the process.
+/// The ending signals, blocked until fetched.
 #[derive(Debug)]
 pub struct EndingSignals {
     set: libc::sigset_t,
 }
 
 impl EndingSignals {
-    /// Blocks the ending signals in this thread and in those it starts from now on. Call it before any is started.
+    /// Blocks the ending signals in this thread and in those it starts later; call it before starting threads.
     ///
-    /// Those that whoever started the process had it ignore (`nohup`, `&` in scripts) stay ignored.
+    /// Signals that were ignored at the start (`nohup`, `&` in scripts) stay ignored.
     ///
-    /// Programs that are started later inherit the block.
+    /// Child processes inherit the mask.
     ///
     /// # Errors
-    /// None that a correct kernel gives.
+    /// None on a correct kernel.
     pub fn block() -> io::Result<Self> {
         let mut set = signal_set(&[NUDGE])?;
         for signal in Signal::ALL.map(Signal::number) {
-            // The kernel keeps a blocked signal for who waits, even one that is ignored.
+            // A blocked signal stays pending even if it is ignored.
             if !is_ignored(signal)? {
                 add(&mut set, signal)?;
             }
@@ -87,7 +87,7 @@ impl EndingSignals {
         if status == 0 { Ok(Self { set }) } else { Err(io::Error::from_raw_os_error(status)) }
     }
 
-    /// Fetches `SIGHUP` also if whoever started the process had it ignored: it asks for something. Says whether it was.
+    /// Also fetches `SIGHUP` if it was ignored at the start, because it requests a reload. Returns whether it was.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -102,8 +102,7 @@ impl EndingSignals {
         is_ignored(Signal::Hangup.number())
     }
 
-    /// Waits for one of them, at most this long; `None` if none came, or if something wants a look earlier ([`nudge`],
-    /// [`crate::netlink::LinkWatch`]).
+    /// Waits for a signal; `None` after the timeout, or if woken early ([`nudge`], [`crate::netlink::LinkWatch`]).
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -114,7 +113,7 @@ impl EndingSignals {
         })
     }
 
-    /// As [`wait`](Self::wait), and says why it came back.
+    /// As [`wait`](Self::wait), with the reason for returning.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -135,18 +134,18 @@ impl EndingSignals {
     }
 }
 
-/// Why somebody who waited for signals does not any more.
+/// Reason for the end of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Woken {
     /// [`nudge`], an interface change, or another signal.
     Check,
-    /// One of the signals.
+    /// An ending signal.
     Signal(Signal),
     /// The timeout has passed.
     Timeout,
 }
 
-/// Whether an ending signal has come to this thread or process and waits because it is blocked.
+/// True if an ending signal is pending.
 ///
 /// # Errors
 /// None that a correct kernel gives.
@@ -154,7 +153,7 @@ pub fn ending_signal_waits() -> io::Result<bool> {
     any_waits(&Signal::ALL)
 }
 
-/// Whether one of these signals has come to this thread or process and waits because it is blocked.
+/// True if one of these signals is pending.
 ///
 /// # Errors
 /// None that a correct kernel gives.
@@ -165,10 +164,10 @@ pub fn any_waits(signals: &[Signal]) -> io::Result<bool> {
     Ok(signals.iter().any(|signal| is_member(&pending, signal.number())))
 }
 
-/// The signal that only interrupts: `SIGUSR2` with a handler that does nothing.
+/// `SIGUSR2`, with an empty handler.
 const WAKE_UP: libc::c_int = libc::SIGUSR2;
 
-/// Makes wake-ups possible: gives their signal a handler that does nothing and does not restart system calls.
+/// Installs the empty handler, without restarting system calls.
 ///
 /// # Errors
 /// None that a correct kernel gives.
@@ -183,33 +182,32 @@ pub fn allow_wake_ups() -> io::Result<()> {
     Ok(())
 }
 
-/// Interrupts the blocking system call of one thread, from any other thread.
+/// Interrupts a blocking system call of another thread.
 ///
-/// A wake-up that comes just before the thread blocks has no effect: whoever wakes must set a flag first and repeat
-/// until the thread has ended.
+/// A wake-up just before the thread blocks has no effect: set a flag first, and repeat until the thread reacts.
 #[derive(Clone, Debug)]
 pub struct WakeUp {
-    /// The kernel's number of the thread; `pthread_t` is a pointer in musl and could not be shared.
+    /// Thread id; `pthread_t` is a pointer in musl and cannot be shared.
     thread: Arc<Mutex<Option<libc::pid_t>>>,
 }
 
-/// Lives on the thread's stack; its end ends the wake-ups.
+/// Guard on the stack of the target thread.
 #[derive(Debug)]
 pub struct WakeTarget {
     wake_up: WakeUp,
-    /// A thread may be woken by others, but only itself can say when it ends.
+    /// Only the thread itself may end its guard.
     _not_send: std::marker::PhantomData<*const ()>,
 }
 
 impl WakeUp {
-    /// A handle that wakes nobody yet.
+    /// Has no target yet.
     #[must_use]
     pub fn new() -> Self {
         Self { thread: Arc::new(Mutex::new(None)) }
     }
 
-    /// Makes the calling thread the one that is woken, until the target is dropped. Unblocks the signal in it, which
-    /// may have been blocked by whoever started the process.
+    /// Makes the calling thread the target until the guard is dropped, and unblocks the signal, which may have been
+    /// blocked at the start.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -226,7 +224,7 @@ impl WakeUp {
         Ok(WakeTarget { wake_up: self.clone(), _not_send: std::marker::PhantomData })
     }
 
-    /// Interrupts the thread's blocking call, if there is a thread and it is in one.
+    /// Interrupts the blocking call of the target, if any.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -320,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_was_ignored_at_the_start_stays_ignored() {
-        // Whoever started the test may have had it ignore some of them, as a script does by `&`.
+        // The test may have been started with some of them ignored, as by `&` in a script.
         for (signal, what) in
             [(Signal::Hangup, libc::SIG_IGN), (Signal::Interrupt, libc::SIG_DFL), (Signal::Terminate, libc::SIG_DFL)]
         {
@@ -333,7 +331,7 @@ mod tests {
         send(std::process::id(), Signal::Hangup).unwrap();
         assert_eq!(signals.wait(Duration::from_millis(1)).unwrap(), None);
 
-        // Unless it asks for something. (It would come if the first thread of the process had blocked it, too.)
+        // Unless it requests a reload. (It would arrive if the main thread had blocked it, too.)
         assert!(signals.take_hangups().unwrap(), "it was ignored");
         assert!(is_member(&signals.set, Signal::Hangup.number()));
     }

@@ -1,4 +1,4 @@
-//! What the system calls of sockets and signals have in common. Private to this crate.
+//! Helpers for socket and signal system calls.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use libc::{c_int, socklen_t};
 
-/// The value of a system call that reports failure as -1.
+/// Converts -1 to the last error.
 pub(crate) fn check(returned: c_int) -> io::Result<c_int> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(returned) }
 }
 
-/// The byte count of a system call that reports failure as -1.
+/// Converts -1 to the last error.
 pub(crate) fn check_len(returned: isize) -> io::Result<usize> {
     usize::try_from(returned).map_err(|_negative| io::Error::last_os_error())
 }
 
-/// The size of a C struct as the kernel wants it.
+/// Size as `socklen_t`.
 #[expect(clippy::cast_possible_truncation, reason = "the structs of the socket API have a few hundred bytes at most")]
 pub(crate) const fn socklen<T>() -> socklen_t {
     size_of::<T>() as socklen_t
 }
 
-/// A duration as the kernel wants it; one of more than 68 years is cut to that.
+/// Saturates at 68 years.
 pub(crate) fn timespec(duration: Duration) -> libc::timespec {
     libc::timespec {
         tv_sec: duration.as_secs().try_into().unwrap_or_else(|_beyond| i32::MAX.into()),
@@ -38,12 +38,12 @@ pub(crate) fn open(family: c_int, kind: c_int, protocol: c_int) -> io::Result<Ow
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
-/// An option that is one C int.
+/// Sets an option of type int.
 pub(crate) fn set_int(fd: &OwnedFd, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     set_slice(fd, level, name, &[value])
 }
 
-/// An option that is an array of a type without padding; an empty one is allowed.
+/// Sets an option that is an array.
 pub(crate) fn set_slice<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int, values: &[T]) -> io::Result<()> {
     let len = socklen_t::try_from(size_of_val(values)).map_err(io::Error::other)?;
     // SAFETY: pointer and length describe the borrowed slice, which outlives the call; the kernel only reads it, and
@@ -52,12 +52,12 @@ pub(crate) fn set_slice<T: Plain>(fd: &OwnedFd, level: c_int, name: c_int, value
     Ok(())
 }
 
-/// An option that is one C int, read.
+/// Reads an option of type int.
 pub(crate) fn get_int(fd: &OwnedFd, level: c_int, name: c_int) -> io::Result<c_int> {
     get_array::<1>(fd, level, name).map(|[value]| value.cast_signed())
 }
 
-/// An option that is an array of 32-bit numbers, read; those that the kernel does not write are 0.
+/// Reads an option that is an array of 32-bit numbers; missing ones are 0.
 pub(crate) fn get_array<const N: usize>(fd: &OwnedFd, level: c_int, name: c_int) -> io::Result<[u32; N]> {
     let mut values = [0_u32; N];
     let mut len = socklen::<[u32; N]>();
@@ -68,7 +68,7 @@ pub(crate) fn get_array<const N: usize>(fd: &OwnedFd, level: c_int, name: c_int)
     Ok(values)
 }
 
-/// Types without padding, so that all their bytes may be shown to the kernel.
+/// Types without padding, whose bytes are all initialised.
 pub(crate) trait Plain: Copy {}
 
 impl Plain for c_int {}
@@ -77,7 +77,7 @@ impl Plain for libc::can_filter {}
 impl Plain for libc::timeval {}
 impl Plain for libc::tpacket_req {}
 
-/// `bind()` or `connect()` to a socket address struct of the right family.
+/// `bind()` or `connect()` with a socket address struct.
 pub(crate) fn with_address<A>(
     fd: &OwnedFd,
     call: unsafe extern "C" fn(c_int, *const libc::sockaddr, socklen_t) -> c_int,

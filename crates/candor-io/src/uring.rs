@@ -1,7 +1,7 @@
 //! io_uring on CAN_RAW sockets.
 //!
 //! # Kernel
-//! 6.0 (multishot receive, synchronous cancelling). Allowed to everybody unless `kernel.io_uring_disabled` says otherwise
+//! Linux 6.0 (multishot receive, synchronous cancellation). Available to all users unless `kernel.io_uring_disabled`
 //! (6.6) or a sandbox forbids it.
 
 mod buffers;
@@ -15,21 +15,21 @@ use std::io;
 
 use io_uring::IoUring;
 
-/// Why this process can have no io_uring that does what is needed here.
+/// Reason why io_uring is not usable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Obstacle {
-    /// The kernel has none: it was built without.
+    /// Not in the kernel.
     Missing,
     /// The kernel is older than 6.0.
     TooOld,
-    /// It is forbidden, by `kernel.io_uring_disabled` or by a sandbox.
+    /// Disabled by `kernel.io_uring_disabled` or a sandbox.
     Privilege,
 }
 
-/// Sets up what is needed and says what speaks against it; `None` if nothing does.
+/// Tests a multishot receive; `None` if it works.
 ///
 /// # Errors
-/// Whatever the kernel reports that is no such answer.
+/// Other errnos.
 pub fn obstacle() -> io::Result<Option<Obstacle>> {
     match receive::try_out() {
         Ok(()) => Ok(None),
@@ -42,11 +42,11 @@ pub fn obstacle() -> io::Result<Option<Obstacle>> {
     }
 }
 
-/// Rings with the cheapest set-up that the kernel knows, for the one thread that first waits on them.
+/// Creates rings with the cheapest setup that the kernel supports, for a single issuer.
 fn build(entries: u32) -> io::Result<IoUring> {
     let cheapest = IoUring::builder().setup_single_issuer().setup_defer_taskrun().setup_r_disabled().build(entries);
     match cheapest {
-        // Before 6.1.
+        // Linux 6.0.
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             IoUring::builder().setup_single_issuer().setup_r_disabled().build(entries)
         }

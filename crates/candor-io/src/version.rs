@@ -1,9 +1,9 @@
-//! The version that a kernel release begins with.
+//! Kernel versions.
 
 /// As in 6.1.168.
 pub type Version = (u32, u32, u32);
 
-/// What a release begins with, such as `6.1.0-52-amd64` or `6.12-rc1`; `None` if that is no version.
+/// Parses the beginning of a release such as `6.1.0-52-amd64` or `6.12-rc1`; `None` without a version.
 #[must_use]
 pub fn version(text: &str) -> Option<Version> {
     let mut numbers = text.splitn(3, '.').map(|part| {

@@ -1,8 +1,8 @@
-//! can-gw: the jobs of the kernel's CAN gateway as values, and how to add, delete and list them.
+//! can-gw: values of jobs, and requests to add, delete and list them.
 //!
 //! # Kernel
 //! Module can-gw, which netlink does not load on demand (`modprobe can-gw`). Adding and deleting need CAP_NET_ADMIN in
-//! the initial user namespace; listing needs nothing. FD jobs since 5.4.
+//! the initial user namespace; listing needs no privileges. FD jobs since Linux 5.4.
 //!
 //! # Source
 //! [`include/uapi/linux/can/gw.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/gw.h),

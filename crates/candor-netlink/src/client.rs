@@ -1,4 +1,4 @@
-//! Asks the kernel and waits for its answer.
+//! Synchronous requests to the kernel.
 
 mod error;
 mod transport;
@@ -13,12 +13,12 @@ use crate::codec::{
     NLM_F_DUMP_INTR, NLMSG_DONE, NLMSG_ERROR,
 };
 
-/// `NLMSGERR_ATTR_MSG`: the explanation in an error.
+/// `NLMSGERR_ATTR_MSG`: text of an error.
 const NLMSGERR_ATTR_MSG: u16 = 1;
-/// How often a dump is repeated when what it lists keeps changing.
+/// Repetitions of a dump during which the list changes.
 const DUMP_ATTEMPTS: usize = 16;
 
-/// A connection to the kernel's rtnetlink, in the network namespace in which it was opened.
+/// A connection to rtnetlink, in the network namespace in which it was opened.
 #[derive(Debug)]
 pub struct Client {
     socket: Box<dyn Transport>,
@@ -27,22 +27,22 @@ pub struct Client {
 }
 
 impl Client {
-    /// Opens the connection.
+    /// Opens a connection.
     ///
     /// # Errors
-    /// [`NetlinkError::Socket`] if there is no netlink (a sandbox, a kernel without networking).
+    /// [`NetlinkError::Socket`] if netlink is not available (a sandbox, a kernel without networking).
     pub fn open() -> Result<Self, NetlinkError> {
         let socket = RouteSocket::open().map_err(NetlinkError::Socket)?;
         Ok(Self::over(Box::new(socket)))
     }
 
-    /// A connection over something else than the kernel's socket: a recording, a fault.
+    /// A connection over another transport, for tests and fault injection.
     #[must_use]
     pub const fn over(socket: Box<dyn Transport>) -> Self {
         Self { socket, sequence: 0, buffer: Vec::new() }
     }
 
-    /// Sends a request that carries `NLM_F_ACK` and waits for the confirmation.
+    /// Sends a request with `NLM_F_ACK` and waits for the confirmation.
     ///
     /// # Errors
     /// [`NetlinkError::Refused`] with the kernel's errno and text, or a failure of the socket.
@@ -50,13 +50,13 @@ impl Client {
         self.exchange(message, |_answer| Ok(())).map(|_interrupted| ())
     }
 
-    /// Sends a dump request and gives every answer that `decode` makes something of.
+    /// Sends a dump request and collects the answers for which `decode` returns a value.
     ///
-    /// A dump during which the list changed is repeated.
+    /// Repeats a dump during which the list changed.
     ///
     /// # Errors
-    /// [`NetlinkError::Refused`] with the kernel's errno and text, [`NetlinkError::Restless`] if no dump was
-    /// consistent, a failure of the socket, or what `decode` reports.
+    /// [`NetlinkError::Refused`] with the kernel's errno and text, [`NetlinkError::Restless`] if every attempt was
+    /// interrupted, a failure of the socket, or the error of `decode`.
     pub fn dump<T>(
         &mut self,
         message: &MessageWriter,
@@ -75,8 +75,8 @@ impl Client {
         Err(NetlinkError::Restless)
     }
 
-    /// Sends a message and hands every data message of the answer to `each`. Says whether the answer was
-    /// interrupted by a change.
+    /// Sends a message and passes every data message of the answer to `each`. Returns whether a change interrupted the
+    /// answer.
     fn exchange(
         &mut self,
         message: MessageWriter,
@@ -85,7 +85,7 @@ impl Client {
         self.sequence = self.sequence.wrapping_add(1);
         self.socket.send(&message.finish(self.sequence)).map_err(NetlinkError::Socket)?;
         let mut interrupted = false;
-        // An error in the middle of a dump must not leave the rest of it in the socket: read on, report it at the end.
+        // After an error in a dump the rest is read, so that it does not stay in the socket.
         let mut outcome = Ok(());
         loop {
             self.socket.recv(&mut self.buffer).map_err(NetlinkError::Socket)?;
@@ -105,10 +105,10 @@ impl Client {
     }
 }
 
-/// What `NLMSG_ERROR` or `NLMSG_DONE` says.
+/// The result in `NLMSG_ERROR` or `NLMSG_DONE`.
 fn end(message: &Message<'_>) -> Result<(), NetlinkError> {
     let Some((code, rest)) = message.payload.split_first_chunk() else {
-        // NLMSG_DONE of old kernels may carry nothing.
+        // NLMSG_DONE of old kernels may be empty.
         return Ok(());
     };
     match i32::from_ne_bytes(*code) {
@@ -120,7 +120,7 @@ fn end(message: &Message<'_>) -> Result<(), NetlinkError> {
     }
 }
 
-/// The ext-ack text behind an error, if the kernel gave one.
+/// The text of an extended acknowledgement, if any.
 fn explanation(message: &Message<'_>, rest: &[u8]) -> Option<String> {
     if message.flags & NLM_F_ACK_TLVS == 0 {
         return None;

@@ -1,4 +1,4 @@
-//! Netlink messages and attributes: a writer that keeps the lengths right, readers that check them.
+//! Netlink messages and attributes: a writer that maintains all lengths, and readers that check them.
 
 mod read;
 mod write;
@@ -15,21 +15,21 @@ pub const ATTRIBUTE_HEADER_BYTES: usize = 4;
 pub const NLM_F_REQUEST: u16 = 0x001;
 /// `NLM_F_MULTI`: one of several messages that end with `NLMSG_DONE`.
 pub const NLM_F_MULTI: u16 = 0x002;
-/// `NLM_F_ACK`: the kernel shall confirm.
+/// `NLM_F_ACK`: request a confirmation.
 pub const NLM_F_ACK: u16 = 0x004;
-/// `NLM_F_DUMP_INTR`: what is dumped changed while it was dumped.
+/// `NLM_F_DUMP_INTR`: the list changed during the dump.
 pub const NLM_F_DUMP_INTR: u16 = 0x010;
-/// `NLM_F_DUMP` of a GET request: everything.
+/// `NLM_F_DUMP` of a GET request: return all entries.
 pub const NLM_F_DUMP: u16 = 0x300;
 /// `NLM_F_CAPPED` of an error: only the header of the request is echoed.
 pub const NLM_F_CAPPED: u16 = 0x100;
-/// `NLM_F_ACK_TLVS` of an error: attributes with an explanation follow.
+/// `NLM_F_ACK_TLVS` of an error: extended acknowledgement attributes follow.
 pub const NLM_F_ACK_TLVS: u16 = 0x200;
-/// `NLM_F_REPLACE`: takes the place of what there is.
+/// `NLM_F_REPLACE` of a NEW request: replace an existing entry.
 pub const NLM_F_REPLACE: u16 = 0x100;
 /// `NLM_F_EXCL` of a NEW request: fail if it exists.
 pub const NLM_F_EXCL: u16 = 0x200;
-/// `NLM_F_CREATE` of a NEW request: make it if it does not exist.
+/// `NLM_F_CREATE` of a NEW request: create a missing entry.
 pub const NLM_F_CREATE: u16 = 0x400;
 
 /// `NLMSG_ERROR`: an errno, 0 for a confirmation.

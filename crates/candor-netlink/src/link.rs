@@ -1,7 +1,7 @@
-//! Network interfaces as a CAN gateway and its laboratory need them.
+//! Network interfaces, with attributes of CAN.
 //!
 //! # Kernel
-//! Listing needs no privilege. Changing needs CAP_NET_ADMIN over the network namespace.
+//! Listing needs no privileges. Changes need CAP_NET_ADMIN in the user namespace of the network namespace.
 //!
 //! # Source
 //! [`include/uapi/linux/if_link.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/if_link.h),
@@ -41,45 +41,45 @@ const IFLA_CAN_DATA_BITTIMING: u16 = 9;
 /// Bytes of `struct ifinfomsg`.
 const HEADER_BYTES: usize = 16;
 
-/// One network interface.
+/// A network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
-    /// Its number.
+    /// Interface index.
     pub index: InterfaceIndex,
-    /// Its name.
+    /// Interface name.
     pub name: String,
-    /// What makes it: `vcan`, `vxcan`, `can`, `slcan` …; `None` for drivers that do not say.
+    /// Driver kind: `vcan`, `vxcan`, `can`, `slcan` …; `None` if the driver has none.
     pub kind: Option<String>,
-    /// Whether it is administratively up (`IFF_UP`).
+    /// Administratively up (`IFF_UP`).
     pub up: bool,
-    /// Whether its driver echoes what was sent once it has left (`IFF_ECHO`). Otherwise the CAN core does, at once.
+    /// The driver echoes sent frames after transmission (`IFF_ECHO`). Otherwise the CAN core echoes at once.
     pub echoes: bool,
-    /// Largest frame in bytes: 16 for classic CAN, 72 for CAN FD.
+    /// MTU in bytes: 16 for classic CAN, 72 for CAN FD.
     pub mtu: u32,
-    /// How many frames its queue holds (`txqueuelen`), if it has one.
+    /// Length of the transmit queue in frames (`txqueuelen`), if it has one.
     pub tx_queue_len: u32,
-    /// What it has received since it is there, as its driver counts.
+    /// Received traffic, counted by the driver.
     pub received: Traffic,
-    /// What it has sent.
+    /// Sent traffic, counted by the driver.
     pub sent: Traffic,
-    /// What only CAN interfaces have (`ARPHRD_CAN`).
+    /// Attributes of CAN interfaces (`ARPHRD_CAN`).
     pub can: Option<CanLink>,
 }
 
-/// What an interface counts for one direction, of all programs (`struct rtnl_link_stats64`).
+/// Traffic of all programs in one direction (`struct rtnl_link_stats64`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Frames. Drivers before Linux 5.17 count messages about errors among those that were received.
+    /// Frames. Before Linux 5.17, drivers also count error messages as received.
     pub frames: u64,
-    /// Payload bytes. Drivers before Linux 5.17 count the length of remote frames, which have no payload.
+    /// Payload bytes. Before Linux 5.17, drivers also count the length field of remote frames, which have no payload.
     pub bytes: u64,
-    /// Errors of the bus or the controller.
+    /// Bus and controller errors.
     pub errors: u64,
-    /// Frames that were dropped.
+    /// Frames dropped by the driver.
     pub dropped: u64,
 }
 
-/// The CAN side of an interface. Virtual interfaces have no bit rates and no state.
+/// Attributes of a CAN interface. Virtual interfaces have no bit rates and no state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CanLink {
     /// Nominal bit rate.
@@ -88,41 +88,41 @@ pub struct CanLink {
     pub data_bitrate: Option<BitRate>,
     /// State of the controller.
     pub state: Option<CanState>,
-    /// After how many milliseconds it comes back from bus-off by itself (`restart-ms`); `None` if never.
+    /// Automatic restart after bus-off, in ms (`restart-ms`); `None` for never.
     pub restart_ms: Option<NonZeroU32>,
 }
 
 /// `enum can_state`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CanState {
-    /// Fewer than 96 errors counted.
+    /// Error counters below 96.
     ErrorActive,
-    /// Fewer than 128.
+    /// Error counters below 128.
     ErrorWarning,
-    /// Fewer than 256.
+    /// Error counters below 256.
     ErrorPassive,
-    /// 256 or more; the controller has left the bus.
+    /// Transmit error counter at 256 or above: the controller has left the bus.
     BusOff,
-    /// Not started: the interface is down.
+    /// Interface down.
     Stopped,
-    /// Asleep.
+    /// Controller in sleep mode.
     Sleeping,
 }
 
-/// All interfaces of the network namespace.
+/// Lists all interfaces of the network namespace.
 ///
 /// # Errors
-/// Whatever the kernel refuses with.
+/// [`NetlinkError`] of the request.
 pub fn list(client: &mut Client) -> Result<Vec<Link>, NetlinkError> {
     let mut message = MessageWriter::new(RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP);
     message.header(&[0; HEADER_BYTES]);
     client.dump(&message, decode_message)
 }
 
-/// The interface of this name, if there is one.
+/// Finds an interface by name; `None` if it does not exist.
 ///
 /// # Errors
-/// Whatever the kernel refuses with, except that there is no such interface.
+/// [`NetlinkError`] of the request, except `ENODEV`.
 pub fn by_name(client: &mut Client, name: &str) -> Result<Option<Link>, NetlinkError> {
     if name.is_empty() || name.len() > MAX_INTERFACE_NAME_BYTES {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Finds out by trying whether this kernel computes a CRC8 with positions from the end inside the frame.
+//! Trial of the kernel's CRC8 with positions from the end.
 
 use std::io;
 use std::time::Duration;
@@ -14,40 +14,40 @@ use candor_netlink::cangw::{self, CangwError, CangwJob};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link;
 
-/// On vcan a frame is there when `write()` returns, so this is for a machine that stands still.
+/// vcan delivers during `write()`, so this is generous.
 const PATIENCE: Duration = Duration::from_secs(1);
 const BUSES: [&str; 2] = ["candor-in", "candor-out"];
 
-/// Why the trial gave no answer.
+/// A trial without a result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrialError {
-    /// The frame did not come back, or came back as none of the known kernels makes it.
+    /// No frame, or one that no known kernel produces.
     #[error("can-gw made nothing of the frame that is known")]
     Odd,
-    /// can-gw did not take the job.
+    /// can-gw refused the job.
     #[error("can-gw did not take the job")]
     Job(#[from] CangwError),
-    /// The virtual buses could not be made.
+    /// No vcan interfaces.
     #[error("There are no virtual buses to try it on")]
     Link(#[from] NetlinkError),
-    /// No namespace or no socket.
+    /// No network namespace or no socket.
     #[error("There is no place to try it in")]
     Place(#[from] io::Error),
 }
 
-/// Has the kernel compute a CRC8 with positions from the end, and says whether it did so inside the frame.
+/// Lets the kernel compute a CRC8 with positions from the end; true if it stays inside the frame.
 ///
-/// Nobody notices: it happens in a network namespace of its own that is gone afterwards, on two virtual buses with one
-/// job. Nothing is harmed where the kernel gets it wrong: positions -2 and -1, taken as they are, are the two bytes before
-/// the data of the frame, which belong to the frame and mean nothing or the raw DLC.
+/// Runs in a temporary network namespace, on two virtual buses with one job, without effect on the system. A wrong
+/// kernel does no damage here: positions -2 and -1, taken literally, are the two bytes before the data, which belong to
+/// the frame struct.
 ///
 /// # Kernel
 /// Needs CAP_SYS_ADMIN for the namespace, CAP_NET_ADMIN for the job, network namespaces, and the modules can-gw, can-raw
 /// and vcan, of which the kernel loads the last two itself.
 ///
 /// # Errors
-/// [`TrialError`] if any of that is missing. What the kernel does is then unknown.
+/// [`TrialError`] if any of these is missing; the behaviour is then unknown.
 ///
 /// # Source
 /// [`cgw_csum_crc8_rel()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L364)
@@ -81,7 +81,7 @@ fn trial() -> Result<bool, TrialError> {
     verdict(&sent, &received)
 }
 
-/// Whether the job was done inside the frame, or beside the data, or in no known way.
+/// Compares the received frame with the two known results.
 fn verdict(sent: &Frame, received: &Frame) -> Result<bool, TrialError> {
     let mut computed = *sent;
     computed.data[7] = INIT ^ sent.data[6];
@@ -94,7 +94,7 @@ fn verdict(sent: &Frame, received: &Frame) -> Result<bool, TrialError> {
 
 const INIT: u8 = 0xFF;
 
-/// The last byte but one goes into the last; the table changes nothing, so the CRC is `INIT ^ byte`.
+/// The checksum of byte -2 goes into byte -1; with the identity table it is `INIT ^ byte`.
 fn job() -> Job {
     let crc8 = Crc8Checksum {
         span: ChecksumSpan { from: -2, to: -2, result: -1 },
@@ -103,7 +103,7 @@ fn job() -> Job {
         table: std::array::from_fn(|value| value.to_le_bytes()[0]),
         profile: Crc8Profile::None,
     };
-    // Checksums are computed only where something is modified.
+    // can-gw computes checksums only in jobs with a modification.
     let or = Operand { data: Some([0; 64]), ..Operand::NONE };
     Job {
         modifications: Modifications { or, ..Modifications::NONE },
@@ -123,7 +123,7 @@ mod tests {
         let (right, _verdict) = job().apply(&sent);
         assert_ne!(right, sent);
         assert!(verdict(&sent, &right).unwrap());
-        // Two bytes before the data is a byte that means nothing and is 0; its CRC lands in the raw DLC.
+        // Two bytes before the data is a reserved byte, 0; its CRC lands in the raw DLC.
         let beside = Frame { len8_dlc: INIT, ..sent };
         assert!(!verdict(&sent, &beside).unwrap());
         let mut odd = sent;

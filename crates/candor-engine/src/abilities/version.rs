@@ -1,4 +1,4 @@
-//! Which kernel this is, and what it is known to do right.
+//! Kernel release, and known properties of it.
 
 use std::fmt;
 use std::fs;
@@ -6,17 +6,17 @@ use std::io;
 
 use candor_io::version::{Version, version};
 
-/// The running kernel by its own words.
+/// The running kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RunningKernel {
     release: String,
-    /// `None` if the words hold no version.
+    /// `None` if the release has no version.
     version: Option<Version>,
-    /// Whether it is a release candidate, which has new features but not always the fixes of its version.
+    /// A release candidate has new features, but not all fixes of its version.
     is_candidate: bool,
 }
 
-/// The first stable releases with the fix of the CRC8 with positions from the end; from 7.0 on all have it.
+/// The first stable releases in which a CRC8 with positions from the end stays inside the frame; since 7.0 all do.
 ///
 /// # Source
 /// CVE-2026-31570, fixed by mainline commit
@@ -38,19 +38,19 @@ impl RunningKernel {
     }
 
     fn from_words(release: &str, build: &str) -> Self {
-        // Debian's release is a name like 6.1.0-52-amd64; the version of the source stands in the build text.
+        // Debian's release is a name such as 6.1.0-52-amd64; the version is in the build text.
         let source = build.split_once("Debian ").map_or(release, |(_, version)| version);
         let is_candidate = source.contains("-rc") || source.contains("~rc");
         Self { release: release.to_owned(), version: version(source), is_candidate }
     }
 
-    /// Whether it is known to compute a CRC8 with positions from the end inside the frame.
+    /// True if it is known to compute a CRC8 with positions from the end inside the frame.
     pub(super) fn computes_relative_crc8(&self) -> bool {
         let Some((major, minor, patch)) = self.version.filter(|_| !self.is_candidate) else { return false };
         major >= 7 || RELATIVE_CRC8.iter().any(|&(x, y, first)| (x, y) == (major, minor) && patch >= first)
     }
 
-    /// Whether can-gw has jobs for FD frames. Before, it keeps the flag and makes a job for classic frames.
+    /// True if can-gw has jobs for FD frames. Earlier kernels store the flag and create a job for classic frames.
     pub(crate) fn has_fd_jobs(&self) -> bool {
         self.version.is_some_and(|(major, minor, _)| (major, minor) >= FD_JOBS)
     }

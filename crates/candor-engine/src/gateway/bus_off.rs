@@ -1,9 +1,9 @@
-//! Controllers that have left their bus: told, and started again where the file says so (`restart-after`).
+//! Bus-off controllers: reported, and restarted if the file says so (`restart-after`).
 //!
-//! An interface whose controller is bus-off still takes frames, and the kernel drops them without an error (its queueing
-//! discipline is `noop` as long as there is no carrier). So candor sets an interface that it is to start again down at
-//! once: then every frame has an end that can be counted. Going down and up is what every driver can do; a restart by
-//! netlink is not (`do_set_mode` is missing in slcan, and kernels before 2025 call it nevertheless).
+//! An interface whose controller is bus-off still accepts frames, and the kernel drops them silently (without carrier
+//! its qdisc is `noop`). So candor sets an interface that it will restart down at once, which makes `send()` fail and
+//! the frame countable. Every driver supports down and up; a restart by netlink is not universal (slcan lacks
+//! `do_set_mode`, and kernels before 2025 call it nevertheless).
 //!
 //! # Source
 //! [`can_bus_off()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L201), [`can_restart()`](https://github.com/gregkh/linux/blob/v6.1.192/drivers/net/can/dev/dev.c#L128),
@@ -20,7 +20,7 @@ use candor_netlink::link::{self, CanState, Link};
 use crate::notice::{Notice, Restart};
 use crate::preflight::Interfaces;
 
-/// The interfaces that are off their bus.
+/// The interfaces that are bus-off.
 #[derive(Debug, Default)]
 pub(super) struct BusOff {
     by_interface: BTreeMap<u32, Off>,
@@ -28,33 +28,33 @@ pub(super) struct BusOff {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Off {
-    /// The driver or a person brings it back; until `came` so many frames had been handed over.
+    /// The driver or an administrator restarts it; `came` is the number of accepted frames at bus-off.
     Left { came: u64 },
-    /// candor has set it down and sets it up then.
+    /// candor has set it down and will set it up.
     Held { index: InterfaceIndex, until: Instant },
 }
 
-/// What is to be done for an interface.
+/// Transition of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// Nothing has changed.
+    /// None.
     Wait,
-    /// It has left the bus.
+    /// It went bus-off.
     Leave,
-    /// It is on the bus again.
+    /// It has recovered.
     Return,
-    /// Its time has come.
+    /// The restart is due.
     Start,
 }
 
 impl BusOff {
-    /// Whether some interface is off its bus, or was.
+    /// True if an interface is bus-off, or was at the last check.
     pub(super) fn has_work(&self, interfaces: &Interfaces) -> bool {
         !self.by_interface.is_empty() || interfaces.there().any(|(_bus, link)| is_off(link))
     }
 
-    /// Looks at all interfaces after [`Interfaces::refresh`], whose `notices` lose what candor itself caused. `handed_over` is
-    /// how many frames all routes have handed over to a bus.
+    /// Checks all interfaces after [`Interfaces::refresh`], and removes from `notices` what candor itself caused.
+    /// `handed_over` returns the number of accepted frames of a bus.
     pub(super) fn check(
         &mut self,
         (plan, interfaces): (&Plan, &Interfaces),
@@ -97,7 +97,7 @@ impl BusOff {
                     notices.push(Notice::BusBack { interface: interface(), meanwhile });
                 }
                 Event::Start => {
-                    // It has left the bus again at worst, which takes as long as before.
+                    // If it goes bus-off again, the delay is the same.
                     let again = plan.bus(bus).restart_after.unwrap_or(DEFAULT_AGAIN);
                     self.by_interface.insert(key, Off::Held { index: link.index, until: now + again });
                     notices.extend(failure(link, link::set_up(client, link.index)));
@@ -106,7 +106,7 @@ impl BusOff {
         }
     }
 
-    /// How soon an interface is to be started again.
+    /// Time until the next restart.
     pub(super) fn due_within(&self, now: Instant) -> Option<Duration> {
         let due = self.by_interface.values().filter_map(|off| match off {
             Off::Held { until, .. } => Some(until.saturating_duration_since(now)),
@@ -116,7 +116,7 @@ impl BusOff {
     }
 }
 
-/// A reload may have taken `restart-after` out of the file while an interface was held.
+/// For a reload that removed `restart-after` while an interface was down.
 const DEFAULT_AGAIN: Duration = Duration::from_secs(1);
 
 fn is_off(link: &Link) -> bool {
@@ -130,7 +130,7 @@ fn event(off: Option<Off>, link: &Link, now: Instant) -> Event {
         None => Event::Wait,
         Some(Off::Left { .. }) if is_off => Event::Wait,
         Some(Off::Left { .. }) => Event::Return,
-        // A look that came before it went down, or it went off the bus again as soon as it was up.
+        // Not down yet, or bus-off again immediately after the restart.
         Some(Off::Held { until, .. }) if is_off => {
             if now < until {
                 Event::Wait
@@ -164,7 +164,7 @@ impl Restart {
     }
 }
 
-/// What candor has set down it does not leave down.
+/// Sets up the interfaces that candor has set down.
 impl Drop for BusOff {
     fn drop(&mut self) {
         let held = self.by_interface.values().filter_map(|off| match off {
@@ -174,7 +174,7 @@ impl Drop for BusOff {
         let held: Vec<_> = held.collect();
         if let (false, Ok(mut client)) = (held.is_empty(), Client::open()) {
             for index in held {
-                // Nobody is left to tell.
+                // There is no caller to report an error to.
                 let _ = link::set_up(&mut client, index);
             }
         }

@@ -1,4 +1,4 @@
-//! Another plan for a gateway that runs.
+//! Switching a running gateway to another plan.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,37 +20,37 @@ use crate::realtime::Held;
 use crate::run_dir::{Entry, OwnedJob, RunDir};
 use crate::user::{EngineConfig, Prepared, Ready, UserGateway};
 
-/// What has become of another plan.
+/// Outcome of a reload.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Reload {
-    /// It is what runs now.
+    /// The new plan runs.
     Done(Reloaded),
-    /// It cannot be, and what ran goes on.
+    /// The old plan continues.
     Refused(GatewayError),
 }
 
-/// What is different now.
+/// Changes made by a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// Routes that there were not before, by name; they count from 0.
+    /// Names of new routes; they count from 0.
     pub new_routes: Vec<String>,
-    /// Routes that are no more.
+    /// Removed routes.
     pub gone_routes: Vec<GoneRoute>,
-    /// Buses that user space does not use any more, with the last that they counted.
+    /// Buses that user space no longer uses, with final counters.
     pub gone_buses: Vec<BusCounters>,
 }
 
-/// A route that is no more.
+/// A removed route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoneRoute {
     /// Its name.
     pub name: String,
-    /// The last that it counted.
+    /// Final counters.
     pub counters: RouteCounters,
 }
 
-/// Another plan that has been looked at, with nothing changed yet.
+/// A checked plan; nothing is changed yet.
 struct Draft {
     plan: Plan,
     jobs: Arc<[Job]>,
@@ -61,25 +61,24 @@ struct Draft {
     owned: Vec<OwnedJob>,
 }
 
-/// The part of user space that is to be.
+/// The next user-space part.
 enum Next {
-    /// Threads that run get other work.
+    /// Running threads switch programs.
     Exchanged(Prepared),
-    /// There was none.
+    /// There was none before.
     New(Ready),
     None,
 }
 
 impl Gateway {
-    /// Goes over to another plan. In user space that happens between two frames, and none is lost, doubled or treated by half
-    /// of each plan; can-gw cannot exchange several jobs in one step, so a frame that comes between two of its requests may
-    /// not be forwarded.
+    /// Switches to another plan. In user space this happens between two frames, and none is lost, duplicated or treated
+    /// by a mix of both plans. can-gw cannot exchange several jobs atomically, so a frame between two requests may not
+    /// be forwarded.
     ///
-    /// Routes that keep their names go on with their counters. What was found out at the start is looked at anew.
+    /// Routes that keep their names keep their counters. All checks of the start are repeated.
     ///
     /// # Errors
-    /// [`GatewayError`] if the gateway cannot go on at all, as [`check`](Self::check) gives it. A plan that cannot run here
-    /// is no such error.
+    /// The gateway cannot continue, as for [`check`](Self::check). A plan that cannot run here is [`Reload::Refused`].
     pub fn reload(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Reload, GatewayError> {
         let draft = match self.draw_up(plan, notify) {
             Ok(draft) => draft,
@@ -88,7 +87,7 @@ impl Gateway {
         self.carry_out(draft, notify)
     }
 
-    /// Looks at everything that can be known before the first step.
+    /// Checks everything that can be known before the first change.
     fn draw_up(&mut self, plan: Plan, notify: &mut dyn FnMut(Notice)) -> Result<Draft, GatewayError> {
         if plan.engine() != self.plan.engine() {
             let (runs, wanted) = (self.plan.engine().name(), plan.engine().name());
@@ -114,7 +113,7 @@ impl Gateway {
                 Some(placement::user_engine(&plan)?)
             }
         };
-        // Odd files were told of at the start, and so was it if there is no place for the list.
+        // Unreadable records and a missing run directory were reported at the start.
         let silent = &mut |_notice| {};
         let run_dir = if !of_side(&jobs, &placement, Side::Kernel).is_empty() || self.kernel.is_some() {
             Some(RunDir::open(silent)?)
@@ -139,7 +138,7 @@ impl Gateway {
         let announce = |run_dir: &Option<RunDir>, jobs: Vec<OwnedJob>| {
             run_dir.as_ref().map(|run_dir| run_dir.announce(plan.engine(), jobs)).transpose()
         };
-        // Whoever finds this process dead in the middle of it has to know the jobs of both plans.
+        // If this process dies now, its successor must know the jobs of both plans.
         let before = super::owned(&self.plan, &self.jobs, &self.placement, &self.interfaces);
         let in_kernel = before.iter().filter(|job| job.side == Side::Kernel);
         let both = owned.iter().chain(in_kernel).cloned().collect();
@@ -164,7 +163,7 @@ impl Gateway {
                 return Ok(Reload::Refused(error.into()));
             }
         };
-        // The jobs in the kernel come first, because they may be refused; what was prepared in user space cannot be.
+        // Kernel jobs first, because they may be refused; the prepared user-space part cannot be.
         let for_kernel = of_side(&jobs, &placement, Side::Kernel);
         let of_kernel: Vec<_> = owned.iter().filter(|job| job.side == Side::Kernel).cloned().collect();
         let mut entry = entry;
@@ -187,7 +186,7 @@ impl Gateway {
                 user.abandon(prepared)?;
             }
             entry.iter().for_each(Entry::forget);
-            // What others know now is more than there is, until this succeeds.
+            // The record lists more than is installed, until the next check updates it.
             self.announced = if run_dir.is_some() { Announced::Once } else { self.announced };
             return Ok(Reload::Refused(error.into()));
         }
@@ -213,7 +212,7 @@ impl Gateway {
         let earlier: HashMap<String, RouteCounters> = earlier.collect();
 
         if for_kernel.is_empty() {
-            // Nothing is left in it, so its end removes nothing.
+            // It has no jobs, so dropping it removes none.
             self.kernel = None;
         } else if new_kernel.is_some() {
             self.kernel = new_kernel;
@@ -241,7 +240,7 @@ impl Gateway {
         Ok(Reload::Done(reloaded))
     }
 
-    /// Sorts out which routes go on with their counters.
+    /// Carries over the counters of remaining routes.
     fn keep_counters(
         &mut self,
         plan: &Plan,
@@ -257,7 +256,7 @@ impl Gateway {
                 continue;
             };
             kept.push(match placement.side(RouteIndex(at)) {
-                // What the kernel forwards it has let through, but from here on nobody counts that, nor the rest.
+                // The kernel does not count these.
                 Side::Kernel => RouteCounters { matched: None, handled_bytes: None, latencies: None, ..counters },
                 Side::User => {
                     let matched = Some(counters.matched.unwrap_or(counters.handled + counters.dropped));
@@ -265,7 +264,7 @@ impl Gateway {
                 }
             });
         }
-        // In the order of the old file.
+        // In the order of the old plan.
         let gone = self.plan.routes().iter().filter_map(|route| {
             let (name, counters) = earlier.remove_entry(&route.name)?;
             Some(GoneRoute { name, counters })

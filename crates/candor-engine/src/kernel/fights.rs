@@ -1,20 +1,20 @@
-//! How often somebody deleted our jobs: once is an accident, again and again is another program with other ideas.
+//! Detects another program that keeps deleting jobs.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// So many times they are put back …
+/// Jobs are reinstalled this many times …
 pub(super) const PATIENCE: usize = 5;
-/// … within this time. Jobs are looked at every half minute at least, so that a program that deletes them all the time is
-/// found out by then.
+/// … within this period. Jobs are checked every 30 s at least, so a program that deletes them continually is detected
+/// by then.
 pub(super) const MEMORY: Duration = Duration::from_secs(300);
 
-/// When jobs were found deleted, lately.
+/// Times at which jobs were found deleted.
 #[derive(Debug, Default)]
 pub(super) struct Fights(VecDeque<Instant>);
 
 impl Fights {
-    /// Notes that it happened once more, and says whether that was too often.
+    /// Adds an occurrence; true if there were too many.
     pub(super) fn note(&mut self, now: Instant) -> bool {
         self.0.retain(|then| now.saturating_duration_since(*then) < MEMORY);
         self.0.push_back(now);

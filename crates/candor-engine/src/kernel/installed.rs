@@ -1,4 +1,4 @@
-//! Jobs that are in the kernel because of this process, and that leave it with this process.
+//! Jobs owned by this process.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,33 +9,33 @@ use candor_netlink::client::{Client, NetlinkError};
 use crate::refusal::Refusal;
 use crate::run_dir::Entry;
 
-/// Owns jobs in the kernel. Dropping removes them, so an error or a panic half-way leaves nothing.
+/// Owned jobs. Dropping this removes them, so that an error or a panic leaves nothing.
 #[derive(Debug)]
 pub(super) struct Installed {
     client: Client,
-    /// In the order of the plan, which is the kernel's order too.
+    /// In plan order, which is the kernel's order.
     jobs: VecDeque<CangwJob>,
     entry: Entry,
 }
 
 impl Installed {
-    /// Nothing yet, but others know by `entry` what is to come.
+    /// No jobs yet; `entry` announces them.
     pub(super) fn new(entry: Entry) -> Result<Self, NetlinkError> {
         let client = Client::open().inspect_err(|_error| entry.forget())?;
         Ok(Self { client, jobs: VecDeque::new(), entry })
     }
 
-    /// All jobs that are in the kernel, whoever's they are.
+    /// All jobs of the namespace, of any owner.
     pub(super) fn present(&mut self) -> Result<Vec<CangwJob>, CangwError> {
         cangw::dump(&mut self.client)
     }
 
-    /// Makes jobs that are in the kernel already this process's own.
+    /// Adopts installed jobs.
     pub(super) fn take_over(&mut self, jobs: &[CangwJob]) {
         self.jobs.extend(jobs);
     }
 
-    /// Adds a job in front of those that are owned.
+    /// Adds a job before the owned ones.
     pub(super) fn add(&mut self, job: &CangwJob) -> Result<(), Refusal> {
         match cangw::add(&mut self.client, job) {
             Ok(()) => {
@@ -43,7 +43,7 @@ impl Installed {
                 Ok(())
             }
             Err(error) => {
-                // Without an answer the kernel may have it all the same: taking it out tells.
+                // Without an answer the kernel may have added it: the removal handles both cases.
                 if matches!(error, CangwError::Netlink(NetlinkError::Decode(_) | NetlinkError::Socket(_))) {
                     self.jobs.push_front(*job);
                 }
@@ -52,22 +52,22 @@ impl Installed {
         }
     }
 
-    /// Looks for the causes of a refusal.
+    /// Determines the likely causes of a refusal.
     pub(super) fn explain(&mut self, job: &CangwJob, error: CangwError) -> Refusal {
         Refusal::explain(&mut self.client, job, error)
     }
 
-    /// Removes a job that a dead process left.
+    /// Removes a job of a dead process.
     pub(super) fn remove_leftover(&mut self, job: &CangwJob) -> Result<(), CangwError> {
         remove_leftover(&mut self.client, job)
     }
 
-    /// An owned job, by its position in the order of the plan.
+    /// An owned job by its position.
     pub(super) fn job(&self, at: usize) -> &CangwJob {
         &self.jobs[at]
     }
 
-    /// Deletes a job that is to be put back at once.
+    /// Deletes a job that will be added again at once.
     pub(super) fn take_out(&mut self, at: usize) -> Result<(), CangwError> {
         match cangw::delete(&mut self.client, &self.jobs[at]) {
             Ok(()) | Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => Ok(()),
@@ -75,19 +75,18 @@ impl Installed {
         }
     }
 
-    /// Adds a job in the place of one that is gone from the kernel.
+    /// Adds a job in place of a missing one.
     pub(super) fn put_back(&mut self, at: usize, job: &CangwJob) -> Result<(), CangwError> {
-        // What is taken out at the end is this one, also if its answer is lost.
+        // Recorded first, so that it is removed at the end even if the answer is lost.
         self.jobs[at] = *job;
         cangw::add(&mut self.client, job)
     }
 
-    /// The jobs as the kernel gets them.
     pub(super) fn jobs(&self) -> impl Iterator<Item = &CangwJob> {
         self.jobs.iter()
     }
 
-    /// Owns these jobs instead, of which the kernel has what can be there.
+    /// Replaces the owned jobs after a reload.
     pub(super) fn replace(&mut self, jobs: Vec<CangwJob>) {
         self.jobs = jobs.into();
     }
@@ -96,13 +95,13 @@ impl Installed {
         &mut self.client
     }
 
-    /// Has others know of the jobs by a new entry of the run directory.
+    /// Replaces the ownership record.
     pub(super) fn announce(&mut self, entry: Entry) {
         std::mem::replace(&mut self.entry, entry).forget();
     }
 
-    /// What the kernel shows of every owned job; `None` for one that is gone. Of equal ones, which somebody else may have
-    /// added, the one of the least growth is taken.
+    /// Counters by owned job; `None` if it is missing. Of equal jobs, which another program may have added, the one
+    /// with the least growth is taken.
     pub(super) fn list(
         &mut self,
         growth: impl Fn(usize, JobCounters) -> u64,
@@ -111,14 +110,14 @@ impl Installed {
         Ok(self.find(&present, growth))
     }
 
-    /// As [`list`](Self::list), in what the kernel has shown already.
+    /// As [`list`](Self::list), in an earlier dump.
     pub(super) fn find(
         &self,
         present: &[CangwJob],
         growth: impl Fn(usize, JobCounters) -> u64,
     ) -> Vec<Option<JobCounters>> {
         let mut taken = vec![false; present.len()];
-        // Every job with every other one would be millions of comparisons.
+        // A hash table instead of millions of comparisons.
         let mut by_filter: HashMap<Filter, Vec<usize>> = HashMap::new();
         for (at, job) in present.iter().enumerate() {
             by_filter.entry(job.filter).or_default().push(at);
@@ -136,16 +135,16 @@ impl Installed {
             .collect()
     }
 
-    /// Removes all owned jobs and says how many were removed and how many were gone already. The kernel looks for each from the
-    /// beginning of its list, so the first ones go first.
+    /// Removes all owned jobs and returns how many were removed and how many were already gone. The kernel searches its
+    /// list from the beginning, so the first ones are removed first.
     ///
-    /// On an error the rest stays owned, and the run directory keeps the list of them.
+    /// After an error the rest stays owned and recorded.
     pub(super) fn remove_all(&mut self) -> Result<(usize, usize), CangwError> {
         let (mut removed, mut missing) = (0, 0);
         while let Some(job) = self.jobs.front() {
             match cangw::delete(&mut self.client, job) {
                 Ok(()) => removed += 1,
-                // A module takes its jobs along.
+                // Unloading the module removes its jobs.
                 Err(CangwError::ModuleMissing | CangwError::NoSuchInterface | CangwError::NoSuchJob) => missing += 1,
                 Err(error) => return Err(error),
             }
@@ -166,7 +165,7 @@ pub(super) fn remove_leftover(client: &mut Client, job: &CangwJob) -> Result<(),
 
 impl Drop for Installed {
     fn drop(&mut self) {
-        // Nobody is left to tell: what could not be removed stays listed in the run directory.
+        // There is no caller to report an error to; what could not be removed stays recorded.
         let _ = self.remove_all();
     }
 }

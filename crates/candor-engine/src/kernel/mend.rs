@@ -1,10 +1,10 @@
-//! Puts back jobs that are gone.
+//! Reinstalls missing jobs.
 //!
-//! The kernel drops the jobs of an interface that goes away, all jobs when the module is unloaded, and any job that
-//! anybody deletes; it tells nobody. Interfaces and modules are waited for, however long it takes. Deleted jobs are put
-//! back at once, but not for ever: two programs that each undo what the other does end with the one that gives up.
+//! The kernel removes the jobs of an interface that disappears, all jobs when the module is unloaded, and any job on
+//! request, without notification. candor waits for interfaces and modules without limit. Deleted jobs are reinstalled
+//! at once, but not forever: otherwise two programs could undo each other's changes endlessly.
 //!
-//! What a job has counted between the last look and its end is lost with it; what was seen is kept.
+//! The counts of a job between the last reading and its removal are lost.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,17 +19,16 @@ use crate::kernel::KernelError;
 use crate::notice::Notice;
 use crate::preflight::Interfaces;
 
-/// Is there while can-gw is, as a module or built in.
+/// Exists while can-gw is loaded or built in.
 const MODULE: &str = "/sys/module/can_gw";
 
 impl KernelGateway {
-    /// Follows the counters and says of every job whether it is there; `None` without the module.
+    /// Updates the counters; returns by job whether it is installed, or `None` without the module.
     ///
-    /// To be called before the interfaces are looked at: a job that is missing although its interfaces are seen after it
-    /// has not gone with them.
+    /// Call it before refreshing the interfaces: a missing job whose interfaces are then present was deleted.
     pub(crate) fn presence(&mut self) -> Result<Option<Vec<bool>>, KernelError> {
         match self.refresh() {
-            // Where no foreign routes are listed either, a missing module looks like an empty list.
+            // If the kernel lists no foreign routes either, a missing module looks like an empty list.
             Ok(is_there) if is_there.contains(&false) && !Path::new(MODULE).exists() => Ok(None),
             Ok(is_there) => Ok(Some(is_there)),
             Err(CangwError::ModuleMissing) => Ok(None),
@@ -37,7 +36,7 @@ impl KernelGateway {
         }
     }
 
-    /// Puts back what can be of the jobs that were not there at the look, unless others do not know of them yet.
+    /// Reinstalls the missing jobs whose interfaces are present, unless the ownership record is outdated.
     pub(crate) fn mend(
         &mut self,
         plan: &Plan,
@@ -71,8 +70,8 @@ impl KernelGateway {
         self.put_back(plan, &missing, &is_there, interfaces)
     }
 
-    /// Adds the missing jobs. Those that a frame is to meet before one of them, on its way between the same buses, are
-    /// taken out and added after it, because a new job comes first in the kernel's list. No other job is touched.
+    /// Adds the missing jobs. Jobs that a frame must meet before one of them, between the same buses, are deleted and
+    /// added after it, because a new job comes first in the kernel's list. No other job is touched.
     fn put_back(
         &mut self,
         plan: &Plan,
@@ -102,7 +101,7 @@ impl KernelGateway {
                     self.followed[at].restart();
                     self.owed.remove(&at);
                 }
-                // Gone again already: the next look finds it missing.
+                // Gone again; the next check finds it missing.
                 Err(CangwError::NoSuchInterface) => {
                     self.owed.remove(&at);
                 }
@@ -122,13 +121,13 @@ impl KernelGateway {
         (!told_already).then_some(Notice::CangwGone)
     }
 
-    /// Whether both interfaces of a job are there.
+    /// True if both interfaces of a job are present.
     fn can_be(&self, at: usize, interfaces: &Interfaces) -> bool {
         let JobRoute { from, to, .. } = self.job_routes[at];
         interfaces.present(from).is_some() && interfaces.present(to).is_some()
     }
 
-    /// A job as it has to be with the interfaces that there are now.
+    /// A job with the current interface indexes.
     fn now(&self, at: usize, interfaces: &Interfaces) -> CangwJob {
         let JobRoute { from, to, .. } = self.job_routes[at];
         let (source, destination) = (interfaces.index(from), interfaces.index(to));

@@ -1,8 +1,8 @@
-//! Other jobs for a gateway that runs: what both have stays, the rest is exchanged.
+//! Changing the jobs of a running gateway: common jobs stay, the others are replaced.
 //!
-//! can-gw has no way to exchange several jobs in one step. A job that has become another one is deleted and then added, so
-//! that a frame between the two requests is not forwarded, and none is forwarded twice. A job with a uid keeps its job_route, and
-//! the kernel exchanges its modifications between two frames.
+//! can-gw cannot exchange several jobs atomically. A changed job is deleted and then added, so that a frame between the
+//! two requests is not forwarded, and none is forwarded twice. A job with a uid stays, and the kernel replaces its
+//! modifications between two frames.
 
 use std::collections::BTreeSet;
 
@@ -18,10 +18,10 @@ use crate::reconcile::{self, Action, Mine};
 use crate::run_dir::{OwnedJob, RunDir};
 
 impl KernelGateway {
-    /// Makes the jobs those of another plan, and says what each job of before has counted. If that fails, they are what they
-    /// were.
+    /// Changes the jobs to those of another plan, and returns the final counters of the old ones. After an error they
+    /// are as before.
     ///
-    /// `owned` are the jobs as others are told of them, in the same order.
+    /// `owned` are the jobs for the ownership record, in the same order.
     pub(crate) fn exchange(
         &mut self,
         jobs: &[&Job],
@@ -30,7 +30,7 @@ impl KernelGateway {
         run_dir: &mut RunDir,
         notify: &mut dyn FnMut(Notice),
     ) -> Result<Vec<RouteCounters>, KernelError> {
-        // What waits for an interface is added when that is back.
+        // Jobs of missing interfaces are added when those are back.
         let can_be = |job: &Job| interfaces.present(job.from).is_some() && interfaces.present(job.to).is_some();
         let possible: Vec<bool> = jobs.iter().map(|job| can_be(job)).collect();
         let wanted = interfaces.kernel_jobs(jobs);

@@ -1,28 +1,28 @@
-//! Which jobs of dead processes can stay, which must go. Pure.
+//! Adoption of jobs of dead processes. Pure.
 
 use candor_netlink::cangw::{CangwJob, JobCounters};
 
 use crate::run_dir::Instance;
 
-/// What to do with the jobs that are in the kernel at the start.
+/// Treatment of the jobs found at the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Takeover {
-    /// So many of the wanted jobs, counted from the last, are there already and in the right order.
+    /// Number of wanted jobs, counted from the last, that are installed in the right order.
     ///
-    /// A new job becomes the first of the kernel's list, so only the end of the wanted order can be kept.
+    /// A new job becomes the first of the kernel's list, so only the end of the wanted order can stay.
     pub(super) adopted: usize,
-    /// The processes that left those.
+    /// The processes that installed them.
     pub(super) adopted_from: Vec<u32>,
-    /// What they had counted by then; last first, like `adopted_from`.
+    /// Their counters; last first, like `adopted_from`.
     adopted_counters: Vec<JobCounters>,
-    /// Jobs of dead processes that are not kept, and whose they were.
+    /// Jobs of dead processes that are removed, with their process ids.
     pub(super) leftovers: Vec<(CangwJob, u32)>,
-    /// Wanted jobs that are in the kernel by somebody else's hand.
+    /// Wanted jobs that another program has installed.
     pub(super) foreign_twins: Vec<usize>,
 }
 
 impl Takeover {
-    /// Compares what is wanted with what is present (newest first, as the kernel lists it).
+    /// Compares wanted with installed jobs (newest first, as the kernel lists them).
     pub(super) fn of(wanted: &[CangwJob], dead: &[Instance], present: &[CangwJob]) -> Self {
         let mut owners = owners(dead);
         let mut ours = Vec::new();
@@ -39,7 +39,7 @@ impl Takeover {
                 .collect(),
             ..Self::default()
         };
-        // The kernel deletes the newest of equal jobs, which may be the one that was to stay.
+        // The kernel deletes the newest of equal jobs, which may be one that should stay.
         let kept = (0..=wanted.len())
             .rev()
             .filter_map(|len| places(&wanted[wanted.len() - len..], &ours))
@@ -55,13 +55,13 @@ impl Takeover {
         takeover
     }
 
-    /// What the adopted jobs had counted, in the order of the plan.
+    /// Counters of the adopted jobs, in plan order.
     pub(super) fn adopted_counters(&self) -> impl Iterator<Item = JobCounters> {
         self.adopted_counters.iter().rev().copied()
     }
 }
 
-/// Where these jobs are among ours, in this order; `None` if they are not.
+/// Positions of these jobs among ours in this order, if they are.
 fn places(jobs: &[CangwJob], ours: &[(CangwJob, u32)]) -> Option<Vec<usize>> {
     let mut end = ours.len();
     let mut places = Vec::new();
@@ -73,7 +73,7 @@ fn places(jobs: &[CangwJob], ours: &[(CangwJob, u32)]) -> Option<Vec<usize>> {
     Some(places)
 }
 
-/// Whether the last wanted jobs are in order when the kernel has deleted all of ours but these.
+/// True if the last wanted jobs are in order after the kernel has deleted all other jobs of ours.
 fn stays_in_order(wanted: &[CangwJob], ours: &[(CangwJob, u32)], kept: &[usize], present: &[CangwJob]) -> bool {
     let mut remaining: Vec<_> = present.iter().collect();
     for (_, (job, _)) in ours.iter().enumerate().filter(|(at, _)| !kept.contains(at)) {
@@ -84,7 +84,7 @@ fn stays_in_order(wanted: &[CangwJob], ours: &[(CangwJob, u32)], kept: &[usize],
     wanted[wanted.len() - kept.len()..].iter().all(|job| remaining.any(|other| other.is_same_job(job)))
 }
 
-/// The jobs of dead processes with their owners.
+/// Jobs of dead processes with their process ids.
 fn owners(dead: &[Instance]) -> Vec<(CangwJob, u32)> {
     let jobs = |instance: &Instance| {
         let pid = instance.pid().unwrap_or_default();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(left(&takeover), [(1, 9), (4, 9)]);
     }
 
-    /// The kernel takes the first of the list, which stands before the 2 as it is wanted.
+    /// The kernel deletes the first of the list, which is the 1 that should stay before the 2.
     #[test]
     fn of_equal_jobs_the_kernel_deletes_the_newest() {
         let takeover = Takeover::of(&jobs(&[1, 2]), &[dead(9, &[1, 2, 1])], &jobs(&[1, 2, 1]));

@@ -1,4 +1,4 @@
-//! Queueing disciplines that drop what a gateway sends.
+//! Qdiscs that drop frames of a gateway.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use super::Interfaces;
 use super::error::InterfaceError;
 use crate::notice::Notice;
 
-/// Looks at the disciplines of all outgoing interfaces, also at those below a root.
+/// Checks the qdiscs of all destination interfaces, including children.
 pub(super) fn hazards(
     client: &mut Client,
     plan: &Plan,

@@ -1,4 +1,4 @@
-//! What a gateway has got, read back from the kernel.
+//! Real-time settings in effect, read from the kernel.
 
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
@@ -9,18 +9,18 @@ use crate::owner::Owner;
 use crate::run_dir::{RunDir, RunDirError};
 use candor_io::machine::{Machine, Thread};
 
-/// What the kernel says of a process that forwards frames.
+/// Real-time settings of a forwarding process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Obtained {
-    /// Its threads that forward frames, without the others.
+    /// Its forwarding threads.
     pub threads: Vec<Thread>,
-    /// How much of its memory is locked, in KiB.
+    /// Locked memory in KiB.
     pub locked_kib: u64,
-    /// Whether it keeps processors awake; `None` if this user may not know.
+    /// It holds `/dev/cpu_dma_latency`; `None` if this user may not know.
     pub keeps_awake: Option<bool>,
 }
 
-/// Looks at a process, at any but its own with the rights of any user.
+/// Reads the settings of a process; needs no privileges.
 #[must_use]
 pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
     let process = machine.process(pid);
@@ -30,7 +30,7 @@ pub fn obtained(machine: &Machine, pid: u32) -> Obtained {
     Obtained { threads, locked_kib: locked.unwrap_or_default(), keeps_awake: process.has_open(CPU_DMA_LATENCY) }
 }
 
-/// The living candors that run routes of this plan in user space, as far as this user may know.
+/// Running candors with user-space routes of this plan that this user may see.
 ///
 /// # Errors
 /// [`RunDirError`] if the run directory cannot be read.
@@ -38,7 +38,7 @@ pub fn running(plan: &Plan) -> Result<Vec<u32>, RunDirError> {
     let is_of_plan = |name: &str, from: &str| {
         plan.routes().iter().any(|route| route.name == name && plan.bus(route.from).interface == from)
     };
-    // Odd files are told of by `candor status`.
+    // `candor status` reports unreadable records.
     let opened = RunDir::open_existing(&mut |_notice| {})?;
     let alive = opened.open.iter().flat_map(RunDir::alive);
     let pids = alive.filter_map(|instance| {

@@ -1,7 +1,7 @@
-//! Making the kernel what a gateway file says, or leaving it as it was.
+//! Applying a gateway file, all or nothing.
 //!
-//! Before the first request the run directory says what is about to be: the jobs before and after, and which equal ones
-//! are somebody else's. So also an apply that is killed half-way leaves nothing that the next one does not know.
+//! Before the first request, the ownership record lists the jobs before and after, and which equal ones are foreign. So
+//! even an apply that is killed halfway leaves only jobs that the next one knows.
 
 use candor_config::plan::Plan;
 use candor_netlink::cangw::{self, CangwError, ExactJob};
@@ -17,22 +17,22 @@ use crate::owner::Owner;
 use crate::refusal::Refusal;
 use crate::run_dir::{Change, Instance, RunDir, RunDirError, Since};
 
-/// How often the way back is tried when somebody else changes jobs at the same time.
+/// Attempts to revert while another program changes jobs.
 const UNDO_ATTEMPTS: usize = 3;
 
-/// What [`apply`] has done.
+/// Result of [`apply`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// What was different before.
+    /// The difference before.
     pub difference: Difference,
-    /// Jobs of processes that had died and that are in the kernel no more, or belong to the file now.
+    /// Jobs of dead processes that were removed or adopted.
     pub leftovers: usize,
 }
 
-/// Compares a gateway file with the kernel. Changes nothing.
+/// Compares a gateway file with the kernel, without changing anything.
 ///
 /// # Errors
-/// [`ReconcileError`] if the file cannot be applied, or if this user may not know whose the jobs are.
+/// The file cannot be applied, or this user may not read the ownership records.
 pub fn plan(
     plan: &Plan,
     file: &str,
@@ -57,10 +57,10 @@ pub fn plan(
     Ok(Difference { refusal, ..compared.difference(&mut client, &target)? })
 }
 
-/// Makes the kernel what a gateway file says. If that fails, it is what it was.
+/// Installs the jobs of a gateway file. After an error the kernel is as before.
 ///
 /// # Errors
-/// [`ReconcileError`] with what was refused and whether all is as it was.
+/// The refused request, and whether everything was reverted.
 pub fn apply(
     plan: &Plan,
     file: &str,
@@ -92,8 +92,8 @@ pub fn apply(
         run_dir.keep_applied(begun)?;
         if let Err(error) = compared.carry_out(&mut client, &target) {
             if !matches!(error, ReconcileError::NotUndone { .. }) {
-                // Nothing has changed after all. If that cannot be written, the list of the change stays, which is right
-                // about jobs of either side; why it failed is more than that.
+                // Everything was reverted. If the old record cannot be written, the record of the change stays, which
+                // is correct for the jobs of both sides; the error of the change matters more.
                 let nothing = Instance { jobs: Vec::new(), ..wanted };
                 let _ = run_dir.keep_applied(earlier.unwrap_or(nothing));
             }
@@ -105,12 +105,12 @@ pub fn apply(
     Ok(Applied { difference, leftovers })
 }
 
-/// Whether what seems to be nobody's is, if that is to be taken over or removed.
+/// Fails if unreadable records could make foreign jobs of those to adopt or prune.
 fn knows_foreign(run_dir: &RunDir, foreign: Foreign) -> Result<(), RunDirError> {
     if foreign.adopt || foreign.prune { run_dir.knows_all() } else { Ok(()) }
 }
 
-/// The lists of the kernel and of the run directory, compared with the target.
+/// The kernel and the ownership records, compared with the target.
 pub(super) struct Compared {
     pub(super) present: Vec<ExactJob>,
     owners: Owners,
@@ -147,7 +147,7 @@ impl Compared {
         Ok(Difference::new(target, &self.situation(target), &self.found, &self.owners, &names))
     }
 
-    /// What would do harm is not begun.
+    /// Refuses changes that would duplicate frames or change foreign jobs.
     fn refuse(&self, target: &Target) -> Result<(), ReconcileError> {
         self.uids_are_free(target)?;
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
@@ -159,7 +159,7 @@ impl Compared {
         if routes.is_empty() { Ok(()) } else { Err(ReconcileError::WouldDouble { routes }) }
     }
 
-    /// A job with the uid of one that is not ours would become that one.
+    /// can-gw would change the foreign job with this uid.
     pub(super) fn uids_are_free(&self, target: &Target) -> Result<(), ReconcileError> {
         let Some(&(wanted, holder)) = self.found.uid_taken.first() else { return Ok(()) };
         let uid = target.wanted[wanted].job().uid;
@@ -167,14 +167,14 @@ impl Compared {
         Err(ReconcileError::UidTaken { route: target.jobs[wanted].route.clone(), uid, by })
     }
 
-    /// Does what is to be done; if that fails, the jobs are what they were.
+    /// Executes the steps; after an error the jobs are as before.
     pub(super) fn carry_out(&self, client: &mut Client, target: &Target) -> Result<(), ReconcileError> {
         let mut undo = Undo::new(&self.situation(target), &self.found);
         let outcome = follow(client, &self.found.steps, target).and_then(|()| is_as_wanted(client, target, &undo));
         outcome.map_err(|error| undone(client, &mut undo, error))
     }
 
-    /// What the run directory is to know in the middle of it all.
+    /// The ownership record during the change.
     fn change(&self, target: &Target) -> Change {
         let undo = Undo::new(&self.situation(target), &self.found);
         let mine = |job: &&ExactJob| {
@@ -186,7 +186,7 @@ impl Compared {
     }
 }
 
-/// Asks the kernel for one step after the other.
+/// Executes the steps.
 fn follow(client: &mut Client, steps: &[Step], target: &Target) -> Result<(), ReconcileError> {
     for step in steps {
         follow_one(client, step).map_err(|(job, source)| {
@@ -204,7 +204,7 @@ fn follow_one<'a>(client: &mut Client, step: &'a Step) -> Result<(), (&'a ExactJ
     let (job, outcome) = match step {
         Step::Add(job) | Step::Change(job) => (job, cangw::add_exact(client, job)),
         Step::Delete(job) => match cangw::delete_exact(client, job) {
-            // Somebody was faster.
+            // Already deleted.
             Err(CangwError::NoSuchJob | CangwError::NoSuchInterface) => (job, Ok(())),
             outcome => (job, outcome),
         },
@@ -212,7 +212,7 @@ fn follow_one<'a>(client: &mut Client, step: &'a Step) -> Result<(), (&'a ExactJ
     outcome.map_err(|error| (job, error))
 }
 
-/// Looks at what has become of it: others change jobs, too, and the kernel says nothing.
+/// Verifies the result: other programs may have changed jobs without notification.
 fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(), ReconcileError> {
     let present = super::list(client)?;
     let owned = undo.ours(&present);
@@ -221,7 +221,7 @@ fn is_as_wanted(client: &mut Client, target: &Target, undo: &Undo) -> Result<(),
     if reconcile(&situation).steps.is_empty() { Ok(()) } else { Err(ReconcileError::Disturbed) }
 }
 
-/// Leads back to what was before, and says how that went.
+/// Reverts a failed change, and reports the outcome.
 fn undone(client: &mut Client, undo: &mut Undo, error: ReconcileError) -> ReconcileError {
     let (mut created, mut lost) = (0, 0);
     for _attempt in 0..UNDO_ATTEMPTS {
@@ -235,7 +235,7 @@ fn undone(client: &mut Client, undo: &mut Undo, error: ReconcileError) -> Reconc
         for step in &steps {
             match follow_one(client, step) {
                 Ok(()) => created += usize::from(matches!(step, Step::Add(_))),
-                // The interface went away, and took the job along that was here before.
+                // The interface disappeared with the job.
                 Err((job, CangwError::NoSuchInterface)) => {
                     undo.give_up(job);
                     lost += 1;

@@ -1,4 +1,4 @@
-//! What a person reads of a comparison: one line for each job.
+//! Result of a comparison, one line for each job.
 
 use std::collections::BTreeMap;
 
@@ -14,63 +14,63 @@ use super::{Action, Reconciliation, Situation, Standing};
 use crate::owner::Owner;
 use crate::preflight::InterfaceError;
 
-/// A gateway file against the kernel.
+/// Difference between a gateway file and the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// The jobs of the file in its order, then the others as the kernel lists them, newest first.
+    /// The jobs of the file in order, then other installed jobs, newest first.
     pub lines: Vec<Line>,
-    /// Requests to the kernel that lead from one to the other.
+    /// Number of requests that `candor apply` would send.
     pub steps: usize,
-    /// Why `candor apply` would not begin, if so.
+    /// The error with which `candor apply` would refuse.
     pub refusal: Option<String>,
 }
 
-/// One job.
+/// A job of the file or the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What becomes of it.
+    /// Treatment of the job.
     pub kind: LineKind,
-    /// The route that it belongs to, if any is known.
+    /// Name of its route, if known.
     pub route: Option<String>,
-    /// The interface that frames come from, by its name of now.
+    /// Current name of the source interface.
     pub from: String,
-    /// The interface that they go to.
+    /// Current name of the destination interface.
     pub to: String,
-    /// The job, with what it has counted if it is there.
+    /// The job, with its counters if installed.
     pub job: CangwJob,
 }
 
-/// What becomes of a job.
+/// Treatment of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// It is wanted and not there.
+    /// Not installed: added.
     Add,
-    /// It is there and wanted, and it becomes candor's.
+    /// Installed by another program and wanted: adopted.
     Adopt,
-    /// Its modifications or checksums are exchanged where it is; its counters go on.
+    /// Modified in place; counters continue.
     Change,
-    /// It is not candor's, and it stays.
+    /// Not candor's: stays.
     Foreign {
-        /// Whether it does the same as a wanted job, so that frames are forwarded twice.
+        /// Equals a wanted job, so that frames are forwarded twice.
         duplicate: bool,
     },
-    /// It is there as it is wanted.
+    /// Installed as wanted.
     Keep,
-    /// It is deleted and added again, because it stands at the wrong place; its counters begin anew.
+    /// At the wrong position: deleted and added again; counters restart at 0.
     Move {
-        /// Whether it was not candor's.
+        /// It was not candor's.
         adopted: bool,
     },
-    /// It is another candor's.
+    /// Of another candor.
     Other(Owner),
-    /// It is not candor's, and it is removed.
+    /// Not candor's: removed.
     Prune,
-    /// It is candor's and not wanted any more.
+    /// No longer wanted: removed.
     Remove,
 }
 
 impl Difference {
-    /// Whether anything is to be done.
+    /// True if the kernel matches the file.
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.steps == 0 && !self.lines.iter().any(|line| line.kind == LineKind::Adopt)
@@ -127,7 +127,7 @@ fn kind_of_wanted(action: Action, standings: &[Standing]) -> LineKind {
     }
 }
 
-/// The names that interfaces have now.
+/// Current interface names.
 #[derive(Debug)]
 pub(super) struct Names(BTreeMap<InterfaceIndex, String>);
 
@@ -137,12 +137,12 @@ impl Names {
         Ok(Self(links.into_iter().map(|link| (link.index, link.name)).collect()))
     }
 
-    /// The name of an interface, or its number if it has just gone.
+    /// The name, or the index of an interface that has just disappeared.
     pub(super) fn of(&self, index: InterfaceIndex) -> String {
         self.0.get(&index).cloned().unwrap_or_else(|| format!("interface {index}"))
     }
 
-    /// The name of an interface, if it is there.
+    /// The name of a present interface.
     pub(super) fn known(&self, index: InterfaceIndex) -> Option<&str> {
         self.0.get(&index).map(String::as_str)
     }

@@ -1,4 +1,4 @@
-//! Taking out what was applied.
+//! Removing applied jobs.
 
 use candor_netlink::cangw::{self, CangwError, ExactJob};
 use candor_netlink::client::Client;
@@ -9,28 +9,28 @@ use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::run_dir::{Instance, OwnedJob, RunDir};
 
-/// What [`down`] has done.
+/// Result of [`down`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Down {
-    /// Whose jobs, in the order in which they were dealt with.
+    /// By owner, in order of removal.
     pub owners: Vec<(Owner, DownCount)>,
-    /// Files that are still applied, if only one was to be taken out.
+    /// Files that remain applied, if only one was removed.
     pub others: Vec<String>,
 }
 
-/// What became of the jobs of one owner.
+/// Counts for one owner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DownCount {
-    /// Jobs that were taken out of the kernel.
+    /// Removed jobs.
     pub removed: usize,
-    /// Jobs that were no longer there.
+    /// Jobs that had already disappeared.
     pub missing: usize,
 }
 
-/// Takes out what was applied from a file, or all that was applied and all that dead processes left.
+/// Removes the jobs applied from a file, or all applied jobs and those of dead processes.
 ///
 /// # Errors
-/// [`ReconcileError`] if a job could not be removed; what is left is still known.
+/// A job could not be removed; the rest stays recorded.
 pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, ReconcileError> {
     let Some(mut run_dir) = RunDir::open_applied(notify)? else { return Ok(Down::default()) };
     let is_meant = |owner: &Owner| match (owner, file) {
@@ -45,8 +45,8 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
         let present = list(&mut client)?;
         let claimed = claim(&instance, &present);
         let nothing = Instance { jobs: Vec::new(), change: None, ..instance };
-        // One that is killed half-way must not take equal jobs of somebody else for its own the next time. Where that
-        // cannot be written, all are taken out nevertheless.
+        // If this process is killed halfway, the next one must not remove equal foreign jobs. If the record cannot be
+        // written, the jobs are removed nevertheless.
         let begun = Instance { change: Some(going(claimed.clone(), &present)), ..nothing.clone() };
         let _ = run_dir.keep_applied(begun);
         let count = remove(&mut client, &claimed)?;
@@ -67,7 +67,7 @@ pub fn down(file: Option<&str>, notify: &mut dyn FnMut(Notice)) -> Result<Down, 
 
 fn list(client: &mut Client) -> Result<Vec<ExactJob>, ReconcileError> {
     match super::list(client) {
-        // A module takes its jobs along.
+        // Unloading the module removes its jobs.
         Err(ReconcileError::CangwMissing) => Ok(Vec::new()),
         listed => listed,
     }

@@ -1,4 +1,4 @@
-//! Other jobs for a process that has some, with as little change as [`apply`](super::apply()) makes.
+//! Changing the jobs of a running process, as [`apply`](super::apply()) does for a file.
 
 use candor_netlink::cangw::ExactJob;
 use candor_netlink::client::Client;
@@ -11,26 +11,26 @@ use super::{Action, Foreign, Standing};
 use crate::owner::Owner;
 use crate::run_dir::{OwnedJob, RunDir};
 
-/// What a process has and what it is to have.
+/// Installed and wanted jobs of a process.
 #[derive(Debug)]
 pub(crate) struct Mine {
-    /// Jobs that are its own, if they are there.
+    /// Jobs that are its own if they are installed.
     pub(crate) owned: Vec<ExactJob>,
     /// In the order of the file.
     pub(crate) wanted: Vec<OwnedJob>,
 }
 
-/// A change that has been thought out.
+/// A prepared change.
 pub(crate) struct Exchange {
     target: Target,
     compared: Compared,
 }
 
 impl Exchange {
-    /// Compares what is wanted with the kernel. What dead candors left is taken over or removed on the way.
+    /// Compares with the kernel. Jobs of dead candors are adopted or removed.
     ///
     /// # Errors
-    /// [`ReconcileError`] if the kernel does not tell its jobs, or a job would change somebody else's.
+    /// The jobs cannot be listed, or a wanted uid is in use.
     pub(crate) fn of(client: &mut Client, run_dir: &RunDir, mine: Mine) -> Result<Self, ReconcileError> {
         let present = super::list(client)?;
         let this_process = |owner: &Owner| matches!(owner, Owner::Process { pid, .. } if *pid == std::process::id());
@@ -44,12 +44,12 @@ impl Exchange {
         Ok(Self { target, compared })
     }
 
-    /// Makes the kernel so; if that fails, it is what it was.
+    /// Executes the change; after an error the kernel is as before.
     pub(crate) fn carry_out(&mut self, client: &mut Client) -> Result<(), ReconcileError> {
         self.compared.carry_out(client, &self.target)
     }
 
-    /// What the kernel had before, newest first.
+    /// The jobs before, newest first.
     pub(crate) fn present(&self) -> &[ExactJob] {
         &self.compared.present
     }
@@ -59,7 +59,7 @@ impl Exchange {
         &self.compared.found.actions
     }
 
-    /// Wanted jobs that somebody else has put into the kernel, too.
+    /// Wanted jobs that another program has installed, too.
     pub(crate) fn doubled(&self) -> impl Iterator<Item = &OwnedJob> {
         let twin = |standing: &Standing| if let Standing::Foreign(twin) = standing { *twin } else { None };
         self.compared.found.standings.iter().filter_map(twin).map(|wanted| &self.target.jobs[wanted])

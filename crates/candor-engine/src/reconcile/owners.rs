@@ -1,4 +1,4 @@
-//! Which of the kernel's jobs are whose, by the run directory.
+//! Owners of the kernel's jobs, from the run directory.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use crate::job_identity::{Counts, Identity};
 use crate::owner::Owner;
 use crate::run_dir::{Change, Instance, OwnedJob, RunDir};
 
-/// The owners as one of them sees them.
+/// Owners from the point of view of one of them.
 #[derive(Debug, Default)]
 pub(super) struct Owners {
-    /// Its own jobs that are there.
+    /// Its installed jobs.
     pub(super) mine: Vec<OwnedJob>,
-    /// Its own, and those of processes that died, which nobody else will ask for.
+    /// Its jobs, and those of dead processes.
     pub(super) owned: Vec<ExactJob>,
-    /// Those of everybody else.
+    /// Jobs of all other owners.
     pub(super) others: Vec<ExactJob>,
-    /// Names of the routes of all of them, by job.
+    /// Route and owner by job.
     routes: BTreeMap<Vec<u8>, (String, Owner)>,
 }
 
 impl Owners {
-    /// As an owner sees them; `None` sees all as others.
+    /// From the point of view of `me`; with `None` all are others.
     pub(super) fn of(run_dir: Option<&RunDir>, me: Option<&Owner>, present: &[ExactJob]) -> Self {
         let Some(run_dir) = run_dir else { return Self::default() };
         let mut found = Self::default();
@@ -43,14 +43,14 @@ impl Owners {
         found
     }
 
-    /// Whose job this is or was, and of which route.
+    /// Route and owner of a job, current or former.
     pub(super) fn route(&self, job: &ExactJob) -> Option<&(String, Owner)> {
         self.routes.get(job.bytes())
     }
 }
 
-/// The jobs of an owner that are in the kernel as far as can be told. After a change that was not ended these are some of
-/// those before and some of those after, but never those that were somebody else's already.
+/// The installed jobs of an owner. After an interrupted change these are some of the old and some of the new ones, but
+/// never those that were foreign before.
 pub(super) fn claim(instance: &Instance, present: &[ExactJob]) -> Vec<OwnedJob> {
     let Some(change) = &instance.change else { return instance.kernel_jobs().cloned().collect() };
     let mut free = Counts::of_jobs(present).without(&Counts::of_jobs(&change.strangers));
@@ -60,7 +60,7 @@ pub(super) fn claim(instance: &Instance, present: &[ExactJob]) -> Vec<OwnedJob> 
     all.into_iter().filter(|owned| free.take(&Identity::of(&owned.job))).cloned().collect()
 }
 
-/// What is to be known of jobs that are about to be taken out, so that an end half-way leaves no doubt about equal ones.
+/// The record of jobs about to be removed, which distinguishes them from equal foreign ones after an interruption.
 pub(super) fn going(claimed: Vec<OwnedJob>, present: &[ExactJob]) -> Change {
     let jobs = || claimed.iter().map(|owned| &owned.job);
     let (mut ours, all) = (Counts::of_jobs(jobs()), Counts::of_jobs(jobs()));
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn in_the_middle_of_a_change_both_sides_are_claimed_as_far_as_they_are_there() {
-        // 1 was to go and is still there, 3 was to come and is not there yet, 2 stays.
+        // 1 was to be removed and is still installed, 3 was to be added and is not yet, 2 stays.
         assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[2, 1, 9]), [2, 1]);
         assert_eq!(claimed(&[2, 3], Some((&[1, 2], &[])), &[3, 2]), [2, 3]);
     }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn equal_jobs_of_somebody_else_are_not_claimed() {
-        // 3 was there by another hand before, and ours had not come yet.
+        // 3 was foreign before, and ours is not installed yet.
         assert!(claimed(&[3], Some((&[], &[3])), &[3]).is_empty());
         assert_eq!(claimed(&[3], Some((&[], &[3])), &[3, 3]), [3]);
         assert_eq!(claimed(&[3, 3], Some((&[3], &[])), &[3, 3, 3]), [3, 3]);

@@ -1,4 +1,4 @@
-//! One group of jobs whose order matters: what of it can stay.
+//! A group of jobs whose order matters.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use candor_netlink::cangw::ExactJob;
 use super::{Action, Reconciliation, Situation, Standing};
 use crate::job_identity::{Counts, Group, Identity};
 
-/// The jobs of one group, as positions in the lists of the situation.
+/// A group, as positions in the lists of the situation.
 pub(super) struct Part<'a> {
     situation: &'a Situation<'a>,
     pub(super) wanted: Vec<usize>,
@@ -19,26 +19,26 @@ pub(super) struct Part<'a> {
     shares: Shares,
 }
 
-/// How many of the equal jobs in the kernel are whose. Equal jobs cannot be told apart, so there is no "which".
+/// Number of equal jobs by owner: equal jobs are indistinguishable.
 #[derive(Default)]
 struct Shares {
     present: Counts,
-    /// Ours, and those that become ours.
+    /// Ours, including adopted ones.
     ours: Counts,
     owned: Counts,
     others: Counts,
 }
 
-/// A job that stays.
+/// A remaining job.
 #[derive(Clone, Copy)]
 pub(super) struct Kept {
-    /// Its position in the kernel's list.
+    /// Position in the kernel's list.
     pub(super) at: usize,
-    /// Whether it was foreign.
+    /// It was foreign.
     adopted: bool,
 }
 
-/// The groups in the order of the file, so that what is said of them comes in that order, and those without a wanted job.
+/// The groups in file order, then those without a wanted job.
 pub(super) fn split<'a>(situation: &'a Situation<'a>) -> Vec<Part<'a>> {
     let mut parts = Parts { situation, by_group: BTreeMap::new() };
     for (at, job) in situation.wanted.iter().enumerate() {
@@ -84,7 +84,7 @@ impl<'a> Part<'a> {
         let owned = Counts::of_jobs(self.owned.iter().map(|&at| &owned[at])).at_most(&all.without(&others));
         let mut ours = owned.clone();
         if foreign.adopt || foreign.prune {
-            // Where the uid is the same the modifications may differ; then it is another job all the same.
+            // Compares modifications too: with the same uid they may differ.
             let equal = |&&at: &&usize| self.present.iter().any(|&other| wanted[at].is_same_job(&present[other]));
             let equal = Counts::of_jobs(self.wanted.iter().filter(equal).map(|&at| &wanted[at]));
             ours.add(&equal.without(&owned).at_most(&all.without(&others).without(&owned)));
@@ -92,7 +92,7 @@ impl<'a> Part<'a> {
         self.shares = Shares { present: all, ours, owned, others };
     }
 
-    /// The longest end of the wanted order that can stay: where each of its jobs is, first to last.
+    /// The longest suffix of the wanted order that can stay, as positions.
     pub(super) fn longest_end(&self) -> Vec<Kept> {
         let mut left = self.shares.ours.clone();
         let mut len = 0;
@@ -103,11 +103,11 @@ impl<'a> Part<'a> {
             end = found;
             len += 1;
         }
-        // The kernel deletes the newest of equal jobs, which is not always the one that is in the way.
+        // The kernel deletes the newest of equal jobs, which is not always the one in the way.
         (0..=len).rev().find_map(|len| self.places(len)).expect("nothing at all can always stay")
     }
 
-    /// Where the last `len` wanted jobs are when all others of ours are deleted; `None` if not in this order.
+    /// Positions of the last `len` wanted jobs after all others of ours are deleted; `None` if not in this order.
     fn places(&self, len: usize) -> Option<Vec<Kept>> {
         let stays = &self.wanted_identities[self.wanted.len() - len..];
         let mut to_delete = self.to_delete(stays);
@@ -124,14 +124,14 @@ impl<'a> Part<'a> {
         Some(kept)
     }
 
-    /// What goes if only these of the wanted jobs stay.
+    /// Jobs to delete if only these wanted jobs stay.
     fn to_delete(&self, stays: &[Identity<'_>]) -> Counts {
         let Shares { present, ours, others, .. } = &self.shares;
         let stays = Counts::of(stays);
         if self.situation.foreign.prune { present.without(others).without(&stays) } else { ours.without(&stays) }
     }
 
-    /// Says of every job of the group what becomes of it.
+    /// Sets actions and standings of the group.
     pub(super) fn name(&self, kept: &[Kept], found: &mut Reconciliation) {
         let Situation { wanted, present, .. } = *self.situation;
         let added = self.wanted.len() - kept.len();
@@ -162,7 +162,7 @@ impl<'a> Part<'a> {
             } else if others.take(identity) {
                 Standing::Other
             } else {
-                // Also one with bytes that mean nothing does the same to every frame.
+                // Also one that differs only in unused bytes.
                 let does_the_same = |&one: &usize| wanted[one].job().is_same_job(present[at].job());
                 Standing::Foreign(self.wanted.iter().copied().find(does_the_same))
             };

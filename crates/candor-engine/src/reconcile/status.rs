@@ -1,4 +1,4 @@
-//! What runs now: the kernel's jobs with the names that candor knows for them.
+//! Status: the kernel's jobs with routes and owners.
 
 use std::path::PathBuf;
 
@@ -15,64 +15,62 @@ use crate::notice::Notice;
 use crate::owner::Owner;
 use crate::run_dir::{Instance, OwnedJob, RunDir, Since};
 
-/// All that runs in this network namespace, as far as this user may know.
+/// All jobs and owners of this network namespace that this user may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Status {
-    /// Those who have jobs: applied files first, then living processes, then dead ones.
+    /// Owners: applied files, then running processes, then dead ones.
     pub owners: Vec<OwnerState>,
-    /// Jobs of the kernel that nobody of them has, newest first.
+    /// Jobs without a known owner, newest first.
     pub foreign: Vec<JobState>,
-    /// Lists of owners that this user may not read, so that jobs of candor may be among the foreign ones.
+    /// Ownership records that this user may not read, whose jobs appear as foreign.
     pub unreadable: Vec<PathBuf>,
-    /// Whether can-gw is there.
+    /// can-gw is loaded.
     pub has_cangw: bool,
 }
 
-/// One of those who have jobs.
+/// An owner and its jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnerState {
-    /// Who.
     pub owner: Owner,
-    /// Whether it is a process that has ended without removing its jobs.
+    /// A process that ended without removing its jobs.
     pub dead: bool,
-    /// Whether a change was begun and not ended.
+    /// A change was interrupted.
     pub unfinished: bool,
-    /// Since when.
+    /// Time of the start or of the last apply.
     pub since: Since,
-    /// In the order of the file.
+    /// In file order.
     pub jobs: Vec<JobState>,
 }
 
-/// One job.
+/// A job with its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobState {
-    /// Its route; `None` for foreign jobs.
+    /// Name of its route; `None` for foreign jobs.
     pub route: Option<String>,
-    /// Where frames come from.
+    /// Source interface.
     pub from: End,
-    /// Where they go.
+    /// Destination interface.
     pub to: End,
-    /// The job with its counters, if the kernel has it.
+    /// The job, with counters if installed.
     pub job: CangwJob,
-    /// Where it runs.
+    /// Kernel or user space.
     pub side: Side,
-    /// Whether it is there; always true in user space.
+    /// Installed; always true in user space.
     pub present: bool,
 }
 
-/// An interface of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct End {
-    /// Its name of now; `None` if it is gone.
+    /// Current name; `None` if it is gone.
     pub name: Option<String>,
-    /// Its name when the job was made, if another one.
+    /// Name at installation, if different.
     pub was: Option<String>,
 }
 
-/// Looks at everything, needs no privilege, and changes nothing.
+/// Reads the status. Needs no privileges.
 ///
 /// # Errors
-/// [`ReconcileError`] if the kernel does not answer.
+/// Netlink or the run directory fails.
 pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> {
     let mut client = Client::open().map_err(ReconcileError::Netlink)?;
     let opened = RunDir::open_existing(notify)?;
@@ -99,7 +97,7 @@ pub fn status(notify: &mut dyn FnMut(Notice)) -> Result<Status, ReconcileError> 
     Ok(status)
 }
 
-/// Jobs of the kernel's list that nobody has been found for yet.
+/// Jobs without an owner so far.
 struct Left(Vec<Option<ExactJob>>);
 
 impl Left {
@@ -107,7 +105,7 @@ impl Left {
         let present: Vec<_> = self.0.iter().flatten().cloned().collect();
         let jobs = match &instance.change {
             Some(_) => claim(instance, &present),
-            // What a process did itself has ended with it.
+            // User-space routes ended with the process.
             None => instance.jobs.iter().filter(|job| !dead || job.side == Side::Kernel).cloned().collect(),
         };
         OwnerState {
@@ -133,7 +131,7 @@ impl Left {
         }
     }
 
-    /// Of equal jobs the oldest: who comes later adds a newer one.
+    /// The oldest of equal jobs: later owners have added newer ones.
     fn take(&mut self, job: &ExactJob) -> Option<ExactJob> {
         let identity = Identity::of(job);
         let is_it = |other: &Option<ExactJob>| other.as_ref().is_some_and(|other| Identity::of(other) == identity);

@@ -1,4 +1,4 @@
-//! What a gateway file wants of the kernel.
+//! Jobs of a gateway file on this machine.
 
 use candor_config::placement::{Because, KernelAbilities, Missing, Placement, Side};
 use candor_config::plan::{Engine, Plan, RouteIndex};
@@ -13,29 +13,29 @@ use crate::placement::{self, PlacementError};
 use crate::preflight::{self, Interfaces};
 use crate::run_dir::OwnedJob;
 
-/// What is to be done with the target.
+/// Purpose of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Intent {
-    /// The kernel is to become it.
+    /// Install it.
     Apply,
-    /// The kernel is compared with it, for which no privilege is needed.
+    /// Compare it with the kernel, without privileges.
     Compare,
 }
 
-/// The jobs of a plan on the interfaces of this machine.
+/// The jobs of a plan with the interfaces of this machine.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// In the order of the file.
+    /// In file order.
     pub(super) jobs: Vec<OwnedJob>,
-    /// The same, as the kernel gets them.
+    /// The same in the form of can-gw.
     pub(super) wanted: Vec<ExactJob>,
 }
 
 impl Target {
-    /// Finds interfaces and jobs, and says what is odd about them.
+    /// Resolves interfaces and jobs; notices go to `notify`.
     ///
     /// # Errors
-    /// [`ReconcileError`] if an interface is missing, a route is not for the kernel, or this user may not do it.
+    /// An interface is missing, a route needs user space, or a privilege is missing.
     pub(super) fn of(
         client: &mut Client,
         plan: &Plan,
@@ -51,7 +51,7 @@ impl Target {
             (None, _) => found,
             (Some(Missing::Module), _) => return Err(ReconcileError::CangwMissing),
             (Some(Missing::Privilege), Intent::Apply) => return Err(ReconcileError::NotPermitted),
-            // Who may not change anything cannot find out what this kernel computes.
+            // Without privileges the trial is impossible; assume that it succeeds.
             (Some(Missing::Privilege), Intent::Compare) => {
                 KernelAbilities { missing: None, relative_crc8: true, ..KernelAbilities::EVERY }
             }
@@ -67,14 +67,14 @@ impl Target {
     }
 }
 
-/// `candor apply` ends and leaves its jobs behind, so whatever a process has to do cannot be applied.
+/// Requires that can-gw runs all routes: `candor apply` leaves no process behind.
 fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, ReconcileError> {
     let reason = |route, because: Because| {
         let because = because.in_words(plan);
         InUserSpace { route: plan.route(route).name.clone(), because }
     };
     let placement = Placement::of(plan, kernel).or_else(|refused| match refused.kernel {
-        // What the machine lacks can be mended, and what is to be typed is said.
+        // These have a remedy on this machine.
         Because::FdJobs | Because::HopLimit { .. } | Because::Missing(_) | Because::RelativeCrc8 => {
             Err(placement::refusal(plan, refused, kernel)?.into())
         }
@@ -85,7 +85,7 @@ fn in_kernel(plan: &Plan, kernel: KernelAbilities) -> Result<Placement, Reconcil
     if user.is_empty() { Ok(placement) } else { Err(ReconcileError::InUserSpace(user)) }
 }
 
-/// can-gw finds a job by its uid, so a second one with the same would become the first.
+/// can-gw identifies jobs by uid, so a second job with the same uid would replace the first.
 fn uids_differ(plan: &Plan, jobs: &[Job]) -> Result<(), ReconcileError> {
     for (at, job) in jobs.iter().enumerate() {
         let Some(uid) = job.uid else { continue };

@@ -1,21 +1,21 @@
-//! The way back from the middle of a change.
+//! Reverting a change halfway.
 
 use candor_netlink::cangw::ExactJob;
 
 use super::{Foreign, Reconciliation, Situation, Standing, Step, reconcile};
 use crate::job_identity::{Counts, Identity};
 
-/// What the kernel had before a change began.
+/// The state before a change.
 ///
-/// The jobs and their order come back. What does not: the counters of jobs that had been deleted, and the place of ours
-/// among the foreign jobs that were not touched.
+/// Reverting restores jobs and order. It does not restore the counters of deleted jobs, nor the position of ours
+/// relative to untouched foreign jobs.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
-    /// What the change may touch, newest first.
+    /// Jobs that the change does not touch.
     before: Vec<ExactJob>,
-    /// What it does not touch.
+    /// Jobs that it does not touch.
     strangers: Vec<ExactJob>,
-    /// All that can be ours in the middle of it: a job of each side, once if both have it.
+    /// All jobs that can be ours during the change; jobs of both states once.
     known: Vec<ExactJob>,
 }
 
@@ -39,7 +39,7 @@ impl Undo {
         &self.strangers
     }
 
-    /// Which of the kernel's jobs are ours now, wherever the change has stopped. What others have added since is not.
+    /// The installed jobs that are ours at any point of the change. Jobs that others have added since are not.
     pub(super) fn ours(&self, present: &[ExactJob]) -> Vec<ExactJob> {
         let mut free = Counts::of_jobs(present).without(&Counts::of_jobs(&self.strangers));
         let mut known = Counts::of_jobs(&self.known);
@@ -50,14 +50,14 @@ impl Undo {
         present.iter().filter(|job| is_ours(job)).cloned().collect()
     }
 
-    /// Leaves out a job that cannot come back.
+    /// Excludes a job that cannot be restored.
     pub(super) fn give_up(&mut self, job: &ExactJob) {
         if let Some(at) = self.before.iter().position(|other| other.is_same_job(job)) {
             self.before.remove(at);
         }
     }
 
-    /// What leads back from what the kernel has now.
+    /// The requests that revert the change from the current state.
     pub(super) fn steps(&self, present: &[ExactJob]) -> Vec<Step> {
         let owned = self.ours(present);
         let (others, foreign) = (&[], Foreign::default());

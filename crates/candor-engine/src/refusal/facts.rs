@@ -1,4 +1,4 @@
-//! What a refusal can be about.
+//! Facts that can explain a refusal.
 
 use candor_io::can::InterfaceIndex;
 use candor_netlink::cangw::{self, CangwJob};
@@ -8,21 +8,21 @@ use candor_netlink::link::{self, Link};
 use crate::abilities;
 use candor_io::machine::{Capability, Machine};
 
-/// The machine as it is after a refusal, as far as it can be read.
+/// State of the machine after a refusal, as far as readable.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Facts {
     pub(crate) links: Vec<Link>,
     pub(crate) jobs: Vec<CangwJob>,
     pub(crate) max_hops: Option<u8>,
     pub(crate) in_user_namespace: bool,
-    /// Whether the process has CAP_NET_ADMIN.
+    /// CAP_NET_ADMIN.
     pub(crate) may_configure: Option<bool>,
-    /// Whether the kernel's can-gw has jobs for FD frames.
+    /// can-gw has jobs for FD frames.
     pub(crate) fd_jobs: Option<bool>,
 }
 
 impl Facts {
-    /// Reads all that can be read; what cannot is left out.
+    /// Reads everything that can be read.
     pub(crate) fn gather(client: &mut Client) -> Self {
         let machine = Machine::here();
         Self {

@@ -1,4 +1,4 @@
-//! What a file of the run directory holds, as JSON.
+//! JSON format of ownership records.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind};
@@ -39,14 +39,14 @@ struct JobText {
     from: String,
     to: String,
     in_kernel: bool,
-    /// In hexadecimal, as the kernel gets it.
+    /// Netlink payload in hexadecimal.
     bytes: String,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 struct ChangeText {
     before: Vec<JobText>,
-    /// In hexadecimal.
+    /// Netlink payloads in hexadecimal.
     strangers: Vec<String>,
 }
 

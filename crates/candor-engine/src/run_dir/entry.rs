@@ -1,4 +1,4 @@
-//! One file of the run directory.
+//! An ownership record.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -13,27 +13,27 @@ use super::{Instance, Scope, remove};
 
 const PRIVATE_FILE: u32 = 0o600;
 
-/// This process's own file; the lock lives as long as the value.
+/// The record of this process, locked while the value lives.
 #[derive(Debug)]
 pub(crate) struct Entry {
     path: PathBuf,
     lock: FileLock,
 }
 
-/// Whose file it is.
+/// Scope of a record.
 #[derive(Debug)]
 pub(super) enum Found {
     Here(Instance),
-    /// Of an earlier boot, or of a network namespace that is no more: so are its jobs.
+    /// Of an earlier boot or of a network namespace that no longer exists, like its jobs.
     Past,
     OtherNamespace,
 }
 
 impl Entry {
-    /// Writes the file aside, locks it, and only then gives it its name: it is never seen half or unlocked.
+    /// Writes a temporary file, locks it, and renames it: it is never visible incomplete or unlocked.
     ///
-    /// The process number alone is no name: processes of two pid namespaces can have the same one, and so can a dead
-    /// process and the one after it. Whoever writes holds the directory, so a free name stays free.
+    /// The process id is not unique: two pid namespaces, or a dead process and a later one, can share it. The writer
+    /// holds the directory lock, so a free name stays free.
     pub(super) fn write(dir: &Path, scope: &Scope, instance: &Instance) -> Result<Self, FileError> {
         let pid = instance.pid().unwrap_or_default();
         let (path, aside) = free_name(dir, &format!("{}-{pid}", scope.netns));
@@ -42,14 +42,14 @@ impl Entry {
         Ok(Self { path, lock })
     }
 
-    /// Removes the file: this process runs nothing any more.
+    /// Removes the record: this process has no jobs any more.
     pub(crate) fn forget(&self) {
-        // A file that stays is harmless: its jobs will not be found.
+        // A remaining record is harmless: its jobs will not be found.
         let _ = remove(&self.path, &self.lock);
     }
 }
 
-/// Writes what `candor apply` has, in the scope of the file that it had before, if any: one step for those who read.
+/// Writes the record of an applied file, atomically replacing the previous one.
 pub(super) fn write_applied(
     dir: &Path,
     before: Option<&Path>,
@@ -63,7 +63,7 @@ pub(super) fn write_applied(
     Ok(path)
 }
 
-/// A name that nobody has, and another one for the time of writing.
+/// An unused name, and a temporary one.
 fn free_name(dir: &Path, stem: &str) -> (PathBuf, PathBuf) {
     (0_u32..)
         .map(|number| dir.join(format!("{stem}-{number}")))
@@ -82,8 +82,7 @@ fn write_aside(aside: &Path, content: &Content) -> Result<FileLock, FileError> {
     Ok(lock)
 }
 
-/// Reads what another process wrote. Where it belongs is read first: what does not concern this scope need not be
-/// understood.
+/// Reads a record. The scope is parsed first: records of other scopes need not be understood.
 pub(super) fn read(file: &File, here: &Scope) -> io::Result<Found> {
     let text = io::read_to_string(file)?;
     let scope: Scope = serde_json::from_str(&text)?;

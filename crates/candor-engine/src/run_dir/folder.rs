@@ -1,4 +1,4 @@
-//! Which folder the run directory is, and whether it can be trusted.
+//! Location and permissions of the run directory.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -14,20 +14,20 @@ pub(super) const PRIVATE_FOLDER: u32 = 0o700;
 pub(super) const OTHERS: u32 = 0o077;
 const WRITABLE_BY_ALL: u32 = 0o002;
 pub(super) const ROOT: u32 = 0;
-/// Held by a candor that starts.
+/// Locked by a starting candor.
 pub(super) const LOCK: &str = "lock";
 
-/// The one that somebody chose.
+/// `CANDOR_RUN_DIR`.
 pub(super) fn configured() -> Option<PathBuf> {
     std::env::var_os("CANDOR_RUN_DIR").map(PathBuf::from)
 }
 
-/// The one of the whole machine, unless somebody chose another.
+/// The system-wide directory, unless `CANDOR_RUN_DIR` is set.
 pub(super) fn of_the_system() -> PathBuf {
     configured().unwrap_or_else(|| DEFAULT_PATH.into())
 }
 
-/// Where the lists of this user may be, best first.
+/// Candidates for this user, best first.
 pub(super) fn possible() -> Vec<PathBuf> {
     match configured() {
         Some(path) => vec![path],
@@ -39,18 +39,17 @@ fn of_user() -> Option<PathBuf> {
     std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_absolute()).map(|p| p.join("candor"))
 }
 
-/// Whether it is for this user that a directory cannot be used.
+/// True if another user may be able to use the directory.
 pub(super) fn is_denied(error: &FileError) -> bool {
     matches!(error.source.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
 }
 
-/// Makes the directory if it is missing. One that somebody chose keeps the rights that it has, but must be such that nobody
-/// else can put files there.
+/// Creates the directory if needed. An existing one keeps its mode, but must not be writable by other users.
 pub(super) fn make_private(path: &Path) -> Result<(), FileError> {
     fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(path).map_err(failed(path, "Making it"))?;
     let data = fs::metadata(path).map_err(failed(path, "Looking at it"))?;
     let rights = data.permissions();
-    // Only root makes folders in /run, so whoever has that one got it from root.
+    // Only root creates directories in /run, so whoever owns that one got it from root.
     let is_given = path == Path::new(DEFAULT_PATH) && process::effective_user() == ROOT;
     if !is_given && ![ROOT, process::effective_user()].contains(&data.uid()) {
         let reason = format!("it belongs to the user number {}, who could mislead you", data.uid());
@@ -61,7 +60,7 @@ pub(super) fn make_private(path: &Path) -> Result<(), FileError> {
         return Err(failed(path, "Trusting it")(io::Error::other(format!("{reason} {}", path.display()))));
     }
     if path == Path::new(DEFAULT_PATH) && rights.mode() & OTHERS != 0 {
-        // Somebody else's folder cannot be used anyway.
+        // Fails for a directory of another user, which cannot be used anyway.
         let _ = fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FOLDER));
     }
     Ok(())

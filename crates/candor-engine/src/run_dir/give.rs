@@ -1,4 +1,4 @@
-//! Giving the run directory to another user, before a process of root becomes one of that user, and taking it back.
+//! Changing the owner of the run directory, for `--user` and back.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -11,11 +11,11 @@ use candor_io::process::effective_user;
 use super::error::{FileError, RunDirError, failed};
 use super::folder::{self, DEFAULT_PATH, LOCK, PRIVATE_FOLDER, ROOT};
 
-/// Makes `/run/candor` the folder of this user and this group, if it is nobody else's: gateways of two users cannot know of
-/// each other. A folder that `CANDOR_RUN_DIR` names is left as it is.
+/// Makes this user and group the owner of `/run/candor`, unless it has records of another user: gateways of two users
+/// cannot detect each other. Has no effect with `CANDOR_RUN_DIR`.
 ///
 /// # Errors
-/// [`RunDirError`] if somebody else's gateways are in it.
+/// [`RunDirError`] if gateways of another user have records there.
 pub fn give_run_dir(user: u32, group: u32) -> Result<(), RunDirError> {
     if folder::configured().is_none() {
         give(Path::new(DEFAULT_PATH), user, group)?;
@@ -23,11 +23,11 @@ pub fn give_run_dir(user: u32, group: u32) -> Result<(), RunDirError> {
     Ok(())
 }
 
-/// Takes `/run/candor` back for root, whose own gateway is about to start and gives up the right to open the files of others. Nothing is
-/// done where nobody else has it.
+/// Makes root the owner of `/run/candor` again, before a gateway of root drops the capability to open files of others.
+/// Has no effect if root owns it.
 ///
 /// # Errors
-/// [`RunDirError`] if a gateway of that other user runs.
+/// [`RunDirError`] if a gateway of that user runs.
 pub fn take_run_dir_back() -> Result<(), RunDirError> {
     if folder::configured().is_none() && effective_user() == ROOT {
         take_back(Path::new(DEFAULT_PATH), ROOT)?;
@@ -38,14 +38,14 @@ pub fn take_run_dir_back() -> Result<(), RunDirError> {
 fn take_back(path: &Path, me: u32) -> Result<(), FileError> {
     match fs::metadata(path) {
         Ok(data) if data.uid() != me => {}
-        // What is wrong with it is said by who uses it.
+        // Errors are reported when the directory is opened.
         _ => return Ok(()),
     }
-    // From now on nobody else can exchange a file for a link.
+    // From now on no other user can replace a file by a link.
     chown(path, Some(me), Some(me)).map_err(failed(path, "Taking it back"))?;
     let taken = take_files(path, me);
     if taken.is_err() {
-        // The gateways that run go on with their folder.
+        // The running gateways keep their directory.
         let owner = fs::metadata(path.join(LOCK)).map(|data| (data.uid(), data.gid()));
         let _ = owner.and_then(|(user, group)| chown(path, Some(user), Some(group)));
     }
@@ -87,7 +87,7 @@ fn give(path: &Path, user: u32, group: u32) -> Result<(), FileError> {
                       the same user, or name another folder by CANDOR_RUN_DIR";
         return Err(failed(path, "Giving it to another user")(io::Error::new(ErrorKind::AddrInUse, reason)));
     }
-    // The folder comes last: until then nobody else can exchange a file for a link.
+    // The directory last: until then no other user can replace a file by a link.
     for file in files {
         chown(file.path(), Some(user), Some(group)).map_err(failed(path, "Giving it to another user"))?;
     }
@@ -117,7 +117,7 @@ mod tests {
         let error = take_back(&path, ROOT).unwrap_err();
         assert!(error.source.to_string().contains("--user"), "{}", error.source);
         assert_eq!(owners(), [65534; 3]);
-        // It was killed, and who starts next adopts its jobs.
+        // After it was killed, the next start adopts its jobs.
         drop(running);
         take_back(&path, ROOT).unwrap();
         assert_eq!(owners(), [ROOT; 3]);

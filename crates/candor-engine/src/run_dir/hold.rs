@@ -1,4 +1,4 @@
-//! Holding the run directory while a candor starts.
+//! The lock of the run directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
@@ -13,13 +13,13 @@ use super::folder::OTHERS;
 use crate::notice::Notice;
 use crate::system_error::SystemError;
 
-/// Starting takes milliseconds, so who holds the lock longer than this is worth a word.
+/// A start takes milliseconds, so a longer wait is reported.
 const TOLD_AFTER: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 const PRIVATE_FILE: u32 = 0o600;
 
-/// Takes the lock; gives up after a while, or when a signal asks this process to end.
+/// Takes the lock; gives up after 10 s, or when an ending signal is pending.
 pub(super) fn hold(path: &Path, notify: &mut dyn FnMut(Notice)) -> Result<File, RunDirError> {
     hold_within(path, PATIENCE, notify)
 }
@@ -48,7 +48,7 @@ fn hold_within(path: &Path, patience: Duration, notify: &mut dyn FnMut(Notice)) 
             told = true;
             notify(Notice::WaitsForStart { path: path.to_owned() });
         }
-        // SIGHUP may ask for a reload, and is no reason to give one up.
+        // Not SIGHUP, which may request a reload.
         let ended = signal::any_waits(&[Signal::Interrupt, Signal::Terminate])
             .map_err(SystemError::while_doing("Looking for signals"))?;
         if ended {

@@ -1,4 +1,4 @@
-//! Who has jobs, since when, and which.
+//! Owners with their jobs.
 
 use candor_config::placement::Side;
 use candor_config::plan::Plan;
@@ -10,17 +10,16 @@ use crate::owner::Owner;
 use crate::preflight::Interfaces;
 use crate::system_error::SystemError;
 
-/// A moment by two clocks: the one that people read, and the one that nobody can set.
+/// A time by wall clock and by boot time, which cannot be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Since {
-    /// Seconds of the Unix epoch.
+    /// Seconds since boot.
     pub unix_s: i64,
     /// Seconds since the machine was booted.
     pub boot_s: i64,
 }
 
 impl Since {
-    /// The present moment.
     pub(crate) fn now() -> Result<Self, SystemError> {
         let failed = SystemError::while_doing("Reading the clock");
         let (real, boot) = (clock::realtime().map_err(failed)?, clock::boottime().map_err(failed)?);
@@ -30,11 +29,11 @@ impl Since {
 
 const NS_PER_S: i64 = 1_000_000_000;
 
-/// A job of a route, wherever it runs.
+/// A job of a route, in the kernel or in user space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OwnedJob {
     pub(crate) route: String,
-    /// The interfaces by the names that they had.
+    /// Interface names at installation.
     pub(crate) from: String,
     pub(crate) to: String,
     pub(crate) side: Side,
@@ -42,7 +41,7 @@ pub(crate) struct OwnedJob {
 }
 
 impl OwnedJob {
-    /// The jobs of a plan on the interfaces of this machine, in the order of the plan.
+    /// The jobs of a plan with the interfaces of this machine, in plan order.
     pub(crate) fn list(plan: &Plan, interfaces: &Interfaces, jobs: &[Job], side: impl Fn(&Job) -> Side) -> Vec<Self> {
         let owned = |job: &Job| {
             let (from, to) = (interfaces.link(job.from), interfaces.link(job.to));
@@ -58,28 +57,27 @@ impl OwnedJob {
     }
 }
 
-/// What one owner has.
+/// The jobs of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) owner: Owner,
     pub(crate) since: Since,
-    /// In the order of the gateway file.
+    /// In file order.
     pub(crate) jobs: Vec<OwnedJob>,
-    /// A change that was begun and not ended, so that any of its jobs may be in the kernel or not.
+    /// An interrupted change, after which any of its jobs may be installed or not.
     pub(crate) change: Option<Change>,
 }
 
-/// What was before a change of applied jobs.
+/// State before a change of applied jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Change {
-    /// The jobs that the owner had.
     pub(crate) before: Vec<OwnedJob>,
-    /// Equal jobs that were somebody else's: so many in the kernel are not the owner's.
+    /// Equal foreign jobs, which are not the owner's.
     pub(crate) strangers: Vec<ExactJob>,
 }
 
 impl Instance {
-    /// The number of the process, if it is one.
+    /// Process id; `None` for an applied file.
     pub(crate) const fn pid(&self) -> Option<u32> {
         match self.owner {
             Owner::Process { pid, .. } => Some(pid),
@@ -87,7 +85,7 @@ impl Instance {
         }
     }
 
-    /// All jobs that it may have, also those of a change that was not ended.
+    /// All jobs that it may have, including those of an interrupted change.
     pub(crate) fn all_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
     }

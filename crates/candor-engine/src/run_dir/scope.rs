@@ -1,4 +1,4 @@
-//! Where jobs are.
+//! Scope of jobs.
 
 use std::fs;
 use std::path::Path;
@@ -8,18 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::system_error::SystemError;
 
-/// Where jobs are: they end with the boot and live in one network namespace.
+/// Boot and network namespace, with which jobs end.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub(crate) struct Scope {
     pub(super) boot_id: String,
     pub(super) netns: u64,
-    /// Tells a namespace from a later one with the same number; kernels before 5.14 have none.
+    /// Distinguishes a namespace from a later one with the same inode number; Linux 5.14.
     #[serde(default)]
     pub(super) netns_cookie: Option<u64>,
 }
 
 impl Scope {
-    /// The network namespace of the calling thread.
     pub(super) fn of_this_process() -> Result<Self, SystemError> {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id")
             .map_err(SystemError::while_doing("Reading the boot id from /proc"))?;
@@ -30,7 +29,7 @@ impl Scope {
         Ok(Self { boot_id: boot_id.trim().into(), netns, netns_cookie })
     }
 
-    /// Whether this is a namespace that is no more, and whose number another one has got.
+    /// True if this namespace no longer exists and another one has its inode number.
     pub(super) fn was_before(&self, here: &Self) -> bool {
         let is_other = |(cookie, here)| cookie != here;
         self.netns == here.netns && self.netns_cookie.zip(here.netns_cookie).is_some_and(is_other)

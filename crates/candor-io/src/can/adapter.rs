@@ -1,4 +1,4 @@
-//! Frames with two stamps: when the kernel got them, and when the adapter had them on the wire.
+//! Reception with two timestamps: of the kernel and of the adapter.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,20 +13,20 @@ use crate::clock::{self, AdapterNs, RealtimeNs};
 use crate::poll::ppoll;
 use crate::socket;
 
-/// A CAN_RAW socket that only receives: all data and remote frames of one interface, each with both stamps.
+/// A receive-only CAN_RAW socket for all data and remote frames of an interface.
 #[derive(Debug)]
 pub struct AdapterReceiver {
     socket: CanSocket,
 }
 
-/// A frame, when the kernel got it, and when the adapter had it.
+/// A frame with both timestamps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TwiceStamped {
     /// Bytes of the frame in the buffer: 16 or 72.
     pub len: usize,
-    /// The kernel's receive stamp. Of a frame that came before the kernel had begun to stamp, when it was read.
+    /// Kernel receive timestamp; for a frame that arrived before timestamping was enabled, the time of the call.
     pub kernel: RealtimeNs,
-    /// The adapter's; `None` if its driver gave none.
+    /// Adapter timestamp; `None` if the driver gave none.
     pub adapter: Option<AdapterNs>,
 }
 
@@ -51,7 +51,7 @@ impl AdapterReceiver {
         Ok(Self { socket: CanSocket::bound(fd, interface, true)? })
     }
 
-    /// Waits until a frame or an error is there, at most so long; `false` if the time ran out.
+    /// Waits for a frame or an error; false after the timeout.
     ///
     /// # Errors
     /// `Interrupted` if a signal came.
@@ -61,7 +61,7 @@ impl AdapterReceiver {
         Ok(entry.revents != 0)
     }
 
-    /// Takes the next frame; `None` if none is waiting.
+    /// Receives the next frame; `None` if none is waiting.
     ///
     /// # Errors
     /// As [`CanSocket::read`].
@@ -77,15 +77,15 @@ impl AdapterReceiver {
         }
     }
 
-    /// Makes room for waiting frames, as [`CanSocket::set_receive_buffer`] does.
+    /// Sets the receive buffer, as [`CanSocket::set_receive_buffer`].
     ///
     /// # Errors
-    /// As there.
+    /// As for the method of [`CanSocket`].
     pub fn set_receive_buffer(&self, bytes: u32) -> io::Result<()> {
         self.socket.set_receive_buffer(bytes)
     }
 
-    /// How many frames this socket has lost so far, as [`CanSocket::dropped`] says it.
+    /// Number of lost frames, as [`CanSocket::dropped`].
     ///
     /// # Errors
     /// As there.
@@ -94,7 +94,6 @@ impl AdapterReceiver {
     }
 }
 
-/// The stamps in the control messages of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Both {
     kernel: Option<RealtimeNs>,

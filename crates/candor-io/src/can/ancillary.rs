@@ -1,4 +1,4 @@
-//! What comes beside a frame: receive stamp and drop count.
+//! Control messages of received frames: timestamps and drop count.
 //!
 //! The control messages are read as bytes in the kernel's layout (`size_t` length, `int` level, `int` type, padded to
 //! `size_t`), so that no pointer is followed and any content is harmless.
@@ -16,7 +16,7 @@ const TIMES: usize = 3;
 #[repr(C, align(8))]
 pub(super) struct ControlBuffer([u8; CONTROL_BYTES]);
 
-/// What was found in them.
+/// Parsed control messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) stamp: Option<RealtimeNs>,
@@ -28,14 +28,14 @@ impl ControlBuffer {
         Self([0; CONTROL_BYTES])
     }
 
-    /// Lets the kernel write its control messages here. The buffer must outlive the use of `message`.
+    /// Makes the kernel write control messages here. The buffer must outlive the use of `message`.
     pub(super) fn attach_to(&mut self, message: &mut libc::msghdr) {
         message.msg_control = self.0.as_mut_ptr().cast();
         // The field is size_t in glibc and socklen_t in musl.
         message.msg_controllen = CONTROL_BYTES as _;
     }
 
-    /// Reads what a `recvmsg()` with this buffer attached has left.
+    /// Parses the control messages of a `recvmsg()` with this buffer attached.
     pub(super) fn read(&self, message: &libc::msghdr) -> Seen {
         parse(self.written(message))
     }
@@ -62,7 +62,7 @@ pub(super) fn parse(control: &[u8]) -> Seen {
     seen
 }
 
-/// Level, type and value of each control message, until one has a length that cannot be.
+/// Level, type and value of each control message, up to the first invalid length.
 pub(super) fn messages(mut rest: &[u8]) -> impl Iterator<Item = (i32, i32, &[u8])> {
     std::iter::from_fn(move || {
         let (header, _) = rest.split_first_chunk::<HEADER_BYTES>()?;
@@ -82,8 +82,7 @@ fn int(bytes: &[u8]) -> Option<i32> {
     bytes.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes))
 }
 
-/// The three times of a `struct scm_timestamping`: of software, one that is no longer used, and of hardware. One of 0 says that there
-/// is none.
+/// The three times of a `struct scm_timestamping`: software, unused, hardware. 0 means none.
 pub(super) fn times(value: &[u8]) -> [Option<i64>; TIMES] {
     let one = value.len() / TIMES;
     let time = |position: usize| {
@@ -93,7 +92,7 @@ pub(super) fn times(value: &[u8]) -> [Option<i64>; TIMES] {
     [time(0), time(1), time(2)]
 }
 
-/// Seconds and nanoseconds, each as wide as the message makes them: 64 bits, or 32 on old 32-bit interfaces.
+/// Seconds and nanoseconds, each of 64 bits, or 32 bits on old 32-bit interfaces.
 pub(super) fn timespec(value: &[u8]) -> Option<RealtimeNs> {
     let (seconds, nanoseconds) = value.split_at(value.len() / 2);
     let field = |bytes: &[u8]| match bytes.len() {

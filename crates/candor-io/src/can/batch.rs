@@ -1,4 +1,4 @@
-//! Many frames with one system call.
+//! `recvmmsg()` and `sendmmsg()` in batches of fixed size.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -11,38 +11,37 @@ use super::{CanSocket, Stamps};
 use crate::clock::RealtimeNs;
 use crate::socket;
 
-/// Frames that one call takes or gives at most.
+/// Maximum frames per call.
 pub const MAX_BATCH: usize = 64;
 
-/// Room for the frames that [`CanSocket::recv_batch`] takes, and the list of it that the kernel reads.
+/// Buffers and message headers for [`CanSocket::recv_batch`].
 #[derive(Debug)]
 pub struct Batch {
-    /// How many of the places hold frames of the last call.
+    /// Number of frames received by the last call.
     received: usize,
     list: List,
     places: NonNull<Place>,
 }
 
-/// One frame and what comes beside it.
+/// Buffers of one frame.
 struct Place {
     frame: [u8; CANFD_MTU],
     control: ControlBuffer,
 }
 
-/// A frame of a batch.
 #[derive(Clone, Copy, Debug)]
 pub struct InBatch<'a> {
     /// 16 or 72 bytes.
     pub bytes: &'a [u8],
-    /// The kernel's receive stamp, if the socket was opened with [`Stamps::On`].
+    /// Receive timestamp, if the socket was opened with [`Stamps::On`].
     pub at: Option<RealtimeNs>,
 }
 
-/// The headers of `recvmmsg()` and `sendmmsg()`: made once, because there are 64 bytes of them for each frame.
+/// Message headers, initialised once, because they have 64 bytes for each frame.
 #[derive(Debug)]
 struct List {
     headers: Box<[libc::mmsghdr; MAX_BATCH]>,
-    /// What the headers point to.
+    /// Referenced by the headers.
     vectors: NonNull<libc::iovec>,
 }
 
@@ -65,7 +64,7 @@ impl List {
         Self { headers, vectors }
     }
 
-    /// Where the frame of a header is.
+    /// Sets the frame of a header.
     fn set(&mut self, position: usize, start: *mut u8, len: usize) {
         assert!(position < MAX_BATCH, "there is a header for the frame");
         // SAFETY: there are MAX_BATCH vectors behind the pointer.
@@ -98,7 +97,7 @@ impl Batch {
         Self { received: 0, list, places }
     }
 
-    /// The frames of the last call, in the order of reception.
+    /// The frames of the last call, oldest first.
     pub fn frames(&self) -> impl ExactSizeIterator<Item = InBatch<'_>> {
         (0..self.received).map(|position| {
             let header = &self.list.headers[position];
@@ -112,7 +111,7 @@ impl Batch {
         })
     }
 
-    /// Has the kernel write beside the frames what it knows of them. It changes the room that it finds.
+    /// Attaches the control buffers, whose length each call changes.
     fn attach_control(&mut self) {
         for (position, header) in self.list.headers.iter_mut().enumerate() {
             // SAFETY: there are MAX_BATCH places and as many headers.
@@ -138,16 +137,16 @@ impl Drop for Batch {
     }
 }
 
-/// Whether a call for many frames waits for the first.
+/// Whether a batch receive blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum First {
-    /// It does (`MSG_WAITFORONE`).
+    /// Blocks for the first frame (`MSG_WAITFORONE`).
     Waits,
-    /// It comes back without one (`MSG_DONTWAIT`).
+    /// Does not block (`MSG_DONTWAIT`).
     DoesNotWait,
 }
 
-/// The list of frames that [`CanSocket::send_batch`] gives to the kernel.
+/// Message headers for [`CanSocket::send_batch`].
 #[derive(Debug)]
 pub struct SendList {
     list: List,
@@ -160,7 +159,7 @@ impl Default for SendList {
 }
 
 impl CanSocket {
-    /// Takes frames that are waiting, at most [`MAX_BATCH`], and says how many; 0 if there is none.
+    /// Receives waiting frames, at most [`MAX_BATCH`], and returns their number; 0 if there are none.
     ///
     /// # Kernel
     /// Since 2.6.33 (`recvmmsg()`).
@@ -194,8 +193,8 @@ impl CanSocket {
         }
     }
 
-    /// Sends frames of 16 or 72 bytes, at most [`MAX_BATCH`], in their order and without waiting for room, and says how
-    /// many were taken: the first ones.
+    /// Sends frames of 16 or 72 bytes, at most [`MAX_BATCH`], in order without blocking, and returns how many were
+    /// accepted, from the first on.
     ///
     /// # Kernel
     /// Since 3.0 (`sendmmsg()`).

@@ -1,14 +1,14 @@
-//! The number of an interface.
+//! Interface indexes.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// The kernel's number of a network interface; never 0.
+/// Kernel index of a network interface; never 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct InterfaceIndex(NonZeroU32);
 
 impl InterfaceIndex {
-    /// An index; `None` for 0, which the kernel uses for "any" and "none".
+    /// `None` for 0, which means "any" or "none" to the kernel.
     #[must_use]
     pub const fn new(index: u32) -> Option<Self> {
         match NonZeroU32::new(index) {
@@ -17,7 +17,6 @@ impl InterfaceIndex {
         }
     }
 
-    /// The number.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0.get()

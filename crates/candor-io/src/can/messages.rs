@@ -1,4 +1,4 @@
-//! One system call for as many frames as wanted. Engines use batches of a fixed size; this is for measuring the call.
+//! `recvmmsg()` and `sendmmsg()` with any number of frames, for measuring the calls.
 
 use std::io;
 use std::ops::Range;
@@ -10,13 +10,13 @@ use candor_core::frame::CANFD_MTU;
 use super::CanSocket;
 use crate::socket;
 
-/// Frames, and the headers that `recvmmsg()` and `sendmmsg()` read: all made before the call, so that it can be timed alone.
+/// Frames with message headers, all prepared before the call so that it can be timed alone.
 #[derive(Debug)]
 pub struct Messages {
     headers: Vec<libc::mmsghdr>,
-    /// What the headers point to, as many as there are headers.
+    /// Referenced by the headers, one each.
     vectors: NonNull<[libc::iovec]>,
-    /// What the vectors point to, as many as there are headers.
+    /// Referenced by the vectors, one each.
     slots: NonNull<[[u8; CANFD_MTU]]>,
 }
 
@@ -24,13 +24,13 @@ pub struct Messages {
 unsafe impl Send for Messages {}
 
 impl Messages {
-    /// So many places for frames that are received, of any size.
+    /// Buffers to receive this many frames.
     #[must_use]
     pub fn empty(count: usize) -> Self {
         Self::with(vec![[0; CANFD_MTU]; count], CANFD_MTU)
     }
 
-    /// Frames to send, each in the kernel's layout and so many bytes long: 16 or 72.
+    /// Frames to send, in the kernel's layout, each of `len` bytes: 16 or 72.
     #[must_use]
     pub fn to_send(frames: Vec<[u8; CANFD_MTU]>, len: usize) -> Self {
         Self::with(frames, len)
@@ -83,7 +83,7 @@ impl Drop for Messages {
 }
 
 impl CanSocket {
-    /// Receives frames that are waiting into this range of slots with one call, and says how many.
+    /// Receives waiting frames into this range of slots with one call, and returns their number.
     ///
     /// # Kernel
     /// Since 2.6.33 (`recvmmsg()`); as many as wanted.
@@ -92,7 +92,7 @@ impl CanSocket {
     /// As [`read`](Self::read), and `EAGAIN` if not even one is waiting.
     ///
     /// # Panics
-    /// If the range is none of the messages.
+    /// If the range exceeds the messages.
     pub fn receive_messages(&self, messages: &mut Messages, range: Range<usize>) -> io::Result<usize> {
         let (headers, count) = messages.headers(range);
         // The flags are int in glibc and unsigned in musl.
@@ -104,7 +104,7 @@ impl CanSocket {
         socket::check(received).map(|count| usize::try_from(count).unwrap_or_default())
     }
 
-    /// Sends the frames of this range of slots with one call, and says how many the kernel took: the first ones.
+    /// Sends this range of slots with one call, and returns how many were accepted, from the first on.
     ///
     /// # Kernel
     /// Since 3.0 (`sendmmsg()`); at most 1024 (`UIO_MAXIOV`), however long the range is.

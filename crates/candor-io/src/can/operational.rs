@@ -1,14 +1,14 @@
-//! Waiting until an interface carries frames.
+//! Waiting for the operational state of an interface.
 
 use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often to look. The kernel itself looks at new links once a second.
+/// Poll interval. The kernel updates new links once a second.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits until the kernel calls an interface operational, at most so long; `false` if the time ran out. An interface that
-/// was just set up may lose frames before.
+/// Waits until the interface is operational; false after the timeout. An interface that was just set up may lose frames
+/// before.
 ///
 /// # Kernel
 /// `/sys/class/net/NAME/operstate`: interfaces of the network namespace in which sysfs was mounted.

@@ -1,4 +1,4 @@
-//! What a CAN_RAW socket is to receive and who hears what it sends.
+//! Options of CAN_RAW sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -10,40 +10,38 @@ use super::CanSocket;
 use crate::packet::{self, Instruction};
 use crate::socket;
 
-/// `CAN_RAW_FILTER_MAX`: filters that one socket can have.
+/// `CAN_RAW_FILTER_MAX`: maximum filters per socket.
 pub const MAX_FILTERS: usize = 512;
 
-/// Whether other sockets of this machine see what a socket sends (`CAN_RAW_LOOPBACK`).
+/// Local echo (`CAN_RAW_LOOPBACK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loopback {
-    /// They do, as with every ordinary sender.
+    /// Other local sockets receive the frames, the default.
     On,
-    /// They do not; nor do can-gw jobs. On vcan, which has no wire, the frame then reaches nobody.
+    /// Other local sockets and can-gw do not receive the frames. vcan, which has no wire, then delivers them nowhere.
     Off,
 }
 
-/// Whether the kernel notes when it got a frame (`SO_TIMESTAMPNS`).
+/// Receive timestamps (`SO_TIMESTAMPNS`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stamps {
-    /// It does, and counts the frames that the socket lost.
+    /// On, with the drop count.
     On,
-    /// It need not.
+    /// Off.
     Off,
 }
 
-/// How a socket is opened.
+/// Options at opening.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// Frames that match one of these are received, each once; none for a socket that only sends.
+    /// Receives frames that match one of these, once each; empty for a send-only socket.
     pub filters: &'a [Filter],
-    /// Do other sockets of this machine see what is sent?
     pub loopback: Loopback,
-    /// Receive stamps?
     pub stamps: Stamps,
-    /// The mark that what is sent bears (`SO_MARK`), so that other sockets of its sender can know it. Needs CAP_NET_RAW,
-    /// before 5.17 CAP_NET_ADMIN.
+    /// Mark of sent frames (`SO_MARK`), by which other sockets of the sender can recognise them. Needs CAP_NET_RAW,
+    /// before Linux 5.17 CAP_NET_ADMIN.
     pub mark: Option<u32>,
-    /// A program that passes over some of the frames that match a filter; an empty one passes over none.
+    /// Classic BPF program that further filters received frames; empty for none.
     pub instructions: &'a [Instruction],
 }
 
@@ -72,10 +70,10 @@ impl Options<'_> {
     }
 }
 
-/// What can become different about a socket that is open. Nothing of this loses a frame that waits.
+/// Options that can change while the socket is open. No change loses a waiting frame.
 impl CanSocket {
-    /// Frames that match one of these are received from now on. The kernel knows the new filters before it forgets the old
-    /// ones, so none is missed that both take.
+    /// Replaces the filters. The kernel registers the new ones before it removes the old ones, so no frame that matches
+    /// both is missed.
     ///
     /// # Errors
     /// `InvalidInput` for more than [`MAX_FILTERS`] filters, `ENODEV` if the interface is gone.
@@ -83,15 +81,15 @@ impl CanSocket {
         set_filters(&self.fd, filters)
     }
 
-    /// Whether others see what is sent from now on.
+    /// Switches local echo for subsequent frames.
     ///
     /// # Errors
-    /// None that a correct kernel gives.
+    /// None on a correct kernel.
     pub fn set_loopback(&self, loopback: Loopback) -> io::Result<()> {
         set_loopback(&self.fd, loopback)
     }
 
-    /// What is sent from now on bears this mark, and what is received goes through this program.
+    /// Sets the mark of sent frames, and the program for received ones.
     ///
     /// # Errors
     /// `EPERM` without the capability that a mark needs.
@@ -100,8 +98,8 @@ impl CanSocket {
         packet::attach(&self.fd, instructions)
     }
 
-    /// So many bytes of what was sent may wait before the interface (`SO_SNDBUF`), of which a frame takes about 760; the kernel
-    /// doubles the number, and grants at least 4608 and at most `net.core.wmem_max`.
+    /// Sets the send buffer (`SO_SNDBUF`) in bytes, of which a frame takes about 760; the kernel doubles the value, and
+    /// limits it to between 4608 and `net.core.wmem_max`.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -110,7 +108,7 @@ impl CanSocket {
         socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
     }
 
-    /// `read()` and `write()` give up from now on where they would have to wait (`FIONBIO`): with `EAGAIN`.
+    /// Makes `read()` and `write()` fail with `EAGAIN` instead of blocking (`FIONBIO`).
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -120,7 +118,7 @@ impl CanSocket {
         socket::check(unsafe { libc::ioctl(self.fd.as_raw_fd(), libc::FIONBIO as _, &raw const on) }).map(drop)
     }
 
-    /// Whether frames have receive stamps from now on; those that wait get theirs when they are read.
+    /// Switches receive timestamps; waiting frames get theirs when they are read.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -130,7 +128,7 @@ impl CanSocket {
         Ok(())
     }
 
-    /// Whether frames have receive stamps.
+    /// Current setting of the receive timestamps.
     #[must_use]
     pub fn stamps(&self) -> Stamps {
         if self.has_control.load(Ordering::Relaxed) { Stamps::On } else { Stamps::Off }

@@ -1,4 +1,4 @@
-//! Waiting for several sockets at once.
+//! `ppoll()` on CAN_RAW sockets.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,28 +7,28 @@ use std::time::Duration;
 use super::CanSocket;
 use crate::poll::ppoll;
 
-/// Sockets that [`poll`] can watch at once.
+/// Maximum sockets per call.
 pub const MAX_POLLED: usize = 64;
 
-/// The sockets of a [`poll`] that have something to say: a frame or an error.
+/// Bit set of the sockets with a frame or an error.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready(u64);
 
 impl Ready {
-    /// Whether the socket at this position of the list is ready.
+    /// True if the socket at this position is ready.
     #[must_use]
     pub const fn contains(self, position: usize) -> bool {
         position < MAX_POLLED && self.0 & (1 << position) != 0
     }
 
-    /// Whether the time ran out.
+    /// True after a timeout.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
-/// Waits until one of the sockets has a frame or an error, at most as long as the timeout says.
+/// Waits until a socket has a frame or an error, or until the timeout.
 ///
 /// # Errors
 /// `Interrupted` if a signal came, `InvalidInput` for more than [`MAX_POLLED`] sockets.

@@ -1,4 +1,4 @@
-//! Sockets whose interface went away and came back.
+//! Rebinding after an interface has disappeared.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,8 +7,8 @@ use super::{CanSocket, InterfaceIndex};
 use crate::socket;
 
 impl CanSocket {
-    /// The interface to which the socket is bound; `None` after that has been removed. Such a socket hears nothing any
-    /// more, also if an interface of the same name or number comes back.
+    /// The bound interface; `None` after it was removed. Such a socket receives nothing any more, even if an interface
+    /// of the same name or index appears.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -24,10 +24,10 @@ impl CanSocket {
         Ok(InterfaceIndex::new(address.can_ifindex.cast_unsigned()))
     }
 
-    /// Puts another socket in the place of this one, for all threads that use it. Frames that wait in this one are lost.
+    /// Replaces this socket by another one for all threads. Frames waiting in this one are lost.
     ///
-    /// A thread that waits in a call on the old socket goes on waiting there until a signal interrupts it
-    /// ([`crate::signal::WakeUp`]); one that begins a call afterwards makes it on the new socket.
+    /// A thread blocked in a call on the old socket stays there until a signal interrupts it
+    /// ([`crate::signal::WakeUp`]); later calls use the new socket.
     ///
     /// # Errors
     /// None that a correct kernel gives.

@@ -1,4 +1,4 @@
-//! When the kernel had a frame that this socket sent: stamps from the socket's error queue.
+//! Transmit timestamps, from the error queue of the socket.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -8,24 +8,22 @@ use super::ancillary::{ControlBuffer, messages, times};
 use crate::clock::RealtimeNs;
 use crate::socket;
 
-/// Where a frame was on its way out.
+/// Position of a frame in the transmit path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SendStage {
-    /// It was about to enter the queue of the interface (`SCM_TSTAMP_SCHED`).
+    /// Before the qdisc (`SCM_TSTAMP_SCHED`).
     Queued,
-    /// The driver had it (`SCM_TSTAMP_SND` of software).
+    /// In the driver (`SCM_TSTAMP_SND`, software).
     HandedOver,
 }
 
-/// A frame that was sent, where it was, and when.
+/// A transmit timestamp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendStamp {
-    /// The position of the frame among all that this socket gave to the interface since [`CanSocket::stamp_sending`], from 0.
-    /// One that the interface had no room for counts, too. Wraps.
+    /// Index of the frame since [`CanSocket::stamp_sending`], from 0, including frames that the qdisc refused. Wraps.
     pub number: u32,
-    /// Where it was.
     pub stage: SendStage,
-    /// The kernel's clock at this moment: the one that receive stamps are taken from.
+    /// `CLOCK_REALTIME`, as in receive timestamps.
     pub at: RealtimeNs,
 }
 
@@ -36,13 +34,13 @@ const SCM_TSTAMP_SND: u32 = 0;
 const SCM_TSTAMP_SCHED: u32 = 1;
 
 impl CanSocket {
-    /// Has the kernel stamp each frame that is sent from now on, when it is queued and when the driver has it
-    /// (`SO_TIMESTAMPING`). The stamps wait until they are [read](Self::read_send_stamps), two for each frame, of up to 1 KiB each;
-    /// what the receive buffer has no room for is lost, without a word.
+    /// Enables transmit timestamps for subsequent frames (`SO_TIMESTAMPING`), one before the qdisc and one in the
+    /// driver. They wait until [read](Self::read_send_stamps), up to 1 KiB each, and are lost silently when the receive
+    /// buffer is full.
     ///
     /// # Kernel
-    /// Stamps of CAN_RAW sockets can be read from the kernels on whose `raw_recvmsg()` knows `MSG_ERRQUEUE`; those of Debian 12
-    /// (6.1) and later do. A driver without `can_put_echo_skb()` or `skb_tx_timestamp()` gives no stamp of the second kind.
+    /// Needs `MSG_ERRQUEUE` in `raw_recvmsg()`, as in Debian 12 (6.1) and later. A driver without `can_put_echo_skb()`
+    /// or `skb_tx_timestamp()` gives no driver timestamp.
     ///
     /// # Errors
     /// None that a correct kernel gives.
@@ -55,8 +53,8 @@ impl CanSocket {
         socket::set_int(&self.fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags.cast_signed())
     }
 
-    /// Takes all stamps that wait, in their order. For sockets that receive nothing: before kernels knew the error queue of
-    /// CAN_RAW, they gave a frame instead.
+    /// Reads all waiting timestamps in order. Only for send-only sockets: kernels without an error queue for CAN_RAW
+    /// would return a frame.
     ///
     /// # Errors
     /// Whatever `recvmsg()` reports.
@@ -79,7 +77,7 @@ impl CanSocket {
     }
 }
 
-/// The stamp in the control messages of one entry of the error queue; `None` if they are of something else.
+/// The timestamp in an entry of the error queue; `None` for other entries.
 fn parse(control: &[u8]) -> Option<SendStamp> {
     let (mut at, mut which) = (None, None);
     for (level, kind, value) in messages(control) {
@@ -93,7 +91,7 @@ fn parse(control: &[u8]) -> Option<SendStamp> {
     Some(SendStamp { number, stage, at: at? })
 }
 
-/// Number and stage in a `struct sock_extended_err`: errno, origin, type, code, padding, information, data.
+/// Index and stage in a `struct sock_extended_err`: errno, origin, type, code, padding, info, data.
 fn frame(value: &[u8]) -> Option<(u32, SendStage)> {
     let fields: &[u8; 16] = value.first_chunk()?;
     let word = |at: usize| fields[at..].first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));

@@ -1,4 +1,4 @@
-//! Frames that the kernel sends by itself when a time has come (`CAN_BCM`).
+//! Timed transmission by the broadcast manager (`CAN_BCM`).
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -12,9 +12,9 @@ use candor_core::frame::CANFD_MTU;
 use super::InterfaceIndex;
 use crate::socket;
 
-/// A socket of the broadcast manager on one interface, for one frame at a time.
+/// A broadcast manager socket on one interface, for one frame at a time.
 ///
-/// What it sends is seen by other sockets of this machine, as with [`Loopback::On`](super::Loopback::On).
+/// Other local sockets receive its frames, as with [`Loopback::On`](super::Loopback::On).
 #[derive(Debug)]
 pub struct TimedSender {
     socket: File,
@@ -35,27 +35,27 @@ impl TimedSender {
         Ok(Self { socket: File::from(fd) })
     }
 
-    /// Sends `lead` at once and `frame` after this time, from an interrupt of a timer. Both have 16 or both 72 bytes. The
-    /// time is cut to microseconds.
+    /// Sends `lead` at once and `frame` after this time, cut to µs, from a timer interrupt. Both have 16 or both 72
+    /// bytes.
     ///
-    /// The kernel has no way to start a timer without sending a frame in the same call, hence the first one. A frame that
-    /// is still to come from an earlier call does not come any more.
+    /// The kernel cannot start the timer without sending a frame, hence `lead`. A pending frame of an earlier call is
+    /// cancelled.
     ///
     /// # Source
     /// [`bcm_tx_setup()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/bcm.c#L1022): `STARTTIMER` implies `TX_ANNOUNCE`, which counts as one of the frames.
     ///
     /// # Errors
-    /// `EINVAL` for frames that make no sense, `ENODEV` or `ENXIO` if the interface is gone. That it is down or full is not
-    /// told.
+    /// `EINVAL` for invalid frames, `ENODEV` or `ENXIO` if the interface is gone. An interface that is down or full is
+    /// not reported.
     pub fn send_now_and_later(&self, lead: &[u8], frame: &[u8], after: Duration) -> io::Result<()> {
         (&self.socket).write_all(&message(lead, frame, after)?)
     }
 }
 
-/// Of a message, and times that something is sent: the timer ends once.
+/// Frames in the message, and transmissions: the timer fires once.
 const FRAMES: u32 = 2;
 
-/// Two frames, of which the first is sent with the call and the second once, when the timer ends.
+/// `TX_SETUP` for two frames: one sent with the call, one by the timer.
 fn message(lead: &[u8], frame: &[u8], after: Duration) -> io::Result<Vec<u8>> {
     let id = lead.first_chunk::<4>().filter(|_id| lead.len() == frame.len()).ok_or(io::ErrorKind::InvalidInput)?;
     let fd = if frame.len() == CANFD_MTU { libc::CAN_FD_FRAME } else { 0 };

@@ -1,4 +1,4 @@
-//! Whether an adapter has a clock that it stamps frames with.
+//! Detection of adapter timestamps.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -23,7 +23,7 @@ struct StampInfo {
 
 const _: () = assert!(size_of::<StampInfo>() == 44);
 
-/// `struct ifreq` with a pointer to what an answer is written into.
+/// `struct ifreq` with a pointer to the answer.
 #[repr(C)]
 struct Request {
     name: [u8; libc::IFNAMSIZ],
@@ -35,8 +35,8 @@ const REST_BYTES: usize = size_of::<libc::ifreq>() - libc::IFNAMSIZ - size_of::<
 const _: () = assert!(size_of::<Request>() == size_of::<libc::ifreq>());
 const _: () = assert!(align_of::<Request>() == align_of::<libc::ifreq>());
 
-/// Whether each frame that this interface receives bears a stamp of its adapter (`ETHTOOL_GET_TS_INFO`), on which
-/// [`AdapterReceiver`](super::AdapterReceiver) reports. Virtual interfaces and many cards have none.
+/// True if received frames carry adapter timestamps (`ETHTOOL_GET_TS_INFO`), as
+/// [`AdapterReceiver`](super::AdapterReceiver) reports. Virtual interfaces and many adapters have none.
 ///
 /// # Kernel
 /// Since 3.5; needs no capability. gs_usb stamps since 6.1, with adapters that can.
@@ -58,7 +58,7 @@ pub fn stamps_receptions(interface: &str) -> io::Result<bool> {
         rx_reserved: [0; 3],
     };
     let mut request = Request { name, data: &raw mut info, rest: [0; REST_BYTES] };
-    // Interfaces are asked by any socket.
+    // Any socket will do.
     let fd = socket::open(libc::AF_UNIX, libc::SOCK_DGRAM, 0)?;
     // SAFETY: `request` has the size and the beginning of a struct ifreq and is live; its pointer is to a live struct
     // ethtool_ts_info, as the command in it says, to which nothing else refers during the call and for which any bytes are
@@ -66,7 +66,7 @@ pub fn stamps_receptions(interface: &str) -> io::Result<bool> {
     let answer = unsafe { libc::ioctl(fd.as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) };
     match socket::check(answer) {
         Ok(_zero) => Ok(is_with_hardware(info.so_timestamping)),
-        // The driver has no answer at all.
+        // The driver does not implement the request.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(false),
         Err(error) => Err(error),
     }

@@ -1,24 +1,24 @@
-//! The debug port of emulated PCs: bytes that leave the guest without an interrupt and without waiting.
+//! The debug port of emulated PCs: output without interrupts or waiting.
 
 use std::io;
 use std::marker::PhantomData;
 
 use crate::process::check;
 
-/// Where `isa-debugcon` listens.
+/// Port of `isa-debugcon`.
 const PORT: u16 = 0xE9;
 
-/// The debug port, opened for the calling thread.
+/// The debug port, usable by the calling thread.
 ///
-/// Threads and processes that are started by others never pay for the permission: the kernel keeps it per thread.
+/// The kernel keeps the permission per thread, so other threads do not pay for it.
 #[derive(Debug)]
 pub struct DebugPort {
-    /// The permission belongs to the thread that asked for it.
+    /// The permission is per thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl DebugPort {
-    /// Asks the kernel for the port.
+    /// Requests access to the port.
     ///
     /// # Kernel
     /// `CONFIG_X86_IOPL_IOPERM`, CAP_SYS_RAWIO.

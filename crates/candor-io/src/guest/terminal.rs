@@ -1,4 +1,4 @@
-//! Terminals: raw mode that is taken back, and sizes.
+//! Raw mode and window size of terminals.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use crate::process::check;
 
-/// A terminal in raw mode until this is dropped.
+/// Raw mode until dropped.
 #[derive(Debug)]
 pub struct RawMode<'fd> {
     terminal: BorrowedFd<'fd>,
@@ -14,10 +14,10 @@ pub struct RawMode<'fd> {
 }
 
 impl<'fd> RawMode<'fd> {
-    /// Switches echo, line editing, signals and all translation off.
+    /// Turns off echo, line editing, signals and translation.
     ///
     /// # Errors
-    /// `ENOTTY` if it is no terminal.
+    /// `ENOTTY` if it is not a terminal.
     pub fn enter(terminal: BorrowedFd<'fd>) -> io::Result<Self> {
         let before = settings(terminal)?;
         let mut raw = before;
@@ -27,7 +27,7 @@ impl<'fd> RawMode<'fd> {
         Ok(Self { terminal, before })
     }
 
-    /// Leaves the terminal raw for good.
+    /// Keeps the terminal in raw mode.
     pub fn keep(self) {
         std::mem::forget(self);
     }
@@ -35,12 +35,12 @@ impl<'fd> RawMode<'fd> {
 
 impl Drop for RawMode<'_> {
     fn drop(&mut self) {
-        // A terminal that has gone meanwhile needs no restoring.
+        // A closed terminal needs no restoring.
         let _ = apply(self.terminal, &self.before);
     }
 }
 
-/// Rows and columns of a terminal.
+/// Size of a terminal in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowSize {
     /// Rows.
@@ -49,7 +49,7 @@ pub struct WindowSize {
     pub columns: u16,
 }
 
-/// How large a terminal is.
+/// Reads the size of a terminal.
 ///
 /// # Errors
 /// `ENOTTY` if it is no terminal.
@@ -62,7 +62,7 @@ pub fn window_size(terminal: impl AsFd) -> io::Result<WindowSize> {
     Ok(WindowSize { rows: size.ws_row, columns: size.ws_col })
 }
 
-/// Tells a terminal how large it is.
+/// Sets the size of a terminal.
 ///
 /// # Errors
 /// `ENOTTY` if it is no terminal.

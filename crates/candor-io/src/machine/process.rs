@@ -1,10 +1,10 @@
-//! A process by `/proc/PID`.
+//! Processes, from `/proc/PID`.
 
 use candor_core::realtime::{self, Cpu};
 
 use super::Machine;
 
-/// What a process may do beyond others; the bits of `include/uapi/linux/capability.h`.
+/// Capabilities, as in `include/uapi/linux/capability.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Capability {
     /// `CAP_IPC_LOCK`: lock memory.
@@ -18,7 +18,7 @@ pub enum Capability {
 }
 
 impl Capability {
-    /// The kernel's name of it.
+    /// The name in the kernel headers.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -30,16 +30,16 @@ impl Capability {
     }
 }
 
-/// The soft limit of a resource.
+/// A soft resource limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Limit {
-    /// Up to so much.
+    /// A finite limit.
     UpTo(u64),
     /// `unlimited`.
     Unlimited,
 }
 
-/// The policy of a thread: the numbers of `include/uapi/linux/sched.h`.
+/// Scheduling policy: the numbers of `include/uapi/linux/sched.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// 0 other, 1 fifo, 2 rr, 3 batch, 5 idle, 6 deadline.
@@ -49,7 +49,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// Whether it goes before those that share the processor.
+    /// True for fifo, rr and deadline.
     #[must_use]
     pub const fn is_realtime(self) -> bool {
         matches!(self.number, 1 | 2 | 6)
@@ -70,34 +70,33 @@ impl std::fmt::Display for Policy {
     }
 }
 
-/// A process that may have ended already: what cannot be read is `None`.
+/// A process, which may have ended: unreadable values are `None`.
 #[derive(Clone, Debug)]
 pub struct Process<'m> {
     machine: &'m Machine,
     folder: String,
 }
 
-/// One thread.
+/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
-    /// Its number.
+    /// Thread id.
     pub tid: u32,
-    /// Its name, cut to 15 bytes.
+    /// Name, cut to 15 bytes.
     pub name: String,
-    /// How it is scheduled.
     pub policy: Policy,
-    /// Where it may run.
+    /// Allowed processors.
     pub cpus: Vec<Cpu>,
 }
 
 impl Machine {
-    /// The process that asks.
+    /// The calling process.
     #[must_use]
     pub fn own(&self) -> Process<'_> {
         Process { machine: self, folder: "/proc/self".into() }
     }
 
-    /// A process by its number.
+    /// The process with this id.
     #[must_use]
     pub fn process(&self, pid: u32) -> Process<'_> {
         Process { machine: self, folder: format!("/proc/{pid}") }
@@ -109,28 +108,28 @@ impl Process<'_> {
         self.machine.text(&format!("{}/{name}", self.folder))
     }
 
-    /// A line of its `status`, such as `CapEff`, without the name.
+    /// A field of `status`, such as `CapEff`.
     #[must_use]
     pub fn status(&self, key: &str) -> Option<String> {
         field(&self.text("status")?, key).map(str::to_owned)
     }
 
-    /// Whether it has a capability.
+    /// True if the capability is effective.
     #[must_use]
     pub fn has(&self, capability: Capability) -> Option<bool> {
         let bits = u64::from_str_radix(&self.status("CapEff")?, 16).ok()?;
         Some(bits >> capability as u32 & 1 == 1)
     }
 
-    /// Whether it lives in a user namespace of its own, where capabilities for the whole machine count for nothing.
+    /// True if it is in a user namespace, where capabilities do not apply to the whole machine.
     #[must_use]
     pub fn is_in_user_namespace(&self) -> bool {
-        /// Where nothing is mapped: all 2³² - 1 users are themselves.
+        /// The identity map of all 2³² - 1 ids.
         const INITIAL: [&str; 3] = ["0", "0", "4294967295"];
         self.text("uid_map").is_some_and(|map| map.split_whitespace().ne(INITIAL))
     }
 
-    /// A soft limit by its name in `limits`, such as `Max realtime priority`.
+    /// A soft limit by its name in `limits`.
     #[must_use]
     pub fn limit(&self, name: &str) -> Option<Limit> {
         let limits = self.text("limits")?;
@@ -138,19 +137,19 @@ impl Process<'_> {
         if soft == "unlimited" { Some(Limit::Unlimited) } else { soft.parse().ok().map(Limit::UpTo) }
     }
 
-    /// The highest real-time priority without CAP_SYS_NICE (`RLIMIT_RTPRIO`).
+    /// `RLIMIT_RTPRIO`: the highest priority without CAP_SYS_NICE.
     #[must_use]
     pub fn realtime_limit(&self) -> Option<Limit> {
         self.limit("Max realtime priority")
     }
 
-    /// How many bytes may be locked without CAP_IPC_LOCK (`RLIMIT_MEMLOCK`).
+    /// `RLIMIT_MEMLOCK`: bytes that may be locked without CAP_IPC_LOCK.
     #[must_use]
     pub fn locked_memory_limit(&self) -> Option<Limit> {
         self.limit("Max locked memory")
     }
 
-    /// Its control group: that of the `cpu` controller where there are several hierarchies.
+    /// Its cgroup; with several hierarchies that of the `cpu` controller.
     #[must_use]
     pub fn control_group(&self) -> Option<String> {
         let groups = self.text("cgroup")?;
@@ -160,7 +159,7 @@ impl Process<'_> {
         of_cpu.or_else(|| groups.first()).map(|parts| parts[2].clone())
     }
 
-    /// Its threads, in the order of their numbers.
+    /// Its threads, by thread id.
     #[must_use]
     pub fn threads(&self) -> Vec<Thread> {
         let folder = format!("{}/task", self.folder);
@@ -177,13 +176,13 @@ impl Process<'_> {
         Some(Thread { tid, name, policy, cpus })
     }
 
-    /// Name and policy of its first thread.
+    /// Name and policy of the main thread.
     #[must_use]
     pub fn main_thread(&self) -> Option<(String, Policy)> {
         stat_of(&self.text("stat")?)
     }
 
-    /// Whether it has a file open; `None` if this user may not know.
+    /// True if it has the file open; `None` without permission.
     #[must_use]
     pub fn has_open(&self, path: &str) -> Option<bool> {
         let folder = self.machine.path(&format!("{}/fd", self.folder));
@@ -196,7 +195,7 @@ fn field<'t>(status: &'t str, key: &str) -> Option<&'t str> {
     status.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':')).map(str::trim)
 }
 
-/// Fields 2, 40 and 41 of `stat`. The name stands in brackets and may hold some itself.
+/// Fields 2, 40 and 41 of `stat`. The name is in parentheses and may contain some.
 fn stat_of(stat: &str) -> Option<(String, Policy)> {
     let (start, end) = (stat.find('(')?, stat.rfind(')')?);
     let name = stat.get(start + 1..end)?.to_owned();

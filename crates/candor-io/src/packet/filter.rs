@@ -1,11 +1,11 @@
-//! Classic BPF programs at a socket.
+//! Classic BPF programs.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use crate::socket;
 
-/// `BPF_MAXINSNS`: instructions of one program.
+/// `BPF_MAXINSNS`: maximum instructions per program.
 pub const MAX_INSTRUCTIONS: usize = 4096;
 
 /// `struct sock_filter`.
@@ -14,9 +14,9 @@ pub const MAX_INSTRUCTIONS: usize = 4096;
 pub struct Instruction {
     /// `BPF_LD | …`.
     pub code: u16,
-    /// Instructions to pass over if a comparison holds.
+    /// Instructions to skip if the comparison is true.
     pub if_true: u8,
-    /// Instructions to pass over if it does not.
+    /// Instructions to skip if it is false.
     pub if_false: u8,
     /// The operand.
     pub operand: u32,
@@ -24,7 +24,7 @@ pub struct Instruction {
 
 const _: () = assert!(size_of::<Instruction>() == size_of::<libc::sock_filter>());
 
-/// `ld [type]; jeq #PACKET_OUTGOING`: what goes out comes to the next instruction, the rest to the one behind it. The type is
+/// `ld [type]; jeq #PACKET_OUTGOING`: outgoing packets continue, others skip one instruction. The type is
 /// `SKF_AD_PKTTYPE` of the ancillary data.
 pub(super) const IF_OUTGOING: [Instruction; 2] = [
     Instruction { code: 0x20, if_true: 0, if_false: 0, operand: 0xFFFF_F000 + 4 },
@@ -37,19 +37,19 @@ pub(super) const TAKE: Instruction = Instruction { code: 0x06, if_true: 0, if_fa
 /// `ret #0`.
 pub(super) const PASS_OVER: Instruction = Instruction { code: 0x06, if_true: 0, if_false: 0, operand: 0 };
 
-/// Gives a socket another filter in one step; an empty one takes everything.
+/// Replaces the filter atomically; empty accepts everything.
 pub(super) fn replace(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
     if !instructions.is_empty() {
         return attach(fd, instructions);
     }
     match socket::set_int(fd, libc::SOL_SOCKET, libc::SO_DETACH_FILTER, 0) {
-        // There is none.
+        // No filter was attached.
         Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
         detached => detached,
     }
 }
 
-/// Gives a socket without a filter one (`SO_ATTACH_FILTER`); an empty one takes everything. The kernel checks it.
+/// Attaches the first filter (`SO_ATTACH_FILTER`); empty accepts everything. The kernel validates it.
 pub(crate) fn attach(fd: &OwnedFd, instructions: &[Instruction]) -> io::Result<()> {
     if instructions.is_empty() {
         return Ok(());

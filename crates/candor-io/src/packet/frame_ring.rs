@@ -1,4 +1,4 @@
-//! A transmit ring for frames of one length.
+//! Transmit rings for frames of one length.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,43 +8,43 @@ use super::mapping::Mapping;
 use crate::can::InterfaceIndex;
 use crate::socket;
 
-/// A socket and its ring, for frames of `LEN` bytes.
+/// A socket and its transmit ring, for frames of `LEN` bytes.
 #[derive(Debug)]
 pub(super) struct FrameRing<const LEN: usize> {
     mapping: Mapping,
-    /// Where the frames go.
+    /// The outgoing interface.
     address: libc::sockaddr_ll,
-    /// The next slot that the kernel sends from.
+    /// The next slot that the kernel reads.
     next: usize,
-    /// Where a frame stands in its slot.
+    /// Offset of the frame in its slot.
     place: usize,
     fd: OwnedFd,
 }
 
-/// How the kernel makes a packet of a frame in the ring.
+/// Construction of the packet from a ring slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Packet {
-    /// It refers to the ring, and because no CAN driver can send from there, all of it is copied once more before the
-    /// driver sees it. A frame beyond the MTU is refused.
+    /// The packet refers to the ring. CAN drivers cannot send from there, so it is copied once more before the driver.
+    /// The MTU is checked.
     Referring,
-    /// It is a copy from the beginning (`PACKET_VNET_HDR`). That spares 40 instructions, but **nobody compares the frame with
-    /// the MTU**, and drivers trust that somebody has: only for frames that fit every CAN interface.
+    /// The packet is a copy (`PACKET_VNET_HDR`). Saves 40 instructions, but **the MTU is not checked**, and drivers
+    /// rely on it: only for frames that fit every CAN interface.
     Copied,
 }
 
-/// What came into a ring of frames that follow each other.
+/// Consecutive frames written to the ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Put {
-    /// So many frames.
+    /// Number of frames.
     pub(super) count: usize,
-    /// Whether there was no room for a further one.
+    /// The ring was full before the next frame.
     pub(super) is_full: bool,
-    /// The slot of the first.
+    /// Slot of the first frame.
     start: usize,
 }
 
 impl<const LEN: usize> FrameRing<LEN> {
-    /// Opens a ring for at least so many frames.
+    /// Opens a ring with at least this many slots.
     pub(super) fn open(
         (interface, protocol): (InterfaceIndex, libc::c_int),
         slots: usize,
@@ -52,7 +52,7 @@ impl<const LEN: usize> FrameRing<LEN> {
         packet: Packet,
     ) -> io::Result<Self> {
         const { assert!(SEND_OFFSET + VIRTIO_HEADER_BYTES + LEN <= SLOT_BYTES && LEN + VIRTIO_HEADER_BYTES <= 0xFFFF) };
-        // Never bound, so it hears nothing.
+        // Not bound, so it receives nothing.
         let fd = super::open()?;
         if let Some(mark) = mark {
             socket::set_slice(&fd, libc::SOL_SOCKET, libc::SO_MARK, &[mark])?;
@@ -71,7 +71,7 @@ impl<const LEN: usize> FrameRing<LEN> {
         Ok(frame_ring)
     }
 
-    /// Writes down what is the same for every frame. The kernel leaves it as it is.
+    /// Writes the fields that are the same for every frame; the kernel does not change them.
     fn prepare(&self, slot: usize, packet: Packet) {
         #[expect(clippy::cast_possible_truncation, reason = "open() asserts that the numbers fit into 16 bits")]
         let (len, whole) = (LEN as u16, (self.place - SEND_OFFSET + LEN) as u32);
@@ -90,7 +90,7 @@ impl<const LEN: usize> FrameRing<LEN> {
         }
     }
 
-    /// Puts frames into the ring, as many as follow each other and as there is room for.
+    /// Writes frames to the ring, as far as they have this length and there is room.
     #[inline]
     pub(super) fn put_all<'a>(
         &mut self,
@@ -118,7 +118,7 @@ impl<const LEN: usize> FrameRing<LEN> {
         Put { count, is_full: false, start }
     }
 
-    /// Has the kernel send what is in the ring, and says how many of these frames it took, and what it said.
+    /// Makes the kernel send the ring; returns how many frames it accepted, and its answer.
     pub(super) fn send(&mut self, put: Put) -> (usize, io::Result<()>) {
         let outcome = if put.count == 0 { Ok(()) } else { self.push() };
         (self.settle(put), outcome)
@@ -132,14 +132,13 @@ impl<const LEN: usize> FrameRing<LEN> {
         socket::check_len(sent).map(drop)
     }
 
-    /// Counts the frames that the kernel took, and takes those back that it did not.
+    /// Counts the accepted frames, and takes the others back.
     fn settle(&mut self, Put { count, start, .. }: Put) -> usize {
         let is_taken = |slot| {
             let status = self.mapping.slot(slot).status();
             status != SEND_REQUEST && status & WRONG_FORMAT == 0
         };
-        // The kernel takes them in their order and stops at the first that it does not take: who sees that it has the last
-        // one needs no look at the others.
+        // The kernel processes them in order and stops at the first refusal: if the last one was accepted, all were.
         if count > 0 && is_taken(self.mapping.before(self.next)) {
             return count;
         }
@@ -149,7 +148,7 @@ impl<const LEN: usize> FrameRing<LEN> {
             slot = self.mapping.after(slot);
             taken += 1;
         }
-        // The kernel stands at the first that it did not take, and so does this process now.
+        // The kernel stopped at the first refused frame, where this process continues.
         self.next = slot;
         for _ in taken..count {
             self.mapping.slot(slot).set_status(FREE);

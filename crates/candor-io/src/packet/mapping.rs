@@ -1,4 +1,4 @@
-//! The memory of a ring.
+//! Memory-mapped rings.
 
 use std::io;
 use std::marker::PhantomData;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::layout::SLOT_BYTES;
 use crate::socket;
 
-/// The slots of one ring of one socket, mapped until the value is gone.
+/// The slots of a ring, unmapped on drop.
 ///
-/// The kernel writes into them at any time, except into those whose status says that they are ours. So nothing here makes
-/// a reference to more than a status, and the rest of a slot is read and written while it is ours only.
+/// The kernel writes into slots at any time, except into those whose status gives them to this process. So references
+/// are made only to the status, and the rest of a slot is accessed only while it is ours.
 #[derive(Debug)]
 pub(super) struct Mapping {
     start: NonNull<u8>,
-    /// The number of the last slot. There is a power of two of them, so that these bits of a number are one.
+    /// Index of the last slot. The number of slots is a power of two, so this is the index mask.
     last: usize,
 }
 
@@ -45,17 +45,17 @@ impl Mapping {
         self.last + 1
     }
 
-    /// The number of the slot behind this one; behind the last comes the first.
+    /// Index of the next slot; wraps.
     pub(super) const fn after(&self, slot: usize) -> usize {
         (slot + 1) & self.last
     }
 
-    /// The number of the slot in front of this one; in front of the first is the last.
+    /// Index of the previous slot; wraps.
     pub(super) const fn before(&self, slot: usize) -> usize {
         slot.wrapping_sub(1) & self.last
     }
 
-    /// The slot of this number; beyond the last they are counted from the first again.
+    /// The slot of this index, modulo the number of slots.
     #[inline]
     pub(super) fn slot(&self, number: usize) -> Slot<'_> {
         let number = number & self.last;
@@ -65,7 +65,7 @@ impl Mapping {
     }
 }
 
-/// One slot of a mapping: it is looked for once for all that is done with it.
+/// One slot, located once for all accesses.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot<'a> {
     /// [`SLOT_BYTES`] bytes inside the mapping, aligned to as many because a mapping begins with a page.
@@ -74,7 +74,7 @@ pub(super) struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    /// Who has the slot.
+    /// Owner and state of the slot.
     #[inline]
     pub(super) fn status(self) -> u32 {
         // Acquire: what the kernel wrote before it gave the slot away is seen by what follows.
@@ -101,10 +101,10 @@ impl<'a> Slot<'a> {
         self.start.as_ptr().cast()
     }
 
-    /// A place in the slot.
+    /// Address of an offset in the slot.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the offset is outside the slot.
     #[inline]
     pub(super) fn at(self, offset: usize) -> *mut u8 {
         assert!(offset < SLOT_BYTES, "the offset is inside the slot");

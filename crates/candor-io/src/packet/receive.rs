@@ -1,4 +1,4 @@
-//! Receiving through a ring.
+//! Receive rings.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,19 +14,19 @@ use crate::clock::RealtimeNs;
 use crate::poll::ppoll;
 use crate::socket;
 
-/// Which frames reach the ring before its filter looks at them.
+/// Frame formats that reach the filter of the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Takes {
     /// Classic frames (`ETH_P_CAN`).
     Classic,
     /// FD frames (`ETH_P_CANFD`).
     Fd,
-    /// Both, in the order in which they came (`ETH_P_ALL`).
+    /// Both, in order of arrival (`ETH_P_ALL`).
     Both,
 }
 
 impl Takes {
-    /// Whether the frame is of such a format.
+    /// True if the frame has such a format.
     const fn takes(self, frame: &[u8]) -> bool {
         match self {
             Self::Classic => frame.len() == CAN_MTU,
@@ -36,26 +36,26 @@ impl Takes {
     }
 }
 
-/// Which frames of an interface a tap hears ([`ReceiveRing::tap`]).
+/// Direction of a tap ([`ReceiveRing::tap`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Hears {
-    /// Those that come in, stamped as the driver gave them to the kernel.
+    /// Received frames, timestamped when the driver passes them to the kernel.
     Incoming,
-    /// Those that leave, from whomever, stamped as the driver gets them.
+    /// Sent frames of all senders, timestamped when the driver gets them.
     Outgoing,
 }
 
-/// A PF_PACKET socket that receives through a ring. It hears everything on its interface that comes in, also what this
-/// process sent with echo, unless the filter knows it by its mark; it does not hear what goes out.
+/// A packet socket with a receive ring. It receives everything that arrives on its interface, including echoed frames
+/// of this process unless the filter rejects their mark, but not outgoing frames.
 #[derive(Debug)]
 pub struct ReceiveRing {
     mapping: Mapping,
     /// The next slot that the kernel fills.
     next: usize,
-    /// Frames lost since the last [`take_lost`](Self::take_lost).
+    /// Losses since the last [`take_lost`](Self::take_lost).
     lost: u32,
     takes: Takes,
-    /// Whether the kernel keeps away what goes out; else the filter does.
+    /// The kernel rejects outgoing packets; otherwise the filter does.
     ignores_outgoing: bool,
     fd: OwnedFd,
 }
@@ -63,16 +63,16 @@ pub struct ReceiveRing {
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// `struct can_frame` or `struct canfd_frame`, or whatever else came.
+    /// `struct can_frame`, `struct canfd_frame`, or anything else.
     pub bytes: &'a [u8],
-    /// When the kernel got it.
+    /// Receive timestamp.
     pub at: RealtimeNs,
-    /// Whether another one waits behind it.
+    /// Another frame is waiting.
     pub more: bool,
 }
 
 impl ReceiveRing {
-    /// Opens a ring on an interface for at least so many frames; those that its filter takes.
+    /// Opens a ring on an interface with at least this many slots.
     ///
     /// # Kernel
     /// Needs CAP_NET_RAW. A waiting frame takes 256 bytes of locked memory.
@@ -88,7 +88,7 @@ impl ReceiveRing {
     ) -> io::Result<Self> {
         let fd = super::open()?;
         let ignores_outgoing = match socket::set_int(&fd, libc::SOL_PACKET, layout::PACKET_IGNORE_OUTGOING, 1) {
-            // Kernels before 4.20 do not know it.
+            // Unknown before Linux 4.20.
             Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => false,
             outcome => outcome.map(|()| true)?,
         };
@@ -103,11 +103,11 @@ impl ReceiveRing {
         Ok(Self { mapping, next: 0, lost: 0, takes, ignores_outgoing, fd })
     }
 
-    /// Opens a ring for somebody who measures: everything that comes in on an interface, or everything that leaves there,
-    /// also from can-gw and from rings, which no other socket hears where the driver does not echo.
+    /// Opens a ring for measuring: all frames that arrive on an interface, or all that it sends, including those of
+    /// can-gw and transmit rings, which no other socket receives unless the driver echoes.
     ///
     /// # Kernel
-    /// As [`open`](Self::open). Each frame costs the machine the way into the ring.
+    /// As [`open`](Self::open). Each frame costs the copy into the ring.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -123,19 +123,19 @@ impl ReceiveRing {
         Ok(Self { mapping, next: 0, lost: 0, takes: Takes::Both, ignores_outgoing: true, fd })
     }
 
-    /// Which formats come into the ring.
+    /// The frame formats.
     #[must_use]
     pub const fn takes(&self) -> Takes {
         self.takes
     }
 
-    /// Frames that fit into the ring.
+    /// Capacity in frames.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.mapping.slots()
     }
 
-    /// Waits until a frame is there; `false` if the time ran out.
+    /// Waits for a frame; false after the timeout.
     ///
     /// # Errors
     /// `Interrupted` if a signal came, `ENETDOWN` once when the interface goes down or away.
@@ -148,7 +148,7 @@ impl ReceiveRing {
         Ok(entry.revents & libc::POLLIN != 0)
     }
 
-    /// The error that the kernel has noted for the socket, told once (`SO_ERROR`).
+    /// Returns the pending error of the socket (`SO_ERROR`), once.
     ///
     /// # Errors
     /// As [`wait`](Self::wait).
@@ -159,20 +159,20 @@ impl ReceiveRing {
         }
     }
 
-    /// Whether a frame is there.
+    /// True if a frame is waiting.
     #[must_use]
     #[inline]
     pub fn has_frame(&self) -> bool {
         self.mapping.slot(self.next).status() & USER != 0
     }
 
-    /// Gives the oldest frame to `take`, and the slot back to the kernel; `false` if there is none.
+    /// Passes the oldest frame to `take` and returns the slot to the kernel; false if there is none.
     pub fn receive(&mut self, take: impl FnMut(Received<'_>)) -> bool {
         self.receive_all(1, take) == 1
     }
 
-    /// Gives the frames that are there, the oldest first and at most so many, to `take`, and each slot back to the kernel as
-    /// soon as its frame is taken. Says how many there were.
+    /// Passes waiting frames, oldest first and at most `most`, to `take`, and returns each slot to the kernel after its
+    /// frame. Returns their number.
     #[inline(always)]
     pub fn receive_all(&mut self, most: usize, mut take: impl FnMut(Received<'_>)) -> usize {
         let mut status = self.mapping.slot(self.next).status();
@@ -195,7 +195,7 @@ impl ReceiveRing {
         most
     }
 
-    /// Frames that this filter takes come into the ring from now on, in one step.
+    /// Replaces the filter atomically.
     ///
     /// # Errors
     /// `EINVAL` for a filter that the kernel does not take.
@@ -203,8 +203,8 @@ impl ReceiveRing {
         replace_filter(&self.fd, instructions, self.ignores_outgoing)
     }
 
-    /// Opens another ring for other formats, and closes this one to further frames. What waits here stays here; what comes
-    /// from now on comes there. No frame is in both rings, and none in neither.
+    /// Opens a ring for other formats, and closes this one to further frames. Waiting frames stay here, later ones go
+    /// there; no frame is in both rings, and none in neither.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -213,11 +213,11 @@ impl ReceiveRing {
         let before = self.waiting().filter(|frame| common.takes(frame)).count();
         let mut next = Self::open(interface, takes, instructions, self.slots())?;
         let known = self.waiting().filter(|frame| common.takes(frame)).count();
-        // Bound to a protocol that no frame has. The kernel comes back when also the last frame is in that was on its way.
+        // Bound to a protocol that no frame has. The call returns after frames in progress have been stored.
         socket::with_address(&self.fd, libc::bind, &super::address(interface, layout::ETH_P_NOBODY)?)?;
         let here: Vec<_> = self.waiting().filter(|frame| common.takes(frame)).collect();
         let there: Vec<_> = next.waiting().collect();
-        // Those that came while the other one was opened are in both or not.
+        // Frames that arrived meanwhile may be in both.
         let passed_over = overlap(&here, &there, here.len() - known..=here.len() - before, common);
         for _ in 0..passed_over {
             next.receive(|_is_in_the_other| {});
@@ -225,25 +225,25 @@ impl ReceiveRing {
         Ok(next)
     }
 
-    /// The frames that wait, the oldest first.
+    /// The waiting frames, oldest first.
     fn waiting(&self) -> impl Iterator<Item = &[u8]> {
         let slots = std::iter::successors(Some(self.next), |slot| Some(self.mapping.after(*slot)));
         let slots = slots.take(self.slots()).map(|slot| self.mapping.slot(slot));
         slots.take_while(|slot| slot.status() & USER != 0).map(|slot| look(slot).1)
     }
 
-    /// Frames that were lost since the last call of this or the next one, as far as it is known without asking the kernel.
+    /// Known losses since the previous call of this or [`take_lost`](Self::take_lost), without a system call.
     pub fn known_lost(&mut self) -> u32 {
         std::mem::take(&mut self.lost)
     }
 
-    /// Frames that were lost since the last call because the ring was full.
+    /// Losses since the previous call because the ring was full.
     pub fn take_lost(&mut self) -> u32 {
         self.count_lost();
         std::mem::take(&mut self.lost)
     }
 
-    /// Reading them sets the kernel's numbers back.
+    /// Reading the statistics resets them.
     #[cold]
     fn count_lost(&mut self) {
         let statistics: io::Result<[u32; 2]> = socket::get_array(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);
@@ -253,7 +253,7 @@ impl ReceiveRing {
     }
 }
 
-/// Stamp and bytes of a frame in a slot that is ours.
+/// Timestamp and bytes of a frame in a slot of ours.
 #[inline]
 fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
     // SAFETY: the status says that the slot is ours, so the kernel writes nothing into it until the status is set back.
@@ -261,7 +261,7 @@ fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
     let header = unsafe { slot.header().read() };
     let (mac, sec, nsec) = (header.tp_mac, header.tp_sec, header.tp_nsec);
     let at = RealtimeNs(i64::from(sec) * 1_000_000_000 + i64::from(nsec));
-    /// One byte more than the largest frame, so that what is larger is not taken for one.
+    /// One byte more than the largest frame, so that a larger packet is not mistaken for a frame.
     const MOST: usize = CANFD_MTU + 1;
     let (start, len) = (usize::from(mac), (header.tp_snaplen as usize).min(MOST));
     if start > SLOT_BYTES - MOST {
@@ -272,7 +272,7 @@ fn look(slot: Slot<'_>) -> (RealtimeNs, &[u8]) {
     (at, unsafe { std::slice::from_raw_parts(slot.at(start), len) })
 }
 
-/// Gives a socket its filter, which also passes over what goes out if the kernel does not.
+/// Replaces the filter, including the rejection of outgoing packets if the kernel does not do it.
 fn replace_filter(fd: &OwnedFd, instructions: &[Instruction], ignores_outgoing: bool) -> io::Result<()> {
     if ignores_outgoing {
         return filter::replace(fd, instructions);
@@ -281,8 +281,8 @@ fn replace_filter(fd: &OwnedFd, instructions: &[Instruction], ignores_outgoing: 
     filter::replace(fd, &[&IF_OUTGOING, &[PASS_OVER][..], rest].concat())
 }
 
-/// So many frames at the beginning of a ring are those at the end of an older one, or stand between such. Of the formats
-/// that both know so many are possible.
+/// Number of leading frames of the newer ring that are also at the end of the older one, or stand between such.
+/// `possible` bounds the overlap of the formats that both receive.
 fn overlap(older: &[&[u8]], newer: &[&[u8]], possible: std::ops::RangeInclusive<usize>, common: Takes) -> usize {
     let known: Vec<_> = (0..newer.len()).filter(|at| common.takes(newer[*at])).collect();
     let is_tail = |len: &usize| {
@@ -297,7 +297,7 @@ fn overlap(older: &[&[u8]], newer: &[&[u8]], possible: std::ops::RangeInclusive<
 mod tests {
     use super::*;
 
-    /// Classic frames are small letters.
+    /// Lower-case letters are classic frames.
     fn frames(letters: &str) -> Vec<Vec<u8>> {
         let len = |letter: char| if letter.is_lowercase() { CAN_MTU } else { CANFD_MTU };
         letters.chars().map(|letter| vec![letter as u8; len(letter)]).collect()
@@ -312,7 +312,7 @@ mod tests {
             ("", "a", 0..=0, Takes::Classic, 0),
             ("abc", "", 0..=1, Takes::Classic, 0),
             ("ABC", "cBCd", 1..=3, Takes::Fd, 3),
-            // Equal frames: their number tells.
+            // Equal frames: only the bounds decide.
             ("aaa", "aaaa", 0..=0, Takes::Classic, 0),
             ("aaa", "aaaa", 2..=2, Takes::Classic, 2),
         ] {

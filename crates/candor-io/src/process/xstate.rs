@@ -1,19 +1,19 @@
-//! How much processor state this machine has.
+//! Size of the extended processor state.
 
-/// Bytes of processor state that a user-mode Linux of the 6.1 series has room for.
+/// Room for processor state in user-mode Linux 6.1.
 const UML_ROOM_BYTES: u32 = 2696;
 
-/// Whether a user-mode Linux of the 6.1 series, as it was built, can save the whole processor state of this machine.
+/// Whether user-mode Linux 6.1 can save the processor state of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtendedState {
     /// It fits.
     Fits,
-    /// It is larger (AMX tiles alone have 8 KiB): the host refuses a partial write with `EFAULT`, and the guest's
-    /// first process dies.
+    /// Too large (AMX tiles alone have 8 KiB): the host refuses a partial write with `EFAULT`, and init of the guest
+    /// dies.
     TooLarge,
 }
 
-/// Looks at the size of the state that the host's kernel has switched on.
+/// Compares the size of the state that the host kernel has enabled.
 #[must_use]
 pub fn extended_state() -> ExtendedState {
     if enabled_bytes() > UML_ROOM_BYTES { ExtendedState::TooLarge } else { ExtendedState::Fits }

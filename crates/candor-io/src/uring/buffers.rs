@@ -1,4 +1,4 @@
-//! Memory that the kernel picks from for received frames.
+//! Provided buffers for received frames.
 
 use std::io;
 use std::ptr::NonNull;
@@ -8,19 +8,18 @@ use candor_core::frame::CANFD_MTU;
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
-/// How many there are; a power of two.
+/// A power of two.
 const BUFFERS: u16 = 256;
-/// Bytes from one to the next.
 const STRIDE: usize = CANFD_MTU.next_multiple_of(16);
-/// The list of free ones comes first.
+/// The list of free buffers comes first.
 const LIST_BYTES: usize = BUFFERS as usize * size_of::<BufRingEntry>();
 const BYTES: usize = LIST_BYTES + BUFFERS as usize * STRIDE;
 
-/// Buffers and the list in which the kernel finds the free ones (`IORING_REGISTER_PBUF_RING`).
+/// Buffers and the ring of free ones (`IORING_REGISTER_PBUF_RING`).
 #[derive(Debug)]
 pub(super) struct Buffers {
     start: NonNull<u8>,
-    /// How many have ever been put into the list; wraps.
+    /// Total of buffers returned; wraps.
     tail: u16,
 }
 
@@ -28,7 +27,7 @@ pub(super) struct Buffers {
 unsafe impl Send for Buffers {}
 
 impl Buffers {
-    /// The number by which requests name them.
+    /// Buffer group id.
     pub(super) const GROUP: u16 = 0;
 
     pub(super) fn new() -> io::Result<Self> {
@@ -44,7 +43,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// Makes them known to a ring. They must stay until the ring has no request that uses them.
+    /// Registers them. They must outlive all requests that use them.
     pub(super) fn register(&self, ring: &IoUring) -> io::Result<()> {
         let list = self.start.as_ptr().expose_provenance() as u64;
         // SAFETY: the list is page-aligned, has BUFFERS entries, and lives as long as `self`; who registers sees to it that
@@ -52,7 +51,7 @@ impl Buffers {
         unsafe { ring.submitter().register_buf_ring_with_flags(list, BUFFERS, Self::GROUP, 0) }
     }
 
-    /// What the kernel has written into a buffer that it gave away.
+    /// The received bytes in a buffer.
     pub(super) fn bytes(&self, buffer: u16, len: usize) -> &[u8] {
         let len = len.min(CANFD_MTU);
         // SAFETY: start and length are inside the mapping (`at`). The kernel writes into a buffer only while it is in the
@@ -60,7 +59,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts(self.at(buffer), len) }
     }
 
-    /// Puts a buffer back into the list.
+    /// Returns a buffer to the kernel.
     pub(super) fn give_back(&mut self, buffer: u16) {
         let place = usize::from(self.tail % BUFFERS) * size_of::<BufRingEntry>();
         let address = self.at(buffer).expose_provenance() as u64;

@@ -1,4 +1,4 @@
-//! Receiving: one request that stays, and a completion for each frame.
+//! Multishot receive: one request, a completion for each frame.
 
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,26 +11,26 @@ use io_uring::{IoUring, cqueue, opcode};
 use super::buffers::Buffers;
 use crate::can::CanSocket;
 
-/// Requests under way; one is enough.
+/// One request is enough.
 const ENTRIES: u32 = 8;
 
 /// Receives from one socket, on the thread that first waits.
 #[derive(Debug)]
 pub struct UringReceiver {
     ring: Ring,
-    /// Behind the ring, so that it lives longer.
+    /// Declared after the ring, so that it is dropped later.
     buffers: Buffers,
-    /// Whether the kernel has the request.
+    /// A request is active.
     asks: bool,
-    /// Whether the thread that waits has made the ring its own.
+    /// The ring is bound to a thread.
     is_enabled: bool,
 }
 
-/// Ends its requests before it goes.
+/// Cancels its requests on drop.
 struct Ring(IoUring);
 
 impl UringReceiver {
-    /// Sets up everything.
+    /// Creates rings and buffers.
     ///
     /// # Errors
     /// `ENOSYS`, `EINVAL` or `EPERM` as [`super::Obstacle`] explains, `ENOMEM`.
@@ -41,8 +41,8 @@ impl UringReceiver {
         Ok(Self { ring, buffers, asks: false, is_enabled: false })
     }
 
-    /// Waits for frames of the socket, as long as it takes or at most this long, and gives those that are there to `take`,
-    /// with whether more wait behind them; at most `most`.
+    /// Waits for frames of the socket, without limit or for `patience`, and passes at most `most` to `take`, with
+    /// whether more are waiting.
     ///
     /// # Errors
     /// `Interrupted` if a signal came, and what [`CanSocket::read`] reports.
@@ -86,7 +86,7 @@ impl UringReceiver {
                     self.buffers.give_back(buffer);
                 }
                 (Ok(_), None) => {}
-                // All buffers are under way: the next request finds those that were given back.
+                // All buffers were in use: the next request finds the returned ones.
                 (Err(_), _) if completion.result() == -libc::ENOBUFS => {}
                 (Err(_), _) if completion.result() == -libc::ECANCELED => {}
                 (Err(_), _) => outcome = Err(io::Error::from_raw_os_error(-completion.result())),
@@ -95,17 +95,17 @@ impl UringReceiver {
         outcome
     }
 
-    /// Forgets the socket; the next call may name another one. Frames that were taken from it are still given.
+    /// Cancels the request, so that the next call may use another socket. Frames already received are still delivered.
     ///
     /// # Errors
-    /// None that a correct kernel gives.
+    /// None on a correct kernel.
     pub fn forget_socket(&mut self) -> io::Result<()> {
         self.ring.cancel()?;
         self.asks = false;
         Ok(())
     }
 
-    /// Sees to it that the kernel has the request.
+    /// Submits the request if it is not active.
     fn ask(&mut self, fd: RawFd) -> io::Result<()> {
         if self.asks {
             return Ok(());
@@ -117,7 +117,7 @@ impl UringReceiver {
         Ok(())
     }
 
-    /// Waits for a completion; `false` if the time ran out.
+    /// Waits for a completion; false after the timeout.
     fn wait(&mut self, patience: Option<Duration>) -> io::Result<bool> {
         let waited = match patience {
             None => self.ring.0.submit_and_wait(1),
@@ -135,7 +135,7 @@ impl UringReceiver {
 }
 
 impl Ring {
-    /// Ends all requests and waits until they have ended.
+    /// Cancels all requests and waits for their end.
     fn cancel(&self) -> io::Result<()> {
         match self.0.submitter().register_sync_cancel(None, CancelBuilder::any()) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -146,7 +146,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // Where this fails there was no request either: kernels without it have no multishot receive.
+        // Kernels where this fails have no multishot receive, so there was no request.
         let _ = self.cancel();
     }
 }
@@ -157,7 +157,7 @@ impl std::fmt::Debug for Ring {
     }
 }
 
-/// Receives one datagram in the way in which frames are received.
+/// Receives one datagram as frames are received.
 pub(super) fn try_out() -> io::Result<()> {
     let (ours, theirs) = UnixDatagram::pair()?;
     theirs.send(b"frame")?;
@@ -192,7 +192,7 @@ mod tests {
         theirs.set_nonblocking(true).unwrap();
         let (mut sent, mut seen) = (0_u32, Vec::new());
         for _ in 0..200 {
-            // As many as the socket takes; some rounds leave frames behind.
+            // As many as fit; some rounds leave frames behind.
             while theirs.send(&sent.to_ne_bytes()).is_ok() {
                 sent += 1;
             }

@@ -1,4 +1,4 @@
-//! Sending: one submission for many frames.
+//! Batched sending with one submission.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -9,18 +9,18 @@ use io_uring::{IoUring, opcode};
 
 use crate::can::CanSocket;
 
-/// Frames of one submission at most.
+/// Maximum frames per submission.
 const ENTRIES: usize = 64;
 
-/// Sends to sockets, on the thread that first does.
+/// Sends on the thread that first does.
 pub struct UringSender {
     ring: IoUring,
-    /// Whether the thread that sends has made the ring its own.
+    /// The ring is bound to a thread.
     is_enabled: bool,
 }
 
 impl UringSender {
-    /// Sets up everything.
+    /// Creates the rings.
     ///
     /// # Errors
     /// `ENOSYS`, `EINVAL` or `EPERM` as [`super::Obstacle`] explains, `ENOMEM`.
@@ -29,11 +29,11 @@ impl UringSender {
         Ok(Self { ring: super::build(entries)?, is_enabled: false })
     }
 
-    /// Sends frames of 16 or 72 bytes, at most 64, in their order and without waiting for room, and says how many were
-    /// taken, the first ones, and why not the next; that is `None` if all were taken or there were more than 64.
+    /// Sends frames of 16 or 72 bytes, at most 64, in order without blocking. Returns how many were accepted, from the
+    /// first on, and the error of the next; `None` if all were accepted or there were more than 64.
     ///
     /// # Errors
-    /// What the kernel has against the submission. Then no frame was taken.
+    /// The submission was refused, and no frame was accepted.
     pub fn send<'a>(
         &mut self,
         socket: &CanSocket,
@@ -52,7 +52,7 @@ impl UringSender {
                 .build()
                 .user_data(count as u64);
             if frames.peek().is_some() {
-                // None behind one that fails: the order stays, and those that were taken are the first ones.
+                // Linked: no frame is sent after a refused one.
                 request = request.flags(Flags::IO_LINK);
             }
             // SAFETY: the request reads `len` bytes of the borrowed frame, and this call does not return before all requests
@@ -63,14 +63,14 @@ impl UringSender {
         self.collect(count)
     }
 
-    /// Waits for all requests, whatever interrupts.
+    /// Waits for all requests, even when interrupted.
     fn collect(&mut self, count: usize) -> io::Result<(usize, Option<io::Error>)> {
         let (mut ended, mut taken, mut refused) = (0, 0, None);
         while ended < count {
             match self.ring.submit_and_wait(count - ended) {
                 Ok(_submitted) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // Nothing is under way that could refer to the frames: io_uring takes none or reports on it.
+                // No request can refer to the frames any more: io_uring accepts none or reports on it.
                 Err(error) if ended == 0 && self.ring.submission().len() == count => return Err(error),
                 Err(_busy) => {}
             }

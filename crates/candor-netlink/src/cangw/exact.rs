@@ -1,27 +1,27 @@
-//! Jobs with the very bytes that the kernel has them in.
+//! Jobs with their exact bytes in the kernel.
 
 use super::{
     AF_CAN, CGW_DELETED, CGW_DROPPED, CGW_FILTER, CGW_HANDLED, CGW_TYPE_CAN_CAN, CangwJob, HEADER_BYTES, JobCounters,
 };
 use crate::codec::{Attributes, DecodeError, Message, MessageWriter};
 
-/// A job and its bytes as the kernel lists them.
+/// A job with its bytes in the kernel's list.
 ///
-/// The kernel keeps bytes that mean nothing, such as the data of an operation on the identifier alone (`cangw -m
-/// SET:I:456.0.1122334455667788`), and compares them when it looks for a job to delete. So what was read is not always
-/// enough to name a job that somebody else made; its bytes are.
+/// The kernel stores bytes without meaning, such as the data of an operation on the identifier alone (`cangw -m
+/// SET:I:456.0.1122334455667788`), and compares them when it searches for a job to delete. So the decoded values do not
+/// always identify the job of another program; its bytes do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExactJob {
     job: CangwJob,
-    /// Header and attributes without counters; what candor would write itself if that says all.
+    /// Header and attributes without counters; in this crate's encoding if that is equivalent.
     payload: Vec<u8>,
 }
 
 impl ExactJob {
-    /// Reads a job out of a message's payload.
+    /// Decodes a job from the payload of a message.
     ///
     /// # Errors
-    /// [`DecodeError`] if something is missing or too short.
+    /// [`DecodeError`] if an attribute is missing or too short.
     pub fn decode(message: &Message<'_>) -> Result<Self, DecodeError> {
         let job = CangwJob::decode(message)?;
         let own = job.to_bytes();
@@ -29,7 +29,7 @@ impl ExactJob {
         Ok(Self { job, payload })
     }
 
-    /// Reads what [`bytes`](Self::bytes) gave.
+    /// Decodes the result of [`bytes`](Self::bytes).
     ///
     /// # Errors
     /// [`DecodeError`] if something is missing or too short.
@@ -37,25 +37,25 @@ impl ExactJob {
         Self::decode(&Message { kind: 0, flags: 0, sequence: 0, payload })
     }
 
-    /// What the job does and has counted.
+    /// The decoded values and counters.
     #[must_use]
     pub const fn job(&self) -> &CangwJob {
         &self.job
     }
 
-    /// The job as a payload, without counters: what it is known by.
+    /// The payload without counters, which identifies the job.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.payload
     }
 
-    /// Whether the job's values say all that its bytes do, so that candor could have written it.
+    /// True if the decoded values encode to the same bytes.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.payload == self.job.to_bytes()
     }
 
-    /// The same job, whatever it has counted.
+    /// Equality without counters.
     #[must_use]
     pub fn is_same_job(&self, other: &Self) -> bool {
         self.payload == other.payload
@@ -72,13 +72,13 @@ impl From<CangwJob> for ExactJob {
     }
 }
 
-/// Whether two payloads hold the same attributes, in any order, apart from counters and from what the kernel leaves out.
+/// True if two payloads hold the same attributes in any order, apart from counters and from what the kernel omits.
 fn says_the_same(own: &[u8], listed: &[u8]) -> bool {
     let (Some(of_own), Some(of_listed)) = (values(own), values(listed)) else { return false };
     let is_in = |(kind, value): &(u16, &[u8]), others: &[(u16, &[u8])]| {
         others.iter().any(|(other, theirs)| kind == other && value == theirs)
     };
-    // The kernel does not list a filter of zeros.
+    // The kernel omits a filter of zeros.
     let left_out = |(kind, value): &(u16, &[u8])| *kind == CGW_FILTER && *value == [0; 8];
     own[2..HEADER_BYTES] == listed[2..HEADER_BYTES]
         && of_listed.iter().all(|one| is_in(one, &of_own))

@@ -1,13 +1,13 @@
-//! What the decoder promises for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
+//! Invariants of the decoder for arbitrary bytes, checked by a fuzzer, its corpus, and property tests.
 
 use super::{CangwJob, ExactJob};
 use crate::codec::{MessageWriter, Messages};
 
-/// Reads a datagram as if the kernel had sent it and checks what must hold whatever it is.
+/// Decodes a datagram of the kernel and checks the invariants.
 ///
 /// # Panics
-/// If a promise is broken: what was read is written and read again as the same, a job is known again by its bytes, and
-/// counters are no part of them.
+/// If an invariant is violated: encoding and decoding again gives the same job, a job is identified by its bytes, and
+/// counters are not part of them.
 pub fn check(datagram: &[u8]) {
     for message in Messages::new(datagram).flatten() {
         let (job, exact) = (CangwJob::decode(&message), ExactJob::decode(&message));

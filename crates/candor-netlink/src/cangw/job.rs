@@ -1,4 +1,4 @@
-//! One job of the kernel's gateway and its bytes.
+//! Values and encoding of a job.
 
 use std::num::NonZeroU32;
 
@@ -16,79 +16,79 @@ use super::{
 };
 use crate::codec::{Attribute, DecodeError, Message, MessageWriter};
 
-/// `CGW_FLAGS_…`. The kernel stores bits that it does not know, so any value can come back.
+/// `CGW_FLAGS_…`. The kernel stores unknown bits, so any value can be listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct JobFlags(pub u16);
 
 impl JobFlags {
-    /// `CGW_FLAGS_CAN_ECHO`: local sockets see the routed frame.
+    /// `CGW_FLAGS_CAN_ECHO`: local sockets receive the routed frame.
     pub const ECHO: Self = Self(0x1);
-    /// `CGW_FLAGS_CAN_SRC_TSTAMP`: the time stamp of the reception is kept.
+    /// `CGW_FLAGS_CAN_SRC_TSTAMP`: the receive timestamp is kept.
     pub const SOURCE_TIMESTAMP: Self = Self(0x2);
-    /// `CGW_FLAGS_CAN_IIF_TX_OK`: frames may leave where they came in.
+    /// `CGW_FLAGS_CAN_IIF_TX_OK`: frames may be sent on the interface they arrived on.
     pub const INCOMING_INTERFACE: Self = Self(0x4);
-    /// `CGW_FLAGS_CAN_FD`: the job sees FD frames instead of classic ones.
+    /// `CGW_FLAGS_CAN_FD`: the job matches FD frames instead of classic ones.
     pub const FD: Self = Self(0x8);
 
-    /// Whether all of these flags are set.
+    /// True if all of these flags are set.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These flags and those.
+    /// The union.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// The frames that a job with these flags sees.
+    /// The frame format that a job with these flags matches.
     #[must_use]
     pub const fn format(self) -> FrameFormat {
         if self.contains(Self::FD) { FrameFormat::Fd } else { FrameFormat::Classic }
     }
 }
 
-/// What a job has counted; each number wraps at 2³².
+/// Counters of a job; each wraps at 2³².
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct JobCounters {
-    /// Frames that the outgoing interface's queue accepted.
+    /// Frames accepted by the transmit queue.
     pub handled: u32,
-    /// Frames that could not be sent, or for which there was no memory.
+    /// Frames that could not be sent, or without memory for a copy.
     pub dropped: u32,
-    /// Frames with too many hops or an impossible length.
+    /// Frames above the hop limit or of an invalid length.
     pub deleted: u32,
 }
 
-/// A job as the kernel keeps it.
+/// A job as the kernel stores it.
 ///
-/// Fields of an operand that the job does not touch are taken as 0, as candor writes them; a foreign job with other
-/// values there is read, but could not be deleted by what was read: that takes an [`ExactJob`](super::ExactJob).
+/// Operand fields that the job does not modify are 0, as this crate encodes them. A job of another program with other
+/// values there can be decoded, but deleting it needs an [`ExactJob`](super::ExactJob).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CangwJob {
-    /// Where frames come from.
+    /// Source interface.
     pub source: InterfaceIndex,
-    /// Where they go.
+    /// Destination interface.
     pub destination: InterfaceIndex,
-    /// Echo, time stamp, format.
+    /// Echo, timestamp, format.
     pub flags: JobFlags,
     /// Identifier and mask, not normalised.
     pub filter: Filter,
-    /// Further hops that are allowed; 0 is the module's own limit.
+    /// Allowed hops; 0 for the limit of the module.
     pub hop_limit: u8,
-    /// Number by which modifications can be exchanged while the job runs; 0 is none.
+    /// Id by which the modifications can be replaced while the job runs; 0 for none.
     pub uid: u32,
-    /// What is changed.
+    /// Changes to the frame.
     pub modifications: Modifications,
-    /// What is computed afterwards.
+    /// Checksums computed after the changes.
     pub checksums: Checksums,
-    /// What it has counted; not part of its identity, and not sent.
+    /// Not part of the identity, and not sent.
     pub counters: JobCounters,
 }
 
 impl CangwJob {
-    /// The kernel's form of a job between two interfaces. What only user space can do (`payload`, `send_as`) is left
-    /// out: the placement of routes keeps such jobs out of the kernel.
+    /// Converts a job between two interfaces. Features of user space (`payload`, `send_as`) are omitted: the placement
+    /// of routes keeps such jobs out of the kernel.
     #[must_use]
     pub fn new(job: &Job, source: InterfaceIndex, destination: InterfaceIndex) -> Self {
         let flags = [
@@ -112,8 +112,8 @@ impl CangwJob {
         .as_kept()
     }
 
-    /// The job as the kernel lists it when it was given this one: fields that its format lacks are gone, and so are
-    /// checksums and uid beside no modification.
+    /// The job as the kernel will list it: without fields that its format lacks, and without checksums and uid if there
+    /// are no modifications.
     fn as_kept(self) -> Self {
         let kept = Self::from_bytes(&self.to_bytes()).expect("what was just written can be read");
         let (checksums, uid) =
@@ -121,11 +121,11 @@ impl CangwJob {
         Self { checksums, uid, ..kept }
     }
 
-    /// The same job, whatever it has counted: what the kernel compares when it deletes.
+    /// Equality without counters, as for deletion in the kernel.
     #[must_use]
     pub fn is_same_job(&self, other: &Self) -> bool {
         let Self { source, destination, flags, filter, hop_limit, uid, modifications, checksums, counters: _ } = self;
-        // What is short and tells most of them apart comes first: gateways have thousands.
+        // Short and distinguishing fields first: gateways have thousands of jobs.
         *filter == other.filter
             && *source == other.source
             && *destination == other.destination
@@ -136,10 +136,10 @@ impl CangwJob {
             && *checksums == other.checksums
     }
 
-    /// Reads a job out of a message's payload.
+    /// Decodes a job from the payload of a message.
     ///
     /// # Errors
-    /// [`DecodeError`] if something is missing or too short.
+    /// [`DecodeError`] if an attribute is missing or too short.
     pub fn decode(message: &Message<'_>) -> Result<Self, DecodeError> {
         let (header, attributes) = message.split::<HEADER_BYTES>()?;
         let flags = JobFlags(u16::from_ne_bytes([header[2], header[3]]));
@@ -150,7 +150,7 @@ impl CangwJob {
         parts.job(flags)
     }
 
-    /// The job as a payload by itself, for storing and comparing: header and attributes, without counters.
+    /// Encodes the job as a payload without counters.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut writer = MessageWriter::new(0, 0);
@@ -158,7 +158,7 @@ impl CangwJob {
         writer.payload().to_vec()
     }
 
-    /// Reads what [`to_bytes`](Self::to_bytes) wrote.
+    /// Decodes the result of [`to_bytes`](Self::to_bytes).
     ///
     /// # Errors
     /// [`DecodeError`] if something is missing or too short.
@@ -195,7 +195,7 @@ impl CangwJob {
     }
 }
 
-/// A job while its attributes are read. A repeated attribute replaces the earlier one, as in the kernel.
+/// A job during decoding. A repeated attribute replaces the earlier one, as in the kernel.
 #[derive(Default)]
 struct Parts {
     source: Option<InterfaceIndex>,
@@ -241,7 +241,7 @@ impl Parts {
             source: self.source.ok_or(DecodeError::MissingAttribute { kind: CGW_SRC_IF })?,
             destination: self.destination.ok_or(DecodeError::MissingAttribute { kind: CGW_DST_IF })?,
             flags,
-            // The kernel leaves out a filter of zeros.
+            // The kernel omits a filter of zeros.
             filter: self.filter.unwrap_or(Filter::ALL),
             hop_limit: self.hop_limit,
             uid: self.uid,
@@ -252,7 +252,7 @@ impl Parts {
     }
 }
 
-/// The attributes of AND, OR, XOR and SET for jobs of a format; those of the other format are ignored by the kernel.
+/// The attributes of AND, OR, XOR and SET for a frame format; the kernel ignores those of the other format.
 const fn modification_kinds(format: FrameFormat) -> [u16; 4] {
     match format {
         FrameFormat::Classic => [CGW_MOD_AND, CGW_MOD_OR, CGW_MOD_XOR, CGW_MOD_SET],

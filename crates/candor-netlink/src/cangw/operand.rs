@@ -1,4 +1,4 @@
-//! `struct cgw_frame_mod` and `struct cgw_fdframe_mod`: a frame whose fields are operands, and a byte that says which.
+//! `struct cgw_frame_mod` and `struct cgw_fdframe_mod`: a frame of operands, and a bit set of the fields in use.
 
 use candor_core::frame::{CAN_MTU, CANFD_MAX_DLEN, CANFD_MTU, FrameFormat};
 use candor_core::rule::Operand;
@@ -9,10 +9,10 @@ const CGW_MOD_ID: u8 = 1;
 const CGW_MOD_LEN: u8 = 2;
 const CGW_MOD_DATA: u8 = 4;
 const CGW_MOD_FLAGS: u8 = 8;
-/// Where the payload begins in both frame structs.
+/// Offset of the payload in both frame structs.
 const DATA_OFFSET: usize = 8;
 
-/// The attribute's value. Fields that are not touched are 0: the kernel compares them too when a job is deleted.
+/// Encodes the attribute. Unused fields are 0, because the kernel compares them when a job is deleted.
 pub(super) fn encode(operand: &Operand, format: FrameFormat) -> Vec<u8> {
     let frame_bytes = frame_bytes(format);
     let mut bytes = vec![0; frame_bytes + 1];

@@ -1,4 +1,4 @@
-//! Adding, deleting and listing jobs.
+//! Requests: add, delete, list, probe.
 
 use candor_core::filter::Filter;
 use candor_core::rule::{Checksums, Modifications};
@@ -11,21 +11,21 @@ use super::{
 use crate::client::{Client, NetlinkError};
 use crate::codec::{Message, MessageWriter, NLM_F_ACK, NLM_F_DUMP, NLM_F_REQUEST};
 
-/// How often the list is read until two readings agree.
+/// Readings of the list until two in a row agree.
 const DUMP_ATTEMPTS: usize = 16;
 
-/// Adds a job; it becomes the first of the kernel's list. A job that is added twice forwards every frame twice.
+/// Adds a job at the head of the kernel's list. A job that is added twice forwards every frame twice.
 ///
 /// # Errors
-/// [`CangwError`] with the reason.
+/// [`CangwError`] by errno.
 pub fn add(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
     add_exact(client, &ExactJob::from(*job))
 }
 
-/// As [`add`], with the very bytes that the job had.
+/// As [`add`], with the exact bytes.
 ///
-/// A job with a uid that another one has already changes that one instead: its modifications and checksums become those
-/// of the new one, and its counters go on.
+/// If another job has the same uid, changes that one instead: its modifications and checksums are replaced, and its
+/// counters continue.
 ///
 /// # Errors
 /// [`CangwError`] with the reason.
@@ -35,15 +35,15 @@ pub fn add_exact(client: &mut Client, job: &ExactJob) -> Result<(), CangwError> 
     client.request(message).map_err(CangwError::on_add)
 }
 
-/// Deletes the newest job that is equal to this one.
+/// Deletes the newest equal job.
 ///
 /// # Errors
-/// [`CangwError::NoSuchJob`] if there is none, or another [`CangwError`] with the reason.
+/// [`CangwError::NoSuchJob`] if there is none, or [`CangwError`] by errno.
 pub fn delete(client: &mut Client, job: &CangwJob) -> Result<(), CangwError> {
     delete_exact(client, &ExactJob::from(*job))
 }
 
-/// As [`delete`], with the very bytes that the job has, which are compared.
+/// As [`delete`], comparing the exact bytes.
 ///
 /// # Errors
 /// [`CangwError::NoSuchJob`] if there is none, or another [`CangwError`] with the reason.
@@ -53,19 +53,19 @@ pub fn delete_exact(client: &mut Client, job: &ExactJob) -> Result<(), CangwErro
     client.request(message).map_err(CangwError::on_delete)
 }
 
-/// All jobs of the network namespace with their counters, newest first.
+/// Lists all jobs of the network namespace with counters, newest first.
 ///
-/// The kernel gives no sign when the list changes between two parts of a dump, so it is read until two readings in a
-/// row hold the same jobs.
+/// The kernel does not flag changes between two parts of a dump, so the list is read until two consecutive readings
+/// hold the same jobs.
 ///
 /// # Errors
-/// [`CangwError::ModuleMissing`] if the kernel lists other routes instead (if it has none, the list is empty), or
-/// another [`CangwError`] with the reason.
+/// [`CangwError::ModuleMissing`] if the kernel lists other routes instead (without any, the list is empty), or
+/// [`CangwError`] by errno.
 pub fn dump(client: &mut Client) -> Result<Vec<CangwJob>, CangwError> {
     Ok(dump_exact(client)?.iter().map(|exact| *exact.job()).collect())
 }
 
-/// As [`dump`], with the bytes by which each job can be deleted.
+/// As [`dump`], with the bytes needed for deletion.
 ///
 /// # Errors
 /// As [`dump`].
@@ -82,12 +82,12 @@ pub fn dump_exact(client: &mut Client) -> Result<Vec<ExactJob>, CangwError> {
     Err(CangwError::Restless)
 }
 
-/// Asks whether jobs could be added: deletes a job that nobody has.
+/// Checks whether jobs could be added, by deleting one that does not exist.
 ///
 /// # Errors
-/// [`CangwError::NotPermitted`], [`CangwError::ModuleMissing`], or another [`CangwError`] with the reason.
+/// [`CangwError::NotPermitted`], [`CangwError::ModuleMissing`], or [`CangwError`] by errno.
 pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), CangwError> {
-    // Both interfaces are given: a delete request without them would flush all jobs.
+    // With both interfaces, because a delete request without them removes all jobs.
     let nobodys = CangwJob {
         source: any_interface,
         destination: any_interface,

@@ -1,4 +1,4 @@
-//! The client against a kernel that is played.
+//! The client with a fake kernel.
 
 use std::collections::VecDeque;
 use std::io;
@@ -97,7 +97,7 @@ fn a_dump_of_many_pages_is_read_whole() {
 
 #[test]
 fn a_dump_that_changes_while_it_is_read_is_read_again() {
-    // A job was deleted between two pages, so the cursor passed over another one; then two readings agree.
+    // A job was deleted between two pages, so the cursor skipped another one; then two readings agree.
     let torn = || pages([1, 2, 4, 5], 2);
     let whole = || pages([1, 3, 4, 5], 2);
     assert_eq!(ids(&cangw::dump(&mut client(vec![torn(), whole(), whole()])).unwrap()), [1, 3, 4, 5]);

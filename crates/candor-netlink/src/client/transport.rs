@@ -1,22 +1,22 @@
-//! What carries messages to the kernel and back.
+//! Transports for netlink messages.
 
 use std::fmt::Debug;
 use std::io;
 
 use candor_io::netlink::RouteSocket;
 
-/// A way to the kernel and back, one datagram at a time.
+/// Exchanges datagrams with the kernel.
 pub trait Transport: Debug + Send {
     /// Sends one message.
     ///
     /// # Errors
-    /// Whatever the socket reports.
+    /// Errors of the socket.
     fn send(&self, message: &[u8]) -> io::Result<()>;
 
-    /// Receives one datagram into the buffer, which becomes exactly as long as the datagram.
+    /// Receives one datagram and resizes the buffer to it.
     ///
     /// # Errors
-    /// Whatever the socket reports: `WouldBlock` when no answer came for seconds.
+    /// Errors of the socket; `WouldBlock` after a timeout.
     fn recv(&self, buffer: &mut Vec<u8>) -> io::Result<()>;
 }
 

@@ -1,23 +1,23 @@
-//! Messages and attributes out of bytes that may be anything.
+//! Reading of messages and attributes from untrusted bytes.
 
 use super::{ATTRIBUTE_HEADER_BYTES, MESSAGE_HEADER_BYTES, align};
 
 /// Both flags of an attribute's type (`NLA_F_NESTED`, `NLA_F_NET_BYTEORDER`).
 const ATTRIBUTE_TYPE_FLAGS: u16 = 0xC000;
 
-/// Bytes that are not what netlink promises.
+/// Bytes that are not valid netlink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// A length points beyond the end or before its own header.
+    /// A length exceeds the data or is shorter than its own header.
     #[error("netlink length {len} does not fit the {available} bytes available")]
     BadLength {
-        /// Length as written.
+        /// Length in the header.
         len: usize,
-        /// Bytes that are there.
+        /// Bytes available.
         available: usize,
     },
-    /// An attribute is shorter than what it must hold.
+    /// An attribute is shorter than its type requires.
     #[error("netlink attribute {kind} has {len} bytes instead of {expected}")]
     ShortAttribute {
         /// Type of the attribute.
@@ -27,13 +27,13 @@ pub enum DecodeError {
         /// Bytes it must have.
         expected: usize,
     },
-    /// An attribute that must be there is not.
+    /// A required attribute is missing.
     #[error("netlink attribute {kind} is missing")]
     MissingAttribute {
         /// Type of the attribute.
         kind: u16,
     },
-    /// A message ends within its family header.
+    /// A message is shorter than its family header.
     #[error("netlink message has {len} bytes of payload instead of {expected} or more")]
     ShortMessage {
         /// Bytes it has.
@@ -52,15 +52,15 @@ pub struct Message<'a> {
     pub flags: u16,
     /// Sequence number of the request it answers.
     pub sequence: u32,
-    /// What follows the header.
+    /// Everything after the netlink header.
     pub payload: &'a [u8],
 }
 
 impl<'a> Message<'a> {
-    /// Splits the payload into a family header of `N` bytes and the attributes behind it.
+    /// Splits the payload into a family header of `N` bytes and the attributes after it.
     ///
     /// # Errors
-    /// [`DecodeError::ShortMessage`] if the header is not all there.
+    /// [`DecodeError::ShortMessage`] if the header is incomplete.
     pub fn split<const N: usize>(&self) -> Result<(&'a [u8; N], Attributes<'a>), DecodeError> {
         let short = DecodeError::ShortMessage { len: self.payload.len(), expected: N };
         let header = self.payload.first_chunk().ok_or(short)?;
@@ -148,7 +148,7 @@ impl<'a> Attribute<'a> {
         self.array().map(|&[byte]| byte)
     }
 
-    /// The value as text up to the first NUL byte; bytes that are not UTF-8 are replaced.
+    /// The value as text up to the first NUL byte; invalid UTF-8 is replaced.
     #[must_use]
     pub fn text(&self) -> String {
         let end = self.value.iter().position(|&byte| byte == 0).unwrap_or(self.value.len());
@@ -180,7 +180,7 @@ impl<'a> Iterator for Attributes<'a> {
     type Item = Result<Attribute<'a>, DecodeError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        // The kernel's own parser ignores up to 3 bytes behind the last attribute.
+        // Like the kernel's parser, ignores up to 3 bytes after the last attribute.
         let header = self.rest.first_chunk::<ATTRIBUTE_HEADER_BYTES>()?;
         let available = self.rest.len();
         let len = usize::from(u16::from_ne_bytes([header[0], header[1]]));

@@ -1,18 +1,18 @@
-//! One message, written front to back.
+//! Writing of a message, front to back.
 
 use super::{ATTRIBUTE_HEADER_BYTES, MESSAGE_HEADER_BYTES, align};
 
 /// An attribute's length is a `u16` that counts its header.
 const MAX_ATTRIBUTE_BYTES: usize = u16::MAX as usize;
 
-/// A request that grows; its lengths are set by [`finish`](Self::finish) and by [`nested`](Self::nested).
+/// A message under construction; [`finish`](Self::finish) and [`nested`](Self::nested) set the lengths.
 #[derive(Clone, Debug)]
 pub struct MessageWriter {
     bytes: Vec<u8>,
 }
 
 impl MessageWriter {
-    /// A message of this type (`RTM_…`) and these `NLM_F_…` flags. Sequence number and sender are the client's.
+    /// Starts a message of this type (`RTM_…`) with these `NLM_F_…` flags. The client sets sequence number and port.
     #[must_use]
     pub fn new(kind: u16, flags: u16) -> Self {
         let mut bytes = Vec::with_capacity(512);
@@ -41,16 +41,16 @@ impl MessageWriter {
         self.pad()
     }
 
-    /// Appends an attribute that is text with a final NUL byte.
+    /// Appends a string attribute with its terminating NUL byte.
     pub fn text(&mut self, kind: u16, text: &str) -> &mut Self {
         let mut value = text.as_bytes().to_vec();
         value.push(0);
         self.attribute(kind, &value)
     }
 
-    /// Appends an attribute whose value is the attributes that `fill` writes.
+    /// Appends an attribute that contains the attributes written by `fill`.
     ///
-    /// `NLA_F_NESTED` is not set: rtnetlink's older families do not expect it, and none needs it.
+    /// Does not set `NLA_F_NESTED`, which older rtnetlink families reject and none requires.
     ///
     /// # Panics
     /// If they do not fit an attribute (65531 bytes).
@@ -63,13 +63,13 @@ impl MessageWriter {
         self
     }
 
-    /// What stands behind the message header so far.
+    /// The payload so far, without the netlink header.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.bytes[MESSAGE_HEADER_BYTES..]
     }
 
-    /// The bytes to send, with this sequence number.
+    /// Completes the message with this sequence number.
     ///
     /// # Panics
     /// If the message has 4 GiB or more.

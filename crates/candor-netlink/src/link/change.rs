@@ -1,4 +1,4 @@
-//! Making, changing and removing interfaces.
+//! Creating, changing and deleting interfaces.
 
 use std::num::NonZeroU32;
 
@@ -13,19 +13,19 @@ use crate::client::{Client, NetlinkError};
 use crate::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST};
 
 const IFF_UP: u32 = 1;
-/// In `struct can_ctrlmode`: the bits that change, and their values.
+/// Bit in mask and flags of `struct can_ctrlmode`.
 const CAN_CTRLMODE_FD: u32 = 0x20;
 const VXCAN_INFO_PEER: u16 = 1;
 /// Bytes of `struct can_bittiming`: eight 32-bit numbers, the bit rate first.
 const BIT_TIMING_BYTES: usize = 32;
 
-/// Makes a virtual CAN bus of this name; it is down.
+/// Creates a virtual CAN interface, which is down.
 ///
 /// # Kernel
 /// Needs the module vcan (`EOPNOTSUPP` without it).
 ///
 /// # Errors
-/// `EEXIST` if the name is taken, or whatever else the kernel refuses with.
+/// `EEXIST` if the name is in use; other errnos of the request.
 pub fn create_vcan(client: &mut Client, name: &str) -> Result<(), NetlinkError> {
     let mut message = MessageWriter::new(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
     message.header(&[0; HEADER_BYTES]).text(IFLA_IFNAME, name).nested(IFLA_LINKINFO, |info| {
@@ -34,13 +34,13 @@ pub fn create_vcan(client: &mut Client, name: &str) -> Result<(), NetlinkError> 
     client.request(message)
 }
 
-/// Makes two virtual CAN interfaces, each of which hears what the other one sends; both are down.
+/// Creates a pair of connected virtual CAN interfaces, which are down.
 ///
 /// # Kernel
 /// Needs the module vxcan (`EOPNOTSUPP` without it), Linux 4.12.
 ///
 /// # Errors
-/// `EEXIST` if a name is taken, or whatever else the kernel refuses with.
+/// `EEXIST` if a name is in use; other errnos of the request.
 pub fn create_vxcan(client: &mut Client, names: [&str; 2]) -> Result<(), NetlinkError> {
     let mut message = MessageWriter::new(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL);
     message.header(&[0; HEADER_BYTES]).text(IFLA_IFNAME, names[0]).nested(IFLA_LINKINFO, |info| {
@@ -53,21 +53,20 @@ pub fn create_vxcan(client: &mut Client, names: [&str; 2]) -> Result<(), Netlink
     client.request(message)
 }
 
-/// Gives an interface another name. It keeps its number, and can-gw its jobs.
+/// Renames an interface. It keeps its index, and can-gw its jobs.
 ///
 /// # Errors
-/// `EBUSY` if the interface is up (before Linux 6.2), `EEXIST` if the name is taken, or whatever else the kernel refuses
-/// with.
+/// `EBUSY` if the interface is up (before Linux 6.2), `EEXIST` if the name is in use; other errnos of the request.
 pub fn rename(client: &mut Client, index: InterfaceIndex, name: &str) -> Result<(), NetlinkError> {
     let mut message = change(RTM_NEWLINK, index, 0, 0);
     message.text(IFLA_IFNAME, name);
     client.request(message)
 }
 
-/// Removes an interface, and the other one of a vxcan pair. The kernel drops all can-gw jobs that use it.
+/// Deletes an interface, and its peer if it is a vxcan. The kernel removes all can-gw jobs that use it.
 ///
 /// # Errors
-/// `EOPNOTSUPP` for hardware, or whatever else the kernel refuses with.
+/// `EOPNOTSUPP` for hardware; other errnos of the request.
 pub fn delete(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkError> {
     client.request(change(RTM_DELLINK, index, 0, 0))
 }
@@ -75,7 +74,7 @@ pub fn delete(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkE
 /// Sets an interface up.
 ///
 /// # Errors
-/// `EINVAL` for a controller without a bit rate, or whatever else the kernel refuses with.
+/// `EINVAL` for a controller without a bit rate; other errnos of the request.
 pub fn set_up(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkError> {
     client.request(change(RTM_NEWLINK, index, IFF_UP, IFF_UP))
 }
@@ -83,25 +82,25 @@ pub fn set_up(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkE
 /// Sets an interface down. can-gw jobs stay.
 ///
 /// # Errors
-/// Whatever the kernel refuses with.
+/// [`NetlinkError`] of the request.
 pub fn set_down(client: &mut Client, index: InterfaceIndex) -> Result<(), NetlinkError> {
     client.request(change(RTM_NEWLINK, index, 0, IFF_UP))
 }
 
-/// Sets the largest frame in bytes: 16 for classic CAN, 72 for CAN FD. The interface must be down.
+/// Sets the MTU in bytes: 16 for classic CAN, 72 for CAN FD. The interface must be down.
 ///
 /// # Errors
-/// `EBUSY` if the interface is up, `EINVAL` for other sizes, or whatever else the kernel refuses with.
+/// `EBUSY` if the interface is up, `EINVAL` for other sizes; other errnos of the request.
 pub fn set_mtu(client: &mut Client, index: InterfaceIndex, bytes: u32) -> Result<(), NetlinkError> {
     let mut message = change(RTM_NEWLINK, index, 0, 0);
     message.attribute(IFLA_MTU, &bytes.to_ne_bytes());
     client.request(message)
 }
 
-/// Sets how many frames the interface queues.
+/// Sets the length of the transmit queue in frames (`txqueuelen`).
 ///
 /// # Errors
-/// Whatever the kernel refuses with.
+/// [`NetlinkError`] of the request.
 pub fn set_tx_queue_len(client: &mut Client, index: InterfaceIndex, frames: u32) -> Result<(), NetlinkError> {
     let mut message = change(RTM_NEWLINK, index, 0, 0);
     message.attribute(IFLA_TXQLEN, &frames.to_ne_bytes());
@@ -111,17 +110,17 @@ pub fn set_tx_queue_len(client: &mut Client, index: InterfaceIndex, frames: u32)
 /// Sets the nominal bit rate of a controller; the driver computes the bit timing. The interface must be down.
 ///
 /// # Errors
-/// `EBUSY` if the interface is up, `EOPNOTSUPP` for interfaces that are no controllers, `EINVAL` or `ERANGE` for rates
-/// that the controller cannot make, or whatever else the kernel refuses with.
+/// `EBUSY` if the interface is up, `EOPNOTSUPP` for other than controllers, `EINVAL` or `ERANGE` for bit rates that the
+/// controller cannot generate; other errnos of the request.
 pub fn set_can_bitrate(client: &mut Client, index: InterfaceIndex, rate: BitRate) -> Result<(), NetlinkError> {
     set_can_bitrates(client, index, rate, None)
 }
 
-/// Sets the bit rates of a controller; the driver computes the bit timings. With a data bit rate, CAN FD is switched on,
-/// and the interface takes frames of 72 bytes; without one it stays as it is. The interface must be down.
+/// Sets the bit rates of a controller; the driver computes the bit timings. A data bit rate also enables CAN FD and the
+/// MTU of 72; without one CAN FD stays as it is. The interface must be down.
 ///
 /// # Errors
-/// As [`set_can_bitrate`], and `EOPNOTSUPP` for a data bit rate where the controller knows no CAN FD.
+/// As [`set_can_bitrate`], and `EOPNOTSUPP` for a data bit rate on a controller without CAN FD.
 pub fn set_can_bitrates(
     client: &mut Client,
     index: InterfaceIndex,
@@ -146,11 +145,10 @@ fn bitrates(index: InterfaceIndex, nominal: BitRate, data: Option<BitRate>) -> M
     message
 }
 
-/// Sets after how many milliseconds a controller comes back from bus-off by itself (`restart-ms`); `None`: not at all. The
-/// interface must be down.
+/// Sets the automatic restart after bus-off in ms (`restart-ms`); `None` disables it. The interface must be down.
 ///
 /// # Errors
-/// `EBUSY` if the interface is up, `EOPNOTSUPP` where the driver cannot restart, or whatever else the kernel refuses with.
+/// `EBUSY` if the interface is up, `EOPNOTSUPP` if the driver cannot restart; other errnos of the request.
 pub fn set_can_restart(
     client: &mut Client,
     index: InterfaceIndex,
@@ -169,14 +167,14 @@ fn restart(index: InterfaceIndex, after_ms: Option<NonZeroU32>) -> MessageWriter
     message
 }
 
-/// `struct can_bittiming` of which only the rate is given.
+/// `struct can_bittiming` with the bit rate only.
 fn bit_timing(rate: BitRate) -> [u8; BIT_TIMING_BYTES] {
     let mut bytes = [0; BIT_TIMING_BYTES];
     bytes[..4].copy_from_slice(&rate.bits_per_second().to_ne_bytes());
     bytes
 }
 
-/// A message about one interface with the flags to set and the mask of those that change.
+/// A message for one interface, with flags and the mask of flags to change.
 fn change(kind: u16, index: InterfaceIndex, flags: u32, mask: u32) -> MessageWriter {
     let mut header = [0; HEADER_BYTES];
     header[4..8].copy_from_slice(&index.number().to_ne_bytes());

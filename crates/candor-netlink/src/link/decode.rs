@@ -13,11 +13,11 @@ use crate::codec::{Attributes, DecodeError, Message};
 
 const ARPHRD_CAN: u16 = 280;
 const IFF_UP: u32 = 1;
-/// Not among the 16 flags that programs of the last century knew.
+/// Beyond the 16 flags of `struct ifreq`.
 const IFF_ECHO: u32 = 0x4_0000;
 const IFLA_CAN_STATE: u16 = 4;
 
-/// `None` for an interface without a number, which the kernel does not send.
+/// `None` for index 0, which the kernel does not send.
 pub(super) fn link(message: &Message<'_>) -> Result<Option<Link>, DecodeError> {
     let (header, attributes) = message.split::<HEADER_BYTES>()?;
     let device_type = u16::from_ne_bytes([header[2], header[3]]);
@@ -71,7 +71,7 @@ fn info(link: &mut Link, attributes: Attributes<'_>) -> Result<(), DecodeError> 
             _ => {}
         }
     }
-    // The numbers of the nested attributes mean CAN things only behind the kind "can".
+    // The nested attribute types are those of CAN only if the kind is "can".
     if let (Some("can"), Some(can), Some(data)) = (link.kind.as_deref(), &mut link.can, data) {
         *can = controller(data)?;
     }
