@@ -3,17 +3,19 @@
 pub mod any;
 mod filters;
 mod kinds;
+mod numbers;
 
 pub use filters::{ematch, filters};
+pub use numbers::rate;
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use proptest::sample::select;
 use proptest::strategy::Union;
 
 use self::kinds::in_text;
-use super::discipline::{ByteRate, Discipline, Ets, Peak, Prio, SizeTable, Tbf};
+use self::numbers::quantity;
+use super::discipline::{Discipline, Ets, Peak, Prio, SizeTable, Tbf};
 use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
@@ -137,23 +139,6 @@ fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
 pub fn childless() -> impl Strategy<Value = Discipline> {
     let kinds = ["pfifo", "pfifo_head_drop", "bfifo", "skbprio", "pfifo_fast", "sfq", "fq_codel", "etf"];
     Union::new(kinds.map(in_text))
-}
-
-/// `CLOCK_REALTIME`, `CLOCK_MONOTONIC`, `CLOCK_BOOTTIME` and `CLOCK_TAI`.
-const CLOCKS: [i32; 4] = [0, 1, 7, 11];
-
-/// A number that is small, round or any.
-fn quantity() -> impl Strategy<Value = u32> {
-    prop_oneof![1..=100_u32, select([16, 72, 256, 1000, 1024, 1600, 2048, 65_536].as_slice()), 1..=u32::MAX]
-}
-
-/// Rates from 1 byte/s, among them round ones and those of whole frames.
-pub fn rate() -> impl Strategy<Value = ByteRate> {
-    prop_oneof![
-        (1..=5000_u64).prop_map(|frames| ByteRate(frames * 16)),
-        (1..=1000_u64).prop_map(|kbit| ByteRate(kbit * 125)),
-        (1..=u64::from(u32::MAX)).prop_map(ByteRate),
-    ]
 }
 
 fn prio() -> impl Strategy<Value = Discipline> {

@@ -15,52 +15,14 @@
 
 mod apply;
 mod control_groups;
-mod interface;
-mod keep;
-mod look;
 #[cfg(test)]
-mod played;
+mod fake_kernel;
+mod interface;
+mod machine;
+mod supervise;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
-pub use control_groups::{ControlGroups, FindError, locate};
-pub use interface::{Here, Interface};
-pub use keep::{Keeper, Mend, News, StartError};
-pub use look::{LookError, observe, open};
-
-use crate::control_group::{GroupName, Place};
-use crate::netlink::TcError;
-use crate::steps::Step;
-use crate::tree::Tree;
-
-/// A machine with interfaces that come and go.
-pub trait Machine {
-    /// What an interface is worked on with.
-    type Kernel: Kernel;
-
-    /// The interface of this name and its number, by which one can see that it is another one than before.
-    ///
-    /// # Errors
-    /// Whatever the kernel refuses with.
-    fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
-
-    /// Which control group this is; `None` if there is none now.
-    ///
-    /// # Errors
-    /// [`FindError`].
-    fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError>;
-}
-
-/// One interface, as far as it has to be known here.
-pub trait Kernel {
-    /// What it has.
-    ///
-    /// # Errors
-    /// Whatever the kernel refuses with.
-    fn found(&mut self) -> Result<Tree, TcError>;
-
-    /// Makes one change.
-    ///
-    /// # Errors
-    /// Whatever the kernel refuses with; then nothing has changed.
-    fn carry_out(&mut self, step: &Step) -> Result<(), TcError>;
-}
+pub use control_groups::{ControlGroups, locate};
+pub use interface::{Here, Interface, LookError, observe, open};
+pub use machine::{FindError, Kernel, Machine};
+pub use supervise::{Keeper, Mend, News, StartError};

@@ -19,6 +19,7 @@ pub mod arbitrary;
 pub mod canonical;
 pub mod classify;
 pub mod compile;
+#[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "only the kernel feature builds netlink messages"))]
 mod constants;
 pub mod control_group;
 pub mod discipline;
@@ -27,6 +28,7 @@ pub mod filter;
 pub mod handle;
 #[cfg(feature = "kernel")]
 pub mod kernel;
+#[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "only the kernel feature builds netlink messages"))]
 mod kinds;
 pub mod lint;
 #[cfg(feature = "kernel")]

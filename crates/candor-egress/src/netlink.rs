@@ -18,7 +18,9 @@
 //! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
 
 mod action;
+mod body;
 mod class;
+mod constants;
 mod discipline;
 mod ematch;
 mod error;
@@ -40,31 +42,15 @@ mod stats;
 mod u32_key;
 mod write;
 
-pub use error::{EncodeError, TcError};
+pub use error::{EncodeError, ProgramError, TcError};
 pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
 pub use names::InterfaceNames;
 pub use observe::{Observed, observe};
-pub use program::ProgramError;
 pub use request::{
     change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
     replace_filter, replace_qdisc,
 };
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
-
-const RTM_NEWQDISC: u16 = 36;
-const RTM_DELQDISC: u16 = 37;
-const RTM_GETQDISC: u16 = 38;
-const RTM_NEWTCLASS: u16 = 40;
-const RTM_DELTCLASS: u16 = 41;
-const RTM_GETTCLASS: u16 = 42;
-const RTM_NEWTFILTER: u16 = 44;
-const RTM_DELTFILTER: u16 = 45;
-const RTM_GETTFILTER: u16 = 46;
-const TCA_KIND: u16 = 1;
-const TCA_OPTIONS: u16 = 2;
-const TCA_STATS2: u16 = 7;
-const TCA_STAB: u16 = 8;
-const TCA_CHAIN: u16 = 11;
 
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,7 @@ mod print;
 mod reader;
 mod selector;
 mod stab;
+mod tail;
 mod trees;
 mod units;
 

@@ -1,7 +1,8 @@
 //! All disciplines, classes and filters of one interface.
 
+use super::control_group::{GroupName, Place};
 use super::discipline::{ByteRate, Discipline, SizeTable};
-use super::filter::Filter;
+use super::filter::{Classifier, Filter};
 use super::handle::Handle;
 
 /// The disciplines, classes and filters of an interface, each list in the order in which they are made: a parent before
@@ -15,6 +16,31 @@ pub struct Tree {
     pub classes: Vec<Class>,
     /// What sorts frames into classes, and what is done with them on the way.
     pub filters: Vec<Filter>,
+}
+
+impl Tree {
+    /// Looks up every control group that a filter names, and returns the names of those that do not exist, each once. The
+    /// result of an earlier lookup is forgotten.
+    pub fn locate(&mut self, mut find: impl FnMut(&GroupName) -> Option<Place>) -> Vec<GroupName> {
+        let mut missing = Vec::new();
+        for filter in &mut self.filters {
+            let Classifier::ControlGroups(groups) = &mut filter.classifier else { continue };
+            for group in groups {
+                let Some(name) = &group.name else { continue };
+                group.place = find(name);
+                if group.place.is_none() && !missing.contains(name) {
+                    missing.push(name.clone());
+                }
+            }
+        }
+        missing
+    }
+
+    /// True if a filter is a BPF program.
+    #[must_use]
+    pub fn has_programs(&self) -> bool {
+        self.filters.iter().any(|filter| matches!(filter.classifier, Classifier::ControlGroups(_)))
+    }
 }
 
 /// A queueing discipline in its place.

@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::rate;
+use super::numbers::rate;
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};

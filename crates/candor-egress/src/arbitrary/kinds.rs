@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::{CLOCKS, quantity};
+use super::numbers::{CLOCKS, quantity};
 use crate::discipline::Discipline;
 use crate::kinds::{Kind, Opt, Unit, Width, Wire, kind};
 

@@ -1,7 +1,9 @@
 //! The filters of a discipline, asked one after another, and their actions.
 
-use super::{Tested, Unknown, Walk, expression, tables};
-use crate::action::{Action, Police, Verdict};
+use super::course::{Tested, Unknown};
+use super::walk::{Choice, Numbered, Walk};
+use super::{expression, tables};
+use crate::action::Verdict;
 use crate::control_group::{ControlGroup, Place};
 use crate::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::handle::Handle;
@@ -17,22 +19,8 @@ pub(super) enum Asked {
     Taken,
 }
 
-/// A class that a filter names.
-#[derive(Clone, Copy)]
-pub(super) enum Choice {
-    Class(Handle),
-    /// One of so many from the first.
-    Flow {
-        first: Handle,
-        count: Option<u32>,
-    },
-}
-
 /// `max_reclassify_loop`: so often may an action ask for another round, after the first.
 const MOST_FURTHER_ROUNDS: usize = 16;
-
-/// A filter with its position in the tree.
-pub(super) type Numbered<'t> = (usize, &'t Filter);
 
 impl<'t> Walk<'t, '_> {
     /// Asks the filters of a discipline or class.
@@ -150,27 +138,5 @@ impl<'t> Walk<'t, '_> {
             FlowKey::SocketUser => Some(packet.socket.map_or(0, |socket| socket.user)),
             FlowKey::Source => packet.socket.is_none().then_some(0),
         }
-    }
-
-    /// Does what a filter asks for; without anything, the frame passes.
-    pub(super) fn act(&mut self, actions: &[Action]) -> Result<Verdict, Unknown> {
-        let mut last = Verdict::Pass;
-        for action in actions {
-            last = match action {
-                Action::Gact { verdict } | Action::Mirred { verdict, .. } => *verdict,
-                Action::Other { .. } => return Err(Unknown::Kind),
-                Action::Police(Police { exceed, conform, .. }) if exceed == conform => *conform,
-                Action::Police(_) => return Err(Unknown::Traffic),
-                Action::Skbedit { priority, mark, verdict } => {
-                    self.packet.priority = priority.map_or(self.packet.priority, |priority| priority.0);
-                    self.packet.mark = mark.unwrap_or(self.packet.mark);
-                    *verdict
-                }
-            };
-            if last != Verdict::Pipe {
-                break;
-            }
-        }
-        Ok(last)
     }
 }

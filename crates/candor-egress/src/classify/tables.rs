@@ -3,9 +3,9 @@
 //! # Source
 //! `u32_classify()`, `net/sched/cls_u32.c`.
 
-use super::chain::{Choice, Numbered};
+use super::course::{Tested, Unknown};
 use super::expression::word;
-use super::{Tested, Unknown, Walk};
+use super::walk::{Choice, Numbered, Walk};
 use crate::action::Verdict;
 use crate::filter::{Classifier, U32};
 use crate::handle::Handle;

@@ -1,6 +1,6 @@
 //! The name of a filter that says what its program looks for.
 
-use super::{ControlGroup, GroupName, MOST_GROUPS, Place};
+use super::group::{ControlGroup, GroupName, MOST_GROUPS, Place};
 
 /// What names of candor's filters begin with, so that no program of somebody else is taken for one of its own.
 const OURS: &str = "candor cgroup ";

@@ -4,7 +4,7 @@
 //! `struct bpf_insn`, `enum bpf_func_id` in `include/uapi/linux/bpf.h`; `cls_bpf_classify()` in `net/sched/cls_bpf.c`, for
 //! which 0 is "not this one", and -1 the class of the filter.
 
-use super::{ControlGroup, Place};
+use super::group::{ControlGroup, Place};
 
 /// Bytes of an instruction.
 pub const INSTRUCTION_BYTES: usize = 8;

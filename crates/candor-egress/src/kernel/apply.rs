@@ -8,7 +8,7 @@ use crate::steps::{self, Step, Steps};
 use crate::tree::Tree;
 use candor_netlink::client::Errno;
 
-use crate::kernel::Kernel;
+use super::machine::Kernel;
 
 /// An interface and what it shall have.
 #[derive(Debug)]

@@ -7,49 +7,15 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::control_group::{self, GroupName, Place};
+use crate::control_group::{GroupName, Place};
 use crate::tree::Tree;
 use candor_io::control_group as kernel;
 
-use crate::kernel::Machine;
+use super::machine::{FindError, Machine};
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 /// There is one in every group but the root of all.
 const NOT_IN_ROOT: &str = "cgroup.type";
-
-/// Why nobody can say which group it is.
-#[derive(Debug, thiserror::Error)]
-pub enum FindError {
-    /// More than one directory is called as the unit.
-    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
-    Ambiguous {
-        /// Its name.
-        unit: String,
-        /// The groups.
-        paths: Vec<String>,
-    },
-    /// Only version 1, or nothing.
-    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
-    NotMounted,
-    /// A container or another namespace of control groups, from which the way to the root of all cannot be seen.
-    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
-    NotRoot {
-        /// Where they are mounted.
-        mount: PathBuf,
-    },
-    /// The kernel cannot be asked.
-    #[error("Cannot look for control groups in {}", path.display())]
-    Unreadable {
-        /// Where.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-}
-
-fn quoted(paths: &[String]) -> String {
-    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
-}
 
 /// The control groups of this machine.
 #[derive(Clone, Debug, Default)]
@@ -158,7 +124,7 @@ fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
 /// [`FindError`]; then the tree knows only part of them.
 pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
     let mut failed = None;
-    let missing = control_group::locate(tree, |name| {
+    let missing = tree.locate(|name| {
         machine.place(name).unwrap_or_else(|error| {
             failed.get_or_insert(error);
             None

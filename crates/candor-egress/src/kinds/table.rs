@@ -4,7 +4,7 @@
 //! `net/sched/sch_{etf,ets,fifo,fq_codel,htb,netem,prio,sfq,skbprio}.c` and `include/uapi/linux/pkt_sched.h` of Linux 6.1;
 //! `tc/q_*.c` of iproute2 6.1.
 
-use super::{Broken, Field, Kind, Opt, Record, Slot, Unit, Width, Wire};
+use super::option::{Broken, Field, Kind, Opt, Record, Slot, Unit, Width, Wire};
 use crate::discipline::{Discipline, Etf, Ets, FqCodel, Htb, Netem, Prio, Sfq};
 
 /// `SFQ_MAX_DEPTH`.

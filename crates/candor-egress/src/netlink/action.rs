@@ -3,7 +3,7 @@
 //! # Source
 //! `tcf_action_init()`, `net/sched/act_api.c`; `net/sched/act_{gact,mirred,skbedit}.c`; `include/uapi/linux/tc_act/`.
 
-use crate::action::{Action, Mirred, Verdict};
+use crate::action::{Action, Verdict};
 use crate::constants::Constant;
 use crate::handle::Handle;
 
@@ -50,11 +50,6 @@ pub(super) fn decode(list: &[u8], names: &InterfaceNames) -> Result<(Vec<Action>
         found.1.push(counted.map(|counted| stats::queue(counted.value)).transpose()?.unwrap_or_default());
     }
     Ok(found)
-}
-
-/// Jumps and chains have no word here.
-pub(super) fn verdict(number: i32) -> Result<Verdict, Unread> {
-    Verdict::of_number(number).ok_or(Unread::Unspoken)
 }
 
 fn encode_one(action: &Action, names: &InterfaceNames) -> Result<AttributeList, EncodeError> {
@@ -105,7 +100,7 @@ fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> 
             let [_, _, parameters] = read::by_number(options()?)?;
             let mut fields = Fields::of(read::needed(parameters, PARAMETERS)?);
             let verdict = read_general(&mut fields)?;
-            let how = Mirred::of_number(fields.i32()?).ok_or(Unread::Unspoken)?;
+            let how = read::constant(fields.i32()?)?;
             Ok(Action::Mirred { interface: names.name(fields.u32()?), how, verdict })
         }
         "police" => police::decode(options()?).map(Action::Police),
@@ -129,5 +124,5 @@ fn general(verdict: Verdict) -> Record {
 fn read_general(fields: &mut Fields<'_>) -> Result<Verdict, Unread> {
     let (_index, _capabilities, number) = (fields.u32()?, fields.u32()?, fields.i32()?);
     let (_references, _bindings) = (fields.i32()?, fields.i32()?);
-    verdict(number)
+    read::constant(number)
 }

@@ -5,11 +5,11 @@
 
 use crate::tree::{HtbClass, Share};
 
+use super::constants::{TCA_KIND, TCA_OPTIONS};
 use super::error::EncodeError;
 use super::rate;
 use super::read::{self, Fields, Unread};
 use super::write::{AttributeList, Record};
-use super::{TCA_KIND, TCA_OPTIONS};
 use candor_netlink::codec::{Attribute, DecodeError};
 
 const TCA_DRR_QUANTUM: u16 = 1;

@@ -4,10 +4,11 @@ use crate::discipline::Discipline;
 use crate::kinds::{self, Kind, Opt, Record, Width, Wire};
 use crate::ticks::TICK_NS;
 
+use super::constants::{TCA_KIND, TCA_OPTIONS};
 use super::error::EncodeError;
 use super::read::{self, Unread, speakable};
+use super::shaper;
 use super::write::{AttributeList, NLA_F_NESTED};
-use super::{TCA_OPTIONS, shaper};
 use candor_netlink::codec::{Attribute, Attributes, DecodeError};
 
 /// Attributes of a body are numbered below this.
@@ -15,7 +16,7 @@ const ATTRIBUTES: usize = 16;
 
 /// Writes `TCA_KIND` and, where there are any, `TCA_OPTIONS`.
 pub(super) fn encode(discipline: &Discipline, list: &mut AttributeList) -> Result<(), EncodeError> {
-    list.put_kind(super::TCA_KIND, discipline.kind())?;
+    list.put_kind(TCA_KIND, discipline.kind())?;
     match discipline {
         Discipline::Clsact => Ok(()),
         Discipline::Other { options, .. } if options.is_empty() => Ok(()),

@@ -1,6 +1,7 @@
 //! Why traffic control did not become what was asked for.
 
-use super::program::ProgramError;
+use candor_io::bpf::LoadError;
+use candor_io::errno::{ENOSYS, EPERM};
 use candor_netlink::client::{Errno, NetlinkError};
 
 /// A value that no message can carry.
@@ -120,6 +121,42 @@ pub enum TcError {
     /// The kernel did not take the program of a filter, and nothing was asked of traffic control.
     #[error(transparent)]
     Program(#[from] ProgramError),
+}
+
+/// A program that the kernel did not take.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", advice(.source.raw_os_error(), .log))]
+pub struct ProgramError {
+    source: std::io::Error,
+    log: String,
+}
+
+impl From<LoadError> for ProgramError {
+    fn from(LoadError { source, log }: LoadError) -> Self {
+        Self { source, log }
+    }
+}
+
+fn advice(errno: Option<i32>, log: &str) -> String {
+    // What the verifier says last is why.
+    let why = log.lines().rev().find(|line| !line.starts_with("processed ")).unwrap_or_default();
+    match (errno, why) {
+        (Some(EPERM), _) => {
+            "A filter by control group is a program of BPF, which wants CAP_BPF and CAP_NET_ADMIN outside of \
+                             user namespaces (before Linux 5.8 CAP_SYS_ADMIN); run it as root"
+                .to_owned()
+        }
+        (Some(ENOSYS), _) => {
+            "This kernel has no programs of BPF (CONFIG_BPF_SYSCALL), which filters by control group are".to_owned()
+        }
+        (_, why) if why.contains("unknown func") => {
+            "This kernel's programs cannot ask for the control group of a frame: it is \
+                                                     older than Linux 4.19, or has no CONFIG_CGROUP_BPF"
+                .to_owned()
+        }
+        (_, "") => "The kernel did not take the program that filters by control group".to_owned(),
+        (_, why) => format!("The kernel did not take the program that filters by control group ({why})"),
+    }
 }
 
 impl TcError {

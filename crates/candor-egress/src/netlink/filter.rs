@@ -9,12 +9,14 @@ use crate::constants::Constant;
 use crate::filter::{Classifier, Filter, Flow, FlowKey};
 use crate::handle::Handle;
 
+use super::body::{Body, SKIP_SW, common};
+use super::constants::{TCA_KIND, TCA_OPTIONS};
 use super::error::EncodeError;
 use super::names::InterfaceNames;
 use super::read::{self, Unread, speakable};
-use super::stats::{FilterStats, Hits};
+use super::stats::Hits;
 use super::write::AttributeList;
-use super::{TCA_KIND, TCA_OPTIONS, action, ematch, u32_key};
+use super::{ematch, u32_key};
 use candor_netlink::codec::{Attribute, DecodeError};
 
 const TCA_BASIC_CLASSID: u16 = 1;
@@ -31,19 +33,8 @@ const TCA_FW_ACT: u16 = 4;
 const TCA_FW_MASK: u16 = 5;
 const TCA_MATCHALL_CLASSID: u16 = 1;
 const TCA_MATCHALL_ACT: u16 = 2;
-/// `TCA_CLS_FLAGS_SKIP_SW`: only the hardware looks.
-pub(super) const SKIP_SW: u32 = 2;
 const FLOW_MODE_MAP: u32 = 0;
 const FLOW_MODE_HASH: u32 = 1;
-/// What a filter says in its options.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Body {
-    pub(super) classifier: Classifier,
-    pub(super) class: Option<Handle>,
-    pub(super) actions: Vec<crate::action::Action>,
-    pub(super) stats: FilterStats,
-}
-
 /// Writes `TCA_KIND` and, where there are any, `TCA_OPTIONS`.
 ///
 /// A filter that is a program wants the descriptor of it, as long as which the program is there.
@@ -84,25 +75,6 @@ pub(super) fn encode(
     list.nest(TCA_OPTIONS, &options)
 }
 
-/// Class and actions, under the numbers that this classifier has for them.
-pub(super) fn common(
-    filter: &Filter,
-    names: &InterfaceNames,
-    class: Option<u16>,
-    actions: u16,
-) -> Result<AttributeList, EncodeError> {
-    let mut list = AttributeList::default();
-    match (class, filter.class) {
-        (Some(number), Some(class)) => list.put_u32(number, class.0)?,
-        (None, Some(_)) => return Err(EncodeError::ClassOfFlow),
-        (_, None) => {}
-    }
-    if !filter.actions.is_empty() {
-        list.nest(actions, &action::encode(&filter.actions, names)?)?;
-    }
-    Ok(list)
-}
-
 /// What the options of a filter of this kind say.
 pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> Result<Body, DecodeError> {
     let kept = || {
@@ -110,26 +82,6 @@ pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>, names: &Interfa
         Body::new(Classifier::Other { kind: kind.to_owned(), options })
     };
     read::or_kept(known(kind, options, names), kept)
-}
-
-impl Body {
-    pub(super) const fn new(classifier: Classifier) -> Self {
-        Self { classifier, class: None, actions: Vec::new(), stats: FilterStats::new() }
-    }
-
-    /// With class and actions.
-    pub(super) fn with(
-        mut self,
-        class: Option<Attribute<'_>>,
-        actions: Option<Attribute<'_>>,
-        names: &InterfaceNames,
-    ) -> Result<Self, DecodeError> {
-        self.class = read::u32_of(class)?.map(Handle);
-        if let Some(actions) = actions {
-            (self.actions, self.stats.actions) = action::decode(actions.value, names)?;
-        }
-        Ok(self)
-    }
 }
 
 fn known(kind: &str, options: Option<Attribute<'_>>, names: &InterfaceNames) -> Result<Body, Unread> {

@@ -5,14 +5,15 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
-use super::filter::Body;
+use super::body::Body;
+use super::constants::{
+    RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND,
+    TCA_OPTIONS, TCA_STAB, TCA_STATS2,
+};
 use super::header::Header;
 use super::names::InterfaceNames;
 use super::stats::{self, ClassStats, FilterStats, QdiscStats};
-use super::{
-    RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND,
-    TCA_OPTIONS, TCA_STAB, TCA_STATS2, class, discipline, filter, stab,
-};
+use super::{class, discipline, filter, stab};
 use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::codec::{DecodeError, Message, NLM_F_DUMP, NLM_F_REQUEST};
 

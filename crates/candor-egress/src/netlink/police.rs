@@ -12,7 +12,6 @@ use crate::constants::Constant;
 use crate::discipline::ByteRate;
 use crate::ticks;
 
-use super::action::verdict;
 use super::error::EncodeError;
 use super::rate;
 use super::read::{self, Fields, Unread, speakable};
@@ -84,8 +83,8 @@ pub(super) fn decode(options: &[u8]) -> Result<Police, Unread> {
     };
     speakable(bytes.is_some() || frames.is_some())?;
     let conform = result.map(|result| result.array().map(|number| i32::from_ne_bytes(*number))).transpose()?;
-    let conform = conform.map_or(Ok(Verdict::Pass), verdict)?;
-    Ok(Police { bytes, frames, exceed: verdict(exceed)?, conform })
+    let conform = conform.map_or(Ok(Verdict::Pass), read::constant)?;
+    Ok(Police { bytes, frames, exceed: read::constant(exceed)?, conform })
 }
 
 /// So that the longest frame is within the table; the kernel does not take 0.

@@ -4,11 +4,11 @@ use crate::filter::{Classifier, Filter};
 use crate::handle::Handle;
 use candor_io::can::InterfaceIndex;
 
+use super::constants::{RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use super::header::Header;
 use super::list::{self, FilterNote};
 use super::names::InterfaceNames;
 use super::request::{Mode, class_message, filter_message, qdisc_message};
-use super::{RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use candor_netlink::codec::{Message, MessageWriter, Messages};
 
 /// Reads a datagram as if the kernel had sent it and checks what must hold whatever it is.

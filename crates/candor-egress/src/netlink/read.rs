@@ -1,5 +1,6 @@
 //! Attributes and structs out of bytes that may be anything.
 
+use crate::constants::Constant;
 use candor_netlink::codec::{Attribute, Attributes, DecodeError};
 
 /// Why bytes did not become a value.
@@ -29,6 +30,11 @@ pub(super) fn or_kept<T>(read: Result<T, Unread>, kept: impl FnOnce() -> T) -> R
 /// Goes on only where this holds; otherwise there is no word for it.
 pub(super) const fn speakable(holds: bool) -> Result<(), Unread> {
     if holds { Ok(()) } else { Err(Unread::Unspoken) }
+}
+
+/// The value of this number, if it is one of those supported.
+pub(super) fn constant<T: Constant>(number: impl Into<i32>) -> Result<T, Unread> {
+    T::of_number(number.into()).ok_or(Unread::Unspoken)
 }
 
 /// Attributes by their number, the last of each as the kernel has it; higher numbers are of a later kernel and left out.

@@ -7,14 +7,14 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
+use super::constants::{
+    RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_KIND, TCA_STAB,
+};
 use super::error::{EncodeError, TcError};
 use super::header::Header;
 use super::names::InterfaceNames;
 use super::write::AttributeList;
-use super::{
-    RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_KIND, TCA_STAB,
-    class, discipline, filter, program, stab,
-};
+use super::{class, discipline, filter, program, stab};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 

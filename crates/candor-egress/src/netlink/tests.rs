@@ -5,6 +5,7 @@ use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 use proptest::prelude::*;
 
+use super::constants::*;
 use super::list::{FilterNote, ListedFilter};
 use super::request::{Mode, class_message, deletion_message, filter_message, qdisc_message};
 use super::*;

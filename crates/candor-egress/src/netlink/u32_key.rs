@@ -8,8 +8,8 @@
 
 use crate::filter::{Classifier, Filter, U32, U32Key, U32Link};
 
+use super::body::{Body, SKIP_SW, common};
 use super::error::EncodeError;
-use super::filter::{Body, common};
 use super::names::InterfaceNames;
 use super::read::{self, Fields, Unread, speakable};
 use super::stats::Hits;
@@ -26,8 +26,6 @@ const TCA_U32_ACT: u16 = 7;
 const TC_U32_TERMINAL: u8 = 1;
 /// Bits of a table's number that belong to a node.
 const NODE_BITS: u32 = 0xFFF;
-/// `TCA_CLS_FLAGS_SKIP_SW`: only the hardware looks.
-const SKIP_SW: u32 = 2;
 
 pub(super) fn encode(filter: &Filter, node: &U32, names: &InterfaceNames) -> Result<AttributeList, EncodeError> {
     if let Some(slots) = node.divisor {

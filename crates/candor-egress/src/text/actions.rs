@@ -1,6 +1,6 @@
 //! Actions: `action skbedit priority 1:1 action mirred egress redirect dev can1`.
 
-use super::args::{Args, Wrong, missing};
+use super::args::{Args, Wrong, missing, unknown_kind};
 use super::code;
 use super::names::handle;
 use super::units::{bucket, hex, long, number, rate};
@@ -50,7 +50,7 @@ pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<V
             word => match Verdict::of_word(word) {
                 Some(verdict) => Action::Gact { verdict },
                 None => {
-                    super::command::unknown_kind(kind, "action", KINDS, OTHERS, findings);
+                    unknown_kind(kind, "action", KINDS, OTHERS, findings);
                     args.skip_all();
                     return None;
                 }

@@ -173,3 +173,21 @@ pub(super) fn unknown(arg: &Arg<'_>, of: &str, known: &[&str], findings: &mut Fi
 pub(super) fn missing(args: &Args<'_, '_>, what: &str, help: &str, findings: &mut Findings) {
     findings.report(Diagnostic::error(code::MISSING, args.span(), format!("There is no {what}")).help(help));
 }
+
+/// Says that candor has no such kind.
+pub(super) fn unknown_kind(
+    kind: &Arg<'_>,
+    what: &str,
+    known: &[&str],
+    reasons: &[(&str, &str)],
+    findings: &mut Findings,
+) {
+    match reasons.iter().find(|(name, _)| *name == kind.text()) {
+        Some((name, reason)) => {
+            let message = format!("candor has no {what} `{name}`: {reason}");
+            let help = format!("take another one: {}", known.join(", "));
+            findings.report(Diagnostic::error(code::KIND, kind.span(), message).help(help));
+        }
+        None => unknown(kind, &format!("a {what}"), known, findings),
+    }
+}

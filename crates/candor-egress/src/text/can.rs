@@ -3,7 +3,7 @@
 use super::args::{Arg, Args};
 use super::code;
 use super::ematch::can_rule;
-use super::filters::Tail;
+use super::tail::Tail;
 use crate::ematch::{CanRule, Ematch};
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};

@@ -1,8 +1,7 @@
 //! What a class may send.
 
-use super::args::{Arg, Args, missing};
+use super::args::{Arg, Args, missing, unknown_kind};
 use super::code;
-use super::command::unknown_kind;
 use super::units::{bucket, decimal, rate, some_size};
 use crate::discipline::ByteRate;
 use crate::tree::{HtbClass, Share};

@@ -1,6 +1,6 @@
 //! A command of `tc`: what it does, where, and with what.
 
-use super::args::{Arg, Args, missing, unknown};
+use super::args::{Arg, Args, missing};
 
 use super::names::{class_handle, handle, interface, preference, protocol, qdisc_handle};
 use super::{classes, code, disciplines, filters, stab};
@@ -357,23 +357,5 @@ fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings:
             findings.report(Diagnostic::error(code::COMMAND, args.span(), message).help(help));
             None
         }
-    }
-}
-
-/// Says that candor has no such kind.
-pub(super) fn unknown_kind(
-    kind: &Arg<'_>,
-    what: &str,
-    known: &[&str],
-    reasons: &[(&str, &str)],
-    findings: &mut Findings,
-) {
-    match reasons.iter().find(|(name, _)| *name == kind.text()) {
-        Some((name, reason)) => {
-            let message = format!("candor has no {what} `{name}`: {reason}");
-            let help = format!("take another one: {}", known.join(", "));
-            findings.report(Diagnostic::error(code::KIND, kind.span(), message).help(help));
-        }
-        None => unknown(kind, &format!("a {what}"), known, findings),
     }
 }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use super::args::{Arg, Args, missing};
+use super::args::{Arg, Args, missing, unknown_kind};
 use super::code;
-use super::command::unknown_kind;
 use super::units::{self, bucket, rate, size, time};
 use crate::discipline::{ByteRate, Discipline, Peak, Tbf};
 use crate::kinds::{self, KINDS, Kind, Opt, Unit};

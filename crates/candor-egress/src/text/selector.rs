@@ -2,8 +2,8 @@
 
 use super::args::{Args, Wrong};
 use super::code;
-use super::filters::Tail;
 use super::names::node;
+use super::tail::Tail;
 use super::units::{hex, number, signed};
 use crate::filter::{U32, U32Key, U32Link};
 use candor_core::diagnostic::{Diagnostic, Findings};

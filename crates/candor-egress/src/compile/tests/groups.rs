@@ -1,4 +1,4 @@
-use crate::control_group::{self, GroupName, Place};
+use crate::control_group::{GroupName, Place};
 
 use super::*;
 
@@ -39,7 +39,7 @@ pub(super) fn ancestors() -> impl Strategy<Value = Vec<u64>> {
 
 /// As a machine would.
 pub(super) fn locate(tree: &mut Tree) {
-    control_group::locate(tree, |name| GROUPS.iter().find(|(path, _)| *path == name.as_str())?.1);
+    tree.locate(|name| GROUPS.iter().find(|(path, _)| *path == name.as_str())?.1);
 }
 
 /// What the groups of its socket are called.

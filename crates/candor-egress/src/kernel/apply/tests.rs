@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernel::played::{Played, TREES, tree};
+use crate::kernel::fake_kernel::{FakeKernel, TREES, tree};
 
-fn target(name: &str, before: usize, wanted: usize, refuses: Option<(usize, usize)>) -> Target<Played> {
-    let kernel = Played { tree: tree(before), refuses, ..Played::default() };
+fn target(name: &str, before: usize, wanted: usize, refuses: Option<(usize, usize)>) -> Target<FakeKernel> {
+    let kernel = FakeKernel { tree: tree(before), refuses, ..FakeKernel::default() };
     Target { name: name.to_owned(), kernel, wanted: tree(wanted) }
 }
 

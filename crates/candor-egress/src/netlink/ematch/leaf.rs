@@ -93,7 +93,7 @@ fn decode_cmp(data: Attribute<'_>) -> Result<Cmp, Unread> {
     let (align, flags) = of_nibbles(fields.u8()?);
     let (layer, opnd) = of_nibbles(fields.u8()?);
     speakable(layer <= LAYER_NETWORK && flags & !TCF_EM_CMP_TRANS == 0)?;
-    let (width, relation) = (of_number(align)?, of_number(opnd)?);
+    let (width, relation) = (read::constant(align)?, read::constant(opnd)?);
     Ok(Cmp { width, offset, mask, host_order: flags & TCF_EM_CMP_TRANS != 0, relation, value })
 }
 
@@ -137,7 +137,7 @@ fn decode_meta(data: &[u8]) -> Result<Meta, Unread> {
     let (right, right_shift, _opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
     speakable(shift == 0 && right_shift == 0 && right == TCF_META_TYPE_INT << 12 | TCF_META_ID_VALUE)?;
     speakable(left >> 12 == TCF_META_TYPE_INT)?;
-    let (what, relation) = (of_number(left & 0x07FF)?, of_number(opnd)?);
+    let (what, relation) = (read::constant(left & 0x07FF)?, read::constant(opnd)?);
     speakable(what != MetaId::Protocol || relation == Relation::Equal)?;
     let number = |of: Option<Attribute<'_>>| of.map_or(Ok(0), long).map(|number| as_kept(what, number));
     Ok(Meta { what, mask: number(mask)?, relation, value: number(value)? })
@@ -163,10 +163,6 @@ fn as_kept(what: MetaId, number: u32) -> u32 {
 /// The number of an enumeration, all of which fit a byte.
 fn byte(value: impl Constant) -> u8 {
     u8::try_from(value.number()).unwrap_or_default()
-}
-
-fn of_number<T: Constant>(number: impl Into<i32>) -> Result<T, Unread> {
-    T::of_number(number.into()).ok_or(Unread::Unspoken)
 }
 
 /// Two bit fields of C, which begin at the lower end on little-endian machines and at the upper on others.

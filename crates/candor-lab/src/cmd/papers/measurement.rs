@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::data::Paper;
 use super::method::{answer, at};
 use super::quantity::{CellFigure, Levels, Term};
-use crate::cmd::measure::told;
+use crate::cmd::measure::status_table;
 
 /// Debian's kernels on which everything is measured, plain and real-time.
 pub(super) const KERNELS: [&str; 4] = ["debian-6.1", "debian-6.1-rt", "backports-6.12", "backports-6.12-rt"];
@@ -67,9 +67,9 @@ impl Measurement {
 
     /// Of a folder that `candor-lab measure` has filled.
     pub(super) fn read(folder: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let (results, plan) = told::open(folder)?;
-        let found = told::find_all(&plan, &results)?;
-        let cells = told::read(&found)?;
+        let (results, plan) = status_table::open(folder)?;
+        let found = status_table::find_all(&plan, &results)?;
+        let cells = status_table::read(&found)?;
         let records = found.into_iter().filter_map(|cell| Some((cell.name, cell.record?))).collect();
         Ok(Self { cells, records, ..Self::default() })
     }

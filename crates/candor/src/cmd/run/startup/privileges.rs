@@ -11,7 +11,8 @@ use std::path::Path;
 use candor_config::engine::{Receiver, Sender, UserEngine};
 use candor_config::plan::{Engine, Plan};
 use candor_core::rule::Crc8Checksum;
-use candor_egress::{compile, control_group};
+use candor_egress::compile;
+use candor_egress::tree::Tree;
 use candor_io::process;
 use caps::errors::CapsError;
 use caps::{CapSet, Capability};
@@ -113,7 +114,7 @@ fn needed(plan: &Plan, is_uring_restricted: bool, is_before_bpf: bool) -> HashSe
 
 /// Whether a tree classifies by control group with BPF programs, which are reloaded when a service restarts.
 pub(super) fn loads_programs(plan: &Plan) -> bool {
-    compile::trees(plan.egress()).values().any(control_group::has_programs)
+    compile::trees(plan.egress()).values().any(Tree::has_programs)
 }
 
 /// Whether the engine tries the kernel's CRC8 in a network namespace, because the file counts positions from the end.

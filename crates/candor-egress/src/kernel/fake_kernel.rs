@@ -7,18 +7,18 @@ use crate::text;
 use crate::tree::Tree;
 use candor_netlink::client::{Errno, NetlinkError};
 
-use crate::kernel::Kernel;
+use super::machine::Kernel;
 
 /// Holds a tree and counts requests.
 #[derive(Debug, Default)]
-pub(crate) struct Played {
+pub(crate) struct FakeKernel {
     pub(crate) tree: Tree,
     pub(crate) requests: usize,
     /// The request of this number is refused, and so many behind it.
     pub(crate) refuses: Option<(usize, usize)>,
 }
 
-impl Kernel for Played {
+impl Kernel for FakeKernel {
     fn found(&mut self) -> Result<Tree, TcError> {
         Ok(self.tree.clone())
     }

@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::canonical::{Difference, differences};
-use crate::control_group::{self, ControlGroup, GroupName};
+use crate::control_group::{ControlGroup, GroupName};
 use crate::filter::Classifier;
 use crate::netlink::TcError;
 use crate::tree::Tree;
 use candor_core::causes::in_full;
 
-use crate::kernel::{Applied, ApplyError, FindError, Kernel, Machine, Target, apply, locate};
+use super::apply::{Applied, ApplyError, Target, apply};
+use super::control_groups::locate;
+use super::machine::{FindError, Kernel, Machine};
 
 /// Who puts a tree back more often than this within [`A_WHILE`] fights with somebody.
 const MOST_MENDS: usize = 5;
@@ -193,7 +195,7 @@ impl<M: Machine> Keeper<M> {
     /// Whether any tree tells frames by their control groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
-        self.kept.iter().any(|kept| control_group::has_programs(&kept.wanted))
+        self.kept.iter().any(|kept| kept.wanted.has_programs())
     }
 
     /// Whether some of those groups are other ones than at the last look, so that another one is due. Interfaces are not

@@ -10,9 +10,9 @@ use crate::steps::Step;
 use proptest::prelude::*;
 
 use super::*;
-use crate::kernel::played::{Played, TREES, tree};
+use crate::kernel::fake_kernel::{FakeKernel, TREES, tree};
 
-type Interfaces = Rc<RefCell<BTreeMap<String, (u32, Played)>>>;
+type Interfaces = Rc<RefCell<BTreeMap<String, (u32, FakeKernel)>>>;
 
 /// The numbers of groups by their names; one without a number cannot be looked for.
 type Groups = Rc<RefCell<BTreeMap<String, Option<u64>>>>;
@@ -24,7 +24,7 @@ struct Bench(Interfaces, Groups);
 struct One(Interfaces, String);
 
 impl One {
-    fn with<T>(&self, work: impl FnOnce(&mut Played) -> T) -> T {
+    fn with<T>(&self, work: impl FnOnce(&mut FakeKernel) -> T) -> T {
         work(&mut self.0.borrow_mut().get_mut(&self.1).unwrap().1)
     }
 }
@@ -59,7 +59,7 @@ impl Machine for Bench {
 
 impl Bench {
     fn plug(&self, name: &str, number: u32, of: usize) {
-        let played = Played { tree: tree(of), ..Played::default() };
+        let played = FakeKernel { tree: tree(of), ..FakeKernel::default() };
         self.0.borrow_mut().insert(name.to_owned(), (number, played));
     }
 
