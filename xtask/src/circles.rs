@@ -22,6 +22,7 @@ const ACCEPTED: &[Circle] = &[
     ),
     ("candor::cmd", &["doctor", "egress"], "each uses facts about interfaces that the other collects"),
     ("candor::cmd::run", &["egress", "reload", "report"], "the parts of one supervision loop"),
+    ("candor-config::config", &["parse", "spec"], "the tables of keys name the readers of their special values"),
     (
         "candor-config::config::check",
         &["remap", "selection", "withheld"],
@@ -39,6 +40,7 @@ const ACCEPTED: &[Circle] = &[
     ),
     ("candor-core", &["filter", "ids"], "identifier sets become filters, and filters are printed as ranges"),
     ("candor-core", &["job", "rule"], "a job has the modifications of a rule, and a rule the job's `SendAs`"),
+    ("candor-core::document", &["entry", "keys"], "an entry reports unknown keys, and keys read entries"),
     (
         "candor-core::document",
         &["duplicates", "syntax"],
@@ -50,6 +52,13 @@ const ACCEPTED: &[Circle] = &[
         &["control_group", "filter", "tree"],
         "a filter has a control group, and control groups are collected from a tree",
     ),
+    ("candor-lab::cmd", &["cells", "device"], "a device reports that it is gone to the cells that it serves"),
+    (
+        "candor-lab::cmd::papers",
+        &["claim", "data", "measurement", "method", "quantity"],
+        "data describe claims, measurements and quantities, which refer to data",
+    ),
+    ("xtask", &["docs", "tools"], "docs installs its tool, and the nightly run builds the docs"),
     ("candor-egress::classify", &["chain", "tables"], "a chain looks up tables, and a table continues with a chain"),
     (
         "candor-egress::netlink",
