@@ -145,15 +145,15 @@ mod tests {
 
     #[test]
     fn without_privileges_sockets_are_left() {
-        let nobody = UserAbilities {
+        let unprivileged = UserAbilities {
             packet: Some(packet::Obstacle::Privilege),
             uring: Some(uring::Obstacle::TooOld),
             busy_poll: Some(PollObstacle::Privilege),
             ..ALL
         };
         let plain = ["read-write", "read-mmsg", "readnb-write", "readnb-mmsg", "mmsg-write", "mmsg-mmsg"];
-        assert_eq!(runnable(nobody), plain);
-        assert_eq!(nobody.best(), UserEngine::PLAINEST);
+        assert_eq!(runnable(unprivileged), plain);
+        assert_eq!(unprivileged.best(), UserEngine::PLAINEST);
         let unpolled = UserAbilities { busy_poll: Some(PollObstacle::Missing), ..ALL };
         let lack =
             unpolled.lack(UserEngine::all().find(|engine| engine.receiver() == Receiver::ReadBusy).unwrap()).unwrap();

@@ -36,8 +36,8 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// Whether the cause passes by itself, so that a running gateway need not end: kernel lists that change while they are
-    /// read, no answer, no memory, a full run directory.
+    /// True if the cause passes by itself, so that a running gateway need not end: kernel lists that change while they
+    /// are read, no answer, no memory, a full run directory.
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             Self::Interface(error) => error.is_temporary(),

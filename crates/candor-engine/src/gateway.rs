@@ -173,7 +173,7 @@ impl Gateway {
         })
     }
 
-    /// What it runs.
+    /// The running plan.
     #[must_use]
     pub const fn plan(&self) -> &Plan {
         &self.plan
@@ -202,7 +202,7 @@ impl Gateway {
     /// interface changes or a thread ends.
     ///
     /// # Errors
-    /// [`GatewayError`] if the gateway cannot go on: somebody deletes its jobs again and again, a thread failed.
+    /// [`GatewayError`] if the gateway cannot continue: another program keeps deleting its jobs, or a thread failed.
     pub fn check(&mut self) -> Result<Vec<Notice>, GatewayError> {
         self.watch.drain();
         let mut notices = Vec::new();

@@ -45,7 +45,7 @@ pub enum Notice {
     BusOff {
         /// Name of the interface.
         interface: String,
-        /// How it recovers.
+        /// Recovery of the controller.
         restart: Restart,
     },
     /// The module can-gw was reloaded; the jobs are reinstalled.
@@ -204,7 +204,7 @@ pub enum Notice {
     },
     /// Engine `"auto"` runs every route in user space.
     WithoutKernel {
-        /// What the kernel engine lacks.
+        /// The missing module or privilege.
         missing: Missing,
     },
 }

@@ -66,7 +66,7 @@ impl ForThreads {
     }
 
     /// Applies the settings to the calling thread, sends the result, and returns whether it succeeded.
-    #[expect(clippy::needless_pass_by_value, reason = "whoever waits is to see that nobody else will tell")]
+    #[expect(clippy::needless_pass_by_value, reason = "dropping the sender shows that this thread sends nothing more")]
     pub(crate) fn enter_and_report(&self, tell: SyncSender<Result<(), RealtimeError>>) -> bool {
         let entered = self.enter();
         let went_well = entered.is_ok();

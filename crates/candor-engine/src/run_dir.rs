@@ -318,7 +318,7 @@ impl RunDir {
     }
 }
 
-/// Whether a process has this id now; it may be any program.
+/// True if a process has this id now; it may be any program.
 pub(crate) fn process_exists(pid: u32) -> bool {
     Path::new("/proc").join(pid.to_string()).exists()
 }

@@ -198,7 +198,7 @@ pub(crate) fn send_signal(pid: u32, signal: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Whether [`reap`] blocks.
+/// Blocking behaviour of [`reap`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Patience {
     /// Blocks until a child ends.

@@ -23,7 +23,7 @@ pub enum KernelError {
     Contested {
         /// One of the routes.
         route: String,
-        /// How often jobs were put back.
+        /// Number of repairs.
         times: usize,
         /// In which period.
         within: Duration,

@@ -1,4 +1,4 @@
-//! Why a gateway file cannot be applied, and what state a failed change leaves.
+//! Errors of applying a gateway file, with the state that a failed change leaves.
 
 use candor_netlink::cangw::CangwError;
 use candor_netlink::client::NetlinkError;

@@ -142,7 +142,7 @@ mod tests {
         };
         assert_eq!(left(&[5, 1, 2, 1]), [1, 2]);
         assert_eq!(left(&[5, 1, 1]), [1]);
-        assert!(left(&[5, 1]).is_empty(), "the last one is somebody else's");
+        assert!(left(&[5, 1]).is_empty(), "the last one is foreign");
     }
 
     #[test]

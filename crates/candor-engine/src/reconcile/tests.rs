@@ -270,7 +270,7 @@ proptest! {
         prop_assert_eq!(again.reconcile().steps, []);
     }
 
-    /// What is neither ours nor to be pruned is the very same job afterwards; of equal ones, as many are.
+    /// Jobs that are neither ours nor to be pruned stay the same; of equal ones, as many stay.
     #[test]
     fn foreign_jobs_are_untouched((wanted, present, owners) in world()) {
         let case = Case::new(wanted, &present, &owners, false, false);

@@ -204,7 +204,7 @@ impl Port {
         self.demand.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What frames bear that are sent here.
+    /// Mark of frames sent here.
     pub(super) fn mark(&self) -> Option<u32> {
         self.demand().mark
     }
@@ -292,7 +292,7 @@ impl Transition {
     }
 }
 
-/// Whether a transmit ring echoes as required; an error if the engine has no other sender.
+/// True if a transmit ring echoes as required; an error if it does not and the engine has no other sender.
 fn ring_echoes_right(
     engine: UserEngine,
     bus: BusIndex,

@@ -31,7 +31,7 @@ impl Queue {
     ///
     /// The queue must not be full.
     pub(super) fn next(&mut self) -> &mut Queued {
-        debug_assert!(!self.is_full(), "whoever pushes has made room");
+        debug_assert!(!self.is_full(), "the queue has room");
         let end = self.place(self.len);
         &mut self.places[end]
     }
@@ -40,7 +40,7 @@ impl Queue {
     ///
     /// The queue must not be full.
     pub(super) fn push_next(&mut self) {
-        debug_assert!(!self.is_full(), "whoever pushes has made room");
+        debug_assert!(!self.is_full(), "the queue has room");
         self.len += 1;
     }
 

@@ -30,7 +30,7 @@ pub(super) trait Transmit: Debug + Sized + Send + 'static {
     /// Opens the sender on the interface of the port.
     fn open(port: &Arc<Port>) -> io::Result<Self>;
 
-    /// Whether to batch instead of sending at once; `more` if another frame is waiting.
+    /// True to batch instead of sending at once; `more` if another frame is waiting.
     fn collects(more: bool) -> bool;
 
     /// Sends frames in order without blocking: `ENOBUFS` or `EAGAIN` if there is no room. Refused frames leave no

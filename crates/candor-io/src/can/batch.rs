@@ -137,7 +137,7 @@ impl Drop for Batch {
     }
 }
 
-/// Whether a batch receive blocks.
+/// Blocking behaviour of a batch receive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum First {
     /// Blocks for the first frame (`MSG_WAITFORONE`).

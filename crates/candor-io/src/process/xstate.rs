@@ -3,7 +3,7 @@
 /// Room for processor state in user-mode Linux 6.1.
 const UML_ROOM_BYTES: u32 = 2696;
 
-/// Whether user-mode Linux 6.1 can save the processor state of this machine.
+/// Comparison of this machine's processor state with the room in user-mode Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtendedState {
     /// It fits.

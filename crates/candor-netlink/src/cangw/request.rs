@@ -88,7 +88,7 @@ pub fn dump_exact(client: &mut Client) -> Result<Vec<ExactJob>, CangwError> {
 /// [`CangwError::NotPermitted`], [`CangwError::ModuleMissing`], or [`CangwError`] by errno.
 pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), CangwError> {
     // With both interfaces, because a delete request without them removes all jobs.
-    let nobodys = CangwJob {
+    let absent = CangwJob {
         source: any_interface,
         destination: any_interface,
         flags: JobFlags(u16::MAX),
@@ -99,7 +99,7 @@ pub fn probe(client: &mut Client, any_interface: InterfaceIndex) -> Result<(), C
         checksums: Checksums::default(),
         counters: JobCounters::default(),
     };
-    match delete(client, &nobodys) {
+    match delete(client, &absent) {
         Ok(()) | Err(CangwError::NoSuchJob) => Ok(()),
         Err(error) => Err(error),
     }

@@ -170,7 +170,7 @@ fn silence_is_an_error() {
     assert!(matches!(error, CangwError::Netlink(NetlinkError::Socket(_))), "{error:?}");
 }
 
-/// What the kernel says in words (ext-ack) is passed on, whether or not the request is echoed.
+/// The text of extended acknowledgements is passed on, with and without the echoed request.
 #[test]
 fn the_kernels_own_words_are_kept() {
     let text = |capped: bool| {

@@ -80,7 +80,7 @@ fn handled(handled: u32) -> JobCounters {
     JobCounters { handled, ..JobCounters::default() }
 }
 
-/// Whether two jobs can see the same frame one after the other, so that it matters which is first.
+/// True if two jobs can see the same frame one after the other, so that their order matters.
 pub(super) fn order_matters(one: &CangwJob, other: &CangwJob) -> bool {
     let (a, b) = (one.filter.normalise(), other.filter.normalise());
     one.source == other.source
