@@ -24,6 +24,9 @@
 mod expression;
 mod index;
 mod queue;
+mod units;
+
+pub use units::{FRAME_BYTES, source_mark};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,19 +39,6 @@ use super::policy::{Band, Limit, Policy, Selection};
 use super::tree::{Qdisc, Tree};
 use crate::policy::{Egress, Wish};
 use candor_core::job::BusIndex;
-
-/// What a frame counts as in a tree with a size table: the least quantum of kernels since 2025.
-pub const FRAME_BYTES: u32 = 256;
-
-/// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Nobody else gives such a mark, and
-/// frames that come in have none.
-const SOURCE_MARK: u32 = 0x6361_0000;
-
-/// The mark that frames bear which came in from a bus, as long as the kernel has them.
-#[must_use]
-pub fn source_mark(bus: BusIndex) -> u32 {
-    SOURCE_MARK | (u32::try_from(bus.0).unwrap_or(u32::MAX) & 0xFFFF)
-}
 
 /// The trees of all buses that these have to do with: their own, and those of the buses whose frames they know by where they
 /// came from.

@@ -37,6 +37,7 @@ pub use print::{NotSayable, Unsayable, line, lines, script, words};
 
 use super::tree::Tree;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use reader::Reading;
 
 /// Texts beyond this many bytes are refused: no tree needs them.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -78,15 +79,6 @@ pub fn parse(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
 /// As [`parse`].
 pub fn parse_script(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, Reading::Script)
-}
-
-/// What may stand beside the commands of `tc`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
-    /// Other programs, and more than one interface.
-    Script,
-    /// What a script begins with, nothing more.
-    Tree,
 }
 
 fn read(text: &str, reading: Reading) -> Result<Script, Vec<Diagnostic>> {

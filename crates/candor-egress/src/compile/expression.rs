@@ -1,6 +1,6 @@
 //! A selection as expressions that the kernel understands.
 
-use super::source_mark;
+use super::units::source_mark;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::policy::{FrameKind, Mark, Selection};
 use candor_core::filter::Filter;

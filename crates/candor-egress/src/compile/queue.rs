@@ -1,6 +1,6 @@
 //! Where the frames of a band wait.
 
-use super::FRAME_BYTES;
+use super::units::FRAME_BYTES;
 use crate::discipline::{ByteRate, Discipline, Sfq, Tbf};
 use crate::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::handle::Handle;

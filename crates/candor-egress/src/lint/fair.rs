@@ -1,6 +1,7 @@
 //! Whether those who should take turns do.
 
-use super::{Subject, Trap};
+use super::code::Trap;
+use super::subject::Subject;
 use crate::discipline::Discipline;
 use crate::tree::Qdisc;
 

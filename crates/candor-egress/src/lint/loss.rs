@@ -1,6 +1,7 @@
 //! Whether frames are lost, and who hears of it.
 
-use super::{Subject, Trap};
+use super::code::Trap;
+use super::subject::Subject;
 use crate::discipline::{Discipline, Sfq};
 use crate::ematch::Ematch;
 use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, ETH_P_CANFD, Filter};

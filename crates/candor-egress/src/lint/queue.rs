@@ -1,6 +1,7 @@
 //! Whether queues are as long as somebody has wanted, and in what order they leave.
 
-use super::{Subject, Trap};
+use super::code::Trap;
+use super::subject::Subject;
 use crate::discipline::Discipline;
 use crate::handle::Handle;
 use crate::policy::LONGEST_CLASSIC_BITS;

@@ -1,6 +1,7 @@
 //! Whether rates do what they are for.
 
-use super::{Subject, Trap};
+use super::code::Trap;
+use super::subject::Subject;
 use crate::action::{Action, Police};
 use crate::discipline::{Discipline, Tbf};
 use crate::filter::Filter;

@@ -1,8 +1,10 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::discipline::SizeTable;
 use crate::policy::{Full, Policy};
 use crate::{compile, text};
+use candor_core::units::BitRate;
 
 fn codes(text: &str, facts: &Facts) -> Vec<&'static str> {
     let tree = text::parse(text).unwrap_or_else(|found| panic!("{text}: {found:#?}")).tree;

@@ -13,6 +13,8 @@ use std::collections::VecDeque;
 
 use crate::ematch::Ematch;
 
+use leaf::TCF_EM_CONTAINER;
+
 use super::error::{EncodeError, MAX_EMATCH_DEPTH};
 use super::read::{self, Fields, Unread, speakable};
 use super::write::{AttributeList, Record};
@@ -20,7 +22,6 @@ use candor_netlink::codec::{Attribute, Attributes};
 
 const TCA_EMATCH_TREE_HDR: u16 = 1;
 const TCA_EMATCH_TREE_LIST: u16 = 2;
-const TCF_EM_CONTAINER: u16 = 0;
 const TCF_EM_REL_MASK: u16 = 3;
 const TCF_EM_REL_END: u16 = 0;
 const TCF_EM_REL_AND: u16 = 1;

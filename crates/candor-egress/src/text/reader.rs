@@ -3,13 +3,22 @@
 use std::collections::HashMap;
 
 use super::args::{Arg, Args};
+use super::code;
 use super::command;
 use super::trees::Growing;
-use super::{Reading, code};
 use crate::tree::Tree;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 use candor_core::shell::{self, Command, ExpansionKind, Piece, Runs, Word};
+
+/// What may stand beside the commands of `tc`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Other programs, and more than one interface.
+    Script,
+    /// What a script begins with, nothing more.
+    Tree,
+}
 
 /// What `tc` makes.
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];

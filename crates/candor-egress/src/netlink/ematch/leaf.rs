@@ -9,9 +9,10 @@ use crate::ematch::{CanRule, Cmp, Ematch, Meta, MetaId, Relation};
 use super::super::error::EncodeError;
 use super::super::read::{self, Fields, Unread, speakable};
 use super::super::write::{AttributeList, Record};
-use super::TCF_EM_CONTAINER;
 use candor_netlink::codec::Attribute;
 
+/// The kind of a group.
+pub(super) const TCF_EM_CONTAINER: u16 = 0;
 const TCF_EM_CMP: u16 = 1;
 const TCF_EM_NBYTE: u16 = 2;
 const TCF_EM_U32: u16 = 3;

@@ -1,6 +1,6 @@
 //! Actions behind a filter.
 
-use super::{NotSayable, option, rate};
+use super::parts::{NotSayable, option, rate};
 use crate::action::{Action, Mirred, Police, Verdict};
 use crate::constants::Constant;
 use candor_core::interface_name;

@@ -1,6 +1,6 @@
 //! Lines of disciplines.
 
-use super::{ADD, NotSayable, major_minor, rate, stab};
+use super::parts::{ADD, NotSayable, major_minor, rate, stab};
 use crate::discipline::{Discipline, Tbf};
 use crate::handle::Handle;
 use crate::kinds::{self, Kind, Opt, Unit};

@@ -1,6 +1,6 @@
 //! Expressions, with brackets around every group.
 
-use super::NotSayable;
+use super::parts::NotSayable;
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, Ematch, Meta};
 use crate::text::ematch::{MOST_LEVELS, MOST_RULES_OF_TC};

@@ -1,6 +1,7 @@
 //! Lines of filters.
 
-use super::{ADD, NotSayable, actions, ematch, major_minor, option};
+use super::parts::{ADD, NotSayable, major_minor, option};
+use super::{actions, ematch};
 use crate::constants::Constant;
 use crate::control_group;
 use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
