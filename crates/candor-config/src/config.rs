@@ -39,7 +39,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// Every mistake in the file, and the warnings too, in the order of the file. There is at least one of
-/// [`diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
+/// [`candor_core::diagnostic::Severity::Error`]. Spans count bytes from the start of `bytes`.
 pub fn load(bytes: &[u8]) -> Result<Loaded, Vec<Diagnostic>> {
     load_for(bytes, None)
 }

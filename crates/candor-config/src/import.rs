@@ -51,7 +51,7 @@ pub enum Reading {
 pub struct Imported {
     /// The names of the interfaces; a job's buses are positions in this list.
     pub interfaces: Vec<String>,
-    /// The jobs that are there at the end, in the order of delivery, as those of [`crate::lower`].
+    /// The jobs that are there at the end, in the order of delivery, as those of [`lower()`](crate::lower()).
     pub jobs: Vec<Job>,
     /// Where in the text each job stands.
     pub places: Vec<Span>,

@@ -239,7 +239,7 @@ pub(crate) struct EnginesArgs {
 ///
 /// Checks the kernel, modules, privileges, CPU frequency and sleep states, interrupts, and the state, queue and driver of each
 /// CAN interface. Reports each as ok, weak or missing, with the command that fixes it. With a file, checks its interfaces
-/// against its engine and [realtime]; without one, all CAN interfaces. Changes nothing.
+/// against its engine and `[realtime]`; without one, all CAN interfaces. Changes nothing.
 ///
 /// Exit status: 0 nothing is missing, 1 something is missing or the file is not valid, 2 the machine could not be checked.
 #[derive(Args, Debug)]

@@ -8,7 +8,7 @@ use candor_core::job::Job;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications, Operand, Operation};
 
-/// The gateway that consists of these jobs, in their order: [`crate::lower`] makes the same jobs of it.
+/// The gateway that consists of these jobs, in their order: [`lower()`](crate::lower()) makes the same jobs of it.
 ///
 /// Buses are called like their interfaces, routes by their ends: `can0-to-can1`, `can0-to-can1-2`. A classic job and
 /// an FD job behind it that say the same become one route for any format. All others become a route each, so that the

@@ -26,7 +26,7 @@ const PALETTE: [(&str, [&str; 2]); 14] = [
 /// Colours of series.
 const COLOURS: usize = 8;
 
-/// The class of a series. After [`COLOURS`] series the colours repeat with dashed lines.
+/// The class of a series. After `COLOURS` series the colours repeat with dashed lines.
 #[must_use]
 pub fn class(series: usize) -> String {
     let dashed = if series < COLOURS { "" } else { " dashed" };

@@ -123,7 +123,9 @@ impl Claim {
         let (reason, without) = match verdict {
             Judgement::Holds => (&self.holds_because, "This is as published."),
             Judgement::Differs | Judgement::NoLongerTrue => (&self.otherwise_because, "The reason is not known."),
-            Judgement::NotDecidable { .. } => (&None, "A single frame is already more than the share in question: measure more frames."),
+            Judgement::NotDecidable { .. } => {
+                (&None, "A single frame is already more than the share in question: measure more frames.")
+            }
             Judgement::NotMeasured => (&None, "A measurement is missing or invalid."),
         };
         let Some(reason) = reason else { return without.to_owned() };
