@@ -4,16 +4,16 @@
 //! |---|---|
 //! | `text::disciplines` | words, unit, bounds |
 //! | `text::print::disciplines` | the same, in the order of the table |
-//! | `netlink::discipline` | [`Record`] and [`Wire`] |
+//! | `netlink::discipline` | [`option::Record`] and [`option::Wire`] |
 //! | `canonical::disciplines` | [`Opt::kept`], [`Kind::kept`] |
 //! | `arbitrary` | bounds for `tc`, widths for netlink |
 //!
 //! `tbf` is not here: its two buckets depend on each other, and each reader has its own code for it.
 
-mod option;
+pub(crate) mod option;
 mod table;
 
-pub(crate) use option::{Kind, Opt, Record, Unit, Width, Wire};
+pub(crate) use option::{Kind, Opt, Unit};
 pub(crate) use table::{KINDS, QUANTUM};
 
 /// The kind of this name, if it is in the table.

@@ -6,7 +6,8 @@ use proptest::sample::select;
 
 use super::numbers::{CLOCKS, quantity};
 use crate::discipline::Discipline;
-use crate::kinds::{Kind, Opt, Unit, Width, Wire, kind};
+use crate::kinds::option::{Width, Wire};
+use crate::kinds::{Kind, Opt, Unit, kind};
 
 /// Numbers for every option, each list as it is set.
 fn with(kind: &'static Kind, numbers: fn(&Kind, &Opt) -> BoxedStrategy<Vec<i128>>) -> BoxedStrategy<Discipline> {

@@ -1,7 +1,8 @@
-//! `TCA_OPTIONS` of a queueing discipline, as the table of [kinds](crate::kinds) describes it.
+//! `TCA_OPTIONS` of a queueing discipline, as the table of [kinds] describes it.
 
 use crate::discipline::Discipline;
-use crate::kinds::{self, Kind, Opt, Record, Width, Wire};
+use crate::kinds::option::{Record, Width, Wire};
+use crate::kinds::{self, Kind, Opt};
 use crate::ticks::TICK_NS;
 
 use super::constants::{TCA_KIND, TCA_OPTIONS};
