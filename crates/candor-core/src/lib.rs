@@ -33,6 +33,7 @@ pub mod frame;
 pub mod ids;
 pub mod interface_name;
 pub mod job;
+#[cfg(any(test, feature = "testing"))]
 pub mod oracle;
 pub mod payload;
 pub mod random;

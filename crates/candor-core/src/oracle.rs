@@ -1,21 +1,31 @@
-//! The slow and obvious gateway that everything faster is compared with.
+//! A slow and simple model of can-gw. Tests compare faster implementations with it.
 //!
-//! It reads like `docs/can-gw.md`: take the receive lists in the kernel's order, in each list the jobs in the order in
-//! which they are given, and let every job whose filter matches do its work. The kernel puts a new job at the head of
-//! its list; candor installs jobs last to first, so that the order of the file is the order of delivery.
+//! It follows `docs/can-gw.md`: for each receive list in the kernel's order, every job whose filter matches processes
+//! the frame, in the given order. The kernel inserts a new job at the head of its list; candor installs jobs last to
+//! first, so the order of the file is the order of delivery.
 //!
 //! ```text
-//!  deliver, count   jobs of one gateway, one frame, no surroundings: what RuleSet must do
-//!  World            interfaces, jobs and frames of a whole machine: what the kernel must do
-//!  vectors          what was seen on a real kernel, as scripts that run on any gateway
+//!  deliver, count   jobs of one gateway and a frame, without a machine: expected results of RuleSet
+//!  World            interfaces, jobs and frames of a whole machine: expected results of the kernel
+//!  vectors          observations on real kernels, as scripts that run on any gateway
 //! ```
 //!
-//! What gateways run is written here a second time, in other words, so that a mistake shows as a difference: nothing of
-//! [`Filter::normalise`](crate::filter::Filter::normalise), [`rule`](crate::rule) or [`RuleSet`](crate::ruleset::RuleSet)
-//! is used.
+//! The oracle shares no code with [`Filter::normalise`](crate::filter::Filter::normalise), [`rule`](crate::rule) and
+//! [`RuleSet`](crate::ruleset::RuleSet), so an error in one of them shows as a difference.
 //!
-//! What a gateway of one process cannot know is in the [`World`] only: the hops that a frame has behind it in other
-//! gateways, whether the outgoing interface is up, and whether its queue takes the frame.
+//! Only the [`World`] simulates what a gateway process cannot know: hops through other gateways, the state of the
+//! outgoing interface, and a full queue.
+//!
+//! ```
+//! use candor_core::filter::Filter;
+//! use candor_core::frame::FrameFormat;
+//! use candor_core::job::{BusIndex, Job};
+//! use candor_core::oracle;
+//!
+//! let job = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::parse("123:7FF").unwrap());
+//! let sent = oracle::deliver(&[job], BusIndex(0), &"123#1122".parse().unwrap());
+//! assert_eq!(sent[0].to, BusIndex(1));
+//! ```
 
 mod change;
 mod control;
@@ -25,13 +35,12 @@ mod receive;
 pub mod vectors;
 mod world;
 
-pub use control::{Added, Errno, Listed};
-pub use outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
-pub use world::{EchoBy, Interface, JobId, Kernel, Loopback, SameInterface, State, World};
+pub use control::{Added, Listed};
+pub use outcome::{Deleted, Did, Dropped, End, Errno, JobId, Outcome, Seen, Sent, Visit};
+pub use world::{EchoBy, Interface, Kernel, Loopback, SameInterface, State, World};
 
 use crate::frame::Frame;
-use crate::job::Job;
-use crate::job::{BusIndex, Incoming};
+use crate::job::{BusIndex, Incoming, Job};
 use crate::rule::Verdict;
 use receive::receivers;
 
@@ -40,7 +49,7 @@ use receive::receivers;
 pub struct Delivery {
     /// Position of the job in the slice of jobs.
     pub job: usize,
-    /// Where the frame goes.
+    /// Outgoing bus.
     pub to: BusIndex,
     /// Sent frame.
     pub frame: Frame,
@@ -51,11 +60,11 @@ pub struct Delivery {
 pub struct JobCounters {
     /// Frames that were sent.
     pub handled: u64,
-    /// Frames whose length became impossible.
+    /// Frames with an invalid length after modification.
     pub deleted: u64,
 }
 
-/// The frames that leave when this one has come in on a bus, in the order in which they leave.
+/// Returns the frames that the jobs send when this one is received, in order.
 #[must_use]
 pub fn deliver(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<Delivery> {
     let sent = work(jobs, from, frame).into_iter().filter(|(_, _, verdict)| *verdict == Verdict::Send);
@@ -77,7 +86,7 @@ pub fn count(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Vec<JobCounters> {
     counters
 }
 
-/// Every job that does something with this frame, what it makes of it, and what becomes of that.
+/// The jobs that process this frame, with the modified frame and the verdict.
 fn work(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<(usize, Frame, Verdict)> {
     let mut work = Vec::new();
     for index in receivers(jobs.iter(), from, frame) {

@@ -1,10 +1,9 @@
-//! Modifications of one job, one field and one operation after the other.
+//! Modifications of one job, one field and one operation after another.
 //!
-//! Written a second time on purpose: `rule` is what gateways run, this is what it is compared with.
+//! This duplicates `rule`, which gateways run, on purpose: tests compare the two.
 
 use crate::frame::{CAN_ERR_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_FDF, Frame, FrameFormat, RawId};
-use crate::job::Job;
-use crate::job::SendAs;
+use crate::job::{Job, SendAs};
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, Operation, Verdict, XorChecksum};
 
 /// Applies the job to a frame that it accepts. After [`Verdict::Delete`] the frame is as it was when it was deleted.
@@ -17,7 +16,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
             None => verdict = Verdict::Delete,
         }
     }
-    // One active modification is enough for the length to be looked at and the checksums to be computed.
+    // Length check and checksums need at least one active modification.
     if verdict == Verdict::Send && !job.modifications.is_empty() {
         modify(&mut frame, Operation::And, &job.modifications.and);
         modify(&mut frame, Operation::Or, &job.modifications.or);
@@ -41,7 +40,7 @@ pub(super) fn apply(job: &Job, received: &Frame) -> (Frame, Verdict) {
     (frame, verdict)
 }
 
-/// The same identifier and payload in another format, if it has a form for them. can-gw knows nothing of the kind.
+/// The same identifier and payload in another format, if that can carry them. can-gw does not convert.
 fn converted(received: &Frame, send_as: SendAs) -> Option<Frame> {
     let (id, payload) = (received.id, received.payload());
     match (received.format, send_as) {
@@ -122,8 +121,8 @@ fn crc8(frame: &mut Frame, checksum: &Crc8Checksum) {
     frame.data[result] = crc ^ checksum.final_xor;
 }
 
-/// The positions that are covered, in the order in which they are taken in, and that of the result. `None` where the
-/// frame is left alone: one of them lies before its start, or (the kernel takes no such job) beyond its buffer.
+/// The covered positions in order, and the position of the result. `None` if the checksum is not computed, because one
+/// of them is before the start of the frame, or beyond its buffer (the kernel refuses such a job).
 fn positions(span: ChecksumSpan, frame: &Frame) -> Option<(Vec<usize>, usize)> {
     let from_start = |position: i8| {
         let counted = if position < 0 { i32::from(frame.len) + i32::from(position) } else { i32::from(position) };

@@ -9,40 +9,27 @@
 
 use std::num::NonZeroU32;
 
-use super::world::{Installed, JobId, SameInterface, World};
+use super::outcome::{Errno, JobId};
+use super::world::{Installed, SameInterface, World};
 use crate::frame::FrameFormat;
-use crate::job::Incoming;
-use crate::job::Job;
+use crate::job::{Incoming, Job};
 use crate::rule::{ChecksumSpan, Checksums, Modifications, Operand};
-
-/// Error codes of the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errno {
-    /// 22: an impossible request, or no such job.
-    Einval,
-    /// 100: the interface is down.
-    Enetdown,
-    /// 105: the queue is full.
-    Enobufs,
-    /// 19: no such interface.
-    Enodev,
-}
 
 /// Result of adding a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// It is a new one, even if there was the same already.
+    /// A new job, even if an equal one exists.
     New(JobId),
-    /// An older one with the same uid got its modifications, checksums included, and kept everything else.
+    /// An installed job with the same uid has the new modifications and checksums. Everything else is unchanged.
     Updated(JobId),
 }
 
-/// A job as it is listed.
+/// An entry of the list of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Position of the job.
+    /// Identifies the job.
     pub id: JobId,
-    /// As the kernel keeps it.
+    /// The job as the kernel keeps it.
     pub job: Job,
     /// `handled`, modulo 2^32.
     pub handled: u32,
@@ -53,14 +40,14 @@ pub struct Listed {
 }
 
 impl World {
-    /// Adds a job, before all others, or changes the newest one that has its uid.
+    /// Adds a job before all others, or updates the newest one with its uid.
     ///
-    /// Nothing looks for a job that is the same: added twice it does everything twice.
+    /// There is no check for duplicates: each copy sends every frame.
     ///
     /// # Errors
-    /// EINVAL for a hop limit, or an active checksum's position, that is out of range, for a uid in use with other
-    /// interfaces or another filter, and, by newer kernels, for a job that goes nowhere; ENODEV for an unknown
-    /// interface. Interfaces may be down.
+    /// EINVAL if the hop limit or a position of an active checksum is out of range, if the uid is in use with other
+    /// interfaces or another filter, and on newer kernels if source and destination are equal; ENODEV if an interface
+    /// does not exist. Interfaces may be down.
     pub fn add(&mut self, job: &Job) -> Result<Added, Errno> {
         let job = self.parsed(job)?;
         let mut same_uid = self.jobs.iter_mut().filter(|installed| job.uid.is_some() && installed.job.uid == job.uid);
@@ -80,16 +67,16 @@ impl World {
         Ok(Added::New(id))
     }
 
-    /// Deletes the newest job that is meant.
+    /// Deletes the newest matching job.
     ///
-    /// Flags, hop limit, interfaces and filter (as it was given) must be equal. If one of both has a uid, the uids must
-    /// be, and nothing else is compared; otherwise modifications and checksums must be.
+    /// Flags, hop limit, interfaces and filter (as given) must be equal. If one of the jobs has a uid, the uids must be
+    /// equal and nothing else is compared; otherwise modifications and checksums must be equal.
     ///
     /// # Errors
-    /// EINVAL if there is none, or as for [`add`](Self::add).
+    /// EINVAL if no job matches, or as for [`add`](Self::add).
     pub fn delete(&mut self, job: &Job) -> Result<JobId, Errno> {
         let wanted = self.parsed(job)?;
-        let position = self.jobs.iter().position(|installed| is_meant(&installed.job, &wanted)).ok_or(Errno::Einval)?;
+        let position = self.jobs.iter().position(|installed| matches(&installed.job, &wanted)).ok_or(Errno::Einval)?;
         Ok(self.jobs.remove(position).id)
     }
 
@@ -115,7 +102,7 @@ impl World {
         }
         let mut parsed = Job { modifications: of_format(&job.modifications, job.leaves_as()), ..job.clone() };
         if parsed.modifications.is_empty() {
-            // Neither looked at nor kept.
+            // Ignored, and not kept.
             parsed.checksums = Checksums::NONE;
             parsed.uid = None;
         }
@@ -131,8 +118,8 @@ impl World {
     }
 }
 
-/// Changes a job in place. Its flags and its hop limit are neither compared nor changed: a job for classic frames stays
-/// one, though the change was meant for FD frames.
+/// Updates a job in place. Its flags and its hop limit are neither compared nor changed: a job for classic frames stays
+/// one, even if the update is for FD frames.
 fn update(installed: &mut Installed, job: &Job) -> Result<Added, Errno> {
     let old = &mut installed.job;
     if old.from != job.from || old.to != job.to || old.filter != job.filter {
@@ -143,7 +130,7 @@ fn update(installed: &mut Installed, job: &Job) -> Result<Added, Errno> {
     Ok(Added::Updated(installed.id))
 }
 
-fn is_meant(installed: &Job, wanted: &Job) -> bool {
+fn matches(installed: &Job, wanted: &Job) -> bool {
     let flags = |job: &Job| (job.format, job.echo, job.timestamp, job.incoming);
     let uids: [Option<NonZeroU32>; 2] = [installed.uid, wanted.uid];
     let same_work = if uids == [None, None] {
@@ -157,7 +144,7 @@ fn is_meant(installed: &Job, wanted: &Job) -> bool {
         && (installed.from, installed.to, installed.filter) == (wanted.from, wanted.to, wanted.filter)
 }
 
-/// Without what frames of this format have not: flags, and more than 8 bytes of data.
+/// Removes operands that classic frames do not have: flags, and data beyond 8 bytes.
 fn of_format(modifications: &Modifications, format: FrameFormat) -> Modifications {
     let Modifications { and, or, xor, set } = *modifications;
     let operand = |mut operand: Operand| {

@@ -1,10 +1,26 @@
 //! Effects of one frame in a world.
 
-use super::world::JobId;
 use crate::frame::Frame;
 use crate::job::{BusIndex, Timestamp};
 
-/// Everything that one frame has caused until nothing moves any more.
+/// Identifies a job as long as it is installed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct JobId(pub u32);
+
+/// Error codes of the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Errno {
+    /// Invalid request, or no such job.
+    Einval,
+    /// The interface is down.
+    Enetdown,
+    /// The queue is full.
+    Enobufs,
+    /// No such interface.
+    Enodev,
+}
+
+/// All effects of one frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
     /// Frames received by sockets, in order. A socket receives from its own interface only.
@@ -13,80 +29,80 @@ pub struct Outcome {
     pub sent: Vec<Sent>,
     /// Actions of jobs, in order.
     pub visits: Vec<Visit>,
-    /// Result.
+    /// Whether all frames reached their destinations.
     pub end: End,
 }
 
-/// Result.
+/// End of the simulation of one frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum End {
-    /// Nothing moves any more.
+    /// All frames reached their destinations.
     #[default]
     Settled,
-    /// It was stopped after so many frames that it would go on for ever.
+    /// Stopped, because frames circulate without end.
     Circulates,
 }
 
-/// A frame as the sockets on one interface get it, if their filters let it through.
+/// A frame that the sockets of one interface receive, if their filters match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The interface they are bound to.
+    /// Interface of the sockets.
     pub on: BusIndex,
-    /// Frame.
+    /// Received frame.
     pub frame: Frame,
     /// Timestamp: kept from the reception before the last gateway, or fresh.
     pub stamp: Timestamp,
-    /// Gateways behind it, as can-gw counts them; nobody can read that.
+    /// Gateways that the frame passed, as can-gw counts them. Not visible to sockets.
     pub hops: u8,
 }
 
-/// A frame that an interface took to put it on its bus.
+/// A frame that an interface accepted for transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sent {
-    /// Interface.
+    /// Outgoing interface.
     pub on: BusIndex,
-    /// Frame.
+    /// Sent frame.
     pub frame: Frame,
 }
 
-/// One job has looked at a frame that its filter lets through and that has its format.
+/// A job processed a frame of its format that its filter matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Visit {
-    /// Job.
+    /// The job.
     pub job: JobId,
-    /// Action.
+    /// Its action.
     pub did: Did,
 }
 
 /// Action of a job on a frame, with the counter that it increments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
-    /// `deleted` is one more.
+    /// Increments `deleted`.
     Deleted(Deleted),
-    /// `dropped` is one more.
+    /// Increments `dropped`.
     Dropped(Dropped),
-    /// `handled` is one more: the interface took this frame, which does not mean that it was ever sent.
+    /// Increments `handled`: the interface accepted this frame, but may not have sent it yet.
     Handled(Frame),
-    /// Nothing is counted: the frame first came into this machine where it would now leave.
+    /// Increments no counter: the frame would leave where it first entered this machine.
     Skipped,
 }
 
-/// Why a frame was deleted.
+/// Reason for deleting a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deleted {
-    /// It has as many gateways behind it as the module allows.
+    /// It passed as many gateways as the module allows (`max_hops`).
     Hops,
-    /// Its length became impossible.
+    /// A modification made its length invalid.
     Length,
 }
 
-/// Why a frame was dropped. No memory is another reason that is never met here.
+/// Reason for dropping a frame. The kernel can also run out of memory, which is not simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
     /// The outgoing interface is down.
     Down,
     /// The queue of the outgoing interface is full.
     QueueFull,
-    /// The outgoing interface takes classic frames only.
+    /// The outgoing interface accepts classic frames only.
     TooLarge,
 }

@@ -7,31 +7,30 @@
 
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, Frame};
-use crate::job::BusIndex;
-use crate::job::Job;
+use crate::job::{BusIndex, Job};
 
-/// Where the kernel keeps a filter. Lists are served in this order.
+/// The receive lists, in the order in which the kernel serves them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum List {
-    /// Error frames, and nothing but them.
+    /// Error frames only.
     Error,
     /// Nothing is compared.
     All,
     /// Some bits are compared.
     Masked,
-    /// Some bits are compared, and must not all be equal.
+    /// Some bits are compared, and at least one must differ.
     Inverted,
-    /// Every bit of one identifier, for data frames.
+    /// All bits of one identifier, data frames only.
     Single,
 }
 
 const LISTS: [List; 5] = [List::Error, List::All, List::Masked, List::Inverted, List::Single];
 
-/// Positions of the jobs that get a frame, in the order of the receive lists; within a list, in the order given.
+/// Positions of the jobs that receive a frame, in the order of the receive lists, within a list in the given order.
 pub(super) fn receivers<'a>(jobs: impl Iterator<Item = &'a Job>, from: BusIndex, frame: &Frame) -> Vec<usize> {
     let on_bus: Vec<_> = jobs.enumerate().filter(|(_, job)| job.from == from).collect();
     let of_list = |list| {
-        let jobs = on_bus.iter().filter(move |(_, job)| list_of(job.filter) == list && lets_through(job.filter, frame));
+        let jobs = on_bus.iter().filter(move |(_, job)| list_of(job.filter) == list && matches(job.filter, frame));
         jobs.map(|(index, _)| *index)
     };
     LISTS.into_iter().flat_map(of_list).collect()
@@ -48,7 +47,7 @@ fn list_of(filter: Filter) -> List {
     }
 }
 
-fn lets_through(filter: Filter, frame: &Frame) -> bool {
+fn matches(filter: Filter, frame: &Frame) -> bool {
     let id = frame.id.0;
     let is_error_frame = id & CAN_ERR_FLAG != 0;
     if filter.mask & CAN_ERR_FLAG != 0 {
@@ -59,7 +58,7 @@ fn lets_through(filter: Filter, frame: &Frame) -> bool {
     !is_error_frame && all_equal != is_inverted
 }
 
-/// The bits in which frame and filter must be equal. A filter for the format with 11 bits compares no more than 11.
+/// The compared bits. A filter for 11-bit identifiers compares at most 11 identifier bits.
 fn compared_bits(Filter { id, mask }: Filter) -> u32 {
     let standard_only = mask & CAN_EFF_FLAG != 0 && id & CAN_EFF_FLAG == 0;
     let bits = mask & !CAN_ERR_FLAG;

@@ -1,4 +1,4 @@
-//! One machine: its CAN interfaces, the jobs of its can-gw, and the way of a frame through them.
+//! A model of one machine: CAN interfaces, can-gw jobs, and the path of a frame through them.
 //!
 //! # Source
 //! Linux 6.1:
@@ -11,25 +11,38 @@
 use std::collections::VecDeque;
 
 use super::change;
-use super::control::Errno;
-use super::outcome::{Deleted, Did, Dropped, End, Outcome, Seen, Sent, Visit};
+use super::outcome::{Deleted, Did, Dropped, End, Errno, JobId, Outcome, Seen, Sent, Visit};
 use super::receive::receivers;
 use crate::frame::{CAN_MTU, CANFD_FDF, CANFD_MTU, Frame, FrameFormat};
-use crate::job::Job;
-use crate::job::{BusIndex, Echo, Incoming, Timestamp};
+use crate::job::{BusIndex, Echo, Incoming, Job, Timestamp};
 use crate::rule::Verdict;
 
-/// After so many receptions because of one frame it is taken to circulate for ever.
-const MANY: usize = 10_000;
+/// Receptions of one frame after which it is considered to circulate forever.
+const MAX_RECEPTIONS: usize = 10_000;
 
-/// One network namespace with its CAN interfaces and the jobs of can-gw between them.
+/// One network namespace with its CAN interfaces and can-gw jobs.
 ///
-/// A bus of a [`Job`] is here the interface at that position. What only user space can do is done as well, so that
-/// the same world holds candor's own gateway.
+/// A bus of a [`Job`] is the interface at that position. Payload patterns and format conversion, which only user space
+/// supports, are simulated too, so the same world can run candor's own gateway.
+///
+/// ```
+/// use candor_core::filter::Filter;
+/// use candor_core::frame::FrameFormat;
+/// use candor_core::job::{BusIndex, Echo, Job};
+/// use candor_core::oracle::{Interface, Kernel, World};
+///
+/// let mut world = World::new(Kernel::DEFAULT);
+/// let (can0, can1) = (world.attach(Interface::vcan("can0")), world.attach(Interface::vcan("can1")));
+/// let filter = Filter::parse("123:7FF").unwrap();
+/// world.add(&Job { echo: Echo::On, ..Job::plain(can0, can1, FrameFormat::Classic, filter) }).unwrap();
+/// let outcome = world.receive(can0, &"123#11".parse().unwrap());
+/// assert_eq!(outcome.seen.iter().map(|seen| seen.on).collect::<Vec<_>>(), [can0, can1]);
+/// assert_eq!(world.list()[0].handled, 1);
+/// ```
 #[derive(Clone, Debug)]
 pub struct World {
     pub(super) kernel: Kernel,
-    /// By index; `None` after it was removed.
+    /// `None` after removal.
     pub(super) interfaces: Vec<Option<Interface>>,
     /// Newest first, as the kernel keeps and lists them.
     pub(super) jobs: Vec<Installed>,
@@ -48,72 +61,68 @@ pub struct Kernel {
 /// Treatment of a job from an interface to itself without `CGW_FLAGS_CAN_IIF_TX_OK`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SameInterface {
-    /// It takes the job, which then never fires. Seen with 6.1.
+    /// The kernel accepts the job, which never matches a frame. Observed on 6.1.
     Accepted,
-    /// It refuses the job with EINVAL. Read in the sources of 2026.
+    /// The kernel refuses the job with EINVAL. From the sources of 2026.
     Refused,
 }
 
 impl Kernel {
-    /// As it comes: `max_hops` is 1.
+    /// Default parameters: `max_hops` is 1.
     pub const DEFAULT: Self = Self { max_hops: 1, same_interface: SameInterface::Accepted };
 }
 
 /// A CAN network interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name; jobs do not depend on it.
+    /// Name, which jobs do not depend on.
     pub name: String,
-    /// Up or down.
+    /// Link state.
     pub state: State,
-    /// The largest frame that it takes, in bytes: [`CAN_MTU`] or [`CANFD_MTU`].
+    /// Largest accepted frame in bytes: [`CAN_MTU`] or [`CANFD_MTU`].
     pub mtu: usize,
-    /// Source of the echo of sent frames.
+    /// Origin of the echo of sent frames.
     pub echo_by: EchoBy,
-    /// Remaining room in its queue, in frames; `None`: unlimited.
+    /// Free space in the queue, in frames. `None`: unlimited.
     pub room: Option<usize>,
-    /// The other end of a vxcan pair: what is sent here comes in there.
+    /// Other end of a vxcan pair, which receives the sent frames.
     pub peer: Option<BusIndex>,
 }
 
 /// Link state of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// It is down: nothing comes in and nothing leaves.
+    /// Neither receives nor sends.
     Down,
-    /// It is up.
+    /// Receives and sends.
     Up,
 }
 
-/// Source of the echo of sent frames, if echo is enabled.
+/// Origin of the echo of sent frames, if echo is enabled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EchoBy {
-    /// The network layer, as soon as the queue has taken the frame: vcan and vxcan as they come.
+    /// The network layer, as soon as the queue accepts the frame: vcan and vxcan by default.
     Core,
-    /// The driver (`IFF_ECHO`), after the frame has left: real controllers.
+    /// The driver (`IFF_ECHO`), after transmission: real controllers.
     Driver,
 }
 
-/// Loopback of a socket's frames to other local sockets, and so to can-gw (`CAN_RAW_LOOPBACK`).
+/// Loopback of a socket's frames to other local sockets, and to can-gw (`CAN_RAW_LOOPBACK`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loopback {
-    /// It is not.
+    /// Other sockets do not receive the frames.
     Off,
-    /// It is.
+    /// Other sockets receive the frames.
     On,
 }
 
 impl Interface {
-    /// A vcan interface that is up and takes all frames.
+    /// A vcan interface that is up and accepts all frames.
     #[must_use]
     pub fn vcan(name: &str) -> Self {
         Self { name: name.into(), state: State::Up, mtu: CANFD_MTU, echo_by: EchoBy::Core, room: None, peer: None }
     }
 }
-
-/// A job for as long as it is installed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct JobId(pub u32);
 
 #[derive(Clone, Debug)]
 pub(super) struct Installed {
@@ -124,46 +133,45 @@ pub(super) struct Installed {
     pub(super) deleted: u32,
 }
 
-/// A frame that has come in on an interface and waits for the network layer to look at it.
+/// A received frame that waits for the network layer.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     on: BusIndex,
     frame: Frame,
     stamp: Timestamp,
     hops: u8,
-    /// Where it first appeared in this machine.
+    /// Interface where it first entered this machine.
     origin: BusIndex,
 }
 
 /// Pending work of the network layer.
 #[derive(Debug, Default)]
 struct Backlog {
-    /// Now, in this order.
+    /// In order of reception.
     now: VecDeque<Arrival>,
-    /// Echo by drivers, which is later than all pending work.
+    /// Echo by drivers, after all other pending work.
     after_transmission: VecDeque<Arrival>,
 }
 
 impl World {
-    /// No interface, no job.
+    /// A world without interfaces and jobs.
     #[must_use]
     pub const fn new(kernel: Kernel) -> Self {
         Self { kernel, interfaces: Vec::new(), jobs: Vec::new(), next_job: 0 }
     }
 
-    /// Adds an interface and gives its index.
+    /// Adds an interface and returns its index.
     pub fn attach(&mut self, interface: Interface) -> BusIndex {
         self.interfaces.push(Some(interface));
         BusIndex(self.interfaces.len() - 1)
     }
 
-    /// The interface at an index, to look at it or to set it up, down, or under another name; jobs stay through all
-    /// that. `None` if it was removed.
+    /// The interface at an index, to inspect it, set it up or down, or rename it; its jobs stay. `None` after removal.
     pub fn interface(&mut self, index: BusIndex) -> Option<&mut Interface> {
         self.interfaces.get_mut(index.0)?.as_mut()
     }
 
-    /// Removes an interface, and with it, silently, every job from it or to it.
+    /// Removes an interface and all jobs from or to it.
     pub fn detach(&mut self, index: BusIndex) {
         if let Some(interface) = self.interfaces.get_mut(index.0) {
             *interface = None;
@@ -171,16 +179,16 @@ impl World {
         self.jobs.retain(|installed| installed.job.from != index && installed.job.to != index);
     }
 
-    /// A frame comes in from the bus.
+    /// Receives a frame from the bus of an interface.
     pub fn receive(&mut self, on: BusIndex, frame: &Frame) -> Outcome {
         let arrival = Arrival { on, frame: marked(frame), stamp: Timestamp::Fresh, hops: 0, origin: on };
         self.settle(Backlog { now: [arrival].into(), ..Backlog::default() }, Outcome::default())
     }
 
-    /// A local socket sends a frame. can-gw sees it only if it is looped back.
+    /// Sends a frame from a local socket. can-gw receives it only with loopback.
     ///
     /// # Errors
-    /// EINVAL if the frame is too long for itself or for the interface, ENODEV, ENETDOWN, ENOBUFS.
+    /// EINVAL if the frame is too long for its format or for the interface, ENODEV, ENETDOWN, ENOBUFS.
     pub fn send_locally(&mut self, on: BusIndex, frame: &Frame, loopback: Loopback) -> Result<Outcome, Errno> {
         let interface = self.interface(on).ok_or(Errno::Enodev)?;
         if usize::from(frame.len) > frame.format.max_len() || bytes_of(frame) > interface.mtu {
@@ -197,16 +205,16 @@ impl World {
         }
     }
 
-    /// Lets everything happen that is going to happen.
+    /// Processes the backlog until it is empty.
     fn settle(&mut self, mut backlog: Backlog, mut outcome: Outcome) -> Outcome {
         while let Some(arrival) = backlog.now.pop_front().or_else(|| backlog.after_transmission.pop_front()) {
-            if outcome.seen.len() == MANY {
+            if outcome.seen.len() == MAX_RECEPTIONS {
                 outcome.end = End::Circulates;
                 break;
             }
-            let impossible = usize::from(arrival.frame.len) > arrival.frame.format.max_len();
+            let is_malformed = usize::from(arrival.frame.len) > arrival.frame.format.max_len();
             let is_up = self.interface(arrival.on).is_some_and(|interface| interface.state == State::Up);
-            if impossible || !is_up {
+            if is_malformed || !is_up {
                 continue;
             }
             let Arrival { on, frame, stamp, hops, .. } = arrival;
@@ -220,7 +228,7 @@ impl World {
         outcome
     }
 
-    /// One job and one frame that it takes, in the order of `can_can_gw_rcv()`.
+    /// Runs one job for a frame that it accepts, in the order of `can_can_gw_rcv()`.
     fn work(&mut self, position: usize, arrival: &Arrival, backlog: &mut Backlog, outcome: &mut Outcome) {
         let job = self.jobs[position].job.clone();
         let did = self.outcome_of(&job, arrival, backlog, outcome);
@@ -282,7 +290,7 @@ impl World {
         }
         outcome.sent.push(Sent { on: leaves.on, frame: leaves.frame });
         if let Some(peer) = interface.peer {
-            // vxcan forgets the hops; it keeps where the frame first appeared.
+            // vxcan resets the hops, but not the interface where the frame first appeared.
             backlog.now.push_back(Arrival { on: peer, hops: 0, ..leaves });
         }
         match (loopback, interface.echo_by) {
@@ -294,7 +302,7 @@ impl World {
     }
 }
 
-/// Every FD frame is marked when it is sent, and current drivers mark those that they receive.
+/// Sets `CANFD_FDF`, as the kernel does for sent FD frames and current drivers for received ones.
 fn marked(frame: &Frame) -> Frame {
     match frame.format {
         FrameFormat::Classic => *frame,

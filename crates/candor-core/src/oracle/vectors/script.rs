@@ -1,217 +1,250 @@
-//! Small words to write vectors with.
+//! Reads `vectors.txt`, which describes its own format.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
+use std::str::FromStr;
 
 use super::super::{Errno, Interface, Kernel, Loopback, SameInterface, State};
 use super::{Event, Expected, Vector};
 use crate::filter::{CAN_INV_FILTER, Filter};
-use crate::frame::{CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat};
-use crate::job::Job;
-use crate::job::{BusIndex, Echo, Incoming, Timestamp};
-use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, Operation, XorChecksum};
+use crate::frame::{CAN_MTU, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
+use crate::job::{BusIndex, Echo, Incoming, Job, Timestamp};
+use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
 
-/// A script that shows this, with this many vcan interfaces and a kernel as it comes.
-pub(super) fn shows(shows: &'static str, interfaces: usize) -> Vector {
-    let interfaces = (0..interfaces).map(|index| Interface::vcan(&format!("vcan{index}"))).collect();
-    Vector { name: "", shows, kernel: Kernel::DEFAULT, interfaces, events: Vec::new() }
+/// All vectors.
+///
+/// # Panics
+/// If `vectors.txt` has a mistake.
+#[must_use]
+pub fn all() -> Vec<Vector> {
+    let mut scripts: Vec<Script> = Vec::new();
+    let mut lines = include_str!("../vectors.txt").lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    while let Some(line) = lines.next() {
+        if let Some(name) = line.strip_prefix('[') {
+            let shows = lines.next().expect("a vector has a title");
+            let vector = Vector {
+                name: name.trim_end_matches(']'),
+                shows,
+                kernel: Kernel::DEFAULT,
+                interfaces: vec![],
+                events: vec![],
+            };
+            scripts.push(Script { vector, jobs: HashMap::new() });
+        } else {
+            scripts.last_mut().expect("a vector begins with its name").read(line);
+        }
+    }
+    scripts.into_iter().map(|script| script.vector).collect()
 }
 
-impl Vector {
-    pub(super) fn max_hops(mut self, max_hops: u8) -> Self {
-        self.kernel.max_hops = max_hops;
-        self
-    }
-
-    pub(super) fn refusing_same_interface(mut self) -> Self {
-        self.kernel.same_interface = SameInterface::Refused;
-        self
-    }
-
-    pub(super) fn with(mut self, interface: usize, change: impl FnOnce(&mut Interface)) -> Self {
-        change(&mut self.interfaces[interface]);
-        self
-    }
-
-    pub(super) fn add(self, job: &Job) -> Self {
-        self.then(Event::Add { job: job.clone(), answer: Ok(()) })
-    }
-
-    pub(super) fn add_refused(self, job: &Job, errno: Errno) -> Self {
-        self.then(Event::Add { job: job.clone(), answer: Err(errno) })
-    }
-
-    pub(super) fn delete(self, job: &Job) -> Self {
-        self.then(Event::Delete { job: job.clone(), answer: Ok(()) })
-    }
-
-    pub(super) fn delete_refused(self, job: &Job) -> Self {
-        self.then(Event::Delete { job: job.clone(), answer: Err(Errno::Einval) })
-    }
-
-    /// A frame on the first interface; what the other sockets see: index of the interface and frame.
-    pub(super) fn send(self, frame: &str, sees: &[(usize, &str)]) -> Self {
-        self.send_from(0, frame, sees)
-    }
-
-    pub(super) fn send_from(self, on: usize, frame: &str, sees: &[(usize, &str)]) -> Self {
-        let sees = sees.iter().map(|(on, frame)| (*on, self::frame(frame))).collect();
-        self.send_raw(on, self::frame(frame), sees)
-    }
-
-    pub(super) fn send_raw(self, on: usize, frame: Frame, sees: Vec<(usize, Frame)>) -> Self {
-        let sees = sees.into_iter().map(|(on, frame)| (BusIndex(on), frame)).collect();
-        self.then(Event::Send { on: BusIndex(on), frame, loopback: Loopback::On, sees, stamp: None })
-    }
-
-    pub(super) fn send_without_loopback(self, frame: &str) -> Self {
-        let frame = self::frame(frame);
-        self.then(Event::Send { on: BusIndex(0), frame, loopback: Loopback::Off, sees: Vec::new(), stamp: None })
-    }
-
-    pub(super) fn send_stamped(self, text: &str, to: usize, stamp: Timestamp) -> Self {
-        let (on, frame, sees) = (BusIndex(0), frame(text), vec![(BusIndex(to), frame(text))]);
-        self.then(Event::Send { on, frame, loopback: Loopback::On, sees, stamp: Some(stamp) })
-    }
-
-    /// The jobs with their counters, newest first.
-    pub(super) fn list(self, jobs: &[(&Job, [u32; 3])]) -> Self {
-        let expected = |&(job, counted): &(&Job, [u32; 3])| Expected {
-            way: (job.from, job.to),
-            filter_id: job.filter.id,
-            counted,
-        };
-        let jobs = jobs.iter().map(expected).collect();
-        self.then(Event::List(jobs))
-    }
-
-    pub(super) fn set(self, interface: usize, state: State) -> Self {
-        self.then(Event::Set(BusIndex(interface), state))
-    }
-
-    pub(super) fn then(mut self, event: Event) -> Self {
-        self.events.push(event);
-        self
-    }
+struct Script {
+    vector: Vector,
+    /// Jobs by the names that `let` gives them.
+    jobs: HashMap<&'static str, Job>,
 }
 
-/// A classic job with echo, so that sockets on vcan see what it does.
-pub(super) fn job(from: usize, to: usize) -> Job {
-    Job { echo: Echo::On, ..Job::plain(BusIndex(from), BusIndex(to), FrameFormat::Classic, Filter::ALL) }
-}
-
-/// The same for FD frames.
-pub(super) fn fd_job(from: usize, to: usize) -> Job {
-    Job { format: FrameFormat::Fd, ..job(from, to) }
-}
-
-/// A job of the way that most vectors take, 0 to 1.
-pub(super) fn forward() -> Job {
-    job(0, 1)
-}
-
-/// Builder methods for the remaining attributes of a job.
-impl Job {
-    pub(super) fn filtered(self, id: u32, mask: u32) -> Self {
-        Self { filter: Filter { id, mask }, ..self }
+impl Script {
+    fn read(&mut self, line: &'static str) {
+        let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
+        match verb {
+            "vcan" => {
+                let vcan = |index| Interface::vcan(&format!("vcan{index}"));
+                self.vector.interfaces = (0..number(rest)).map(vcan).collect();
+            }
+            "max-hops" => self.vector.kernel.max_hops = number(rest),
+            "refuse-same-interface" => self.vector.kernel.same_interface = SameInterface::Refused,
+            "classic-only" => self.interface(rest).mtu = CAN_MTU,
+            "room" => {
+                let (interface, room) = cut(rest, ' ');
+                self.interface(interface).room = Some(number(room));
+            }
+            "pair" => {
+                let (one, other) = cut(rest, ' ');
+                self.interface(one).peer = Some(bus(other));
+                self.interface(other).peer = Some(bus(one));
+            }
+            "let" => {
+                let (name, job) = rest.split_once(" = ").expect("let NAME = JOB");
+                let job = self.job(job);
+                self.jobs.insert(name, job);
+            }
+            _ if verb.starts_with(|first: char| first.is_ascii_digit()) => {
+                let event = rest.strip_prefix("* ").expect("N * EVENT");
+                (0..number(verb)).for_each(|_: u32| self.read(event));
+            }
+            _ => {
+                let event = self.event(verb, rest);
+                self.vector.events.push(event);
+            }
+        }
     }
 
-    pub(super) fn inverted(self, id: u32, mask: u32) -> Self {
-        self.filtered(id | CAN_INV_FILTER, mask)
+    fn event(&self, verb: &str, rest: &'static str) -> Event {
+        match verb {
+            "add" | "delete" => {
+                let (job, answer) = match rest.split_once(" ! ") {
+                    Some((job, "EINVAL")) => (job, Err(Errno::Einval)),
+                    Some((job, "ENODEV")) => (job, Err(Errno::Enodev)),
+                    _ => (rest, Ok(())),
+                };
+                let job = self.job(job);
+                if verb == "add" { Event::Add { job, answer } } else { Event::Delete { job, answer } }
+            }
+            "list" => Event::List(rest.split(", ").filter(|job| !job.is_empty()).map(|job| self.listed(job)).collect()),
+            "send" => {
+                let (frame, sees) = rest.split_once(" >").expect("send FRAME > …");
+                let (on, frame) = if frame.contains(':') { frame_on(frame) } else { (BusIndex(0), self::frame(frame)) };
+                let (stamps, sees): (Vec<&str>, _) = sees.split_whitespace().partition(|word| !word.contains(':'));
+                let stamp = stamps.first().map(|&stamp| match stamp {
+                    "fresh" => Timestamp::Fresh,
+                    "kept" => Timestamp::Kept,
+                    other => panic!("{other} is no timestamp"),
+                });
+                let sees = sees.into_iter().map(frame_on).collect();
+                Event::Send { on, frame, loopback: Loopback::On, sees, stamp }
+            }
+            "send-without-loopback" => {
+                let (on, frame) = (BusIndex(0), frame(rest));
+                Event::Send { on, frame, loopback: Loopback::Off, sees: Vec::new(), stamp: None }
+            }
+            "flush" => Event::Flush,
+            "up" => Event::Set(bus(rest), State::Up),
+            "down" => Event::Set(bus(rest), State::Down),
+            "remove" => Event::Detach(bus(rest)),
+            "rename" => {
+                let (interface, name) = cut(rest, ' ');
+                Event::Rename(bus(interface), name)
+            }
+            other => panic!("{other} is no event"),
+        }
     }
 
-    pub(super) fn without_echo(self) -> Self {
-        Self { echo: Echo::Off, ..self }
+    fn interface(&mut self, index: &str) -> &mut Interface {
+        &mut self.vector.interfaces[bus(index).0]
     }
 
-    pub(super) fn hop_limit(self, limit: u8) -> Self {
-        Self { hop_limit: Some(limit), ..self }
+    fn listed(&self, entry: &str) -> Expected {
+        let (job, counters) = entry.rsplit_once(' ').expect("a job and its counters");
+        let job = self.job(job);
+        Expected { way: (job.from, job.to), filter_id: job.filter.id, counted: numbers(counters, '/') }
     }
 
-    pub(super) fn back_to_incoming(self) -> Self {
-        Self { incoming: Incoming::Allowed, ..self }
-    }
-
-    pub(super) fn keeping_stamps(self) -> Self {
-        Self { timestamp: Timestamp::Kept, ..self }
-    }
-
-    pub(super) fn uid(self, uid: u32) -> Self {
-        Self { uid: NonZeroU32::new(uid), ..self }
-    }
-
-    pub(super) fn id(mut self, operation: Operation, id: u32) -> Self {
-        operand(&mut self.modifications, operation).id = Some(id);
-        self
-    }
-
-    pub(super) fn len(mut self, operation: Operation, len: u8) -> Self {
-        operand(&mut self.modifications, operation).len = Some(len);
-        self
-    }
-
-    pub(super) fn flags(mut self, operation: Operation, flags: u8) -> Self {
-        operand(&mut self.modifications, operation).flags = Some(flags);
-        self
-    }
-
-    /// The bytes given, the rest 0.
-    pub(super) fn data(mut self, operation: Operation, bytes: &[u8]) -> Self {
-        let mut data = [0; CANFD_MAX_DLEN];
-        data[..bytes.len()].copy_from_slice(bytes);
-        operand(&mut self.modifications, operation).data = Some(data);
-        self
-    }
-
-    /// A modification that changes nothing: checksums are computed.
-    pub(super) fn no_op(self) -> Self {
-        self.data(Operation::Or, &[])
-    }
-
-    pub(super) fn xor(mut self, positions: [i8; 3], init: u8) -> Self {
-        self.checksums.xor = Some(XorChecksum { span: span(positions), init });
-        self
-    }
-
-    /// Polynomial 1D, most significant bit first, initial value and final XOR FF.
-    pub(super) fn crc8(mut self, positions: [i8; 3], profile: Crc8Profile) -> Self {
-        let span = span(positions);
-        self.checksums.crc8 = Some(Crc8Checksum { span, init: 0xFF, final_xor: 0xFF, table: table(), profile });
-        self
-    }
-
-    pub(super) fn without_checksums(self) -> Self {
-        Self { checksums: Checksums::NONE, ..self }
+    fn job(&self, text: &str) -> Job {
+        let mut words = text.split(' ');
+        let first = words.next().unwrap_or_default();
+        let mut job = self.jobs.get(first).cloned().unwrap_or_else(|| {
+            let (from, to) = cut(first, '>');
+            Job { echo: Echo::On, ..Job::plain(bus(from), bus(to), FrameFormat::Classic, Filter::ALL) }
+        });
+        words.for_each(|word| set(&mut job, word));
+        job
     }
 }
 
-fn operand(modifications: &mut Modifications, operation: Operation) -> &mut Operand {
-    match operation {
-        Operation::And => &mut modifications.and,
-        Operation::Or => &mut modifications.or,
-        Operation::Xor => &mut modifications.xor,
-        Operation::Set => &mut modifications.set,
+/// Sets an attribute of a job.
+fn set(job: &mut Job, attribute: &str) {
+    let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
+    match name {
+        "fd" => job.format = FrameFormat::Fd,
+        "silent" => job.echo = Echo::Off,
+        "back" => job.incoming = Incoming::Allowed,
+        "keep-stamp" => job.timestamp = Timestamp::Kept,
+        "no-checksums" => job.checksums = Checksums::NONE,
+        "hops" => job.hop_limit = Some(number(value)),
+        "uid" => job.uid = NonZeroU32::new(number(value)),
+        "f" => {
+            let (separator, inverted) = if value.contains('~') { ('~', CAN_INV_FILTER) } else { (':', 0) };
+            let (id, mask) = cut(value, separator);
+            job.filter = Filter { id: hex::<u32>(id) | inverted, mask: hex(mask) };
+        }
+        "x" => {
+            let (positions, init) = value.rsplit_once(':').expect("positions and initial value");
+            job.checksums.xor = Some(XorChecksum { span: span(positions), init: hex(init) });
+        }
+        "c" => {
+            let (span, profile) = (span(value), Crc8Profile::None);
+            job.checksums.crc8 = Some(Crc8Checksum { span, init: 0xFF, final_xor: 0xFF, table: crc8_table(), profile });
+        }
+        "p" => {
+            let profile = match cut(value, ':') {
+                ("1", byte) => Crc8Profile::Byte(hex(byte)),
+                ("2", bytes) => Crc8Profile::ByteByCounter(buffer(bytes)),
+                _ => Crc8Profile::IdXor,
+            };
+            job.checksums.crc8.as_mut().expect("a profile follows its CRC").profile = profile;
+        }
+        _ => modify(job, name, value),
     }
 }
 
-fn span([from, to, result]: [i8; 3]) -> ChecksumSpan {
+fn modify(job: &mut Job, name: &str, value: &str) {
+    let (operation, field) = cut(name, '.');
+    let operand = match operation {
+        "and" => &mut job.modifications.and,
+        "or" => &mut job.modifications.or,
+        "xor" => &mut job.modifications.xor,
+        "set" => &mut job.modifications.set,
+        other => panic!("{other} is no operation"),
+    };
+    match field {
+        "id" => operand.id = Some(hex(value)),
+        "len" => operand.len = Some(hex(value)),
+        "flags" => operand.flags = Some(hex(value)),
+        "data" => operand.data = Some(buffer(value)),
+        other => panic!("{other} is no field"),
+    }
+}
+
+fn frame_on(text: &str) -> (BusIndex, Frame) {
+    let (interface, frame) = cut(text, ':');
+    (bus(interface), self::frame(frame))
+}
+
+fn frame(text: &str) -> Frame {
+    let notation = text.split(['/', '@']).next().unwrap_or_default();
+    let frame: Frame = notation.parse().unwrap_or_else(|error| panic!("{text} is no frame: {error}"));
+    let id = text.split_once('@').map_or(frame.id, |(_, id)| RawId(hex(id)));
+    let data = text.split_once('/').map_or(frame.data, |(_, data)| buffer(data));
+    Frame { id, data, ..frame }
+}
+
+/// Bytes, or one of them so often (`AA*64`), and zeros.
+fn buffer<const LEN: usize>(text: &str) -> [u8; LEN] {
+    let (bytes, times) = text.split_once('*').map_or((text, 1), |(bytes, times)| (bytes, number(times)));
+    let digits = bytes.repeat(times);
+    assert!(digits.len() <= 2 * CANFD_MAX_DLEN, "{text} is too long");
+    std::array::from_fn(|at| digits.get(2 * at..2 * at + 2).map_or(0, hex))
+}
+
+fn span(positions: &str) -> ChecksumSpan {
+    let [from, to, result] = numbers(positions, ':');
     ChecksumSpan { from, to, result }
 }
 
-fn table() -> [u8; 256] {
+fn crc8_table() -> [u8; 256] {
     let remainder = |byte: u8| (0..8).fold(byte, |crc, _| if crc & 0x80 == 0 { crc << 1 } else { crc << 1 ^ 0x1D });
     std::array::from_fn(|index| remainder(index.to_le_bytes()[0]))
 }
 
-/// # Panics
-/// If the text is no frame: vectors are written by hand.
-pub(super) fn frame(text: &str) -> Frame {
-    text.parse().unwrap_or_else(|error| panic!("{text} is no frame: {error}"))
+fn bus(index: &str) -> BusIndex {
+    BusIndex(number(index))
 }
 
-/// Every byte that the kernel keeps of a frame.
-pub(super) fn bytes(frame: &Frame) -> String {
-    let mut bytes = [0; CANFD_MTU];
-    let len = frame.to_kernel(&mut bytes);
-    let data: String = bytes[4..len].iter().map(|byte| format!("{byte:02X}")).collect();
-    format!("{:08X} {data}", frame.id.0)
+fn cut(text: &str, at: char) -> (&str, &str) {
+    text.split_once(at).unwrap_or_else(|| panic!("{text} has no {at}"))
+}
+
+fn numbers<T: FromStr + Copy + Default, const N: usize>(text: &str, separator: char) -> [T; N] {
+    let mut numbers = [T::default(); N];
+    numbers.iter_mut().zip(text.split(separator)).for_each(|(place, written)| *place = number(written));
+    numbers
+}
+
+fn number<T: FromStr>(text: &str) -> T {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+}
+
+fn hex<T: TryFrom<u32>>(text: &str) -> T {
+    let value = u32::from_str_radix(text, 16).ok().and_then(|value| T::try_from(value).ok());
+    value.unwrap_or_else(|| panic!("{text} is no hexadecimal number of this size"))
 }
