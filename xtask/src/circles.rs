@@ -38,15 +38,6 @@ const ACCEPTED: &[Circle] = &[
         &["egress", "route", "sections", "wire"],
         "sections are dispatched by a table that their parsers extend",
     ),
-    ("candor-core", &["filter", "ids"], "identifier sets become filters, and filters are printed as ranges"),
-    ("candor-core", &["job", "rule"], "a job has the modifications of a rule, and a rule the job's `SendAs`"),
-    ("candor-core::document", &["entry", "keys"], "an entry reports unknown keys, and keys read entries"),
-    (
-        "candor-core::document",
-        &["duplicates", "syntax"],
-        "the reader looks for repeated keys, which needs its line positions",
-    ),
-    ("candor-core::oracle", &["control", "outcome", "world"], "the state of one simulated gateway"),
     (
         "candor-egress",
         &["control_group", "filter", "tree"],

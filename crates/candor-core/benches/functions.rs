@@ -1,5 +1,5 @@
-//! Times of single functions: `cargo bench -p candor-core --bench functions`. For comparisons use `instructions`, whose
-//! figures are the same on every run.
+//! Times of single functions: `cargo bench -p candor-core --bench functions`. For comparisons use `instructions`, which is
+//! reproducible.
 
 mod sets;
 
@@ -23,7 +23,7 @@ fn route(criterion: &mut Criterion) {
             let mut next = frames.iter().cycle();
             criterion.bench_function(&format!("route/{}/{count}", kind.name()), |bencher| {
                 bencher.iter(|| {
-                    let frame = next.next().expect("a cycle has no end");
+                    let frame = next.next().expect("a cycle is infinite");
                     rules.from_bus(BusIndex(0)).outcomes(black_box(frame), |job, routed| {
                         black_box((job, routed));
                     });

@@ -1,9 +1,9 @@
-//! Instructions for each frame in the compiled rule set, and between the bytes that one system call reads and those that
-//! another one sends, counted by valgrind: the tables of `docs/speed.md`.
+//! Instructions per frame in the compiled rule set, and from received to sent bytes, counted by valgrind, for the tables of
+//! `docs/speed.md`.
 //!
 //! `cargo bench -p candor-core --bench instructions`
-#![expect(clippy::disallowed_methods, reason = "a program that starts itself again under valgrind")]
-#![expect(clippy::print_stdout, reason = "it prints a table")]
+#![expect(clippy::disallowed_methods, reason = "the program runs itself under valgrind")]
+#![expect(clippy::print_stdout, reason = "prints a table")]
 
 mod sets;
 
@@ -15,10 +15,10 @@ use candor_core::job::BusIndex;
 use candor_core::ruleset::{RuleSet, Visit};
 use sets::{BUSES, FRAMES, Kind};
 
-/// Number of rules a set has.
+/// Numbers of rules.
 const COUNTS: [usize; 5] = [1, 16, 256, 2048, 16_384];
 
-/// The functions in which is counted, by their names.
+/// Names of the measured functions.
 const RULES: &str = "route_all";
 const BYTES: &str = "forward_all";
 
@@ -38,9 +38,9 @@ fn main() -> ExitCode {
 }
 
 fn tables() -> Result<(), String> {
-    println!("Instructions for each frame of 8 bytes, by number of rules:\n");
+    println!("Instructions per frame of 8 bytes, by number of rules:\n");
     table(RULES)?;
-    println!("\nThe same, from the bytes that were read to the bytes that are sent:\n");
+    println!("\nThe same, from received bytes to sent bytes:\n");
     table(BYTES)
 }
 
@@ -56,36 +56,36 @@ fn table(work: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs this program under callgrind, which counts in one function and in what it calls.
+/// Runs this program under callgrind, which counts one function and its callees.
 fn per_frame(work: &str, kind: Kind, count: usize) -> Result<f64, String> {
-    let itself = std::env::current_exe().map_err(|error| format!("this program is not to be found: {error}"))?;
+    let itself = std::env::current_exe().map_err(|error| format!("cannot find this program: {error}"))?;
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", &format!("--toggle-collect=*{work}*")])
         .arg(itself)
         .args(["--measured", work, kind.name(), &count.to_string()])
         .output()
-        .map_err(|error| format!("valgrind does not start: {error}; install it (Debian: apt install valgrind)"))?;
+        .map_err(|error| format!("cannot start valgrind: {error}; install it (Debian: apt install valgrind)"))?;
     let text = String::from_utf8_lossy(&output.stderr);
     let counted = text.lines().find_map(|line| line.split_once("Collected :")?.1.trim().parse::<u32>().ok());
     match counted {
         Some(counted) if output.status.success() && counted > 0 => {
             Ok(f64::from(counted) / f64::from(u32::try_from(FRAMES).unwrap_or(1)))
         }
-        _ => Err(format!("valgrind counted nothing; it said:\n{text}")),
+        _ => Err(format!("valgrind counted nothing; its output:\n{text}")),
     }
 }
 
 fn run_measured(work: &str, kind: &str, count: &str) -> Result<(), String> {
-    let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or("no such kind of rules")?;
-    let count = count.parse().map_err(|error| format!("{count} is no number of rules: {error}"))?;
+    let kind = Kind::ALL.into_iter().find(|known| known.name() == kind).ok_or("unknown kind of rules")?;
+    let count = count.parse().map_err(|error| format!("{count} is not a number of rules: {error}"))?;
     let jobs = kind.jobs(count);
     let (rules, frames) = (RuleSet::compile(&jobs, BUSES), as_bytes(&kind.frames(&jobs)));
     let fired = if work == BYTES { forward_all(&rules, &frames) } else { route_all(&rules, &frames) };
     let expected = kind.fire(count) * FRAMES;
-    if fired == expected { Ok(()) } else { Err(format!("{fired} jobs have fired instead of {expected}")) }
+    if fired == expected { Ok(()) } else { Err(format!("{fired} jobs matched instead of {expected}")) }
 }
 
-/// Does nothing with a frame but count it.
+/// Counts results.
 #[derive(Default)]
 struct Fired(usize);
 
@@ -125,7 +125,7 @@ fn as_bytes(frames: &[Frame]) -> Vec<([u8; CANFD_MTU], usize)> {
     frames.iter().map(bytes_of).collect()
 }
 
-/// Writes the bytes of the frames that are sent.
+/// Writes the bytes of sent frames.
 #[derive(Default)]
 struct Writer(usize);
 

@@ -1,41 +1,39 @@
-//! Rule sets of any size, and frames for them: what `docs/speed.md` measures.
+//! Rule sets of any size, and frames for them, for the measurements of `docs/speed.md`.
 
 use std::collections::BTreeSet;
 
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, Frame, FrameFormat, RawId};
-use candor_core::job::BusIndex;
-use candor_core::job::Job;
+use candor_core::job::{BusIndex, Job};
 use candor_core::random::SplitMix64;
 use candor_core::rule::{ChecksumSpan, Checksums, Modifications, Operand, XorChecksum};
 
-/// Buses of every set. Frames come in on the first.
+/// Number of buses. Frames are received on the first.
 pub(crate) const BUSES: usize = 9;
 /// Number of frames prepared for a set.
 pub(crate) const FRAMES: usize = 4096;
 
 const EFF: u32 = CAN_EFF_FLAG;
-/// Masks of 29-bit identifiers, as J1939 has them: without the source, the destination, the priority, and so on.
+/// Masks of 29-bit identifiers as in J1939: without the source, the destination, the priority, and so on.
 const MASKS: [u32; 8] =
     [0x9FFF_FF00, 0x9FFF_00FF, 0x83FF_FFFF, 0x83FF_FF00, 0x9FFF_FFF0, 0x9FF0_FFFF, 0x9F0F_FFFF, 0x8FFF_FFFE];
 /// The high bits of all identifiers in the mixed set: priority 6 of J1939.
 const PRIORITY: u32 = EFF | 0x1800_0000;
-/// Masks of some of the bits that [`PRIORITY`] fixes.
+/// Masks of some of the bits of [`PRIORITY`].
 const PRIORITY_MASKS: [u32; 8] =
     [0x9C00_0000, 0x9800_0000, 0x9000_0000, 0x8800_0000, 0x8C00_0000, 0x9400_0000, 0x8400_0000, 0x8000_0000];
 
-/// One kind of rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Single 11-bit identifiers, 2048 of each source bus.
     ExactStandard,
     /// Single 29-bit identifiers.
     ExactExtended,
-    /// The same; each job sets other bits of the identifier, changes data and computes an XOR checksum.
+    /// The same; each job sets the identifier, changes data and computes an XOR checksum.
     ExactExtendedChanging,
     /// A random mix of eight masks.
     MaskedExtended,
-    /// Eight masks for each of few identifiers: eight jobs fire for a frame.
+    /// Eight masks for each of a few identifiers: eight jobs match a frame.
     Overlapping,
     /// A random mix of eight masks; each excludes every frame.
     InvertedSilent,
@@ -44,7 +42,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them.
     pub(crate) const ALL: [Self; 7] = [
         Self::ExactStandard,
         Self::ExactExtended,
@@ -55,7 +52,6 @@ impl Kind {
         Self::Mixed,
     ];
 
-    /// For the table.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::ExactStandard => "exact, 11 bits",
@@ -68,7 +64,6 @@ impl Kind {
         }
     }
 
-    /// So many rules of this kind.
     pub(crate) fn jobs(self, count: usize) -> Vec<Job> {
         let mut random = Random(SplitMix64::new(2011));
         (0..count).map(|at| self.job(at, &mut random)).collect()
@@ -117,7 +112,7 @@ impl Kind {
         }
     }
 
-    /// Returns the number of jobs of such a set that match each of its frames.
+    /// Returns the number of jobs that match each frame.
     pub(crate) fn fire(self, count: usize) -> usize {
         match self {
             Self::InvertedSilent => 0,
@@ -126,7 +121,7 @@ impl Kind {
         }
     }
 
-    /// Frames for which as many jobs fire as [`fire`](Self::fire) says, spread over all of the jobs.
+    /// Frames that match the number of jobs of [`fire`](Self::fire), spread over all jobs.
     pub(crate) fn frames(self, jobs: &[Job]) -> Vec<Frame> {
         let mut random = Random(SplitMix64::new(2014));
         let targets: Vec<&Job> = jobs.iter().filter(|job| job.from == BusIndex(0) && self.is_target(job)).collect();
@@ -138,7 +133,7 @@ impl Kind {
         let mut known: BTreeSet<u32> = BTreeSet::new();
         let mut ids = Vec::new();
         let mut tries = 0;
-        // Ambiguous identifiers are rare; a few distinct ones are enough, because they are used in turn.
+        // Ambiguous identifiers are rare. A few distinct ones suffice, because they are repeated.
         while ids.len() < FRAMES.min(512) && tries < 4096 {
             tries += 1;
             let Filter { id, mask } = targets[random.below(u32::try_from(targets.len()).unwrap_or(1)) as usize].filter;
@@ -156,7 +151,7 @@ impl Kind {
         ids.iter().cycle().take(FRAMES).map(frame).collect()
     }
 
-    /// Returns true if such a job matches frames of this kind.
+    /// Returns true if the job can match frames of this kind.
     fn is_target(self, job: &Job) -> bool {
         let is_extended = job.filter.id & EFF != 0;
         match self {
@@ -170,7 +165,6 @@ fn job(filter: Filter) -> Job {
     Job::plain(BusIndex(0), BusIndex(BUSES - 1), FrameFormat::Classic, filter)
 }
 
-/// The same numbers every time.
 struct Random(SplitMix64);
 
 impl Random {

@@ -1,4 +1,4 @@
-//! Strategies for property tests: frames, filters and jobs, weighted towards those that meet.
+//! Strategies for property tests: frames, filters and jobs, weighted towards matches.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -14,7 +14,7 @@ use crate::job::{BusIndex, Incoming, Job, SendAs};
 use crate::payload::PayloadPattern;
 use crate::rule::{ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, Modifications, Operand, XorChecksum};
 
-/// A frame that can be on a bus: everything in range, nothing beyond the length.
+/// A well-formed frame: all fields in range, zeros beyond the length.
 pub fn wire_frame() -> impl Strategy<Value = Frame> {
     let id = prop_oneof![
         (0..=CAN_SFF_MASK, any::<bool>()).prop_map(|(id, rtr)| id | if rtr { CAN_RTR_FLAG } else { 0 }),
@@ -39,7 +39,7 @@ pub fn wire_frame() -> impl Strategy<Value = Frame> {
     prop_oneof![classic, fd]
 }
 
-/// Any frame that the type can hold, malformed ones included.
+/// Any frame, including malformed ones.
 pub fn any_frame() -> impl Strategy<Value = Frame> {
     let len = prop_oneof![4 => 0..=8_u8, 1 => Just(8_u8), 2 => 9..=64_u8, 1 => any::<u8>()];
     let len8_dlc = prop_oneof![Just(0_u8), 0..=20_u8];
@@ -54,7 +54,7 @@ pub fn any_frame() -> impl Strategy<Value = Frame> {
     )
 }
 
-/// Jobs between `buses` buses, any filter the kernel takes, any modification and checksum within its bounds.
+/// Jobs between `buses` buses with any filter that the kernel accepts, and any modification and checksum within bounds.
 pub fn job(buses: usize) -> impl Strategy<Value = Job> {
     (any::<bool>(), 0..buses, 1..buses, filter(), option::weighted(0.6, modifications()), checksums()).prop_map(
         move |(fd, from, step, filter, modifications, checksums)| {
@@ -74,13 +74,13 @@ pub fn job(buses: usize) -> impl Strategy<Value = Job> {
     )
 }
 
-/// The same with what only user space can do, payloads and other formats, and with jobs that go back.
+/// The same with payloads and conversions, which only user space supports, and with jobs back to their source.
 pub fn user_space_job(buses: usize) -> impl Strategy<Value = Job> {
     let payload = prop_oneof![4 => Just(Vec::new()), 1 => vec(payload_pattern(), 1..3)];
     let back = (prop::bool::weighted(0.1), any::<bool>());
     let converts = (prop::bool::weighted(0.2), any::<bool>());
     (job(buses), payload, converts, back).prop_map(|(job, payload, (converts, bit_rate_switch), (back, allowed))| {
-        // What the job changes and computes fits the format in which its frames leave.
+        // Modifications and checksums fit the format of sent frames.
         let (format, send_as) = match job.format {
             format if !converts => (format, None),
             FrameFormat::Classic => (FrameFormat::Fd, Some(SendAs::Classic)),
@@ -97,7 +97,7 @@ pub fn user_space_job(buses: usize) -> impl Strategy<Value = Job> {
     })
 }
 
-/// A payload pattern of few bits, so that it meets frames.
+/// A payload pattern with few bits, so it matches frames.
 fn payload_pattern() -> impl Strategy<Value = PayloadPattern> {
     let byte = (0..12_usize, select([0x01_u8, 0x80, 0xFF].as_slice()), select([0_u8, 0xFF].as_slice()));
     vec(byte, 0..3).prop_map(|bytes| {
@@ -110,7 +110,7 @@ fn payload_pattern() -> impl Strategy<Value = PayloadPattern> {
     })
 }
 
-/// Raw filters, malformed ones and those for error frames included.
+/// Raw filters, including malformed ones and those for error frames.
 pub fn filter() -> impl Strategy<Value = Filter> {
     let mask = prop_oneof![
         2 => Just(0),
@@ -127,7 +127,7 @@ pub fn filter() -> impl Strategy<Value = Filter> {
     })
 }
 
-/// A well-formed identifier of a data frame; every other one is one that filters like.
+/// A well-formed identifier of a data frame, often one that filters match.
 fn identifier() -> impl Strategy<Value = u32> {
     prop_oneof![
         select([0, 0x123, 0x124, 0x7FF, CAN_EFF_FLAG | 0x123, CAN_EFF_FLAG | 0x1234_5678].as_slice()),
@@ -136,7 +136,7 @@ fn identifier() -> impl Strategy<Value = u32> {
     ]
 }
 
-/// Few identifiers in many disguises, so that filters meet frames.
+/// Few identifiers with varying flags, so filters match frames.
 fn raw_id() -> impl Strategy<Value = u32> {
     let bits = prop_oneof![6 => select([0, 0x123, 0x124, 0x7FF, 0x800, 0x1234_5678, 0x1FFF_FFFF].as_slice()), 1 => any::<u32>()];
     let flags = prop_oneof![
@@ -181,7 +181,7 @@ fn checksums() -> impl Strategy<Value = Checksums> {
     (option::of(crc8), option::of(xor)).prop_map(|(crc8, xor)| Checksums { crc8, xor })
 }
 
-/// Positions that jobs for FD frames may have, most of them near the ends.
+/// Valid positions in FD frames, mostly near the ends.
 fn span() -> impl Strategy<Value = ChecksumSpan> {
     let position = || prop_oneof![3 => -8..8_i8, 1 => -64..64_i8];
     (position(), position(), position()).prop_map(|(from, to, result)| ChecksumSpan { from, to, result })
@@ -199,7 +199,7 @@ fn within_8_bytes(mut checksums: Checksums) -> Checksums {
     checksums
 }
 
-/// Zeros, ones, both, or noise: made from a seed, because 64 strategies for each payload would be slow.
+/// Zeros, ones, both, or noise, from a seed, because 64 strategies per payload would be slow.
 fn payload_bytes() -> impl Strategy<Value = [u8; CANFD_MAX_DLEN]> {
     (any::<u64>(), 0..4_u8).prop_map(|(seed, style)| {
         let mut state = seed | 1;

@@ -1,7 +1,7 @@
-//! Number of bits of a frame on the wire, including stuff bits, and their duration.
+//! Bits of a frame on the wire, including stuff bits, and their duration.
 //!
 //! # Source
-//! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been measured on hardware.
+//! ISO 11898-1:2015, clauses 10.4 and 10.5. Lengths of CAN FD frames have not been compared with hardware.
 
 mod fields;
 mod levels;
@@ -16,10 +16,10 @@ use crate::units::BitRate;
 use fields::{Field, fields};
 use stuffing::{Crc15, Stuffing};
 
-/// Bits between two frames during which nobody may send.
+/// Bits of the intermission, in which no node may start a frame.
 pub const INTERMISSION_BITS: u32 = 3;
 
-/// Recessive bits that end a frame, after the acknowledge delimiter.
+/// Recessive bits of the end of frame, after the acknowledge delimiter.
 pub const END_OF_FRAME_BITS: u32 = 7;
 
 /// CRC delimiter, acknowledge slot and delimiter, end of frame.
@@ -34,25 +34,34 @@ const FD_CRC21_FIELD_BITS: u32 = 4 + 21 + 7 + 1;
 /// Frames with more data bytes than this have CRC21.
 const FD_CRC17_MAX_LEN: usize = 16;
 
-/// The bits of one frame from start of frame to the end of the intermission.
+/// Number of bits of a frame from start of frame to the end of the intermission.
+///
+/// ```
+/// use candor_core::bits::FrameBits;
+/// use candor_core::frame::Frame;
+///
+/// let frame: Frame = "123#0000".parse().unwrap();
+/// let bits = FrameBits::of(&frame);
+/// assert_eq!((bits.total(), bits.stuff), (67, 4));
+/// assert_eq!(bits.wire_time_ns("500kbit/s".parse().unwrap(), None), 134_000);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FrameBits {
-    /// Bits at the nominal bit rate, stuff bits included.
+    /// Bits at the nominal bit rate, including stuff bits.
     pub nominal: u32,
-    /// Bits at the data bit rate, stuff bits included: from ESI to the CRC delimiter of an FD frame with bit-rate
+    /// Bits at the data bit rate, including stuff bits: from ESI to the CRC delimiter of an FD frame with bit-rate
     /// switch, otherwise 0.
     pub data: u32,
-    /// Number of stuff bits that depend on the content. The fixed stuff bits of an FD frame's CRC field do
-    /// not, and are not counted here.
+    /// Stuff bits that depend on the content, without the fixed stuff bits in the CRC field of an FD frame.
     pub stuff: u32,
 }
 
 impl FrameBits {
     /// Counts the bits of this frame.
     ///
-    /// A remote frame has no data bits whatever its length says. The length of an FD frame is rounded up to the next
-    /// one that its DLC can express, as drivers do, and the padding counts as zero bytes. A length beyond 8 or 64
-    /// counts as 8 or 64. Error message frames are never on the wire; they are counted as if they were.
+    /// A remote frame has no data bits. The length of an FD frame is rounded up to the next valid length and padded with
+    /// zeros, as drivers do. A length above 8 or 64 counts as 8 or 64. Error message frames are counted too, although they
+    /// are never on the bus.
     #[must_use]
     pub fn of(frame: &Frame) -> Self {
         match frame.format {
@@ -61,13 +70,13 @@ impl FrameBits {
         }
     }
 
-    /// All bits, stuff bits and intermission included.
+    /// All bits, including stuff bits and intermission.
     #[must_use]
     pub const fn total(self) -> u32 {
         self.nominal + self.data
     }
 
-    /// The same frame from start of frame to the last bit of end of frame: what a receiver has to wait for.
+    /// The bits from start of frame to the end of frame, after which receivers have the frame.
     #[must_use]
     pub const fn without_intermission(self) -> Self {
         Self { nominal: self.nominal - INTERMISSION_BITS, ..self }
@@ -75,7 +84,7 @@ impl FrameBits {
 
     /// Returns the duration of these bits in nanoseconds, rounded half up.
     ///
-    /// Without a data bit rate the whole frame is at the nominal one.
+    /// Without a data bit rate, all bits have the nominal bit rate.
     #[must_use]
     pub fn wire_time_ns(self, nominal: BitRate, data: Option<BitRate>) -> u64 {
         wire_time_ns(self.nominal.into(), self.data.into(), nominal, data.unwrap_or(nominal))
@@ -117,11 +126,11 @@ fn wire_time_ns(bits_nominal: u128, bits_data: u128, nominal: BitRate, data: Bit
     let (f_nominal, f_data) = (u128::from(nominal.bits_per_second()), u128::from(data.bits_per_second()));
     let numerator = 1_000_000_000_u128.saturating_mul(bits_nominal * f_data + bits_data * f_nominal);
     let denominator = f_nominal * f_data;
-    // A half is rounded up.
+    // Rounds half up.
     u64::try_from(numerator.saturating_add(denominator / 2) / denominator).unwrap_or(u64::MAX)
 }
 
-/// The CRC-15 of a classic frame as it is sent; `None` for FD frames.
+/// The CRC-15 of a classic frame; `None` for FD frames.
 #[must_use]
 pub fn crc15(frame: &Frame) -> Option<u16> {
     if frame.format != FrameFormat::Classic {
@@ -132,7 +141,7 @@ pub fn crc15(frame: &Frame) -> Option<u16> {
     Some(crc.value())
 }
 
-/// The payload length that an FD frame of this many bytes has on the wire: the next one that a DLC can express.
+/// The payload length of an FD frame on the wire: the next length with a DLC.
 #[must_use]
 pub fn fd_wire_len(len: usize) -> usize {
     let dlc = fd_dlc(u8::try_from(len).unwrap_or(u8::MAX));

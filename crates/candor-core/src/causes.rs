@@ -1,9 +1,9 @@
-//! Errors and what is behind them.
+//! Causes of errors.
 
 use std::error::Error;
 use std::iter;
 
-/// An error with all that is behind it, in one line.
+/// An error and its causes in one line.
 #[must_use]
 pub fn in_full(error: &dyn Error) -> String {
     let causes = iter::successors(error.source(), |&cause| cause.source());
@@ -22,7 +22,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cause_is_told_the_outermost_first() {
+    fn causes_follow_the_error() {
         let step = |what, source| Step { what, source: Option::map(source, Box::new) };
         assert_eq!(in_full(&step("no frame", None)), "no frame");
         let all = step("no gateway", Some(step("no socket", Some(step("no module", None)))));

@@ -1,6 +1,4 @@
-//! Findings: message, place in the text and remedy. Rendering is left to the caller.
-
-pub mod code;
+//! Findings: message, place in the text and remedy. The caller renders them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,18 +9,18 @@ pub type Span = Range<usize>;
 /// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// The file is not a gateway.
+    /// The file cannot be used.
     Error,
-    /// The file is a gateway, but perhaps not the one that was meant.
+    /// The file can be used, but is probably not what the user intended.
     Warning,
-    /// Something that the file alone cannot tell to be wrong.
+    /// Correct or wrong depending on facts outside the file.
     Note,
 }
 
-/// A place in the file and what is to be said of it.
+/// A place in the file with a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub span: Span,
     /// Text of the label; empty if the message is sufficient.
     pub text: String,
@@ -37,9 +35,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// One short sentence.
     pub message: String,
-    /// The place that is wrong.
+    /// The wrong place.
     pub primary: Label,
-    /// Other places that explain it.
+    /// Other places that explain the finding.
     pub secondary: Vec<Label>,
     /// Remedy.
     pub help: Option<String>,
@@ -67,13 +65,13 @@ impl Diagnostic {
         self
     }
 
-    /// A further place that explains the finding.
+    /// Adds a place that explains the finding.
     pub fn also(mut self, span: Span, text: impl Into<String>) -> Self {
         self.secondary.push(Label { span, text: text.into() });
         self
     }
 
-    /// Sets the help, which says what to do.
+    /// Sets the remedy.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help = Some(text.into());
         self
@@ -85,17 +83,17 @@ impl Diagnostic {
     }
 }
 
-/// A place as editors count it.
+/// A position as editors count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     /// Line, from 1.
     pub line: usize,
-    /// Character in the line, from 1.
+    /// Character within the line, from 1.
     pub column: usize,
 }
 
 impl Position {
-    /// The position of a byte offset; an offset beyond the text is its end.
+    /// The position of a byte offset. An offset beyond the text is its end.
     #[must_use]
     pub fn of(text: &str, offset: usize) -> Self {
         let offset = (0..=offset.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
@@ -106,27 +104,27 @@ impl Position {
     }
 }
 
-/// The findings of one file, in the order in which they are made.
+/// The findings of one file, in the order of the checks.
 #[derive(Debug, Default)]
 pub struct Findings {
     list: Vec<Diagnostic>,
-    /// Number of findings of each code, also of those not in the list.
+    /// Number of findings per code, including those that are not kept.
     counts: BTreeMap<(Severity, &'static str), usize>,
-    /// True if a syntax error may have hidden parts of the file, so a missing key is not an error.
+    /// Set if a syntax error may have hidden parts of the file, so a missing key is not an error.
     pub torn: bool,
-    /// Places where a syntax error has cut a value short: what else is wrong there is a consequence.
+    /// Places of syntax errors; other findings there are consequences.
     broken: Vec<Span>,
 }
 
-/// More findings than this are not listed: after so many the file is something else than a gateway.
+/// Maximum number of listed findings.
 pub const MAX_FINDINGS: usize = 100;
 
-/// Findings of one code to keep before sorting. More than are listed, because the walk is not in the order of the file;
-/// each code by itself, because no number of findings may hide one of another kind.
+/// Findings of one code that are kept until sorting. This is more than are listed, because checks do not run in the order of
+/// the file, and per code, because findings of one kind must not displace others.
 const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
-    /// Adds a finding. Errors beyond the limit are counted, but not kept.
+    /// Adds a finding. Beyond the limit of its code it is only counted.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         let count = self.counts.entry((diagnostic.severity, diagnostic.code)).or_default();
         *count += 1;
@@ -135,18 +133,18 @@ impl Findings {
         }
     }
 
-    /// Counts one more finding of a code of which no more are kept; otherwise it has to be put into words and reported.
+    /// Counts a finding and returns true if no more of its code are kept. Otherwise the caller must report it.
     pub fn passes_over(&mut self, severity: Severity, code: &'static str) -> bool {
         let count = self.counts.get_mut(&(severity, code)).filter(|count| **count >= MAX_KEPT);
         count.map(|count| *count += 1).is_some()
     }
 
-    /// Marks a place where whatever else is found was not written by the user.
+    /// Marks the place of a syntax error, where other findings are consequences.
     pub fn breaks(&mut self, span: Span) {
         self.broken.push(span);
     }
 
-    /// Returns true if no more errors are kept, so that callers can stop checking.
+    /// Returns true if no more errors are kept, so callers can stop checking.
     pub fn is_full(&self) -> bool {
         let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
         errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
@@ -168,7 +166,7 @@ impl Findings {
         self.into_listed().0
     }
 
-    /// The findings in the order of the file, and how many of which code are not listed.
+    /// The findings in the order of the file, and the number of unlisted findings per code.
     pub fn into_listed(mut self) -> (Vec<Diagnostic>, Vec<(&'static str, usize)>) {
         let is_syntax = |code| [code::SYNTAX, code::DUPLICATE_KEY].contains(&code);
         let touches = |one: &Span, other: &Span| one.start <= other.end && other.start <= one.end;
@@ -177,12 +175,12 @@ impl Findings {
         });
         self.list
             .sort_by_key(|diagnostic| (diagnostic.primary.span.start, diagnostic.primary.span.end, diagnostic.code));
-        let left_out = if self.list.len() > MAX_FINDINGS { self.shorten() } else { Vec::new() };
-        (self.list, left_out)
+        let unlisted = if self.list.len() > MAX_FINDINGS { self.shorten() } else { Vec::new() };
+        (self.list, unlisted)
     }
 
-    /// Leaves what can be looked at. Errors: the first ones in the file, because the later ones may follow from them.
-    /// Otherwise some of each code, so that nobody who asks for a code is told that there is none.
+    /// Limits the list: to the first errors in the file, because later ones may be consequences, or without errors to some
+    /// findings of each code.
     fn shorten(&mut self) -> Vec<(&'static str, usize)> {
         let has_errors = self.has_errors();
         if has_errors {
@@ -202,8 +200,8 @@ impl Findings {
             (count > listed).then_some((severity, code, count - listed))
         });
         let more: Vec<_> = more.collect();
-        let worst_left_out = more.iter().map(|&(severity, ..)| severity).min().unwrap_or(Severity::Note);
-        let worst = if has_errors { Severity::Error } else { worst_left_out };
+        let worst_unlisted = more.iter().map(|&(severity, ..)| severity).min().unwrap_or(Severity::Note);
+        let worst = if has_errors { Severity::Error } else { worst_unlisted };
         let span = self.list.last().map_or(0..0, |last| last.primary.span.clone());
         let counts: Vec<_> = more.iter().map(|(_, code, count)| format!("{count} of {code}")).collect();
         let counts = format!("not listed: {}", counts.join(", "));
@@ -241,4 +239,32 @@ impl Findings {
         }
         shares
     }
+}
+
+/// Stable codes of findings that all files can have: gateways, scripts and plans of experiments.
+pub mod code {
+    /// Not TOML.
+    pub const SYNTAX: &str = "E0101";
+    /// A duplicate key or table.
+    pub const DUPLICATE_KEY: &str = "E0102";
+    /// The file is too large.
+    pub const FILE_TOO_LARGE: &str = "E0103";
+    /// The file is not UTF-8.
+    pub const NOT_UTF8: &str = "E0104";
+    /// Keys or brackets nested too deeply.
+    pub const TOO_DEEP: &str = "E0105";
+    /// A line is too long.
+    pub const LINE_TOO_LONG: &str = "E0106";
+    /// More errors, which are not listed.
+    pub const TOO_MANY: &str = "E0107";
+    /// An unknown key.
+    pub const UNKNOWN_KEY: &str = "E0201";
+    /// A value of the wrong type.
+    pub const WRONG_TYPE: &str = "E0202";
+    /// A required key is missing.
+    pub const MISSING_KEY: &str = "E0203";
+    /// More warnings, which are not listed.
+    pub const TOO_MANY_WARNINGS: &str = "W0506";
+    /// More notes, which are not listed.
+    pub const TOO_MANY_NOTES: &str = "N0605";
 }

@@ -1,13 +1,11 @@
-//! TOML documents with the byte range of every key and value: what gateway files and plans of experiments are read from.
+//! TOML documents with the byte range of every key and value, for gateway files and plans of experiments.
 //!
-//! Nothing stops at the first mistake: syntax errors become findings, and the rest of the document is read.
+//! Syntax errors become findings, and the rest of the document is read.
 
 pub mod entry;
 pub mod keys;
 pub mod limits;
 pub mod syntax;
-
-mod duplicates;
 
 pub use entry::{closest, quote};
 
@@ -15,12 +13,10 @@ use toml::de::DeTable;
 
 use crate::diagnostic::{Findings, Span};
 
-/// A value and where it stands.
+/// A value with its place in the text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spanned<T> {
-    /// The value.
     pub value: T,
-    /// Its place in the text.
     pub span: Span,
 }
 
@@ -29,9 +25,7 @@ pub type Number = Spanned<i64>;
 pub type Flag = Spanned<bool>;
 
 impl Spanned<String> {
-    /// The place in the file of a part of this string.
-    ///
-    /// Escapes make the written text longer than the string; where there are some, the whole value is meant.
+    /// The place of a part of this string in the file; the place of the whole value if it contains escapes.
     #[must_use]
     pub fn part(&self, range: Span) -> Span {
         let quotes = 1;
@@ -44,7 +38,7 @@ impl Spanned<String> {
     }
 }
 
-/// A document that is no gateway file, and needs none of what is mended there; `None` if it is too strange to look at.
+/// Parses a document that is not a gateway file. `None` if it exceeds a limit.
 pub fn document<'t>(text: &'t str, findings: &mut Findings) -> Option<toml::Spanned<DeTable<'t>>> {
     if let Err(diagnostic) = limits::depth(text) {
         findings.report(*diagnostic);

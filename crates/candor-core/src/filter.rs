@@ -6,12 +6,21 @@ pub use text::{FilterTextError, FilterTextErrorKind, IdRange};
 
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK, RawId};
 
-/// `CAN_INV_FILTER`: set in a filter's `id`, it inverts the match (`123~7FF`).
+/// `CAN_INV_FILTER`: inverts the match if set in the `id` of a filter (`123~7FF`).
 pub const CAN_INV_FILTER: u32 = 0x2000_0000;
 
-/// A filter as it is given to the kernel (`struct can_filter`), before the kernel normalises it.
+/// A filter as passed to the kernel (`struct can_filter`), before the kernel normalises it.
 ///
-/// can-gw compares these raw values when it looks for a job to delete, so they are kept as written.
+/// can-gw compares these raw values when it deletes a job, so they are kept as written.
+///
+/// ```
+/// use candor_core::filter::{Filter, ReceiveList};
+/// use candor_core::frame::RawId;
+///
+/// let filter = Filter::parse("123:7FF").unwrap().normalise();
+/// assert_eq!(filter.list, ReceiveList::Masked);
+/// assert!(filter.matches(RawId(0x123)) && !filter.matches(RawId(0x124)));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Filter {
     /// Identifier with flags; `CAN_INV_FILTER` inverts.
@@ -21,21 +30,20 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Every data and remote frame, standard and extended.
+    /// All data and remote frames, standard and extended.
     pub const ALL: Self = Self { id: 0, mask: 0 };
 
-    /// Exactly this identifier, in its own format, data frames only.
+    /// Data frames with this identifier, in its own format.
     #[must_use]
     pub const fn exact(id: RawId) -> Self {
         let wire_mask = if id.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK };
         Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
-    /// Returns true if frames of both formats match (inverted: do not match) because the mask does not compare the format,
-    /// although it compares identifier bits: `123:7FF` is also for the 29-bit identifier 00000123 and 1FFFF923, and
-    /// for remote frames.
+    /// Returns true if the mask compares identifier bits, but not the format, so frames of both formats match (inverted: do
+    /// not match): `123:7FF` also matches the 29-bit identifiers 00000123 and 1FFFF923, and remote frames.
     ///
-    /// [`Filter::tightened`] is what was probably meant.
+    /// Usually [`Filter::tightened`] is intended.
     #[must_use]
     pub fn is_loose(self) -> bool {
         let Normalised { list, id, mask } = self.normalise();
@@ -45,13 +53,13 @@ impl Filter {
             && id & CAN_EFF_MASK <= CAN_SFF_MASK
     }
 
-    /// The same filter for one format and for data frames only: that of its identifier.
+    /// The same filter for data frames in the format of its identifier only.
     #[must_use]
     pub const fn tightened(self) -> Self {
         Self { id: self.id, mask: self.mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
-    /// The receive list that the kernel puts this filter in. Lists are served in the order of [`ReceiveList`].
+    /// Normalises the filter as the kernel does, and finds its receive list.
     ///
     /// # Source
     /// [`can_rcv_list_find()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/af_can.c#L364) in Linux 6.1.
@@ -79,10 +87,12 @@ impl Filter {
     }
 }
 
-/// The kernel's receive lists (`struct can_dev_rcv_lists`) in the order in which a frame is offered to them.
+/// The kernel's receive lists ([`struct can_dev_rcv_lists`]) in the order in which the kernel walks them.
+///
+/// [`struct can_dev_rcv_lists`]: https://github.com/gregkh/linux/blob/v6.1.192/include/linux/can/can-ml.h#LNNN
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReceiveList {
-    /// `RX_ERR`: error message frames; these reach no other list.
+    /// `RX_ERR`: error message frames, which no other list receives.
     Error,
     /// `RX_ALL`: mask 0.
     All,
@@ -90,14 +100,14 @@ pub enum ReceiveList {
     Masked,
     /// `RX_INV`: `(frame & mask) != id`.
     Inverted,
-    /// `rx_sff` and `rx_eff`: one identifier, found by index or hash.
+    /// `rx_sff` and `rx_eff`: one identifier, found by index or by hash.
     Exact,
 }
 
 /// A filter after `can_rcv_list_find()` has normalised it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Normalised {
-    /// Where the kernel keeps it.
+    /// Receive list.
     pub list: ReceiveList,
     /// Identifier to compare with.
     pub id: u32,

@@ -1,4 +1,7 @@
-//! A CAN frame as SocketCAN holds it, byte for byte.
+//! CAN frames in the layout of SocketCAN.
+//!
+//! # Source
+//! [`include/uapi/linux/can.h`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can.h) in Linux 6.1.
 
 mod kernel;
 mod text;
@@ -10,7 +13,7 @@ pub use text::{FrameTextError, FrameTextErrorKind};
 pub const CAN_EFF_FLAG: u32 = 0x8000_0000;
 /// `CAN_RTR_FLAG`: remote transmission request, classic frames only.
 pub const CAN_RTR_FLAG: u32 = 0x4000_0000;
-/// `CAN_ERR_FLAG`: an error message frame made by a driver, never seen on a wire.
+/// `CAN_ERR_FLAG`: an error message frame from a driver, which is never on the bus.
 pub const CAN_ERR_FLAG: u32 = 0x2000_0000;
 /// `CAN_SFF_MASK`: the 11 bits of a standard identifier.
 pub const CAN_SFF_MASK: u32 = 0x0000_07FF;
@@ -21,27 +24,26 @@ pub const CAN_EFF_MASK: u32 = 0x1FFF_FFFF;
 pub const CANFD_BRS: u8 = 0x01;
 /// `CANFD_ESI`: the sender is error passive.
 pub const CANFD_ESI: u8 = 0x02;
-/// `CANFD_FDF`: marks a frame as CAN FD; the kernel sets it on every FD frame it sends.
+/// `CANFD_FDF`: marks a CAN FD frame. The kernel sets it in every FD frame that it sends.
 pub const CANFD_FDF: u8 = 0x04;
 
-/// Bytes a CAN CC (classic) frame can carry, `CAN_MAX_DLEN`.
+/// Maximum payload of a CAN CC (classic) frame in bytes, `CAN_MAX_DLEN`.
 pub const CAN_MAX_DLEN: usize = 8;
-/// The highest data length code of a classic frame, `CAN_MAX_RAW_DLC`; 9 to 15 mean 8 bytes.
+/// Highest data length code of a classic frame, `CAN_MAX_RAW_DLC`. 9 to 15 mean 8 bytes.
 pub const CAN_MAX_RAW_DLC: u8 = 15;
-/// Bytes a CAN FD frame can carry, `CANFD_MAX_DLEN`.
+/// Maximum payload of a CAN FD frame in bytes, `CANFD_MAX_DLEN`.
 pub const CANFD_MAX_DLEN: usize = 64;
 
-/// Bytes of payload by the data length code of a CAN FD frame: the only lengths that such a frame can have on a bus.
+/// Payload lengths of CAN FD frames in bytes, by data length code.
 pub const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
-/// The data length code of a CAN FD frame with so many bytes: that of the next longer one, if none has just as many, and 15
-/// for more than 64.
+/// The data length code of a CAN FD frame with this payload length, rounded up to the next valid length; 15 above 64 bytes.
 #[must_use]
 pub fn fd_dlc(len: u8) -> u8 {
     (0..).zip(FD_LENGTHS).find(|(_, length)| *length >= len).map_or(15, |(dlc, _)| dlc)
 }
 
-/// The two frame formats a can-gw rule distinguishes. A rule sees frames of its own format only.
+/// Frame formats of can-gw rules. A rule applies to frames of its format only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FrameFormat {
     /// CAN CC: `struct can_frame`, 16 bytes, up to 8 data bytes.
@@ -51,7 +53,7 @@ pub enum FrameFormat {
 }
 
 impl FrameFormat {
-    /// The longest payload of this format, in bytes.
+    /// Maximum payload in bytes.
     #[must_use]
     pub const fn max_len(self) -> usize {
         match self {
@@ -61,10 +63,10 @@ impl FrameFormat {
     }
 }
 
-/// `can_id` as the kernel holds it: 29 identifier bits and the EFF, RTR and ERR flags.
+/// `can_id` of the kernel: 29 identifier bits and the EFF, RTR and ERR flags.
 ///
-/// Any 32-bit value is possible here, also malformed ones (an SFF frame with bits above 0x7FF), because can-gw
-/// modifications can produce them and candor must do the same.
+/// Any 32-bit value is allowed, including malformed ones (an 11-bit identifier with bits above 0x7FF), because can-gw
+/// modifications can produce them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RawId(pub u32);
 
@@ -87,26 +89,35 @@ impl RawId {
         self.0 & CAN_ERR_FLAG != 0
     }
 
-    /// The identifier bits that go onto the wire: 11 or 29 of them.
+    /// The 11 or 29 identifier bits on the wire.
     #[must_use]
     pub const fn bits(self) -> u32 {
         if self.is_eff() { self.0 & CAN_EFF_MASK } else { self.0 & CAN_SFF_MASK }
     }
 }
 
-/// One frame with every byte the kernel keeps for it, those beyond `len` included.
+/// A frame with all bytes that the kernel keeps, including those beyond `len`.
 ///
-/// Bytes beyond the length matter: can-gw modifies all 8 (or 64) of them, and they show when a rule makes the frame
+/// Bytes beyond the length matter: can-gw modifies all 8 (or 64) bytes, and they become visible if a rule makes the frame
 /// longer.
 ///
-/// The fields lie as in the kernel's structs, with the format in the place of a byte that those do not use: so copies between
-/// them are short.
+/// The layout is that of the kernel's structs, with the format in an unused byte, so copies between them are short.
+///
+/// ```
+/// use candor_core::frame::{Frame, RawId};
+///
+/// let frame = Frame::classic(RawId(0x123), &[0x11, 0x22]).unwrap();
+/// assert_eq!(frame, "123#1122".parse().unwrap());
+/// let mut bytes = [0; candor_core::frame::CANFD_MTU];
+/// let len = frame.to_kernel(&mut bytes);
+/// assert_eq!(Frame::from_kernel(&bytes[..len]), Ok(frame));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(C)]
 pub struct Frame {
     /// Identifier and flags.
     pub id: RawId,
-    /// Payload length in bytes as the kernel holds it (`len`). A valid frame has at most 8 or 64.
+    /// Payload length in bytes (`len`). At most 8 or 64 in a valid frame.
     pub len: u8,
     /// `CANFD_BRS`, `CANFD_ESI`, `CANFD_FDF`; 0 for classic frames.
     pub flags: u8,
@@ -118,21 +129,21 @@ pub struct Frame {
     pub data: [u8; CANFD_MAX_DLEN],
 }
 
-/// A frame that cannot be built from the given parts.
+/// An error in the parts of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// More payload than the format can carry.
+    /// The payload is longer than the format allows.
     #[error("Payload has {len} bytes, at most {max} are allowed")]
     TooLong {
-        /// Bytes asked for.
+        /// Length of the payload in bytes.
         len: usize,
-        /// Bytes the format carries.
+        /// Maximum length in bytes.
         max: usize,
     },
 }
 
 impl Frame {
-    /// A classic frame without payload, identifier 0.
+    /// A classic frame with identifier 0 and no payload.
     pub const EMPTY: Self =
         Self { id: RawId(0), len: 0, flags: 0, format: FrameFormat::Classic, len8_dlc: 0, data: [0; CANFD_MAX_DLEN] };
 
@@ -144,7 +155,7 @@ impl Frame {
         Self::build(FrameFormat::Classic, id, 0, payload)
     }
 
-    /// A CAN FD frame with this payload; `CANFD_FDF` is set for the caller.
+    /// A CAN FD frame with this payload and these flags; sets `CANFD_FDF`.
     ///
     /// # Errors
     /// [`FrameError::TooLong`] beyond 64 bytes.
@@ -152,15 +163,15 @@ impl Frame {
         Self::build(FrameFormat::Fd, id, flags | CANFD_FDF, payload)
     }
 
-    /// The payload, as long as the frame says it is (never beyond the buffer).
+    /// The payload, limited to the maximum of the format.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         let len = usize::from(self.len).min(self.format.max_len());
         &self.data[..len]
     }
 
-    /// The data length code of a classic frame as it stands on the wire: the length, or 9 to 15 where a frame of
-    /// 8 bytes says so. For an FD frame, its length in bytes.
+    /// The data length code of a classic frame on the wire: the length, or 9 to 15 if a frame of 8 bytes has such a
+    /// `len8_dlc`. The length of an FD frame in bytes.
     #[must_use]
     pub const fn raw_dlc(&self) -> u8 {
         let eight = matches!(self.format, FrameFormat::Classic) && self.len as usize == CAN_MAX_DLEN;

@@ -1,13 +1,24 @@
-//! Sets of frame identifiers: what filters, ranges and lists of them say together, cut into can-gw filters that no
-//! frame matches twice.
+//! Sets of frame identifiers, from filters and ranges, and their conversion into disjoint can-gw filters.
 //!
-//! A set is a binary decision diagram over the bits of `can_id`, from the format (EFF) and the kind (RTR) down to the
-//! lowest bit of the identifier. Bits that make no difference are not asked for, and equal parts are there once. So a
-//! set has one form only, however it was put together; each way through the diagram is a [`Cube`], that is a filter,
-//! and no two of them have a frame in common.
+//! A set is a reduced ordered binary decision diagram over the bits of `can_id`, from the format (EFF) and the kind (RTR) down
+//! to the lowest bit of the identifier. Equal sets have equal diagrams. Each path through the diagram is a [`Cube`], which is a
+//! filter, and no frame is in two cubes.
 //!
-//! Only well-formed frames are meant: no error message frames, and 11-bit frames without bits above `7FF`. The filters
-//! made of a set do not look at those bits of 11-bit frames, as the kernel's own filters for one identifier.
+//! Sets contain well-formed frames only: no error message frames, and no 11-bit frames with bits above `7FF`. The resulting
+//! filters ignore these bits of 11-bit frames, as the kernel's filters for one identifier do.
+//!
+//! ```
+//! use candor_core::ids::{Effort, IdRange, IdSet};
+//!
+//! let effort = &mut Effort::new(1_000);
+//! let set = IdSet::of_ranges(vec![IdRange::parse("7E0..7E9").unwrap()], effort).unwrap();
+//! let filters: Vec<String> = set.cubes().map(|cube| cube.filter().to_string()).collect();
+//! assert_eq!(filters, ["7E0:C00007F8", "7E8:C00007FE"]);
+//! ```
+//!
+//! # Source
+//! R. E. Bryant, Graph-Based Algorithms for Boolean Function Manipulation, IEEE Transactions on Computers C-35(8), 1986,
+//! <https://doi.org/10.1109/TC.1986.1676819>.
 
 mod build;
 mod cubes;
@@ -19,21 +30,21 @@ use crate::filter::{Filter, ReceiveList};
 use crate::frame::{CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use crate::ids::build::{Builder, Operation};
 
-/// Limit of the work for set operations, in visited nodes, so that no input takes forever.
+/// Remaining work for set operations, in visited nodes, so no input takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort(u32);
 
 impl Effort {
-    /// At most so many steps.
+    /// A limit of this many steps.
     #[must_use]
     pub const fn new(steps: u32) -> Self {
         Self(steps)
     }
 
-    /// Takes some steps.
+    /// Uses some steps.
     ///
     /// # Errors
-    /// [`TooComplex`] if no more so many are left.
+    /// [`TooComplex`] if fewer steps are left.
     pub const fn steps(&mut self, steps: u32) -> Result<(), TooComplex> {
         match self.0.checked_sub(steps) {
             Some(rest) => {
@@ -45,49 +56,49 @@ impl Effort {
     }
 }
 
-/// A set takes more work than was allowed.
+/// A set operation exceeds its [`Effort`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The set of identifiers is too complex")]
 pub struct TooComplex;
 
-/// A part of a diagram: none or all of the frames, or a node.
+/// A part of a diagram: no frame, all frames, or a node.
 type Part = u32;
 const NONE: Part = 0;
 const ALL: Part = 1;
 
-/// A question: is this bit of `can_id` 0 or 1?
+/// A decision on a bit of `can_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     /// Bit number, 31 to 0.
     bit: u8,
-    /// The frames where it is 0.
+    /// Frames with this bit 0.
     zero: Part,
-    /// The frames where it is 1.
+    /// Frames with this bit 1.
     one: Part,
 }
 
 /// A set of identifiers.
 #[derive(Clone, Debug)]
 pub struct IdSet {
-    /// Every node stands behind those it leads to.
+    /// Each node comes after its successors.
     nodes: Vec<Node>,
     root: Part,
 }
 
 impl IdSet {
-    /// No frame.
+    /// The empty set.
     #[must_use]
     pub const fn none() -> Self {
         Self { nodes: Vec::new(), root: NONE }
     }
 
-    /// Every data and remote frame.
+    /// All data and remote frames.
     #[must_use]
     pub const fn all() -> Self {
         Self { nodes: Vec::new(), root: ALL }
     }
 
-    /// The frames that a filter takes, as the kernel understands it; `None` if it is one for error message frames.
+    /// The frames that match a filter in the kernel. `None` for a filter for error message frames.
     #[must_use]
     pub fn of_filter(filter: Filter) -> Option<Self> {
         let mut builder = Builder::default();
@@ -112,7 +123,7 @@ impl IdSet {
         Ok(builder.finish(root))
     }
 
-    /// The frames of all filters together; those for error message frames add none.
+    /// The union of filters. Filters for error message frames add nothing.
     ///
     /// # Errors
     /// [`TooComplex`].
@@ -124,7 +135,7 @@ impl IdSet {
         Ok(builder.finish(root))
     }
 
-    /// The frames of either set.
+    /// The union of both sets.
     ///
     /// # Errors
     /// [`TooComplex`].
@@ -132,7 +143,7 @@ impl IdSet {
         Builder::combine(self, other, Operation::Union, effort)
     }
 
-    /// The frames of both sets.
+    /// The intersection of both sets.
     ///
     /// # Errors
     /// [`TooComplex`].
@@ -148,7 +159,7 @@ impl IdSet {
         Builder::combine(self, other, Operation::Difference, effort)
     }
 
-    /// All other frames.
+    /// All frames that are not in this set.
     #[must_use]
     pub fn complement(&self) -> Self {
         let other = |part| match part {
@@ -160,13 +171,13 @@ impl IdSet {
         Self { nodes: nodes.collect(), root: other(self.root) }
     }
 
-    /// Returns true if no frame is in the set.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.root == NONE
     }
 
-    /// Returns true if a well-formed frame is in the set.
+    /// Returns true if the set contains a well-formed frame.
     #[must_use]
     pub fn contains(&self, id: RawId) -> bool {
         let mut part = self.root;
@@ -176,7 +187,7 @@ impl IdSet {
         part == ALL && !id.is_err()
     }
 
-    /// Returns true if the set has frames of a format (`is_extended`) and a kind (`is_remote`).
+    /// Returns true if the set contains frames of this format and kind.
     #[must_use]
     pub fn has_any(&self, is_extended: bool, is_remote: bool) -> bool {
         self.plane(is_extended, is_remote) != NONE
@@ -216,7 +227,7 @@ impl IdSet {
     }
 }
 
-/// Equal sets have equal diagrams, but perhaps numbered in another order.
+/// Equal sets have equal diagrams, but their nodes may be numbered differently.
 impl PartialEq for IdSet {
     fn eq(&self, other: &Self) -> bool {
         let mut unlimited = Effort::new(u32::MAX);

@@ -1,21 +1,21 @@
 //! Names of network interfaces.
 
-/// Longest name of an interface, `IFNAMSIZ` without the final NUL.
+/// Maximum length of an interface name: `IFNAMSIZ` without the final NUL.
 pub const MAX_INTERFACE_NAME_BYTES: usize = 15;
 
-/// Why a text is no name of an interface.
+/// An error in an interface name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InterfaceNameError {
-    /// It has a character that no name may have.
+    /// An invalid character.
     #[error("An interface name cannot contain {0:?}")]
     Character(char),
-    /// There is none.
+    /// No text.
     #[error("The interface name is empty")]
     Empty,
-    /// It is `.` or `..`, which would be folders of `/sys/class/net`.
+    /// `.` or `..`, which would be directories in `/sys/class/net`.
     #[error("An interface name cannot be . or ..")]
     Folder,
-    /// It has so many bytes.
+    /// More than the maximum length, with the length in bytes.
     #[error("An interface name has at most {MAX_INTERFACE_NAME_BYTES} bytes, this one has {0}")]
     TooLong(usize),
 }
@@ -23,7 +23,7 @@ pub enum InterfaceNameError {
 /// Checks the name of a network interface.
 ///
 /// # Errors
-/// What is wrong with the name.
+/// [`InterfaceNameError`].
 ///
 /// # Source
 /// [`dev_valid_name()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/dev.c#L1049) in Linux 6.1.

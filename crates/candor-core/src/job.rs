@@ -1,7 +1,8 @@
-//! One can-gw job as a value: the common meaning of the kernel gateway and the user-space engines.
+//! can-gw jobs, which the kernel and the user-space engines run.
 
 mod cangw;
 
+pub use crate::rule::SendAs;
 pub use cangw::cangw_arguments;
 
 use std::num::NonZeroU32;
@@ -9,58 +10,68 @@ use std::num::NonZeroU32;
 use crate::filter::Filter;
 use crate::frame::{CANFD_FDF, Frame, FrameFormat};
 use crate::payload::PayloadPattern;
-pub use crate::rule::SendAs;
 use crate::rule::{self, Checksums, Modifications, Verdict};
 
-/// Position of a bus in the buses of a gateway.
+/// Index of a bus of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BusIndex(pub usize);
 
-/// Position of a route in the routes of a gateway.
+/// Index of a route of a gateway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteIndex(pub usize);
 
-/// Echo of routed frames to local sockets on the outgoing interface (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
+/// Whether local sockets on the outgoing interface receive routed frames (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Echo {
-    /// They do.
+    /// Sockets receive the frames.
     On,
-    /// They do not.
+    /// Sockets do not receive the frames.
     Off,
 }
 
 /// Timestamp of routed frames (`CGW_FLAGS_CAN_SRC_TSTAMP`, `cangw -t`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Timestamp {
-    /// It is stamped anew where it leaves.
+    /// A new timestamp on the outgoing interface.
     Fresh,
-    /// It keeps the one it came with.
+    /// The timestamp of the reception.
     Kept,
 }
 
-/// Sending of frames back to the interface that first received them (`CGW_FLAGS_CAN_IIF_TX_OK`,
-/// `cangw -i`).
+/// Whether frames are sent back to the interface that first received them (`CGW_FLAGS_CAN_IIF_TX_OK`, `cangw -i`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Incoming {
-    /// It may not: can-gw passes over it, and counts it nowhere.
+    /// Such frames are ignored and not counted.
     Skipped,
-    /// It may.
+    /// Such frames are sent.
     Allowed,
 }
 
-/// One can-gw job, without interface indices; `payload` and `send_as` are features that only user space
-/// can do beyond that.
+/// A can-gw job with buses in place of interfaces. Only the user-space engines support `payload` and `send_as`.
+///
+/// ```
+/// use candor_core::filter::Filter;
+/// use candor_core::frame::{Frame, FrameFormat};
+/// use candor_core::job::{BusIndex, Job};
+/// use candor_core::rule::{Modifications, Operand, Verdict};
+///
+/// let plain = Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, Filter::ALL);
+/// let set = Operand { id: Some(0x456), ..Operand::NONE };
+/// let job = Job { modifications: Modifications { set, ..Modifications::NONE }, ..plain };
+/// let frame: Frame = "123#11".parse().unwrap();
+/// assert_eq!(job.apply(&frame), ("456#11".parse().unwrap(), Verdict::Send));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The route this job is part of.
+    /// Route of the job.
     pub route: RouteIndex,
     /// Source bus.
     pub from: BusIndex,
     /// Destination bus.
     pub to: BusIndex,
-    /// The frames it sees.
+    /// Format of the matched frames.
     pub format: FrameFormat,
-    /// The identifiers it sees.
+    /// Filter of the matched frames.
     pub filter: Filter,
     /// Modifications.
     pub modifications: Modifications,
@@ -76,14 +87,14 @@ pub struct Job {
     pub incoming: Incoming,
     /// `CGW_MOD_UID`.
     pub uid: Option<NonZeroU32>,
-    /// Payloads it sees: one of these, or any if there is none. Beyond can-gw.
+    /// Matched payloads: one of these, or any if empty. User space only.
     pub payload: Vec<PayloadPattern>,
-    /// The format that the frame gets before it is modified; `None` if it keeps its own. Beyond can-gw.
+    /// Conversion before modification, if any. User space only.
     pub send_as: Option<SendAs>,
 }
 
 impl Job {
-    /// A job that carries the frames of a filter as they are.
+    /// A job that forwards the frames of a filter unchanged.
     #[must_use]
     pub const fn plain(from: BusIndex, to: BusIndex, format: FrameFormat, filter: Filter) -> Self {
         Self {
@@ -110,16 +121,14 @@ impl Job {
         self.payload.is_empty() && self.send_as.is_none()
     }
 
-    /// The format in which frames leave: operands and positions of checksums are meant for it.
+    /// The format of sent frames, which operands and checksums refer to.
     #[must_use]
     pub fn leaves_as(&self) -> FrameFormat {
         self.send_as.map_or(self.format, SendAs::format)
     }
 
-    /// Returns true if this job accepts a frame: it has the job's format, a length that the format allows, and one of the
-    /// job's payloads.
-    ///
-    /// Other frames pass by it and are counted nowhere.
+    /// Returns true if the job accepts a frame: its format, a valid length, and one of its payloads. Other frames are ignored
+    /// and not counted.
     #[must_use]
     pub fn takes(&self, frame: &Frame) -> bool {
         frame.format == self.format
@@ -129,7 +138,7 @@ impl Job {
 
     /// Applies the job to a frame that it accepts and that its filter matches.
     ///
-    /// After [`Verdict::Delete`] the frame is as it was when can-gw gave it up.
+    /// After [`Verdict::Delete`] the frame is as it was when can-gw deleted it.
     #[must_use]
     pub fn apply(&self, frame: &Frame) -> (Frame, Verdict) {
         let mut frame = *frame;
@@ -137,7 +146,7 @@ impl Job {
         if verdict == Verdict::Send {
             verdict = rule::change(&mut frame, &self.modifications, &self.checksums);
         }
-        // The network layer marks every FD frame that is sent, whatever a rule has made of its flags.
+        // The network layer sets FDF in every sent FD frame, regardless of the rule.
         if frame.format == FrameFormat::Fd {
             frame.flags |= CANFD_FDF;
         }

@@ -1,12 +1,12 @@
-//! Frames, filters, identifiers, units, findings, and the rules of a CAN gateway.
+//! Frames, filters, identifiers, units, findings, and rules of a CAN gateway.
 //!
 //! ```text
-//!  [job::Job] ──RuleSet::compile──▶ ruleset::RuleSet     what the engines run
-//!      └───────────oracle───────────────────────────▶    the reference implementation for tests
+//!  [job::Job] ──RuleSet::compile──▶ ruleset::RuleSet     the user-space engines run it
+//!      └───────────oracle───────────────────────────▶    a reference implementation for tests
 //! ```
 //!
-//! A [`job::Job`] is what can-gw and the user-space engines have in common: the kernel backend sends it to can-gw
-//! unchanged, and the user-space engines run the [`ruleset::RuleSet`] compiled from the same jobs.
+//! can-gw and the user-space engines run the same [`job::Job`]s: the kernel engine sends them to can-gw, and the user-space
+//! engines run a compiled [`ruleset::RuleSet`].
 //!
 //! ```
 //! use candor_core::{filter::Filter, frame::Frame};
@@ -16,17 +16,23 @@
 //! assert_eq!(frame.data[..frame.len.into()], [0x11, 0x22]);
 //! ```
 //!
-//! Nothing here reads a clock, a file, the environment or a socket, and nothing here is `unsafe`:
-//! time and randomness are arguments. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
+//! The crate uses no clock, file, environment, socket or `unsafe` code; time and randomness are arguments. CI builds it for
+//! `wasm32-unknown-unknown`.
+//!
+//! # Features
+//! * `testing`: the oracle, a slow model of can-gw to test gateways against
+//! * `arbitrary`: the oracle, and strategies of `proptest` for frames, filters and jobs
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod bits;
+#[cfg(test)]
+mod cases;
 pub mod causes;
 pub mod diagnostic;
-#[expect(missing_docs, reason = "for the files that candor itself reads")]
+#[expect(missing_docs, reason = "for files of candor")]
 pub mod document;
 pub mod filter;
 pub mod frame;

@@ -1,24 +1,24 @@
-//! Payload patterns, which only the user-space engines support.
+//! Payload patterns. Only the user-space engines support them.
 
 use crate::frame::{CANFD_MAX_DLEN, Frame};
 
-/// Bits of the payload and what they must be.
+/// Required values of bits of the payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PayloadPattern {
-    /// Bits that are compared.
+    /// Compared bits.
     pub mask: [u8; CANFD_MAX_DLEN],
-    /// Required values; 0 where nothing is compared.
+    /// Required values; 0 for other bits.
     pub value: [u8; CANFD_MAX_DLEN],
 }
 
 impl PayloadPattern {
-    /// Bytes that a frame must have: up to the last one that is compared.
+    /// Minimum payload in bytes, up to the last compared byte.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.mask.iter().rposition(|&mask| mask != 0).map_or(0, |last| last + 1)
     }
 
-    /// Returns true if the frame has all compared bytes, with the required values. Remote frames have no bytes.
+    /// Returns true if the frame contains all compared bytes with the required values. Remote frames have no payload.
     #[must_use]
     pub fn matches(&self, frame: &Frame) -> bool {
         let carried = if frame.id.is_rtr() { &[] } else { frame.payload() };

@@ -1,22 +1,27 @@
-//! Random numbers that repeat from their seed, everywhere.
+//! Reproducible random numbers.
 
-/// SplitMix64: enough to spread pauses, frames and draws, and nothing that must not be guessed.
+/// SplitMix64, for pauses, frames and sampling. Not cryptographic.
+///
+/// ```
+/// let mut random = candor_core::random::SplitMix64::new(1_234_567);
+/// assert_eq!(random.next_u64(), 6_457_827_717_110_365_317);
+/// ```
 ///
 /// # Source
 /// G. L. Steele, D. Lea, C. H. Flood, Fast Splittable Pseudorandom Number Generators, OOPSLA 2014,
-/// <https://doi.org/10.1145/2660193.2660195>, with
-/// the constants that S. Vigna's splitmix64.c has too.
+/// <https://doi.org/10.1145/2660193.2660195>, with the constants of S. Vigna's
+/// [splitmix64.c](https://prng.di.unimi.it/splitmix64.c).
 #[derive(Clone, Debug)]
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The generator whose numbers this seed decides. Whoever uses it records the seed.
+    /// A generator with this seed, which callers record.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// The next number; all 64 bits are good.
+    /// The next number. All 64 bits are random.
     pub const fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -25,7 +30,7 @@ impl SplitMix64 {
         z ^ (z >> 31)
     }
 
-    /// A place in a list of this length; 0 for an empty one.
+    /// An index into a list of this length; 0 for an empty list.
     pub fn below(&mut self, length: usize) -> usize {
         let product = u128::from(self.next_u64()) * length as u128;
         usize::try_from(product >> 64).unwrap_or(0)
@@ -36,9 +41,9 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The first numbers from the seed 1234567 that other implementations print.
+    /// The first numbers for the seed 1234567, from other implementations.
     #[test]
-    fn the_numbers_are_those_of_splitmix64() {
+    fn numbers_match_other_implementations() {
         let mut random = SplitMix64::new(1_234_567);
         let first = [0; 5].map(|_: u8| random.next_u64());
         let known = [
@@ -52,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_list_is_drawn_about_as_often() {
+    fn indices_are_uniform() {
         let mut random = SplitMix64::new(1);
         let mut drawn = [0; 7];
         (0..70_000).for_each(|_| drawn[random.below(7)] += 1);

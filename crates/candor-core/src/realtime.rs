@@ -1,4 +1,4 @@
-//! Real-time configuration of the user-space engines: scheduling policy, CPUs, memory locking, CPU wake-up latency.
+//! Real-time configuration of the user-space engines: scheduling policy, CPUs, memory locking, wake-up latency.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ impl RtPriority {
         if priority >= 1 && priority <= 99 { Some(Self(priority)) } else { None }
     }
 
-    /// The number.
+    /// The priority as a number.
     #[must_use]
     pub const fn number(self) -> u8 {
         self.0
@@ -34,16 +34,16 @@ impl fmt::Display for RtPriority {
 /// `sched(7)`; [`SCHED_FIFO` and `SCHED_RR`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/sched.h#L115) in Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Sched {
-    /// `SCHED_FIFO`: runs until it waits, before everything with less priority.
+    /// `SCHED_FIFO`: runs until it blocks, before all threads of lower priority.
     Fifo(RtPriority),
-    /// `SCHED_OTHER`: shares the processor with everything else.
+    /// `SCHED_OTHER`: the default policy.
     Other,
-    /// `SCHED_RR`: as FIFO, but takes turns with threads of its own priority.
+    /// `SCHED_RR`: as FIFO, but time-sliced among threads of equal priority.
     RoundRobin(RtPriority),
 }
 
 impl Sched {
-    /// Its priority, if it is a real-time policy.
+    /// Returns the priority of a real-time policy.
     #[must_use]
     pub const fn priority(self) -> Option<RtPriority> {
         match self {
@@ -63,16 +63,16 @@ impl fmt::Display for Sched {
     }
 }
 
-/// Text that is no scheduling policy.
+/// An error in the text of a scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchedError {
-    /// No such policy.
+    /// Another policy.
     #[error("Unknown scheduling policy")]
     Unknown,
-    /// `fifo` or `rr` alone.
+    /// `fifo` or `rr` without priority.
     #[error("A real-time policy requires a priority")]
     NoPriority,
-    /// Something else than 1 to 99.
+    /// A priority other than 1 to 99.
     #[error("A real-time priority must be 1 to 99")]
     Priority,
     /// `other:5`.
@@ -96,23 +96,23 @@ impl FromStr for Sched {
             _ => return Err(SchedError::Unknown),
         };
         let priority = priority.ok_or(SchedError::NoPriority)?;
-        // `parse` alone would take a sign.
+        // `parse` would accept a sign.
         let is_number = !priority.is_empty() && priority.bytes().all(|byte| byte.is_ascii_digit());
         let number = priority.parse().ok().filter(|_number| is_number);
         number.and_then(RtPriority::new).map(policy).ok_or(SchedError::Priority)
     }
 }
 
-/// The number of a processor, as in `/proc/cpuinfo`.
+/// A CPU number, as in `/proc/cpuinfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Cpu(pub u16);
 
 impl Cpu {
-    /// The highest number that candor knows: as many as fit into the C library's `cpu_set_t`.
+    /// The highest supported number, which is the limit of the C library's `cpu_set_t`.
     pub const MAX: u16 = 1023;
 }
 
-/// Processors as the kernel lists them: `0,2-3`. They have to be in ascending order.
+/// Prints CPUs in the notation of the kernel: `0,2-3`. They must be in ascending order.
 #[derive(Clone, Copy, Debug)]
 pub struct CpuList<'a>(pub &'a [Cpu]);
 
@@ -131,8 +131,7 @@ impl fmt::Display for CpuList<'_> {
     }
 }
 
-/// Reads processors as the kernel lists them (`0,2-3`), in ascending order; `None` for anything else. An empty list is
-/// one, too.
+/// Parses CPUs in the notation of the kernel (`0,2-3`) into ascending order. The list may be empty. `None` for other text.
 #[must_use]
 pub fn cpu_list(text: &str) -> Option<Vec<Cpu>> {
     let text = text.trim();
@@ -150,16 +149,16 @@ pub fn cpu_list(text: &str) -> Option<Vec<Cpu>> {
     Some(cpus)
 }
 
-/// `[realtime]` of a file. What is `None`, empty or false is left as the process was started.
+/// `[realtime]` of a gateway file. `None`, empty or false leaves a setting as it was when the process started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Realtime {
     /// `sched`, of the threads that forward frames.
     pub sched: Option<Sched>,
-    /// `cpus` on which they run, in ascending order.
+    /// `cpus` of these threads, in ascending order.
     pub cpus: Vec<Cpu>,
-    /// `lock-memory`: all memory of the process stays where it is, and is there from the start.
+    /// `lock-memory`: locks all memory of the process (`mlockall`).
     pub lock_memory: bool,
-    /// `cpu-dma-latency`: how long a processor may take to wake up. Whole microseconds.
+    /// `cpu-dma-latency`: the maximum wake-up latency of a CPU, in whole microseconds.
     pub cpu_dma_latency: Option<Duration>,
 }
 
@@ -170,7 +169,7 @@ impl Realtime {
         *self == Self::default()
     }
 
-    /// Returns true if the forwarding threads are configured, which can-gw does not have.
+    /// Returns true if a setting is for forwarding threads, which can-gw does not have.
     #[must_use]
     pub fn is_for_threads(&self) -> bool {
         self.sched.is_some() || !self.cpus.is_empty() || self.lock_memory
@@ -182,27 +181,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn policies_are_written_as_they_are_read() {
-        for text in ["fifo:1", "fifo:99", "rr:50", "other"] {
-            assert_eq!(text.parse::<Sched>().unwrap().to_string(), text);
-        }
-        for (text, error) in [
-            ("fifo", SchedError::NoPriority),
-            ("fifo:", SchedError::Priority),
-            ("fifo:0", SchedError::Priority),
-            ("fifo:100", SchedError::Priority),
-            ("fifo:+8", SchedError::Priority),
-            ("rr:300", SchedError::Priority),
-            ("other:3", SchedError::NotWanted),
-            ("deadline", SchedError::Unknown),
-            ("FIFO:80", SchedError::Unknown),
-        ] {
-            assert_eq!(text.parse::<Sched>(), Err(error), "{text}");
-        }
+    fn policies_are_parsed_and_printed() {
+        crate::cases::check(include_str!("realtime/policies.txt"), |text| match text.parse::<Sched>() {
+            Ok(policy) => policy.to_string(),
+            Err(error) => error.to_string(),
+        });
     }
 
     #[test]
-    fn processors_are_listed_as_the_kernel_does() {
+    fn cpu_lists_have_the_notation_of_the_kernel() {
         for text in ["0", "0-1", "0,2-3,7", "", "1022-1023"] {
             assert_eq!(CpuList(&cpu_list(text).unwrap()).to_string(), text);
         }

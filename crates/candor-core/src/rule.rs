@@ -2,24 +2,71 @@
 //!
 //! # Source
 //! [`cgw_parse_attr()`](https://github.com/gregkh/linux/blob/v6.1.192/net/can/gw.c#L815)
-//! in Linux 6.1; the order of operations and the raw-DLC arithmetic are written
-//! down in `docs/can-gw.md`.
+//! in Linux 6.1; `docs/can-gw.md` describes the order of operations and the arithmetic of raw DLCs.
 
 mod apply;
 mod checksum;
 mod convert;
-mod operation;
 
 pub use apply::{Verdict, change};
 pub(crate) use checksum::crc8;
 pub use convert::{SendAs, convert};
-pub use operation::Operation;
+
+use std::ops::{BitAnd, BitOr, BitXor};
 
 use crate::frame::CANFD_MAX_DLEN;
 
-/// One operand of a modification: the fields it touches, each with its value.
+/// A bitwise operation of can-gw. Operations run in the order of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Operation {
+    /// `CGW_MOD_AND`: keeps the bits of the operand and clears the others.
+    And,
+    /// `CGW_MOD_OR`: sets the bits of the operand.
+    Or,
+    /// `CGW_MOD_XOR`: flips the bits of the operand.
+    Xor,
+    /// `CGW_MOD_SET`: replaces the field with the operand.
+    Set,
+}
+
+impl Operation {
+    /// The name in `candor.toml`; cangw uses upper case.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::And => "and",
+            Self::Or => "or",
+            Self::Xor => "xor",
+            Self::Set => "set",
+        }
+    }
+
+    /// The operand byte that changes nothing; `None` for SET.
+    #[must_use]
+    pub const fn identity(self) -> Option<u8> {
+        match self {
+            Self::And => Some(0xFF),
+            Self::Or | Self::Xor => Some(0),
+            Self::Set => None,
+        }
+    }
+
+    fn on<T>(self, value: T, operand: T) -> T
+    where
+        T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>,
+    {
+        match self {
+            Self::And => value & operand,
+            Self::Or => value | operand,
+            Self::Xor => value ^ operand,
+            Self::Set => operand,
+        }
+    }
+}
+
+/// The operand of a modification: values of the modified fields.
 ///
-/// For classic rules `len` is the raw DLC operand, `flags` is unused and only the first 8 data bytes count.
+/// In classic rules, `len` is for the raw DLC, `flags` is unused and only the first 8 data bytes count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Operand {
     /// 32-bit operand for the whole `can_id`, flag bits included.
@@ -33,10 +80,10 @@ pub struct Operand {
 }
 
 impl Operand {
-    /// Touches no field.
+    /// Modifies no field.
     pub const NONE: Self = Self { id: None, len: None, flags: None, data: None };
 
-    /// Returns true if this operand touches no field.
+    /// Returns true if this operand modifies no field.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -48,7 +95,7 @@ impl Operand {
 pub struct Modifications {
     /// Bits to keep.
     pub and: Operand,
-    /// Bits to raise.
+    /// Bits to set.
     pub or: Operand,
     /// Bits to flip.
     pub xor: Operand,
@@ -60,7 +107,7 @@ impl Modifications {
     /// Changes nothing.
     pub const NONE: Self = Self { and: Operand::NONE, or: Operand::NONE, xor: Operand::NONE, set: Operand::NONE };
 
-    /// The operands with their operations, in the order in which they run.
+    /// The operations with their operands, in order.
     #[must_use]
     pub const fn operands(&self) -> [(Operation, &Operand); 4] {
         [
@@ -71,8 +118,7 @@ impl Modifications {
         ]
     }
 
-    /// Returns true if no modification is active. The kernel then shares the buffer instead of copying it, and ignores
-    /// checksums and uid.
+    /// Returns true if no field is modified. The kernel then does not copy the frame, and ignores checksums and uid.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.and.is_empty() && self.or.is_empty() && self.xor.is_empty() && self.set.is_empty()
@@ -81,18 +127,17 @@ impl Modifications {
 
 /// A position in the payload: from the start (0 …) or, when negative, from the end (-1 is the last byte).
 ///
-/// If any of a checksum's three positions is negative, the negative ones count from the frame's own length, and a
-/// frame too short for them is left as it is.
+/// Negative positions count from the length of the frame. A frame that is too short for them gets no checksum.
 pub type BytePosition = i8;
 
-/// The byte range of a checksum and where its result goes.
+/// The byte range and the result position of a checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ChecksumSpan {
-    /// First byte that is covered.
+    /// First covered byte.
     pub from: BytePosition,
-    /// Last byte that is covered. Below `from` the range is walked downwards.
+    /// Last covered byte. If it is before `from`, bytes are processed downwards.
     pub to: BytePosition,
-    /// Where the result is stored.
+    /// Position of the result.
     pub result: BytePosition,
 }
 
@@ -120,18 +165,18 @@ pub struct Crc8Checksum {
     pub span: ChecksumSpan,
     /// Start value.
     pub init: u8,
-    /// XORed onto the result.
+    /// XORed with the result.
     pub final_xor: u8,
     /// CRC of every byte value.
     pub table: [u8; 256],
-    /// Value that is added after the data bytes.
+    /// Additional input after the data bytes.
     pub profile: Crc8Profile,
 }
 
-/// `enum cgw_crc8_profile`: one more value that goes through the CRC after the data.
+/// `enum cgw_crc8_profile`: additional input of the CRC after the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Crc8Profile {
-    /// Nothing.
+    /// No additional input.
     None,
     /// `CGW_CRC8PRF_1U8`: this byte.
     Byte(u8),
@@ -141,16 +186,16 @@ pub enum Crc8Profile {
     IdXor,
 }
 
-/// The checksums of one rule. CRC8 runs first, so XOR may cover its result.
+/// The checksums of a rule. CRC8 is computed first, so XOR may cover its result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Checksums {
-    /// CRC8, if asked for.
+    /// `CGW_CS_CRC8`.
     pub crc8: Option<Crc8Checksum>,
-    /// XOR, if asked for.
+    /// `CGW_CS_XOR`.
     pub xor: Option<XorChecksum>,
 }
 
 impl Checksums {
-    /// Computes nothing.
+    /// No checksums.
     pub const NONE: Self = Self { crc8: None, xor: None };
 }

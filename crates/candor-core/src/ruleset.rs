@@ -1,15 +1,15 @@
-//! The compiled form of the jobs: what user-space engines run.
+//! Compiled jobs for the user-space engines.
 //!
-//! Everything that can be known from the jobs is decided once, in [`RuleSet::compile`]. A frame then costs a look into
-//! the lists of its bus and format, one look-up for all filters with a single identifier, one for all filters that
-//! share a mask, and a copy only where a job changes the frame. Nothing is allocated for a frame, and nothing can fail.
+//! [`RuleSet::compile`] does all work that depends on the jobs only. A frame then costs one lookup for all filters for a single
+//! identifier, one per mask that filters share, and a copy only if a job modifies the frame. Routing a frame allocates no
+//! memory and cannot fail.
 //!
 //! ```text
 //!  bus, format ─▶ Lists ─ error │ all │ masked: Groups by mask, merged in order │ inverted: runs │ exact: table, hash
 //!                   └─ numbers of jobs ─▶ Action ─▶ to, Patterns (payload), Change (each kept once) ─▶ visit
 //! ```
 //!
-//! `docs/speed.md` says what that costs in instructions.
+//! `docs/speed.md` lists the cost in instructions.
 
 mod actions;
 mod change;
@@ -24,49 +24,66 @@ mod patterns;
 mod pool;
 
 use crate::frame::{CAN_MAX_DLEN, CAN_MTU, CANFD_FDF, CANFD_MAX_DLEN, CANFD_MTU, Frame, FrameFormat, RawId};
-use crate::job::Job;
-use crate::job::{BusIndex, Incoming};
+use crate::job::{BusIndex, Incoming, Job};
 use actions::Actions;
 use lists::Lists;
 
-/// Receives the results of jobs for a frame. `job` is the position of the job in the compiled slice.
+/// Receives the results of jobs for a frame. `job` is the index of the job in the compiled slice.
 pub trait Visit {
-    /// It sends the frame as it came: these bytes.
+    /// The job sends the received frame: these bytes.
     fn pass(&mut self, job: usize, to: BusIndex, bytes: &[u8]);
 
-    /// It sends this frame instead.
+    /// The job sends this frame.
     fn send(&mut self, job: usize, to: BusIndex, frame: &Frame);
 
-    /// It deletes the frame: its length became impossible.
+    /// The job deletes the frame, because its length became invalid.
     fn delete(&mut self, job: usize);
 }
 
 /// Result of a job for a frame, for [`FromBus::outcomes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Routed<'a> {
-    /// It sends this frame to this bus.
+    /// The job sends this frame to this bus.
     Send {
-        /// Where to.
+        /// Outgoing bus.
         to: BusIndex,
-        /// Frame to send; the received frame itself if the job changes nothing.
+        /// Sent frame: the received frame itself if the job changes nothing.
         frame: &'a Frame,
     },
-    /// It deletes the frame: its length became impossible.
+    /// The job deletes the frame, because its length became invalid.
     Delete,
 }
 
-/// All jobs of a gateway, ready to run.
+/// The compiled jobs of a gateway.
+///
+/// ```
+/// use candor_core::filter::Filter;
+/// use candor_core::frame::FrameFormat;
+/// use candor_core::job::{BusIndex, Job};
+/// use candor_core::ruleset::{Routed, RuleSet};
+///
+/// let filter = Filter::parse("123").unwrap();
+/// let jobs = [Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, filter)];
+/// let rules = RuleSet::compile(&jobs, 2);
+/// let mut sent = Vec::new();
+/// rules.from_bus(BusIndex(0)).outcomes(&"123#11".parse().unwrap(), |job, routed| {
+///     if let Routed::Send { to, .. } = routed {
+///         sent.push((job, to));
+///     }
+/// });
+/// assert_eq!(sent, [(0, BusIndex(1))]);
+/// ```
 #[derive(Clone, Debug)]
 pub struct RuleSet {
     /// By source bus.
     buses: Box<[BusRules]>,
-    /// Of a bus that is none of those.
+    /// For unknown buses.
     nothing: BusRules,
     /// By job.
     actions: Actions,
 }
 
-/// All jobs from one bus, ready to run.
+/// The compiled jobs from one bus.
 #[derive(Clone, Copy, Debug)]
 pub struct FromBus<'a> {
     bus: &'a BusRules,
@@ -80,14 +97,14 @@ struct BusRules {
 }
 
 impl RuleSet {
-    /// Compiles the jobs of a gateway with this many buses. Jobs of one receive list keep their order.
+    /// Compiles the jobs of a gateway with this number of buses. Jobs of one receive list keep their order.
     ///
     /// # Panics
-    /// If there are 2^32 jobs.
+    /// With 2^32 or more jobs.
     #[must_use]
     pub fn compile(jobs: &[Job], buses: usize) -> Self {
         let lists = |from: usize, format: FrameFormat| {
-            // Frames do not go back to where they came from, so such a job never fires.
+            // Frames are not sent back to their source bus, so such a job never matches.
             let fires = |job: &&Job| job.from != job.to || job.incoming == Incoming::Allowed;
             let numbered = (0..).zip(jobs).filter(|(_, job)| job.from.0 == from && job.format == format && fires(job));
             Lists::build(numbered.map(|(number, job)| (job.filter.normalise(), number)))
@@ -104,17 +121,17 @@ impl RuleSet {
 }
 
 impl FromBus<'_> {
-    /// Runs every job that is for this frame, in the order of delivery, and tells what each did with it.
+    /// Runs all matching jobs in the order of delivery, and reports their results.
     ///
-    /// `bytes` are `struct can_frame` or `struct canfd_frame`; the size tells which. What is none of them (CAN XL), and frames
-    /// that no job takes (wrong format, impossible length), are not told of, as can-gw counts them nowhere. Of a
-    /// frame that only passes nothing is read but identifier, length and flags.
+    /// `bytes` is a `struct can_frame` or `struct canfd_frame`, depending on its size. Other sizes (CAN XL) and frames that no
+    /// job accepts (wrong format, invalid length) have no results, as can-gw does not count them. Only identifier, length and
+    /// flags of an unmodified frame are read.
     ///
-    /// Always inlined: what the visitor does with a frame that only passes is then compiled into one piece with the look-up,
-    /// which saves a third of both.
+    /// Always inlined: the compiler then merges the visitor's code for unmodified frames with the lookup, which saves a third
+    /// of the instructions of both.
     #[inline(always)]
     pub fn route(&self, bytes: &[u8], visitor: &mut impl Visit) {
-        // Arrays, so that the visitor knows the size when it is compiled.
+        // Arrays, so the visitor is compiled for a constant size.
         if let Ok(classic) = <&[u8; CAN_MTU]>::try_from(bytes) {
             if usize::from(classic[4]) <= CAN_MAX_DLEN {
                 self.run(&self.bus.classic, classic, visitor);
@@ -128,7 +145,7 @@ impl FromBus<'_> {
         }
     }
 
-    /// As [`route`](Self::route), for those who have a frame, want a closure and do not count instructions.
+    /// As [`route`](Self::route), with a frame and a closure, but slower.
     pub fn outcomes(&self, frame: &Frame, tell: impl FnMut(usize, Routed<'_>)) {
         let mut bytes = [0; CANFD_MTU];
         let len = frame.to_kernel(&mut bytes);
@@ -137,7 +154,7 @@ impl FromBus<'_> {
 
     #[inline(always)]
     fn run<const LEN: usize>(&self, lists: &Lists, bytes: &[u8; LEN], visitor: &mut impl Visit) {
-        // In one piece: put together from bytes it would cost seven instructions.
+        // One load: combining bytes would cost seven instructions.
         let Some(id) = bytes.first_chunk() else { return };
         let id = RawId(u32::from_ne_bytes(*id));
         let Some(jobs) = lists.matches(id, &mut ()) else {
@@ -148,7 +165,7 @@ impl FromBus<'_> {
         }
     }
 
-    /// Not every driver marks the FD frames that it delivers, but the kernel marks all that are sent.
+    /// Some drivers do not set FDF in received FD frames, but the kernel sets it in all sent ones.
     #[inline(never)]
     fn run_unmarked(&self, bytes: &[u8; CANFD_MTU], visitor: &mut impl Visit) {
         let Ok(mut frame) = Frame::from_kernel(bytes) else { return };
@@ -161,7 +178,7 @@ impl FromBus<'_> {
     }
 }
 
-/// Tells a closure.
+/// Passes results to a closure.
 struct Teller<'a, F> {
     frame: &'a Frame,
     tell: F,
@@ -181,7 +198,7 @@ impl<F: FnMut(usize, Routed<'_>)> Visit for Teller<'_, F> {
     }
 }
 
-/// Where a frame that passes is not the one that came.
+/// Passes a marked frame in place of the received one.
 struct Marked<'a, V> {
     frame: &'a Frame,
     visitor: &'a mut V,

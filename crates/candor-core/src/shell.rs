@@ -1,6 +1,6 @@
-//! Enough of the shell's grammar to find the commands of a script, and to know which of them always run.
+//! A parser for a subset of shell scripts. It finds commands, and the conditions under which they run.
 //!
-//! Nothing is expanded: a word that holds `$X` says so, and whoever needs that word has to complain.
+//! It expands nothing. A word with `$X` is marked, and callers that need its value must report it.
 
 mod lexer;
 mod word;
@@ -10,12 +10,12 @@ pub use word::{Expansion, ExpansionKind, Word};
 use crate::diagnostic::Span;
 use lexer::{Separator, Token};
 
-/// A simple command: its words, and whether it always runs.
+/// A simple command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// Never empty.
+    /// The words, at least one.
     pub words: Vec<Word>,
-    /// Condition under which it runs.
+    /// Condition under which the command runs.
     pub runs: Runs,
 }
 
@@ -27,22 +27,22 @@ impl Command {
     }
 }
 
-/// When a command runs.
+/// The condition under which a command runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Runs {
-    /// Once, provided that the commands joined to it by `&&` succeed.
+    /// Once, if the commands joined with `&&` succeed.
     Once,
-    /// Only if the command before it fails: the place of the `||`.
+    /// If the command before it fails. The place of the `||`.
     AfterFailure(Span),
-    /// Only if a test before it succeeds: the place of the test.
+    /// If a test before it succeeds. The place of the test.
     AfterTest(Span),
-    /// As often as this decides.
+    /// As the construct decides. Its place.
     Inside(Construct, Span),
-    /// Never: this ended the script before.
+    /// Never, because the script ended before. The place of the last command.
     Never(Span),
 }
 
-/// Something around commands that decides whether and how often they run.
+/// A construct that decides whether and how often its commands run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Construct {
     /// `case`
@@ -57,7 +57,7 @@ pub enum Construct {
     Loop,
 }
 
-/// Piece of a script.
+/// A part of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// A simple command.
@@ -66,7 +66,7 @@ pub enum Piece {
     Document(Span),
 }
 
-/// Splits a script into commands and here-documents, without running or expanding anything.
+/// Splits a script into commands and here-documents.
 pub fn pieces(text: &str) -> Vec<Piece> {
     let mut parser = Parser::default();
     for token in lexer::tokens(text) {
@@ -86,7 +86,7 @@ struct Parser {
     joined: Option<(Separator, Span)>,
     /// The last command of this list, if it is a test.
     test: Option<Span>,
-    /// Command that ended the script.
+    /// The command that ends the script.
     end: Option<Span>,
 }
 
@@ -104,7 +104,7 @@ enum Expects {
     FunctionClose,
     /// The bracket that begins a function.
     FunctionBody,
-    /// The same, or brackets that say nothing more: `function name ()`.
+    /// The same, or an empty pair of brackets: `function name ()`.
     FunctionNamed,
     /// Token after an opening parenthesis: the closing one, or the first command.
     FunctionNamedOpen,
@@ -146,7 +146,7 @@ impl Parser {
         }
     }
 
-    /// Returns true if the words so far are `[[` and something, but not its end.
+    /// Returns true within `[[ … ]]`.
     fn is_within_test(&self) -> bool {
         let has_text = |word: Option<&Word>, text| word.is_some_and(|word| word.text() == text);
         has_text(self.words.first(), "[[") && !has_text(self.words.last(), "]]")
@@ -167,7 +167,7 @@ impl Parser {
                 self.words.clear();
                 self.expects = Expects::FunctionClose;
             }
-            // No shell takes this; what stands before it must not get lost.
+            // Not valid in any shell; keep the words before it.
             _ => {
                 self.finish(Separator::Then);
                 self.around.push((Construct::Group, span));
@@ -178,7 +178,7 @@ impl Parser {
     fn word(&mut self, word: Word) {
         let is_reserved = word.is_literal();
         match self.expects {
-            // It has swallowed the rest of the text, which somebody has to say.
+            // The word contains the rest of the text; the caller reports it.
             _ if word.is_unclosed() => {
                 self.words.push(word);
                 return;
@@ -238,11 +238,11 @@ impl Parser {
         let mut test = None;
         if let Some(first) = words.first() {
             let is_test = first.is_literal() && ["[", "[[", "test", "grep"].contains(&first.text());
-            // `[` is a pattern too, but alone it is a command.
+            // `[` is also a pattern, but a command if alone.
             let is_test = is_test || first.text() == "[" || first.text() == "[[";
             test = is_test.then(|| first.span());
             let runs = match std::mem::replace(&mut self.expects, Expects::Command) {
-                // What some shells take for a function without brackets around it.
+                // Some shells accept a function without brackets.
                 Expects::FunctionBody | Expects::FunctionClose | Expects::FunctionNamed => {
                     Runs::Inside(Construct::Function, first.span())
                 }
@@ -264,7 +264,7 @@ impl Parser {
         let is_by_itself = matches!(self.joined, None | Some((Separator::Then, _))) && next != Separator::Pipe;
         let ends = match words {
             [exit, ..] if exit.is_literal() && ["exit", "return"].contains(&exit.text()) => true,
-            // Without a program it only redirects.
+            // Without a program, it only redirects.
             [exec, program, ..] => exec.is_literal() && exec.text() == "exec" && !program.text().starts_with('{'),
             _ => false,
         };

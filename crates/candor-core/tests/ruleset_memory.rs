@@ -1,4 +1,4 @@
-//! Memory of the compiled rule set: no allocation per frame, and little per rule.
+//! Memory of compiled rule sets: no allocation per frame, and little per rule.
 
 #[path = "../benches/sets.rs"]
 mod sets;
@@ -6,18 +6,17 @@ mod sets;
 use allocation_counter::measure;
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, Frame, FrameFormat, RawId};
-use candor_core::job::Job;
-use candor_core::job::{BusIndex, SendAs};
+use candor_core::job::{BusIndex, Job, SendAs};
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand};
 use candor_core::ruleset::{Routed, RuleSet};
 use sets::{BUSES, Kind};
 
 const MANY: usize = 16_384;
-/// Bytes that a rule set of so many rules may take.
+/// Maximum size of a rule set with this number of rules, in bytes.
 const LIMIT: u64 = 4 << 20;
 
-/// Bytes of a rule set that stay, and the rule set.
+/// A rule set and its size in bytes.
 fn compiled(jobs: &[Job]) -> (u64, RuleSet) {
     let mut rules = None;
     let taken = measure(|| rules = Some(RuleSet::compile(jobs, BUSES)));
@@ -25,7 +24,7 @@ fn compiled(jobs: &[Job]) -> (u64, RuleSet) {
 }
 
 #[test]
-fn a_frame_takes_no_memory() {
+fn routing_allocates_no_memory() {
     for kind in Kind::ALL {
         for count in [1, 300, MANY] {
             let jobs = kind.jobs(count);
@@ -43,9 +42,9 @@ fn a_frame_takes_no_memory() {
     }
 }
 
-/// Everything that is rare: many masks that match, payloads, conversions, deleted frames, error frames.
+/// Rare cases: many matching masks, payloads, conversions, deleted frames, error frames.
 #[test]
-fn rare_frames_take_no_memory() {
+fn rare_cases_allocate_no_memory() {
     let bus = |filter| Job::plain(BusIndex(0), BusIndex(1), FrameFormat::Classic, filter);
     let masked = |at: u32| Job { filter: Filter { id: 0, mask: 1 << (at * 7 % 29) }, ..bus(Filter::ALL) };
     let mut jobs: Vec<Job> = (0..600).map(masked).collect();
@@ -69,7 +68,7 @@ fn rare_frames_take_no_memory() {
         }
     });
     assert_eq!(taken.count_total, 0);
-    // The remote frame has no form in FD, one job wants identifiers other than 123.
+    // FD has no remote frames, and one job excludes identifier 123.
     assert!(sent > 1500 && deleted == 4, "{sent} {deleted}");
 }
 
@@ -82,9 +81,9 @@ fn many_rules_take_less_than_4_mib() {
     }
 }
 
-/// Every rule with an identifier, data bytes and a CRC8 of its own, over one table.
+/// Each rule has its own identifier, data bytes and CRC8, over one table.
 #[test]
-fn many_rules_with_changes_of_their_own_take_less_than_4_mib() {
+fn many_rules_with_distinct_changes_take_less_than_4_mib() {
     let span = ChecksumSpan { from: 0, to: 6, result: 7 };
     let table = std::array::from_fn(|at| at.to_le_bytes()[0].rotate_left(3));
     let own = |(at, mut job): (usize, Job)| {
@@ -99,13 +98,12 @@ fn many_rules_with_changes_of_their_own_take_less_than_4_mib() {
     };
     let jobs: Vec<_> = Kind::MaskedExtended.jobs(MANY).into_iter().enumerate().map(own).collect();
     let (bytes, _) = compiled(&jobs);
-    println!("changes of their own: {bytes} bytes");
+    println!("distinct changes: {bytes} bytes");
     assert!(bytes < LIMIT, "{bytes} bytes");
 }
 
-/// Rules that are equal in what they do keep it once.
 #[test]
-fn equal_changes_are_kept_once() {
+fn equal_changes_are_stored_once() {
     let changing = |job: Job| Job { send_as: Some(SendAs::Fd { bit_rate_switch: true }), ..job };
     let plain = Kind::ExactExtended.jobs(MANY);
     let equal: Vec<_> = plain.iter().cloned().map(changing).collect();

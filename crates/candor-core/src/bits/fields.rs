@@ -1,11 +1,10 @@
-//! A frame field by field, from its start to its last byte of data: everything before the check sum.
+//! The fields of a frame before its CRC.
 
 use crate::frame::{CAN_EFF_MASK, CANFD_BRS, CANFD_ESI, FD_LENGTHS, Frame, FrameFormat, fd_dlc};
 
-/// Purpose of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
-    /// Start of frame, identifier, RTR or RRS: the lowest value wins the bus.
+    /// Start of frame, identifier, RTR or RRS: the lowest value wins arbitration.
     Arbitration,
     /// IDE of a standard frame, reserved bits, ESI, DLC.
     Control,
@@ -16,8 +15,7 @@ pub(super) enum Field {
     RateSwitch,
 }
 
-/// Names the fields in the order of the wire to `push`, with the number of their bits: the lowest ones of the value, the
-/// highest of them first.
+/// Calls `push` for each field in the order of the wire, with its value and its number of bits, most significant first.
 pub(super) fn fields(frame: &Frame, mut push: impl FnMut(Field, u32, u32)) {
     identifier(frame, &mut push);
     match frame.format {
@@ -26,7 +24,7 @@ pub(super) fn fields(frame: &Frame, mut push: impl FnMut(Field, u32, u32)) {
     }
 }
 
-/// Start of frame and identifier up to, but without, RTR or RRS.
+/// Start of frame and identifier, without RTR or RRS.
 fn identifier(frame: &Frame, mut push: impl FnMut(Field, u32, u32)) {
     let start_of_frame = 0;
     push(Field::Arbitration, start_of_frame, 1);

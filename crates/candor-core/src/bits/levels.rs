@@ -1,33 +1,40 @@
-//! The levels of a frame on the wire, one by one, and what a receiver knows about each of them.
-
-mod writer;
+//! The level and kind of each bit of a frame on the wire.
 
 use super::fields::{Field, fields};
-use super::{crc15, fd_wire_len};
+use super::stuffing::{Stuffing, bits_of};
+use super::{FD_CRC17_MAX_LEN, TAIL_BITS, crc15, fd_wire_len};
 use crate::frame::{Frame, FrameFormat};
-use writer::{Levels, Writer};
 
 /// Kind of a bit of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BitRule {
-    /// The acknowledge slot: the sender lets others drive it.
+    /// The acknowledge slot, which receivers drive.
     Acknowledge,
-    /// A sender of a recessive bit that sees a dominant one has lost arbitration.
+    /// A recessive bit that is overwritten by a dominant one is lost arbitration.
     Arbitration,
-    /// Part of the field that stuff bits are put into as needed.
+    /// Part of the field with dynamic stuff bits.
     Stuffed,
-    /// A stuff bit of fixed place: the opposite of the bit before it (CRC field of CAN FD).
+    /// A fixed stuff bit: the opposite of the bit before it (CRC field of CAN FD).
     FixedStuff,
-    /// Any level is a legal one: the bits between fixed stuff bits.
+    /// Any level: the bits between fixed stuff bits.
     Free,
     /// Always recessive: delimiters and end of frame.
     Recessive,
 }
 
-/// A frame from its start of frame to the last bit of its end of frame, stuff bits included; no intermission.
+/// The bits of a frame from start of frame to end of frame, including stuff bits, without intermission.
 ///
 /// # Source
-/// ISO 11898-1:2015, clauses 10.4 and 10.5. The CRC of CAN FD frames was compared with no hardware.
+/// ISO 11898-1:2015, clauses 10.4 and 10.5. CRCs of CAN FD frames have not been compared with hardware.
+///
+/// ```
+/// use candor_core::bits::{BitRule, WireBits};
+///
+/// let bits = WireBits::of(&"123#".parse().unwrap());
+/// assert_eq!(bits.len(), 45);
+/// assert!(!bits.is_recessive(0));
+/// assert_eq!(bits.rule(bits.acknowledge_slot()), BitRule::Acknowledge);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WireBits {
     levels: Levels,
@@ -40,7 +47,7 @@ pub struct WireBits {
 }
 
 impl WireBits {
-    /// The bits of a frame as a sender drives them: its acknowledge slot is recessive.
+    /// The bits of a frame as its sender drives them: the acknowledge slot is recessive.
     #[must_use]
     pub fn of(frame: &Frame) -> Self {
         let mut writer = Writer::new();
@@ -77,7 +84,7 @@ impl WireBits {
         self.len
     }
 
-    /// Returns true if a bit is recessive (1). Bits after the frame are.
+    /// Returns true if a bit is recessive (1). Bits after the frame are recessive.
     #[must_use]
     pub fn is_recessive(&self, bit: u32) -> bool {
         bit >= self.len || self.levels.is_recessive(bit)
@@ -99,19 +106,19 @@ impl WireBits {
         }
     }
 
-    /// The number of the acknowledge slot.
+    /// The position of the acknowledge slot.
     #[must_use]
     pub const fn acknowledge_slot(&self) -> u32 {
         self.crc_delimiter + 1
     }
 
-    /// The first bit at the data bit rate, if the frame switches to it; the last one is the CRC delimiter.
+    /// The first bit at the data bit rate, if the frame switches the bit rate. The last one is the CRC delimiter.
     #[must_use]
     pub const fn switch(&self) -> Option<u32> {
         self.switch
     }
 
-    /// The FDF bit of a CAN FD frame, where a classic controller first sees something that it does not know.
+    /// The position of the FDF bit of a CAN FD frame, the first bit that a classic controller does not know.
     #[must_use]
     pub const fn fd_format(&self) -> Option<u32> {
         self.fd_format
@@ -134,5 +141,97 @@ impl WireBits {
     #[must_use]
     pub fn first_difference(&self, other: &Self) -> Option<u32> {
         (0..self.len.max(other.len)).find(|&bit| self.is_recessive(bit) != other.is_recessive(bit))
+    }
+}
+
+/// Words for the longest frame: 96 + 10 · 64 bits of CAN FD.
+const WORDS: usize = 12;
+
+/// Generator polynomials of CAN FD without their highest term, and their width.
+const CRC17: (u32, u32) = (0x1_685B, 17);
+const CRC21: (u32, u32) = (0x10_2899, 21);
+/// Bits between two fixed stuff bits.
+const BETWEEN_FIXED_STUFF_BITS: usize = 4;
+
+/// The level of each bit; recessive is 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Levels([u64; WORDS]);
+
+impl Levels {
+    const fn is_recessive(&self, bit: u32) -> bool {
+        self.0[bit as usize / 64] >> (bit % 64) & 1 == 1
+    }
+
+    fn set(&mut self, bit: u32, recessive: bool) {
+        let word = &mut self.0[bit as usize / 64];
+        *word = *word & !(1 << (bit % 64)) | u64::from(recessive) << (bit % 64);
+    }
+}
+
+struct Writer {
+    levels: Levels,
+    len: u32,
+    stuffing: Stuffing,
+}
+
+impl Writer {
+    const fn new() -> Self {
+        Self { levels: Levels([0; WORDS]), len: 0, stuffing: Stuffing::new() }
+    }
+
+    /// Appends the lowest `count` bits of a value, highest first, with stuff bits where they are due.
+    fn stuffed(&mut self, value: u32, count: u32) {
+        for bit in bits_of(value, count) {
+            let stuff_bit = self.stuffing.push_bit(bit);
+            self.plain(bit);
+            stuff_bit.into_iter().for_each(|bit| self.plain(bit));
+        }
+    }
+
+    /// Returns the number of bits so far without a final stuff bit, which belongs to the next field.
+    fn end_of_field(&self) -> u32 {
+        self.stuffing.bits_before_last_stuff_bit()
+    }
+
+    /// Appends the CRC field of CAN FD without its delimiter: stuff count and CRC, with a stuff bit before every four bits.
+    /// Returns the number of its first bit.
+    fn fd_crc_field(&mut self, data_len: usize) -> u32 {
+        // The first fixed stuff bit replaces a stuff bit that is due now. It has the same level.
+        self.stuffing.cancel_last();
+        self.len = self.stuffing.bits();
+        let start = self.len;
+
+        let count = self.stuffing.stuff() % 8;
+        let gray = count ^ (count >> 1);
+        let counted = (gray << 1) | (gray.count_ones() % 2); // even parity
+        let polynomial = if data_len <= FD_CRC17_MAX_LEN { CRC17 } else { CRC21 };
+        let crc = self.crc(counted, polynomial);
+        for (position, bit) in bits_of(counted, 4).chain(bits_of(crc, polynomial.1)).enumerate() {
+            if position.is_multiple_of(BETWEEN_FIXED_STUFF_BITS) {
+                self.plain(!self.levels.is_recessive(self.len - 1));
+            }
+            self.plain(bit);
+        }
+        start
+    }
+
+    /// Appends the bits from the CRC delimiter to the end of frame.
+    fn tail(&mut self) {
+        (0..TAIL_BITS).for_each(|_| self.plain(true));
+    }
+
+    fn plain(&mut self, recessive: bool) {
+        self.levels.set(self.len, recessive);
+        self.len += 1;
+    }
+
+    /// CRC over all bits so far, including stuff bits, and over the stuff count.
+    fn crc(&self, stuff_count: u32, (polynomial, width): (u32, u32)) -> u32 {
+        let initial = 1 << (width - 1);
+        let bits = (0..self.len).map(|bit| self.levels.is_recessive(bit));
+        bits.chain(bits_of(stuff_count, 4)).fold(initial, |crc, bit| {
+            let carry = (crc >> (width - 1) & 1 == 1) != bit;
+            (crc << 1 & ((1 << width) - 1)) ^ if carry { polynomial } else { 0 }
+        })
     }
 }

@@ -1,30 +1,30 @@
-//! Bus time of frames of which only the number and the payload bytes are known, as in interface counters.
+//! Bounds of the bus time of frames, from the number of frames and bytes in interface counters.
 
 use super::{FD_CRC17_FIELD_BITS, FD_CRC21_FIELD_BITS, FD_TAIL_BITS, INTERMISSION_BITS, TAIL_BITS, wire_time_ns};
 use crate::frame::FrameFormat;
 use crate::units::BitRate;
 
-/// SOF, identifier, RTR, IDE, r0, DLC, CRC: what may be stuffed, besides the payload.
+/// SOF, identifier, RTR, IDE, r0, DLC, CRC: stuffed bits other than the payload.
 const CLASSIC_LEAST_HEAD_BITS: u32 = 1 + 11 + 1 + 1 + 1 + 4 + 15;
-/// The same with 29 bits of identifier, SRR and IDE in it.
+/// The same with a 29-bit identifier, SRR and IDE.
 const CLASSIC_MOST_HEAD_BITS: u32 = 1 + 31 + 1 + 2 + 4 + 15;
 /// SOF, identifier, RRS, IDE, FDF, res, BRS.
 const FD_LEAST_HEAD_BITS: u32 = 1 + 11 + 1 + 1 + 1 + 1 + 1;
-/// The same with 29 bits of identifier, SRR and IDE in it.
+/// The same with a 29-bit identifier, SRR and IDE.
 const FD_MOST_HEAD_BITS: u32 = 1 + 31 + 1 + 1 + 1 + 1;
 /// ESI, DLC.
 const FD_CONTROL_BITS: u32 = 1 + 4;
 
-/// Between which bounds the time is, with the intermissions.
+/// Bounds of the bus time, including intermissions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// As if all had identifiers of 11 bits and no stuff bit, and switched to the data bit rate where there is one.
+    /// Lower bound: 11-bit identifiers, no stuff bits, and the data bit rate if there is one.
     pub least_ns: u64,
-    /// As if all had identifiers of 29 bits and as many stuff bits as fit in, and none switched the bit rate.
+    /// Upper bound: 29-bit identifiers, the maximum of stuff bits, and no bit-rate switch.
     pub most_ns: u64,
 }
 
-/// Bits for each frame, at the nominal bit rate and at the other one, and for each byte.
+/// Bits per frame and per byte, at the nominal and at the data bit rate.
 #[derive(Clone, Copy)]
 struct Bits {
     nominal: u32,
@@ -34,13 +34,12 @@ struct Bits {
 }
 
 impl Occupancy {
-    /// Of so many frames with so many bytes of payload in all. On a bus for CAN FD each may be classic or FD.
+    /// Bounds for a number of frames with a total payload in bytes. On a CAN FD bus, each frame may be classic or FD.
     ///
-    /// A payload counts as it is; that of an FD frame whose length no DLC can express lasts longer. Frames about errors and
-    /// overload are not in it.
+    /// FD payloads count without padding. Error and overload frames do not count.
     #[must_use]
     pub fn of(frames: u64, bytes: u64, format: FrameFormat, nominal: BitRate, data: Option<BitRate>) -> Self {
-        // Nobody switches to a slower rate.
+        // The data bit rate is not slower.
         let data = data.unwrap_or(nominal).max(nominal);
         let time_ns = |bits: Bits| bits.time_ns(frames.into(), bytes.into(), nominal, data);
         let classic_tail = TAIL_BITS + INTERMISSION_BITS;
@@ -58,7 +57,7 @@ impl Occupancy {
                     nominal_by_byte: 0,
                     data_by_byte: 8,
                 };
-                // Whichever is shorter, and each byte at the faster rate: less than any mixture of both kinds.
+                // The shorter format, and each byte at the faster rate: less than any mixture of both formats.
                 let classic = Bits { nominal: least_classic, data: 0, ..fd };
                 let head = FD_MOST_HEAD_BITS + FD_CONTROL_BITS;
                 Self {
@@ -71,8 +70,8 @@ impl Occupancy {
 }
 
 impl Bits {
-    /// With as many stuff bits as the head and the payload can have: one behind the first five bits and behind every
-    /// fourth from there on, which makes two for each byte.
+    /// With the maximum of stuff bits in head and payload: one after the first five bits and after every four more, which
+    /// makes two per byte.
     const fn stuffed(head: u32, tail: u32) -> Self {
         Self { nominal: head + (head - 1) / 4 + tail, data: 0, nominal_by_byte: 8 + 2, data_by_byte: 0 }
     }

@@ -1,11 +1,11 @@
-//! Bits one after another: dynamic stuffing and the classic CRC.
+//! Dynamic stuffing and the classic CRC.
 
-/// The lowest `count` bits of a value, the highest of them first.
+/// The lowest `count` bits of a value, most significant first.
 pub(super) fn bits_of(value: u32, count: u32) -> impl Iterator<Item = bool> {
     (0..count).rev().map(move |shift| value >> shift & 1 == 1)
 }
 
-/// Counts bits and the stuff bits between them: after five equal bits comes one of the other kind.
+/// Counts bits and stuff bits: five equal bits are followed by a bit of the other level.
 #[derive(Debug)]
 pub(super) struct Stuffing {
     bits: u32,
@@ -20,14 +20,14 @@ impl Stuffing {
         Self { bits: 0, stuff: 0, last: true, run: 0, stuffed_last: false }
     }
 
-    /// Sends the lowest `count` bits of the value, the highest of them first.
+    /// Adds the lowest `count` bits of a value, most significant first.
     pub(super) fn push(&mut self, value: u32, count: u32) {
         for bit in bits_of(value, count) {
             self.push_bit(bit);
         }
     }
 
-    /// Sends a bit. Gives the stuff bit that comes after it, if one does.
+    /// Adds a bit. Returns the stuff bit after it, if any.
     pub(super) const fn push_bit(&mut self, bit: bool) -> Option<bool> {
         self.bits += 1;
         self.run = if bit == self.last { self.run + 1 } else { 1 };
@@ -42,22 +42,21 @@ impl Stuffing {
         Some(self.last)
     }
 
-    /// Bits so far, stuff bits included.
+    /// Bits so far, including stuff bits.
     pub(super) const fn bits(&self) -> u32 {
         self.bits + self.stuff
     }
 
-    /// The same without the stuff bit that the very last bit has caused, if it has.
+    /// The same, without a stuff bit after the last bit.
     pub(super) fn bits_before_last_stuff_bit(&self) -> u32 {
         self.bits() - u32::from(self.stuffed_last)
     }
 
-    /// Stuff bits so far.
     pub(super) const fn stuff(&self) -> u32 {
         self.stuff
     }
 
-    /// Takes back the stuff bit that the very last bit has caused, if it has.
+    /// Removes a stuff bit after the last bit.
     pub(super) fn cancel_last(&mut self) {
         if std::mem::take(&mut self.stuffed_last) {
             self.stuff -= 1;
@@ -65,7 +64,7 @@ impl Stuffing {
     }
 }
 
-/// The CRC of classic frames over the bits without stuff bits.
+/// The CRC of classic frames, over the bits without stuff bits.
 #[derive(Debug)]
 pub(super) struct Crc15(u16);
 
@@ -76,7 +75,7 @@ impl Crc15 {
         Self(0)
     }
 
-    /// Takes in the lowest `count` bits of the value, the highest of them first.
+    /// Adds the lowest `count` bits of a value, most significant first.
     pub(super) fn push(&mut self, value: u32, count: u32) {
         for bit in bits_of(value, count) {
             let carry = (self.0 >> 14 & 1 == 1) != bit;

@@ -33,7 +33,7 @@ fn golden_vectors() {
 }
 
 #[test]
-fn fd_lengths_are_rounded_up_to_a_dlc() {
+fn fd_lengths_are_rounded_up_to_a_valid_length() {
     for (len, wire) in [(0, 0), (8, 8), (9, 12), (12, 12), (13, 16), (33, 48), (64, 64), (200, 64)] {
         assert_eq!(fd_wire_len(len), wire);
     }
@@ -42,7 +42,7 @@ fn fd_lengths_are_rounded_up_to_a_dlc() {
 }
 
 #[test]
-fn every_bit_has_its_rule() {
+fn bits_have_the_rules_of_their_fields() {
     let rules = |frame: &Frame| {
         let bits = WireBits::of(frame);
         let letter = |bit| match bits.rule(bit) {
@@ -72,7 +72,7 @@ fn every_bit_has_its_rule() {
 }
 
 #[test]
-fn times() {
+fn durations_are_rounded() {
     let rate = |bits_per_second| BitRate::from_bits_per_second(bits_per_second).unwrap();
     let bits = FrameBits::of(&fd(0x123, BRS, &[0x55; 64]));
     assert_eq!(bits.wire_time_ns(rate(500_000), Some(rate(2_000_000))), 333_000);
@@ -86,9 +86,9 @@ fn times() {
     assert_eq!(huge.wire_time_ns(rate(1), Some(rate(1))), 4_294_967_294_000_000_000);
 }
 
-/// The formula bounds, 55 and 65, are never reached.
+/// The bounds of the formula, 55 and 65, are never reached.
 #[test]
-fn true_maxima_of_short_standard_frames() {
+fn maxima_of_short_standard_frames() {
     let longest = |payloads: &[Vec<u8>]| {
         let frames = (0..=0x7FF).flat_map(|id| payloads.iter().map(move |data| Frame::classic(RawId(id), data)));
         frames.map(|frame| FrameBits::of(&frame.unwrap()).total()).max()
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn stays_within_the_formulas(frame in arbitrary::wire_frame()) {
+    fn lengths_are_within_the_formulas(frame in arbitrary::wire_frame()) {
         let eff = frame.id.is_eff();
         let rtr = frame.id.0 & CAN_RTR_FLAG != 0;
         let n = if rtr { 0 } else { u32::from(frame.len) };
@@ -132,7 +132,7 @@ proptest! {
     }
 
     #[test]
-    fn malformed_frames_are_counted_too(frame in arbitrary::any_frame()) {
+    fn malformed_frames_are_counted(frame in arbitrary::any_frame()) {
         prop_assert!(FrameBits::of(&frame).total() <= 736);
     }
 }
@@ -142,9 +142,9 @@ fn rate(bits_per_second: u32) -> BitRate {
 }
 
 proptest! {
-    /// Whatever the frames are, the time that they take is between the bounds of those who only counted them.
+    /// The exact bus time of any frames is within the bounds from their counters.
     #[test]
-    fn frames_that_were_counted_last_between_the_bounds(
+    fn bus_time_is_within_the_bounds(
         frames in prop::collection::vec(arbitrary::wire_frame(), 0..20),
         data in prop::option::of(1_000_000_u32..8_000_000),
     ) {
@@ -172,13 +172,13 @@ fn fd_or_classic_len(frame: &Frame) -> usize {
 }
 
 #[test]
-fn the_bounds_are_those_of_the_shortest_and_the_longest_frame() {
+fn bounds_are_the_shortest_and_the_longest_frame() {
     let nominal = rate(1_000_000);
     let classic = Occupancy::of(1, 8, FrameFormat::Classic, nominal, None);
     assert_eq!(classic, Occupancy { least_ns: 111_000, most_ns: 160_000 });
     let fd = Occupancy::of(2, 128, FrameFormat::Fd, nominal, Some(rate(4_000_000)));
     // 47 bits and 64 bytes at the faster rate, and 96 bits and 640.
     assert_eq!(fd, Occupancy { least_ns: 2 * (29 + 128) * 1000 + 2 * 33 * 250, most_ns: 2 * (96 + 640) * 1000 });
-    // Numbers that no interface has do not overflow.
+    // Unrealistic numbers do not overflow.
     assert_eq!(Occupancy::of(u64::MAX, u64::MAX, FrameFormat::Fd, rate(1), None).most_ns, u64::MAX);
 }

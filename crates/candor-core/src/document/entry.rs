@@ -1,23 +1,21 @@
-//! Keys and values of one table: their types, their order, and keys that do not belong there.
+//! Keys and values of a table.
 
 use toml::Spanned as TomlSpanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::code;
-use crate::diagnostic::{Diagnostic, Findings, Span};
+use crate::diagnostic::{Diagnostic, Findings, Span, code};
 use crate::document::Spanned;
-use crate::document::keys::KeyTable;
 
-/// Text longer than this is shortened where a message quotes it.
+/// Maximum length of quoted text in a message.
 const MAX_QUOTED_CHARS: usize = 40;
 
 /// One `key = value`.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'t> {
-    /// Key as parsed, without quotes.
+    /// The key without quotes.
     pub key: &'t str,
     key_span: (usize, usize),
-    /// Value with its span.
+    /// The value with its span.
     pub value: &'t TomlSpanned<DeValue<'t>>,
 }
 
@@ -37,12 +35,12 @@ impl<'t> Entry<'t> {
         self.key_span.0..self.key_span.1
     }
 
-    /// The same key with another value: an item of its list.
+    /// The same key with another value, such as an item of its list.
     pub fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
         Self { value, ..*self }
     }
 
-    /// The items of a list; any other value is its own only item.
+    /// The items of a list, or the value itself if it is not a list.
     pub fn items(&self) -> impl ExactSizeIterator<Item = Self> {
         let items = match self.value.get_ref() {
             DeValue::Array(array) => &array[..],
@@ -52,12 +50,12 @@ impl<'t> Entry<'t> {
         items.iter().map(move |item| entry.with_value(item))
     }
 
-    /// A string; `wanted` says what it holds, with an example.
+    /// Reads a string. `wanted` describes the value, with an example.
     pub fn string(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<String>> {
         match self.value.get_ref() {
             DeValue::String(text) => Some(Spanned { value: text.clone().into_owned(), span: self.value.span() }),
             DeValue::Integer(number) => {
-                // toml keeps the digits and the radix apart.
+                // toml separates the digits and the radix.
                 let written =
                     if number.radix() == 16 { number.as_str().to_ascii_uppercase() } else { number.to_string() };
                 self.wrong_type(wanted, Some(format!("write \"{written}\", with quotes")), findings)
@@ -66,7 +64,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// A whole number.
+    /// Reads an integer.
     pub fn integer(&self, wanted: &str, findings: &mut Findings) -> Option<Spanned<i64>> {
         let parsed = match self.value.get_ref() {
             DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
@@ -81,7 +79,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// `true` or `false`.
+    /// Reads `true` or `false`.
     pub fn boolean(&self, findings: &mut Findings) -> Option<Spanned<bool>> {
         match self.value.get_ref() {
             DeValue::Boolean(value) => Some(Spanned { value: *value, span: self.value.span() }),
@@ -89,7 +87,7 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// A table.
+    /// Reads a table.
     pub fn table(&self, wanted: &str, findings: &mut Findings) -> Option<&'t DeTable<'t>> {
         match self.value.get_ref() {
             DeValue::Table(table) => Some(table),
@@ -97,9 +95,9 @@ impl<'t> Entry<'t> {
         }
     }
 
-    /// Reports that the value is not what it should be. Always `None`, to be returned.
+    /// Reports a value of the wrong type. Returns `None`.
     pub fn wrong_type<T>(&self, wanted: &str, help: Option<String>, findings: &mut Findings) -> Option<T> {
-        // A value that a syntax error has left empty has no place in the text.
+        // A syntax error left the value empty; it has no place in the text.
         if self.value.span().is_empty() {
             return None;
         }
@@ -113,15 +111,8 @@ impl<'t> Entry<'t> {
         None
     }
 
-    /// Reports a key that does not exist in `place`, and returns the one that was probably meant.
-    pub fn unknown(&self, place: &str, keys: &KeyTable, findings: &mut Findings) -> Option<&'static str> {
-        let keys = keys.keys();
-        let names: Vec<_> = keys.iter().map(|key| key.name).collect();
-        let alias = keys.iter().find(|key| key.aliases.contains(&self.key)).map(|key| key.name);
-        self.not_one_of(place, &names, alias, findings)
-    }
-
-    /// As [`Self::unknown`], where the `known` keys have no description. `alias` is the one that was certainly meant.
+    /// Reports a key that is not one of the `known` keys in `place`, and returns the one that was probably intended, or the
+    /// `alias`, which certainly was.
     pub fn not_one_of<'k>(
         &self,
         place: &str,
@@ -129,7 +120,7 @@ impl<'t> Entry<'t> {
         alias: Option<&'k str>,
         findings: &mut Findings,
     ) -> Option<&'k str> {
-        // In a file of nothing but mistakes a suggestion is not worth the search.
+        // With too many errors, suggestions are not worth the search.
         if findings.is_full() {
             return None;
         }
@@ -145,13 +136,13 @@ impl<'t> Entry<'t> {
     }
 }
 
-/// Puts a value into its place, and says whether there is one.
+/// Stores a value. Returns true if it exists.
 pub fn put<T>(place: &mut Option<T>, value: Option<T>) -> bool {
     *place = value;
     place.is_some()
 }
 
-/// The known word that was probably meant.
+/// Returns the known word that was probably intended.
 pub fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
     const LONGEST_WORD_BYTES: usize = 64;
     const LEAST_LIKENESS: f64 = 0.7;
@@ -167,9 +158,9 @@ pub fn closest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
         .map(|(_, name)| name)
 }
 
-/// Text of the user inside a message: shortened, and harmless to a terminal.
+/// Quotes text of the user in a message: shortened, with control characters escaped.
 pub fn quote(text: &str) -> String {
-    // Names are like this, and a large file may need many of them.
+    // Fast path for names, because a large file may need many.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./ ".contains(&byte);
     if text.len() <= MAX_QUOTED_CHARS && text.bytes().all(is_plain) {
         return ["`", text, "`"].concat();

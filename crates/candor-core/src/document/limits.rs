@@ -1,25 +1,24 @@
-//! What is refused before it is parsed, so that no input is slow and none exhausts the stack.
+//! Checks before parsing, so no input is slow or exhausts the stack.
 
 use toml_parser::Source;
 use toml_parser::lexer::TokenKind;
 
-use crate::diagnostic::Diagnostic;
-use crate::diagnostic::code;
+use crate::diagnostic::{Diagnostic, code};
 
-/// Files beyond this many bytes are refused. A route takes about 200 bytes, so this is room for 40 000 of them.
+/// Maximum size of a file. A route takes about 200 bytes, so 40 000 routes fit.
 pub const MAX_FILE_BYTES: usize = 8 << 20;
 
-/// Lines beyond this many bytes are refused. The longest sensible line is a CRC8 table of 512 digits.
+/// Maximum length of a line. The longest sensible line is a CRC8 table of 512 digits.
 pub const MAX_LINE_BYTES: usize = 4096;
 
-/// Parts of one dotted key. toml builds one table in another for each, and drops them recursively.
+/// Maximum parts of a dotted key. toml nests a table for each part, and drops them recursively.
 const MAX_KEY_PARTS: usize = 16;
 
-/// Words and signs of a file. toml keeps each of them several times over, and an error for each where it must. A route
-/// has 30 to 120, so this is room for 24 000 long ones.
+/// Maximum tokens of a file. toml copies each token several times, and may create an error for each. A route has 30 to 120,
+/// so 24 000 long routes fit.
 const MAX_TOKENS: usize = 3_000_000;
 
-/// The text of a file that is short enough and is text.
+/// Checks size, encoding and lines of a file.
 pub fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     if bytes.len() > MAX_FILE_BYTES {
         let message = format!("The file is larger than {} MiB", MAX_FILE_BYTES >> 20);
@@ -47,9 +46,9 @@ pub fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
     Ok(text)
 }
 
-/// Refuses keys of very many parts, and very many parts at all.
+/// Checks the number of tokens and the depth of keys.
 pub fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
-    // Most files are far from either, which costs less to see than what toml will do once more anyway.
+    // A fast check, because most files are far below both limits.
     let are_few = text.len() < MAX_TOKENS || tokens_at_most(text) <= MAX_TOKENS;
     if are_few && !may_be_deep(text) {
         return Ok(());
@@ -84,19 +83,19 @@ pub fn depth(text: &str) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// No fewer than there are: each is a sign, or a word behind one.
+/// An upper bound: each token is a sign, or a word after one.
 fn tokens_at_most(text: &str) -> usize {
     let is_sign = |byte: u8| !(byte.is_ascii_alphanumeric() | (byte == b'-') | (byte == b'_'));
     2 * count(text, is_sign) + 2
 }
 
-/// How many bytes are of a kind. In pieces whose count fits into a byte, so that processors count many bytes at once.
+/// Counts bytes of a kind, in pieces whose count fits into a byte, so the compiler can vectorise the loop.
 pub(crate) fn count(text: &str, is_it: impl Fn(u8) -> bool) -> usize {
     let pieces = text.as_bytes().chunks(usize::from(u8::MAX));
     pieces.map(|piece| usize::from(piece.iter().map(|&byte| u8::from(is_it(byte))).sum::<u8>())).sum()
 }
 
-/// Whether some line has the dots of a deep key, which goes over one line only.
+/// Returns true if a line has the dots of a deep key, which cannot span lines.
 fn may_be_deep(text: &str) -> bool {
     let has_dots = |part: &str| part.bytes().filter(|&byte| byte == b'.').count() >= MAX_KEY_PARTS;
     has_dots(text) && text.split('\n').any(has_dots)
@@ -105,7 +104,7 @@ fn may_be_deep(text: &str) -> bool {
 fn lines(text: &str) -> Result<(), Box<Diagnostic>> {
     let (bytes, mut start) = (text.as_bytes(), 0);
     while bytes.len() - start > MAX_LINE_BYTES {
-        // The last line end within reach is enough to see: no line before it is longer than the reach.
+        // Lines before the last line end within reach are shorter than the limit.
         match bytes[start..=start + MAX_LINE_BYTES].iter().rposition(|&byte| byte == b'\n') {
             Some(end) => start += end + 1,
             None => {
@@ -129,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_has_more_tokens_than_were_expected(text in "[a.\\-=\"'#\\[\\]{}, \t\r\nä_1]{0,60}") {
+        fn token_bound_is_an_upper_bound(text in "[a.\\-=\"'#\\[\\]{}, \t\r\nä_1]{0,60}") {
             let (mut counted, mut dots, mut most_dots) = (0, 0, 0);
             for token in Source::new(&text).lex() {
                 counted += 1;
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_may_be_as_long_as_they_say() {
+    fn lines_up_to_the_limit_are_accepted() {
         let line = "x".repeat(MAX_LINE_BYTES);
         for (text, long_from) in [
             (format!("{line}\n{line}"), None),

@@ -1,15 +1,14 @@
-//! What toml says about text that is not TOML, in words that help with a gateway file.
+//! Syntax errors of the TOML parser as findings, with help for gateway files.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use toml::de::{DeTable, Error};
+use toml::de::{DeTable, DeValue, Error};
 
-use crate::diagnostic::code;
-use crate::diagnostic::{Diagnostic, Findings, MAX_FINDINGS, Span};
+use crate::diagnostic::{Diagnostic, Findings, MAX_FINDINGS, Span, code};
 use crate::document::entry::quote;
-use crate::document::{duplicates, limits};
+use crate::document::limits;
 
-/// Reports the errors of the parser: one for each line, since what follows on a line is mostly a consequence.
+/// Reports the errors of the parser: one per line, because later ones on a line are mostly consequences.
 pub fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &mut Findings) {
     let mut lines = HashSet::new();
     for offset in control_characters(text).take(MAX_FINDINGS) {
@@ -34,12 +33,12 @@ pub fn report(text: &str, document: &DeTable<'_>, errors: &[Error], findings: &m
         }
     }
     let duplicates = causes.iter().filter(|(cause, _)| matches!(cause, Cause::Duplicate)).map(|(_, span)| span);
-    let firsts = duplicates::firsts(text, document, duplicates);
+    let firsts = firsts(text, document, duplicates);
     for (cause, span) in causes {
-        findings.torn |= cause.tears(text, &span);
+        findings.torn |= cause.hides_keys(text, &span);
         match cause {
             Cause::Other(_) | Cause::Unclosed(_) => findings.breaks(line_span(text, span.start)),
-            // Only the value is missing; what is wrong with its key was written by the user.
+            // Only the value is missing; other errors of its key are not consequences.
             Cause::NoValue => findings.breaks(span.clone()),
             Cause::Duplicate | Cause::Unquoted(_) => {}
         }
@@ -73,8 +72,8 @@ impl<'t> Cause<'t> {
         }
     }
 
-    /// Whether keys may have been lost on the way, so that a missing one is no finding of its own.
-    fn tears(&self, text: &str, span: &Span) -> bool {
+    /// Returns true if the parser may have skipped keys, so a missing key is not an error.
+    fn hides_keys(&self, text: &str, span: &Span) -> bool {
         match self {
             Self::NoValue | Self::Unquoted(_) => false,
             Self::Duplicate => is_header(text, span),
@@ -83,7 +82,7 @@ impl<'t> Cause<'t> {
         }
     }
 
-    /// `first` is for a duplicate: where the other one is.
+    /// `first` is the first occurrence of a duplicate.
     fn diagnostic(&self, text: &str, first: Option<Span>, span: Span) -> Diagnostic {
         let at = |span: Span, message: &str| Diagnostic::error(code::SYNTAX, span, message);
         match self {
@@ -104,7 +103,7 @@ impl<'t> Cause<'t> {
             }
             Self::Other(message) if message.starts_with("unexpected key or value, expected newline") => {
                 let help = if lacks_quote(text, &span) {
-                    "is a quote missing on this line? A text ends at the next quote, also behind a #"
+                    "is a quote missing on this line? A text ends at the next quote, even after a #"
                 } else {
                     "every key and every header has a line of its own; comments begin with #"
                 };
@@ -128,7 +127,7 @@ fn duplicate(text: &str, first: Option<Span>, span: Span) -> Diagnostic {
             Section::Other => "remove one of the two",
         }
     };
-    let diagnostic = Diagnostic::error(code::DUPLICATE_KEY, span, format!("{} is there twice", quote(name)))
+    let diagnostic = Diagnostic::error(code::DUPLICATE_KEY, span, format!("{} is defined twice", quote(name)))
         .label("again")
         .help(help);
     match first {
@@ -137,14 +136,87 @@ fn duplicate(text: &str, first: Option<Span>, span: Span) -> Diagnostic {
     }
 }
 
-/// What a line belongs to.
+/// Finds the first occurrence of each duplicate key or header, by the start of the duplicate. One pass finds all: a file may
+/// have a hundred duplicates and a hundred thousand tables.
+fn firsts<'s>(text: &str, document: &DeTable<'_>, duplicates: impl Iterator<Item = &'s Span>) -> HashMap<usize, Span> {
+    let (headers, keys): (Vec<_>, Vec<_>) = duplicates.partition(|place| is_header(text, place));
+    let mut search = Keys { wanted: HashMap::new(), firsts: HashMap::new() };
+    for place in &keys {
+        let name = text.get((*place).clone()).unwrap_or_default();
+        search.wanted.entry(name).or_default().push(place.start);
+    }
+    if !keys.is_empty() {
+        search.visit(document, &(0..text.len()));
+    }
+    let mut firsts = search.firsts;
+    if !headers.is_empty() {
+        first_headers(text, &headers, &mut firsts);
+    }
+    firsts
+}
+
+struct Keys<'t> {
+    /// The places of duplicates by name.
+    wanted: HashMap<&'t str, Vec<usize>>,
+    firsts: HashMap<usize, Span>,
+}
+
+impl Keys<'_> {
+    /// Finds the nearest key before each duplicate with its name; in an inline table only for duplicates inside it.
+    fn visit(&mut self, table: &DeTable<'_>, within: &Span) {
+        for (key, value) in table {
+            for &duplicate in self.wanted.get(key.get_ref().as_ref()).into_iter().flatten() {
+                if key.span().start < duplicate && within.contains(&duplicate) {
+                    let first = self.firsts.entry(duplicate).or_insert_with(|| key.span());
+                    if first.start < key.span().start {
+                        *first = key.span();
+                    }
+                }
+            }
+            // The span of a table with a header is the header; that of an inline table is the table, after the key.
+            let is_inline = value.span().start >= key.span().end;
+            let within = if is_inline { &value.span() } else { within };
+            match value.get_ref() {
+                DeValue::Table(table) => self.visit(table, within),
+                DeValue::Array(array) => {
+                    array
+                        .iter()
+                        .filter_map(|item| item.get_ref().as_table())
+                        .for_each(|table| self.visit(table, within));
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Finds the first line with the same header.
+fn first_headers(text: &str, duplicates: &[&Span], firsts: &mut HashMap<usize, Span>) {
+    let names = |line: &str| line.split('#').next().unwrap_or_default().replace(['[', ']', ' ', '\t', '\r'], "");
+    let mut wanted: HashMap<_, Vec<usize>> = HashMap::new();
+    for place in duplicates {
+        wanted.entry(names(line_at(text, place.start))).or_default().push(place.start);
+    }
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.trim_start().starts_with('[') {
+            for &duplicate in wanted.get(&names(line.trim_end())).into_iter().flatten() {
+                if start < line_start(text, duplicate) {
+                    firsts.entry(duplicate).or_insert_with(|| start..start + line.trim_end().len());
+                }
+            }
+        }
+        start += line.len();
+    }
+}
+
 enum Section {
     Bus,
     Other,
     Route,
 }
 
-/// The section that a key stands in; keys inside of a value belong to none.
+/// The section of a key; keys inside a value have none.
 fn section(text: &str, key: &Span) -> Section {
     let start = line_start(text, key.start);
     if !text[start..key.start].trim().is_empty() {
@@ -158,18 +230,18 @@ fn section(text: &str, key: &Span) -> Section {
     }
 }
 
-/// Whether the line of a place has a quote without its partner. An apostrophe is one only where there are no others.
+/// Returns true if the line has an unbalanced quote. Apostrophes count only in a line without double quotes.
 fn lacks_quote(text: &str, place: &Span) -> bool {
     let line = line_at(text, place.start);
     let quote = if line.contains('"') { '"' } else { '\'' };
     line.matches(quote).count() % 2 == 1
 }
 
-pub(crate) fn is_header(text: &str, span: &Span) -> bool {
+fn is_header(text: &str, span: &Span) -> bool {
     line_at(text, span.start).trim_start().starts_with('[')
 }
 
-pub(crate) fn line_start(text: &str, offset: usize) -> usize {
+fn line_start(text: &str, offset: usize) -> usize {
     let offset = offset.min(text.len());
     text.as_bytes()[..offset].iter().rposition(|&byte| byte == b'\n').map_or(0, |newline| newline + 1)
 }
@@ -179,13 +251,13 @@ fn line_span(text: &str, offset: usize) -> Span {
     start..start + line_at(text, offset).len()
 }
 
-pub(crate) fn line_at(text: &str, offset: usize) -> &str {
+fn line_at(text: &str, offset: usize) -> &str {
     text.get(line_start(text, offset)..).and_then(|rest| rest.lines().next()).unwrap_or_default()
 }
 
 fn control_characters(text: &str) -> impl Iterator<Item = usize> {
     let is_control = |byte: u8| byte.is_ascii_control() & (byte != b'\t') & (byte != b'\n') & (byte != b'\r');
-    // To count them is much quicker than to look for them, and hardly a file has any.
+    // Counting is much faster than searching, and most files have none.
     let count = limits::count(text, is_control);
     text.bytes().enumerate().filter(move |&(_, byte)| is_control(byte)).map(|(offset, _)| offset).take(count)
 }

@@ -7,13 +7,13 @@ pub const CAN_MTU: usize = 16;
 /// Size of `struct canfd_frame`.
 pub const CANFD_MTU: usize = 72;
 
-/// Bytes that are no frame of the kernel's.
+/// Bytes that are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("A CAN frame of the kernel has 16 or 72 bytes, not {0}")]
 pub struct KernelBytesError(pub usize);
 
 impl Frame {
-    /// Reads `struct can_frame` or `struct canfd_frame`; the size tells which.
+    /// Reads `struct can_frame` or `struct canfd_frame`, depending on the size.
     ///
     /// # Errors
     /// [`KernelBytesError`] for any other size (CAN XL among them).
@@ -23,17 +23,17 @@ impl Frame {
         Ok(frame)
     }
 
-    /// Becomes what these bytes are, as [`from_kernel`](Self::from_kernel) says it. In its place, for whom each instruction
-    /// counts: a frame that is put together and then moved costs twice as much.
+    /// As [`from_kernel`](Self::from_kernel), but overwrites an existing frame, which takes half as many instructions as
+    /// building and moving one.
     ///
     /// # Errors
-    /// As [`from_kernel`](Self::from_kernel); then it stays what it was.
+    /// As [`from_kernel`](Self::from_kernel); the frame is then unchanged.
     #[inline]
     pub fn become_kernel(&mut self, bytes: &[u8]) -> Result<(), KernelBytesError> {
-        // Arrays, because copies of a size that is known need no call.
+        // Arrays, because copies of a constant size need no call.
         if let Ok([a, b, c, d, len, _, _, len8_dlc, payload @ ..]) = <&[u8; CAN_MTU]>::try_from(bytes) {
             if self.format == FrameFormat::Fd {
-                // Of a classic frame it is 0 already.
+                // Already 0 in a classic frame.
                 self.data = [0; CANFD_MAX_DLEN];
             }
             (self.id, self.format) = (RawId(u32::from_ne_bytes([*a, *b, *c, *d])), FrameFormat::Classic);
@@ -50,7 +50,7 @@ impl Frame {
         Err(KernelBytesError(bytes.len()))
     }
 
-    /// Writes the kernel's struct into the buffer and says how many bytes it has.
+    /// Writes the struct of the kernel into the buffer and returns its size.
     #[inline]
     pub fn to_kernel(&self, bytes: &mut [u8; CANFD_MTU]) -> usize {
         bytes[..4].copy_from_slice(&self.id.0.to_ne_bytes());

@@ -9,11 +9,11 @@ use super::{
     Frame, FrameFormat, RawId,
 };
 
-/// Text that is no frame, with the offending part of it.
+/// An error in the text of a frame, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{kind}")]
 pub struct FrameTextError {
-    /// Kind of error.
+    /// The error.
     pub kind: FrameTextErrorKind,
     /// Byte range in the text.
     pub range: Range<usize>,
@@ -28,24 +28,15 @@ pub enum FrameTextErrorKind {
     /// `45123#…`: CAN XL.
     #[error("CAN XL frames are not supported")]
     CanXl,
-    /// Neither 3 nor 8 digits.
-    #[error("An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not {digits}")]
-    IdDigits {
-        /// Actual number.
-        digits: usize,
-    },
+    /// Neither 3 nor 8 digits, with their number.
+    #[error("An identifier must have 3 digits (11 bits) or 8 digits (29 bits), not {0}")]
+    IdDigits(usize),
     /// `800#`.
-    #[error("Identifier {id:X} does not fit into 11 bits; write {id:08X} for a 29-bit identifier")]
-    StandardIdTooBig {
-        /// Its value.
-        id: u32,
-    },
+    #[error("Identifier {0:X} does not fit into 11 bits; write {0:08X} for a 29-bit identifier")]
+    StandardIdTooBig(u32),
     /// `40000000#`.
-    #[error("Identifier {id:08X} does not fit into 29 bits")]
-    ExtendedIdTooBig {
-        /// Its value.
-        id: u32,
-    },
+    #[error("Identifier {0:08X} does not fit into 29 bits")]
+    ExtendedIdTooBig(u32),
     /// `20000004#R`.
     #[error("An error frame cannot be a remote frame")]
     RemoteErrorFrame,
@@ -55,38 +46,38 @@ pub enum FrameTextErrorKind {
     /// `123#1122334455667788_8`.
     #[error("A raw DLC must be 9 to F")]
     RawDlc,
-    /// `123#11_9`.
-    #[error("A raw DLC requires 8 data bytes, not {bytes}")]
-    RawDlcWithoutEightBytes {
-        /// Number of data bytes.
-        bytes: usize,
-    },
+    /// `123#11_9`, with the number of data bytes.
+    #[error("A raw DLC requires 8 data bytes, not {0}")]
+    RawDlcWithoutEightBytes(usize),
     /// `123##`.
     #[error("A CAN FD frame needs one hexadecimal digit for its flags after ##")]
     MissingFlags,
     /// `123#1`.
     #[error("A data byte needs two hexadecimal digits")]
     HalfByte,
-    /// Anything that is not expected here.
-    #[error("{found:?} is not a hexadecimal digit")]
-    NotHex {
-        /// The character.
-        found: char,
-    },
-    /// `123#112233445566778899`.
-    #[error("A frame of this format has at most {max} data bytes")]
-    TooLong {
-        /// Maximum number.
-        max: usize,
-    },
+    /// A character that is not a hexadecimal digit.
+    #[error("{0:?} is not a hexadecimal digit")]
+    NotHex(char),
+    /// `123#112233445566778899`, with the maximum number of bytes.
+    #[error("A frame of this format has at most {0} data bytes")]
+    TooLong(usize),
     /// `123#R8_9x`.
     #[error("Unexpected text after the frame")]
     TrailingText,
 }
 
-/// Reads what `cansend` takes, but nothing that it would silently ignore.
+/// Parses the notation of `cansend`. Text that `cansend` would ignore is an error.
 ///
-/// Dots may stand before each byte. The FDF bit of the flags digit is ignored: `##1` and `##5` are the same frame.
+/// A dot is allowed before each byte. The FDF bit of the flags digit is ignored: `##1` and `##5` are the same frame.
+///
+/// ```
+/// use candor_core::frame::Frame;
+///
+/// let frame: Frame = "12345678##1.AA.BB".parse().unwrap();
+/// assert_eq!(frame.payload(), [0xAA, 0xBB]);
+/// assert_eq!(frame.to_string(), "12345678##5AABB");
+/// assert_eq!("123#1".parse::<Frame>().unwrap_err().to_string(), "A data byte needs two hexadecimal digits");
+/// ```
 impl FromStr for Frame {
     type Err = FrameTextError;
 
@@ -109,8 +100,8 @@ impl FromStr for Frame {
     }
 }
 
-/// Prints what `candump -L` prints, the FDF bit of CAN FD flags included. The notation has no room for bytes beyond the
-/// length, for identifier bits beyond 11 or 29, and for flag bits beyond the lower four.
+/// Prints the notation of `candump -L`, including the FDF bit of CAN FD flags. It omits bytes beyond the length, identifier
+/// bits beyond 11 or 29, and the upper four flag bits.
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.id.is_err() {
@@ -152,21 +143,21 @@ fn identifier(text: &str, digits: usize) -> Result<RawId, FrameTextError> {
     let range = 0..digits;
     let written = &text[range.clone()];
     if let Some((at, found)) = written.char_indices().find(|(_, c)| !c.is_ascii_hexdigit()) {
-        return Err(error(FrameTextErrorKind::NotHex { found }, at..at + found.len_utf8()));
+        return Err(error(FrameTextErrorKind::NotHex(found), at..at + found.len_utf8()));
     }
     let kind = match (digits, u32::from_str_radix(written, 16)) {
         (3, Ok(id)) if id <= CAN_SFF_MASK => return Ok(RawId(id)),
-        (3, Ok(id)) => FrameTextErrorKind::StandardIdTooBig { id },
+        (3, Ok(id)) => FrameTextErrorKind::StandardIdTooBig(id),
         (8, Ok(id)) if id <= CAN_EFF_MASK => return Ok(RawId(id | CAN_EFF_FLAG)),
         (8, Ok(id)) if id & !CAN_EFF_MASK == CAN_ERR_FLAG => return Ok(RawId(id)),
-        (8, Ok(id)) => FrameTextErrorKind::ExtendedIdTooBig { id },
+        (8, Ok(id)) => FrameTextErrorKind::ExtendedIdTooBig(id),
         (5, _) => FrameTextErrorKind::CanXl,
-        _ => FrameTextErrorKind::IdDigits { digits },
+        _ => FrameTextErrorKind::IdDigits(digits),
     };
     Err(error(kind, range))
 }
 
-/// The part of the text that is still to be read.
+/// The rest of the text.
 struct Cursor<'a> {
     text: &'a str,
     at: usize,
@@ -217,11 +208,11 @@ impl Cursor<'_> {
                 None | Some('_') if !dot => return Ok((data, len)),
                 None => return Err(error(FrameTextErrorKind::HalfByte, start - 1..start)),
                 Some(_) if usize::from(len) == max => {
-                    return Err(error(FrameTextErrorKind::TooLong { max }, start..self.text.len()));
+                    return Err(error(FrameTextErrorKind::TooLong(max), start..self.text.len()));
                 }
                 Some(found) => {
                     let Some(high) = self.nibble() else {
-                        return Err(error(FrameTextErrorKind::NotHex { found }, start..start + found.len_utf8()));
+                        return Err(error(FrameTextErrorKind::NotHex(found), start..start + found.len_utf8()));
                     };
                     let Some(low) = self.nibble() else {
                         return Err(error(FrameTextErrorKind::HalfByte, start..self.at));
@@ -239,7 +230,7 @@ impl Cursor<'_> {
             return Ok(0);
         }
         if bytes != CAN_MAX_DLEN {
-            return Err(error(FrameTextErrorKind::RawDlcWithoutEightBytes { bytes }, start..self.text.len()));
+            return Err(error(FrameTextErrorKind::RawDlcWithoutEightBytes(bytes), start..self.text.len()));
         }
         match self.nibble() {
             Some(dlc @ 9..=15) => Ok(dlc),
@@ -278,4 +269,44 @@ const fn error(kind: FrameTextErrorKind, range: Range<usize>) -> FrameTextError 
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{arbitrary, cases};
+
+    #[test]
+    fn frames_are_parsed_and_printed() {
+        cases::check(include_str!("cases.txt"), |text| match text.parse::<Frame>() {
+            Ok(frame) => {
+                let Frame { id, len, flags, format, len8_dlc, data } = frame;
+                assert!(data[frame.payload().len()..].iter().all(|byte| *byte == 0), "{text}");
+                let payload = frame.payload();
+                format!("{format:?} {:08X} len {len} dlc {len8_dlc} flags {flags} {payload:02X?} {frame}", id.0)
+            }
+            Err(FrameTextError { kind, range }) => format!("{range:?} {kind}"),
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn printed_frames_are_parsed_back(frame in arbitrary::wire_frame()) {
+            prop_assert_eq!(frame.to_string().parse(), Ok(frame));
+        }
+
+        #[test]
+        fn malformed_frames_print_as_frames(mut frame in arbitrary::any_frame()) {
+            let parsed = frame.to_string().parse::<Frame>();
+            if frame.format == FrameFormat::Fd {
+                // The parser always sets FDF.
+                frame.flags |= CANFD_FDF;
+            }
+            prop_assert_eq!(parsed.map(|parsed| parsed.to_string()), Ok(frame.to_string()));
+        }
+
+        #[test]
+        fn never_panics(text in "([0-9A-F]{3}|[0-9]{8})?#?[#R_.0-9A-F]{0,20}\\PC{0,3}") {
+            let _ = text.parse::<Frame>().map_err(|error| (error.to_string(), text[error.range].len()));
+        }
+    }
+}

@@ -1,4 +1,4 @@
-//! Diagrams are made here: reduced, and every part there once.
+//! Construction of reduced diagrams.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hash, Hasher};
@@ -7,7 +7,7 @@ use crate::filter::{Filter, ReceiveList};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK};
 use crate::ids::{ALL, Effort, IdRange, IdSet, NONE, Node, Part, TooComplex};
 
-/// One for each bit, in both formats.
+/// One step per bit, in both formats.
 const STEPS_OF_A_FILTER: u32 = 64;
 
 /// Operation on two sets.
@@ -19,7 +19,7 @@ pub(super) enum Operation {
 }
 
 impl Operation {
-    /// The answer where no bit has to be asked for any more.
+    /// The result, if it does not depend on further bits.
     const fn known(self, one: Part, other: Part) -> Option<Part> {
         match (self, one, other) {
             (Self::Difference | Self::Intersection, NONE, _)
@@ -48,7 +48,7 @@ impl Builder {
         IdSet { nodes: self.nodes, root }
     }
 
-    /// The part that asks for a bit; no question where both answers lead to the same.
+    /// The part that decides on a bit, or the successor if both are equal.
     pub(super) fn node(&mut self, bit: u8, zero: Part, one: Part) -> Part {
         if zero == one {
             return zero;
@@ -61,7 +61,7 @@ impl Builder {
         })
     }
 
-    /// The frames that a filter takes; none if it is for error message frames.
+    /// The frames that match a filter; none for a filter for error message frames.
     pub(super) fn filter(&mut self, filter: Filter) -> Part {
         let normal = filter.normalise();
         let (inside, outside) = match normal.list {
@@ -71,7 +71,7 @@ impl Builder {
         };
         let says_format = normal.mask & CAN_EFF_FLAG != 0;
         let is_extended = normal.id & CAN_EFF_FLAG != 0;
-        // Of the bits above 7FF an 11-bit frame has none set.
+        // An 11-bit frame has no bits above 7FF.
         let has_high_bits = normal.id & normal.mask & CAN_EFF_MASK & !CAN_SFF_MASK != 0;
         let mut frames = |bits, are_meant| {
             if are_meant {
@@ -85,7 +85,7 @@ impl Builder {
         self.node(31, standard, extended)
     }
 
-    /// The frames of all filters together; quickest where they are in order.
+    /// The union of filters. Fastest if they are sorted.
     pub(super) fn filters(&mut self, filters: &[Filter], effort: &mut Effort) -> Result<Part, TooComplex> {
         match filters {
             [] => Ok(NONE),
@@ -93,7 +93,7 @@ impl Builder {
                 effort.steps(STEPS_OF_A_FILTER)?;
                 Ok(self.filter(*filter))
             }
-            // In halves, so that no large part is walked through once for each filter.
+            // In halves, so no large part is walked once per filter.
             many => {
                 let (one, other) = many.split_at(many.len() / 2);
                 let (one, other) = (self.filters(one, effort)?, self.filters(other, effort)?);
@@ -102,7 +102,7 @@ impl Builder {
         }
     }
 
-    /// `inside` for the frames that have these values (`id`) in these bits (`mask`), not for the format.
+    /// `inside` for frames with `frame & mask == id`, not including the format.
     fn chain(&mut self, id: u32, mask: u32, inside: Part, outside: Part) -> Part {
         let mut part = inside;
         for bit in (0..=28).chain([30]).filter(|bit| mask >> bit & 1 == 1) {
@@ -111,7 +111,7 @@ impl Builder {
         part
     }
 
-    /// Identifiers of one format, sorted by their first, up to the bit `top`.
+    /// Ranges of one format, sorted by their first identifier, whose highest bit is `top`.
     pub(super) fn ranges(&mut self, sorted: &[IdRange], top: u8, effort: &mut Effort) -> Result<Part, TooComplex> {
         let mut apart: Vec<(u32, u32)> = Vec::with_capacity(sorted.len());
         for range in sorted {
@@ -123,7 +123,7 @@ impl Builder {
         self.block(&apart, 0, top + 1, effort)
     }
 
-    /// The part of sorted, separate ranges that lies in the `1 << bits` identifiers from `base`.
+    /// The part of sorted, disjoint ranges within the `1 << bits` identifiers from `base`.
     fn block(&mut self, ranges: &[(u32, u32)], base: u32, bits: u8, effort: &mut Effort) -> Result<Part, TooComplex> {
         let end = base + ((1 << bits) - 1);
         match ranges {
@@ -132,7 +132,7 @@ impl Builder {
             _ => {}
         }
         effort.steps(1)?;
-        // One identifier is in a range or not, which has been asked.
+        // A single identifier is not partly in a range.
         let Some(bit) = bits.checked_sub(1) else { return Ok(NONE) };
         let middle = base + (1 << bit);
         let below = ranges.partition_point(|(first, _)| *first < middle);
@@ -142,7 +142,7 @@ impl Builder {
         Ok(self.node(bit, zero, one))
     }
 
-    /// Two parts of this diagram together.
+    /// The union of two parts of this diagram.
     pub(super) fn unite(&mut self, one: Part, other: Part, effort: &mut Effort) -> Result<Part, TooComplex> {
         match (one, other) {
             (ALL, _) | (_, ALL) => return Ok(ALL),
@@ -154,7 +154,7 @@ impl Builder {
             return Ok(part);
         }
         effort.steps(1)?;
-        let Some((bit, answers, others)) = side_by_side((&self.nodes, one), (&self.nodes, other)) else {
+        let Some((bit, answers, others)) = split((&self.nodes, one), (&self.nodes, other)) else {
             return Ok(NONE);
         };
         let zero = self.unite(answers.0, others.0, effort)?;
@@ -164,7 +164,7 @@ impl Builder {
         Ok(part)
     }
 
-    /// Two diagrams, walked through side by side.
+    /// Applies an operation to two diagrams.
     pub(super) fn combine(
         one: &IdSet,
         other: &IdSet,
@@ -181,13 +181,13 @@ struct Pairs<'s> {
     one: &'s IdSet,
     other: &'s IdSet,
     operation: Operation,
-    /// No pair of parts is looked at twice.
+    /// Results for pairs of parts.
     done: Map<(Part, Part), Part>,
     builder: Builder,
 }
 
 impl Pairs<'_> {
-    /// At most 31 deep, one for each bit.
+    /// At most 31 deep, once per bit.
     fn part(&mut self, one: Part, other: Part, effort: &mut Effort) -> Result<Part, TooComplex> {
         if let Some(part) = self.operation.known(one, other) {
             return Ok(part);
@@ -196,7 +196,7 @@ impl Pairs<'_> {
             return Ok(part);
         }
         effort.steps(1)?;
-        let Some((bit, answers, others)) = side_by_side((&self.one.nodes, one), (&self.other.nodes, other)) else {
+        let Some((bit, answers, others)) = split((&self.one.nodes, one), (&self.other.nodes, other)) else {
             return Ok(NONE);
         };
         let zero = self.part(answers.0, others.0, effort)?;
@@ -209,8 +209,8 @@ impl Pairs<'_> {
 
 type Answers = (Part, Part);
 
-/// The first bit that either part asks for, and what each of them says to 0 and to 1; `None` if neither asks.
-fn side_by_side(one: (&[Node], Part), other: (&[Node], Part)) -> Option<(u8, Answers, Answers)> {
+/// The highest bit that either part decides on, and the successors of both parts. `None` if neither is a node.
+fn split(one: (&[Node], Part), other: (&[Node], Part)) -> Option<(u8, Answers, Answers)> {
     let node = |(nodes, part): (&[Node], Part)| nodes.get((part as usize).checked_sub(2)?).copied();
     let (asked, asked_other) = (node(one), node(other));
     let bit = asked.map(|node| node.bit).max(asked_other.map(|node| node.bit))?;
@@ -221,7 +221,7 @@ fn side_by_side(one: (&[Node], Part), other: (&[Node], Part)) -> Option<(u8, Ans
     Some((bit, follow(asked, one.1), follow(asked_other, other.1)))
 }
 
-/// Keys are numbers that are given out here in turn, so the hash need not withstand anybody.
+/// Keys are consecutive numbers, so the hash need not resist attacks.
 type Map<K, V> = HashMap<K, V, BuildHasherDefault<Mix>>;
 
 #[derive(Debug, Default)]
@@ -242,12 +242,12 @@ impl Hasher for Mix {
     }
 
     fn finish(&self) -> u64 {
-        // The map takes the low bits, which multiplying mixes least.
+        // The map uses the low bits, which multiplication mixes least.
         self.0 ^ self.0 >> 32
     }
 }
 
-/// As one number and a bit, in place of three.
+/// Hashes two numbers instead of three.
 impl Hash for Node {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u32(self.zero);

@@ -1,15 +1,15 @@
-//! A set as filters that have no frame in common.
+//! Sets as disjoint filters.
 
 use crate::filter::{CAN_INV_FILTER, Filter};
 use crate::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
 use crate::ids::{ALL, IdSet, NONE, Part};
 
-/// Frames that one filter with a mask can say.
+/// Frames that match one filter with a mask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Cube {
     /// Required value of the bits in `mask`; 0 elsewhere.
     pub id: u32,
-    /// Bits that are compared.
+    /// Compared bits.
     pub mask: u32,
 }
 
@@ -20,14 +20,14 @@ impl Cube {
         Filter { id: self.id, mask: self.mask }
     }
 
-    /// Identifier bits that may be anything. Only for cubes that compare the format.
+    /// Identifier bits that are not compared. Only for cubes that compare the format.
     #[must_use]
     pub const fn free(self) -> u32 {
         let bits = if self.id & CAN_EFF_FLAG == 0 { CAN_SFF_MASK } else { CAN_EFF_MASK };
         bits & !self.mask
     }
 
-    /// This cube cut in two at a free bit.
+    /// Splits the cube at a free bit.
     #[must_use]
     pub const fn halves(self, bit: u32) -> [Self; 2] {
         let mask = self.mask | bit;
@@ -44,41 +44,41 @@ pub struct Cubes<'s> {
 }
 
 impl IdSet {
-    /// The filters for this set, see [`Cubes`].
+    /// The cubes of this set.
     #[must_use]
     pub fn cubes(&self) -> Cubes<'_> {
-        self.ways_to(ALL)
+        self.paths_to(ALL)
     }
 
     /// Returns the number of cubes without creating them.
     #[must_use]
     pub fn cube_count(&self) -> u64 {
-        self.count_ways_to(ALL)
+        self.count_paths_to(ALL)
     }
 
-    /// The fewest filters that say this set: one inverted filter where all other frames are one cube.
+    /// The filters for this set: one inverted filter if all other frames are one cube, otherwise one per cube.
     ///
     /// # Errors
-    /// How many there would be, if they are more than `most`.
+    /// The number of filters, if it is more than `most`.
     pub fn filters(&self, most: u64) -> Result<Vec<Filter>, u64> {
         let count = self.cube_count();
-        if count > 1 && self.count_ways_to(NONE) == 1 {
-            let others = self.ways_to(NONE).map(Cube::filter);
+        if count > 1 && self.count_paths_to(NONE) == 1 {
+            let others = self.paths_to(NONE).map(Cube::filter);
             return Ok(others.map(|filter| Filter { id: filter.id | CAN_INV_FILTER, ..filter }).collect());
         }
         if count > most { Err(count) } else { Ok(self.cubes().map(Cube::filter).collect()) }
     }
 
-    fn ways_to(&self, ends_at: Part) -> Cubes<'_> {
+    fn paths_to(&self, ends_at: Part) -> Cubes<'_> {
         Cubes { set: self, ends_at, ahead: vec![(self.root, Cube { id: 0, mask: 0 })] }
     }
 
-    fn count_ways_to(&self, end: Part) -> u64 {
-        let mut ways: Vec<u64> = vec![u64::from(end == NONE), u64::from(end == ALL)];
+    fn count_paths_to(&self, end: Part) -> u64 {
+        let mut paths: Vec<u64> = vec![u64::from(end == NONE), u64::from(end == ALL)];
         for node in &self.nodes {
-            ways.push(ways[node.zero as usize].saturating_add(ways[node.one as usize]));
+            paths.push(paths[node.zero as usize].saturating_add(paths[node.one as usize]));
         }
-        ways[self.root as usize]
+        paths[self.root as usize]
     }
 }
 

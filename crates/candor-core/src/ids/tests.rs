@@ -6,7 +6,7 @@ use crate::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG};
 
 const PLENTY: u32 = 1 << 24;
 
-/// All 11-bit identifiers of both kinds, and 29-bit ones around those that the filters name.
+/// All 11-bit identifiers of both kinds, and 29-bit ones near those of the filters.
 fn probes(filters: &[Filter]) -> Vec<RawId> {
     let kinds = [0, CAN_RTR_FLAG];
     let standard = (0..=CAN_SFF_MASK).flat_map(|id| kinds.map(|kind| RawId(id | kind)));
@@ -20,7 +20,7 @@ fn probes(filters: &[Filter]) -> Vec<RawId> {
     standard.chain(extended).collect()
 }
 
-/// The model: a frame is in the set if the kernel's own words say so.
+/// The model: a frame is in the set if the kernel would match it.
 fn matches(filter: Filter, id: RawId) -> bool {
     filter.normalise().matches(id)
 }
@@ -29,7 +29,7 @@ fn union_of(filters: &[Filter]) -> IdSet {
     IdSet::of_filters(filters.to_vec(), &mut Effort::new(PLENTY)).unwrap()
 }
 
-/// Filters for data and remote frames, of few bits so that they overlap.
+/// Filters for data and remote frames, with few bits, so they overlap.
 fn filter() -> impl Strategy<Value = Filter> {
     let narrow =
         (0..=CAN_SFF_MASK, 0..=CAN_SFF_MASK, any::<[bool; 4]>()).prop_map(|(id, mask, [eff, rtr, inv, says])| {
@@ -56,7 +56,7 @@ fn in_range(range: IdRange, id: RawId) -> bool {
 
 proptest! {
     #[test]
-    fn a_set_has_the_frames_that_its_filters_take(filters in prop::collection::vec(filter(), 0..8)) {
+    fn set_contains_the_frames_of_its_filters(filters in prop::collection::vec(filter(), 0..8)) {
         let set = union_of(&filters);
         for id in probes(&filters) {
             prop_assert_eq!(set.contains(id), filters.iter().any(|&filter| matches(filter, id)), "{:08X}", id.0);
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn no_frame_is_in_two_cubes(filters in prop::collection::vec(filter(), 0..6)) {
+    fn cubes_are_disjoint(filters in prop::collection::vec(filter(), 0..6)) {
         let set = union_of(&filters);
         let cubes: Vec<_> = set.cubes().collect();
         prop_assert_eq!(cubes.len() as u64, set.cube_count());
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn the_filters_of_a_set_take_it_once(filters in prop::collection::vec(filter(), 1..5)) {
+    fn filters_of_a_set_match_each_frame_once(filters in prop::collection::vec(filter(), 1..5)) {
         let set = union_of(&filters);
         let lowered = set.filters(u64::MAX).unwrap();
         for id in probes(&filters) {
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_are_combined_frame_by_frame(
+    fn set_operations_agree_with_the_model(
         one in prop::collection::vec(filter(), 0..4),
         other in prop::collection::vec(filter(), 0..4),
         ranges in prop::collection::vec(range(), 0..4),
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_sets_too(ranges in prop::collection::vec(range(), 0..6)) {
+    fn set_contains_the_identifiers_of_its_ranges(ranges in prop::collection::vec(range(), 0..6)) {
         let set = IdSet::of_ranges(ranges.clone(), &mut Effort::new(PLENTY)).unwrap();
         let ends = ranges.iter().flat_map(|range| [range.first, range.last]);
         let ids: Vec<_> = ends.flat_map(|id| [id, id.wrapping_sub(1), id + 1]).map(|id| Filter { id, mask: 0 }).collect();
@@ -131,7 +131,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_a_list_makes_no_difference(filters in prop::collection::vec(filter(), 0..6)) {
+    fn order_of_filters_does_not_matter(filters in prop::collection::vec(filter(), 0..6)) {
         let backwards: Vec<_> = filters.iter().rev().copied().collect();
         prop_assert_eq!(
             union_of(&filters).cubes().collect::<Vec<_>>(),
@@ -141,7 +141,7 @@ proptest! {
 }
 
 #[test]
-fn one_filter_is_one_cube_as_the_kernel_has_it() {
+fn filter_becomes_one_cube() {
     for text in ["123", "12345678", "400:C0000700", "123:7FF", "000:000", "18DA00F1:DFFF00FF", "00000123:800007FF"] {
         let filter: Filter = Filter::parse(text).unwrap();
         let lowered = IdSet::of_filter(filter).unwrap().filters(10).unwrap();
@@ -153,7 +153,7 @@ fn one_filter_is_one_cube_as_the_kernel_has_it() {
 }
 
 #[test]
-fn ranges_have_the_fewest_cubes() {
+fn ranges_become_the_fewest_cubes() {
     let cubes = |first, last, is_extended| {
         let set = IdSet::of_ranges(vec![IdRange { is_extended, first, last }], &mut Effort::new(PLENTY)).unwrap();
         set.cubes().map(|cube| cube.filter().to_string()).collect::<Vec<_>>()
@@ -167,8 +167,8 @@ fn ranges_have_the_fewest_cubes() {
 }
 
 #[test]
-fn many_identifiers_are_no_more_work_than_they_are() {
-    // Odd ones, so that no two of them make one cube.
+fn effort_is_linear_in_the_identifiers() {
+    // Odd identifiers, so no two of them form one cube.
     let ids = (0..16_384_u32).map(|index| index.wrapping_mul(0x9E37_79B1) & CAN_EFF_MASK | 1);
     let ranges: Vec<_> = ids.map(|id| IdRange { is_extended: true, first: id, last: id }).collect();
     let mut effort = Effort::new(600_000);
@@ -178,12 +178,12 @@ fn many_identifiers_are_no_more_work_than_they_are() {
     let one = IdSet::of_filter(Filter::parse("12345678").unwrap()).unwrap();
     let before = effort;
     assert!(one.difference(&set, &mut effort).unwrap().cube_count() == 1);
-    assert!(before.0 - effort.0 < 100, "a small set walks the large one along one way only");
+    assert!(before.0 - effort.0 < 100, "a small set walks one path of the large one");
 }
 
 #[test]
-fn effort_comes_to_an_end() {
-    // Each of them compares other bits, so that their union has many cubes.
+fn effort_is_limited() {
+    // Each filter compares other bits, so the union has many cubes.
     let filters: Vec<_> = (0..29)
         .map(|bit| Filter { id: CAN_EFF_FLAG | 5 << bit, mask: CAN_EFF_FLAG | 5 << bit | 1 << (bit * 7 % 29) })
         .collect();

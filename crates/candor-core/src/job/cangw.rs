@@ -1,19 +1,19 @@
-//! A job as a command line of can-utils' cangw.
+//! Jobs as command lines of `cangw` (can-utils).
 
 use std::fmt::Write as _;
 
-use super::Job;
+use super::{Echo, Incoming, Job, Timestamp};
 use crate::filter::Filter;
 use crate::frame::FrameFormat;
-use crate::job::{Echo, Incoming, Timestamp};
 use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, XorChecksum};
 
-/// The arguments with which `cangw` adds this job, program name left out.
+/// The arguments of `cangw` that add this job, without the program name.
 ///
-/// What only user space can do ([`Job::is_for_kernel`]) is left out. cangw reads everything as hexadecimal but the hop limit, the positions of checksums and the number of a profile.
+/// Features that only user space supports ([`Job::is_for_kernel`]) are omitted. All numbers are hexadecimal except the hop
+/// limit, the positions of checksums and the number of a profile.
 ///
 /// # Source
-/// `cangw.c` of can-utils 2020.11 and of 2026.
+/// [`cangw.c`](https://github.com/linux-can/can-utils/blob/v2020.11.0/cangw.c) of can-utils 2020.11 and of 2026.
 #[must_use]
 pub fn cangw_arguments(job: &Job, source: &str, destination: &str) -> Vec<String> {
     let mut arguments: Vec<String> = ["-A", "-s", source, "-d", destination].map(String::from).into();
@@ -110,7 +110,7 @@ fn letters<const N: usize>(fields: [(char, bool); N]) -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
-        write!(text, "{byte:02X}").expect("a String takes everything");
+        write!(text, "{byte:02X}").expect("writing to a String cannot fail");
         text
     })
 }

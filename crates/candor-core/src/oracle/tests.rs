@@ -21,10 +21,10 @@ fn jobs_that_fire(jobs: &[Job], text: &str) -> Vec<usize> {
 }
 
 #[test]
-fn lists_go_before_the_order_of_jobs() {
+fn receive_lists_precede_the_order_of_jobs() {
     let jobs = ["123", "456~7FF", "123:7FF", "000:000", "123", "120:7F0", "0:0"].map(job);
     assert_eq!(jobs_that_fire(&jobs, "123#"), [3, 6, 2, 5, 1, 0, 4]);
-    assert_eq!(jobs_that_fire(&jobs, "123#R"), [3, 6, 2, 5, 1], "single identifiers are for data frames");
+    assert_eq!(jobs_that_fire(&jobs, "123#R"), [3, 6, 2, 5, 1], "filters for one identifier match data frames only");
     assert_eq!(jobs_that_fire(&jobs, "00000123#"), [3, 6, 2, 5, 1]);
     assert_eq!(jobs_that_fire(&jobs, "456#"), [3, 6]);
 }
@@ -43,7 +43,7 @@ fn every_matching_job_gets_the_frame_as_it_came() {
 }
 
 #[test]
-fn jobs_see_their_own_format_and_bus_only() {
+fn jobs_match_their_own_format_and_bus_only() {
     let fd = Job { format: FrameFormat::Fd, ..job("0:0") };
     let elsewhere = Job { from: BusIndex(2), ..job("0:0") };
     let jobs = [job("0:0"), fd, elsewhere];
@@ -55,7 +55,7 @@ fn jobs_see_their_own_format_and_bus_only() {
 }
 
 #[test]
-fn fd_frames_are_sent_with_their_mark() {
+fn fd_frames_are_sent_with_fdf() {
     let fd = Job { format: FrameFormat::Fd, ..job("0:0") };
     let unmarked = Frame { flags: 0, ..frame("123##011") };
     assert_eq!(deliver(&[fd], BusIndex(0), &unmarked)[0].frame, frame("123##011"));
@@ -73,7 +73,7 @@ fn deleted_frames_are_counted() {
 }
 
 #[test]
-fn nothing_goes_back_to_where_it_came_from() {
+fn frames_are_not_sent_back() {
     let itself = Job { to: BusIndex(0), ..job("0:0") };
     assert_eq!(deliver(std::slice::from_ref(&itself), BusIndex(0), &frame("123#11")), []);
     let allowed = Job { incoming: Incoming::Allowed, ..itself };
@@ -88,36 +88,36 @@ fn world(interfaces: usize, max_hops: u8) -> World {
     world
 }
 
-fn way(from: usize, to: usize) -> Job {
+fn route(from: usize, to: usize) -> Job {
     Job { from: BusIndex(from), to: BusIndex(to), echo: Echo::On, ..job("0:0") }
 }
 
-fn places(outcome: &Outcome) -> Vec<usize> {
+fn buses(outcome: &Outcome) -> Vec<usize> {
     outcome.seen.iter().map(|seen| seen.on.0).collect()
 }
 
-/// The sockets of one interface, then the jobs, then everything that those have caused, in this order.
+/// The sockets of one interface, then the jobs, then their effects, in this order.
 #[test]
 fn a_frame_spreads_breadth_first() {
     let mut world = world(4, 6);
     for (from, to) in [(1, 3), (0, 2), (0, 1)] {
-        world.add(&way(from, to)).unwrap();
+        world.add(&route(from, to)).unwrap();
     }
     let outcome = world.receive(BusIndex(0), &frame("123#11"));
-    assert_eq!(places(&outcome), [0, 1, 2, 3]);
-    assert_eq!(outcome.sent.iter().map(|sent| sent.on.0).collect::<Vec<_>>(), [1, 2, 3], "it came from bus 0");
+    assert_eq!(buses(&outcome), [0, 1, 2, 3]);
+    assert_eq!(outcome.sent.iter().map(|sent| sent.on.0).collect::<Vec<_>>(), [1, 2, 3], "received from bus 0");
     assert_eq!(outcome.seen.iter().map(|seen| seen.hops).collect::<Vec<_>>(), [0, 1, 1, 2]);
     world.interface(BusIndex(1)).unwrap().echo_by = EchoBy::Driver;
-    assert_eq!(places(&world.receive(BusIndex(0), &frame("123#11"))), [0, 2, 1, 3], "drivers echo what has left");
+    assert_eq!(buses(&world.receive(BusIndex(0), &frame("123#11"))), [0, 2, 1, 3], "drivers echo after transmission");
 }
 
-/// Two jobs and a vxcan pair: 27 000 passes in half a second, on a real kernel.
+/// Two jobs and a vxcan pair: 27 000 rounds in half a second on a real kernel.
 #[test]
 fn a_circle_through_vxcan_has_no_end() {
     let mut world = world(3, 1);
     world.interface(BusIndex(1)).unwrap().peer = Some(BusIndex(2));
     world.interface(BusIndex(2)).unwrap().peer = Some(BusIndex(1));
-    let silent = |from, to| Job { echo: Echo::Off, ..way(from, to) };
+    let silent = |from, to| Job { echo: Echo::Off, ..route(from, to) };
     world.add(&silent(0, 1)).unwrap();
     assert_eq!(world.receive(BusIndex(0), &frame("123#11")).end, End::Settled);
     world.add(&silent(2, 1)).unwrap();
@@ -125,22 +125,22 @@ fn a_circle_through_vxcan_has_no_end() {
     assert_eq!(outcome.end, End::Circulates);
     let [circle, into] = &world.list()[..] else { panic!("two jobs") };
     assert_eq!((into.handled, into.dropped, into.deleted), (2, 0, 0));
-    assert!(circle.handled > 1000 && circle.dropped == 0 && circle.deleted == 0, "no counter but handled moves");
+    assert!(circle.handled > 1000 && circle.dropped == 0 && circle.deleted == 0, "only `handled` counts");
 }
 
 #[test]
-fn a_stamp_is_kept_only_by_the_last_job() {
+fn timestamp_depends_on_the_last_job() {
     let mut world = world(3, 6);
-    world.add(&way(1, 2)).unwrap();
-    world.add(&Job { timestamp: Timestamp::Kept, ..way(0, 1) }).unwrap();
+    world.add(&route(1, 2)).unwrap();
+    world.add(&Job { timestamp: Timestamp::Kept, ..route(0, 1) }).unwrap();
     let stamps: Vec<_> = world.receive(BusIndex(0), &frame("123#")).seen.iter().map(|seen| seen.stamp).collect();
     assert_eq!(stamps, [Timestamp::Fresh, Timestamp::Kept, Timestamp::Fresh]);
 }
 
 #[test]
-fn what_nobody_can_send_or_receive() {
+fn interfaces_refuse_frames_with_an_error() {
     let mut world = world(2, 1);
-    world.add(&way(0, 1)).unwrap();
+    world.add(&route(0, 1)).unwrap();
     let send = |world: &mut World, on: usize, frame: &Frame| world.send_locally(BusIndex(on), frame, Loopback::On);
     let too_long = Frame { len: 9, ..frame("123#11") };
     assert_eq!(world.receive(BusIndex(0), &too_long), Outcome::default());
@@ -149,7 +149,7 @@ fn what_nobody_can_send_or_receive() {
     world.interface(BusIndex(0)).unwrap().mtu = CAN_MTU;
     assert_eq!(send(&mut world, 0, &frame("123##1")), Err(Errno::Einval));
     world.interface(BusIndex(0)).unwrap().room = Some(1);
-    assert_eq!(places(&send(&mut world, 0, &frame("123#")).unwrap()), [0, 1]);
+    assert_eq!(buses(&send(&mut world, 0, &frame("123#")).unwrap()), [0, 1]);
     assert_eq!(send(&mut world, 0, &frame("123#")), Err(Errno::Enobufs));
     world.interface(BusIndex(0)).unwrap().state = State::Down;
     assert_eq!(send(&mut world, 0, &frame("123#")), Err(Errno::Enetdown));
@@ -157,14 +157,14 @@ fn what_nobody_can_send_or_receive() {
 }
 
 #[test]
-fn why_frames_are_lost() {
+fn lost_frames_have_a_reason() {
     let mut world = world(3, 1);
-    world.add(&way(1, 2)).unwrap();
+    world.add(&route(1, 2)).unwrap();
     let too_long = Operand { len: Some(0x10), ..Operand::default() };
     let deleting = Modifications { set: too_long, ..Modifications::default() };
-    world.add(&Job { modifications: deleting, ..way(0, 1) }).unwrap();
-    world.add(&way(0, 1)).unwrap();
-    world.add(&Job { format: FrameFormat::Fd, ..way(0, 2) }).unwrap();
+    world.add(&Job { modifications: deleting, ..route(0, 1) }).unwrap();
+    world.add(&route(0, 1)).unwrap();
+    world.add(&Job { format: FrameFormat::Fd, ..route(0, 2) }).unwrap();
     world.interface(BusIndex(2)).unwrap().mtu = CAN_MTU;
     let did = |outcome: Outcome| outcome.visits.into_iter().map(|visit| visit.did).collect::<Vec<_>>();
     let classic = frame("123#11");
@@ -180,7 +180,7 @@ fn why_frames_are_lost() {
 #[test]
 fn counters_have_32_bits() {
     let mut world = world(2, 1);
-    world.add(&way(0, 1)).unwrap();
+    world.add(&route(0, 1)).unwrap();
     world.jobs[0].handled = u32::MAX;
     world.receive(BusIndex(0), &frame("123#"));
     assert_eq!(world.list()[0].handled, 0);
@@ -189,10 +189,9 @@ fn counters_have_32_bits() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Without hops, and with everything up, a machine does what a gateway of one process does, also where it does more
-    /// than can-gw.
+    /// With one hop and all interfaces up, a machine and a gateway process agree, including features beyond can-gw.
     #[test]
-    fn a_world_of_one_hop_is_the_gateway(
+    fn world_with_one_hop_agrees_with_the_gateway(
         jobs in vec(arbitrary::user_space_job(3), 0..12),
         frames in vec((0..3_usize, arbitrary::wire_frame()), 1..8),
     ) {

@@ -1,4 +1,4 @@
-//! One rule applied to one frame, step by step as can-gw does it.
+//! Applies a rule to a frame, step by step as can-gw does.
 
 use super::{Checksums, Modifications, Operand, Operation};
 use crate::frame::{CAN_MAX_DLEN, CAN_MAX_RAW_DLC, Frame, FrameFormat, RawId};
@@ -6,15 +6,15 @@ use crate::frame::{CAN_MAX_DLEN, CAN_MAX_RAW_DLC, Frame, FrameFormat, RawId};
 /// Result of a rule for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is sent.
+    /// The frame is sent.
     Send,
-    /// Its length became impossible; can-gw counts it as deleted.
+    /// The length became invalid; can-gw counts the frame as deleted.
     Delete,
 }
 
-/// Changes a frame as one rule says: modifications, then the check of the length, then the checksums.
+/// Applies the modifications to a frame, checks its length and computes the checksums.
 ///
-/// Without any modification nothing happens, and the checksums are not computed either.
+/// Without modifications, length and checksums are ignored.
 pub fn change(frame: &mut Frame, modifications: &Modifications, checksums: &Checksums) -> Verdict {
     if modifications.is_empty() {
         return Verdict::Send;
@@ -30,7 +30,7 @@ pub fn change(frame: &mut Frame, modifications: &Modifications, checksums: &Chec
 impl Modifications {
     /// Runs the modifications in their fixed order AND, OR, XOR, SET.
     ///
-    /// Afterwards `len` may be more than the format can carry; [`change`] is what tells.
+    /// Afterwards `len` may exceed the format; [`change`] checks it.
     pub fn apply(&self, frame: &mut Frame) {
         for (operation, operand) in self.operands() {
             operand.apply(frame, operation);
@@ -39,7 +39,7 @@ impl Modifications {
 }
 
 impl Operand {
-    /// Runs one operation on the fields that this operand has: identifier, length, flags, data.
+    /// Applies one operation to the fields of this operand: identifier, length, flags, data.
     pub fn apply(&self, frame: &mut Frame, operation: Operation) {
         if let Some(id) = self.id {
             frame.id = RawId(operation.on(frame.id.0, id));
@@ -54,7 +54,7 @@ impl Operand {
             frame.flags = operation.on(frame.flags, flags);
         }
         if let Some(data) = &self.data {
-            // All bytes of the buffer, whatever the length: those beyond it show if the frame becomes longer.
+            // All bytes of the buffer: those beyond the length become visible if the frame becomes longer.
             let used = frame.format.max_len();
             for (byte, operand) in frame.data[..used].iter_mut().zip(data) {
                 *byte = operation.on(*byte, *operand);
@@ -63,7 +63,7 @@ impl Operand {
     }
 }
 
-/// Splits a raw DLC into `len` and `len8_dlc`. Above 15 it stays in `len`, where a later operation may still repair it.
+/// Splits a raw DLC into `len` and `len8_dlc`. Above 15 it stays in `len`, where a later operation may correct it.
 fn store_raw_dlc(frame: &mut Frame, dlc: u8) {
     let beyond_len = usize::from(dlc) > CAN_MAX_DLEN && dlc <= CAN_MAX_RAW_DLC;
     (frame.len, frame.len8_dlc) = if beyond_len { (8, dlc) } else { (dlc, 0) };

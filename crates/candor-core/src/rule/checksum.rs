@@ -1,4 +1,4 @@
-//! The two checksums of can-gw, computed on the modified frame.
+//! The checksums of can-gw, computed on the modified frame.
 
 use super::{BytePosition, ChecksumSpan, Checksums, Crc8Checksum, Crc8Profile, XorChecksum};
 use crate::frame::Frame;
@@ -16,7 +16,7 @@ impl Checksums {
 }
 
 impl ChecksumSpan {
-    /// Returns true if a checksum with these positions is computed on this frame; if not, it leaves the frame alone.
+    /// Returns true if a checksum with these positions can be computed on this frame. Otherwise the frame stays unchanged.
     #[must_use]
     pub fn fits(self, frame: &Frame) -> bool {
         Walk::resolve(self, frame).is_some()
@@ -39,7 +39,7 @@ impl Crc8Checksum {
     }
 }
 
-/// CRC8 by a table that others may use too: computes and stores it, from an initial value and with a final XOR.
+/// Computes and stores a CRC8 with a shared table, an initial value and a final XOR.
 pub(crate) fn crc8(
     frame: &mut Frame,
     span: ChecksumSpan,
@@ -62,7 +62,7 @@ pub(crate) fn crc8(
     frame.data[walk.result] = crc ^ final_xor;
 }
 
-/// A span in bytes of the buffer, from the first to the last that is taken in, upwards or downwards.
+/// A span as indices of the buffer, upwards or downwards.
 struct Walk {
     from: usize,
     to: usize,
@@ -70,8 +70,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// `None` where the checksum leaves the frame alone: a position from the end is before its start, or a position is
-    /// beyond the buffer (the kernel refuses to install such a rule).
+    /// `None` if a position is before the start of the frame, or beyond the buffer (the kernel refuses such a rule).
     fn resolve(span: ChecksumSpan, frame: &Frame) -> Option<Self> {
         let index = |position: BytePosition| {
             let from_start = i16::from(position);
@@ -91,4 +90,27 @@ impl Walk {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::rule::{Modifications, Operand, change};
+
+    /// Other checksums are vectors of the oracle, or compared with all three implementations in `ruleset/tests`.
+    #[test]
+    fn frames_without_a_checksum_are_unchanged() {
+        let after = |positions: [i8; 3], operand: Operand, text: &str| {
+            let [from, to, result] = positions;
+            let xor = XorChecksum { span: ChecksumSpan { from, to, result }, init: 0x55 };
+            let mut frame: Frame = text.parse().unwrap();
+            let modifications = Modifications { or: operand, ..Modifications::NONE };
+            change(&mut frame, &modifications, &Checksums { xor: Some(xor), crc8: None });
+            frame.to_string()
+        };
+        assert_eq!(after([0, 6, 7], Operand::NONE, "123#01"), "123#01", "no modification");
+        let no_op = Operand { data: Some([0; 64]), ..Operand::NONE };
+        for outside in [[8, 0, 0], [0, 8, 0], [0, 0, 8], [0, 0, 127]] {
+            assert_eq!(after(outside, no_op, "123#0102"), "123#0102", "beyond the buffer");
+        }
+        let fd = "123##500112233445566778899";
+        assert_ne!(after([8, 8, 8], no_op, fd), fd);
+    }
+}

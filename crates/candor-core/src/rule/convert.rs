@@ -1,14 +1,13 @@
-//! Classic frames as FD frames and the other way round. can-gw has nothing of the kind: it ignores, or drops, frames
-//! of the other format.
+//! Conversion between classic and FD frames. can-gw does not convert: it ignores or drops frames of the other format.
 
 use super::Verdict;
 use crate::frame::{CAN_MAX_DLEN, CANFD_BRS, CANFD_FDF, Frame, FrameFormat};
 
-/// Format in which all frames of a route are sent. Frames of the other format are converted after they were matched
-/// and before they are modified. User space only.
+/// Format in which a route sends all frames. Frames of the other format are converted after matching and before
+/// modification. User space only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SendAs {
-    /// CAN CC. FD frames of more than 8 bytes are deleted.
+    /// CAN CC (classic). FD frames of more than 8 bytes are deleted.
     Classic,
     /// CAN FD. Remote frames are deleted, because FD has none.
     Fd {
@@ -28,9 +27,9 @@ impl SendAs {
     }
 }
 
-/// Gives a frame the other format. Identifier and payload stay; a frame that the format has no form of is deleted.
+/// Converts a frame to a format, keeping identifier and payload. A frame that the format cannot represent is deleted.
 ///
-/// A raw DLC above 8 is lost on the way to FD, where 8 bytes are 8 bytes; the FD flags are lost on the way back.
+/// Conversion to FD loses a raw DLC above 8, conversion to classic loses the FD flags.
 pub fn convert(frame: &mut Frame, send_as: SendAs) -> Verdict {
     match send_as {
         _ if frame.format == send_as.format() => {}
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn identifier_and_payload_stay() {
+    fn conversion_keeps_identifier_and_payload() {
         let fd = |bit_rate_switch| SendAs::Fd { bit_rate_switch };
         assert_eq!(converted("123#1122", fd(false)), Some(frame("123##01122")));
         assert_eq!(converted("123#1122", fd(true)), Some(frame("123##11122")));
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_form_is_deleted() {
+    fn unrepresentable_frames_are_deleted() {
         assert_eq!(converted("123#R", SendAs::Fd { bit_rate_switch: false }), None);
         assert_eq!(converted("123##0112233445566778899AABBCC", SendAs::Classic), None);
     }

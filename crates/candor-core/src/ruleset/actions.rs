@@ -5,8 +5,7 @@ use super::change::{ChangePool, Changes};
 use super::patterns::{Choice, PatternPool, Patterns};
 use super::pool::number;
 use crate::frame::Frame;
-use crate::job::BusIndex;
-use crate::job::Job;
+use crate::job::{BusIndex, Job};
 use crate::rule::Verdict;
 
 /// Actions of all jobs. Equal changes and payloads are stored once.
@@ -20,10 +19,10 @@ pub(super) struct Actions {
 #[derive(Clone, Copy, Debug)]
 struct Action {
     to: u32,
-    /// [`UNCHANGED`]: the frame passes as it is.
+    /// [`UNCHANGED`] if the frame is not modified.
     change: u32,
     payload: Choice,
-    /// True if it neither matches payloads nor modifies frames.
+    /// Set if the job neither matches payloads nor modifies frames.
     only_passes: bool,
 }
 
@@ -42,7 +41,7 @@ impl Actions {
         Self { jobs, patterns: patterns.finish(), changes: changes.finish() }
     }
 
-    /// Lets a job whose filter matches do its work, and tells of it if its payload matches too.
+    /// Runs a job whose filter matches, and reports the result if its payload matches too.
     #[inline(always)]
     pub(super) fn run(&self, job: u32, bytes: &[u8], visitor: &mut impl Visit) {
         let position = job as usize;
@@ -53,7 +52,7 @@ impl Actions {
         visitor.pass(position, BusIndex(action.to as usize), bytes);
     }
 
-    /// Apart, so that a job that only passes frames on does not pay for the room that this needs.
+    /// Not inlined, so jobs that only forward frames do not reserve its stack space.
     #[inline(never)]
     fn look_and_change(&self, action: &Action, (job, bytes): (usize, &[u8]), visitor: &mut impl Visit) {
         let Ok(mut frame) = Frame::from_kernel(bytes) else { return };

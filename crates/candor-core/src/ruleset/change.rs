@@ -1,15 +1,13 @@
 //! Modifications of a job, in the fewest operations.
 //!
-//! AND, OR, XOR and SET on a field, one after the other, are one AND and one XOR: each bit is kept, flipped, cleared or
-//! raised, whatever the operands are. The raw DLC of a classic frame is no exception: between two operations it is put
-//! into `len` and `len8_dlc` and comes back as it was.
+//! AND, OR, XOR and SET on a field combine to one AND and one XOR, because each bit is kept, flipped, cleared or set. This
+//! includes the raw DLC of a classic frame, which `len` and `len8_dlc` preserve between two operations.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 use super::pool::Pool;
 use crate::frame::{CAN_MAX_RAW_DLC, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
-use crate::job::Job;
-use crate::job::SendAs;
+use crate::job::{Job, SendAs};
 use crate::rule::{self, ChecksumSpan, Crc8Profile, Modifications, Operand, Operation, Verdict, XorChecksum};
 
 /// `value & keep ^ flip`.
@@ -23,14 +21,14 @@ struct Bits<T> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Change {
     id: Bits<u32>,
-    /// `None` also leaves a stray `len8_dlc` as it is.
+    /// `None` also keeps a stray `len8_dlc`.
     len: Option<Bits<u8>>,
     flags: Bits<u8>,
     send_as: Option<SendAs>,
     xor: Option<XorChecksum>,
     crc8: Option<u32>,
     data: Option<u32>,
-    /// Of the frame when it is changed.
+    /// Format of the frame after conversion.
     format: FrameFormat,
 }
 
@@ -71,7 +69,7 @@ pub(super) struct ChangePool {
 }
 
 impl ChangePool {
-    /// The number of a job's change; `None` if it changes nothing.
+    /// The number of a job's change. `None` if the job changes nothing.
     pub(super) fn change_of(&mut self, job: &Job) -> Option<u32> {
         let modifications = &job.modifications;
         if modifications.is_empty() && job.send_as.is_none() {
@@ -127,7 +125,7 @@ impl ChangePool {
 }
 
 impl Changes {
-    /// Changes a frame. A number that no job has changes nothing.
+    /// Changes a frame. An unknown number changes nothing.
     pub(super) fn apply(&self, number: u32, frame: &mut Frame) -> Verdict {
         let Some(change) = self.changes.get(number as usize) else { return Verdict::Send };
         if let Some(send_as) = change.send_as
@@ -143,7 +141,7 @@ impl Changes {
                     if dlc > CAN_MAX_RAW_DLC {
                         return Verdict::Delete;
                     }
-                    // From 9 on a raw DLC means 8 bytes.
+                    // Raw DLCs from 9 mean 8 bytes.
                     let bytes = dlc.min(8);
                     (frame.len, frame.len8_dlc) = (bytes, if dlc > bytes { dlc } else { 0 });
                 }
@@ -180,7 +178,7 @@ impl Changes {
     }
 }
 
-/// The four operations on one field as one; `None` if no operand has it.
+/// Combines the four operations on one field. `None` if no operand has the field.
 fn folded<T: Field>(modifications: &Modifications, field: impl Fn(&Operand) -> Option<T>) -> Option<Bits<T>> {
     let mut bits = None;
     for (operation, operand) in modifications.operands() {
@@ -191,11 +189,9 @@ fn folded<T: Field>(modifications: &Modifications, field: impl Fn(&Operand) -> O
     bits
 }
 
-/// An unsigned number as a set of bits.
+/// An unsigned integer as a set of bits.
 trait Field: Copy + BitAnd<Output = Self> + BitXor<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    /// No bit.
     const ZERO: Self;
-    /// Every bit.
     const ONES: Self;
 }
 
@@ -215,14 +211,14 @@ impl Field for u64 {
 }
 
 impl<T: Field> Bits<T> {
-    /// Everything is kept.
+    /// Keeps all bits.
     const SAME: Self = Self { keep: T::ONES, flip: T::ZERO };
 
     fn on(self, value: T) -> T {
         value & self.keep ^ self.flip
     }
 
-    /// This, and then one operation more.
+    /// Appends an operation.
     fn then(self, operation: Operation, operand: T) -> Self {
         let Self { keep, flip } = self;
         match operation {

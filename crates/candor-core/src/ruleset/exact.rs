@@ -1,4 +1,4 @@
-//! Filters for one identifier: a table for those of 11 bits, a hash table for those of 29.
+//! Filters for one identifier: a table for 11-bit identifiers, a hash table for 29-bit identifiers.
 
 use super::groups::Groups;
 use super::meter::Meter;
@@ -6,7 +6,7 @@ use super::pool::number;
 use crate::filter::Normalised;
 use crate::frame::{CAN_EFF_FLAG, CAN_SFF_MASK};
 
-/// One entry for each identifier and one more.
+/// One entry per identifier, and one more.
 const STARTS: usize = CAN_SFF_MASK as usize + 2;
 
 /// The filters for one identifier of one bus and frame format.
@@ -39,7 +39,7 @@ impl Exact {
             meter.look();
             return self.standard.find(id);
         }
-        // There is one mask, or none.
+        // At most one mask.
         self.extended.masks().first().map_or(&[], |group| self.extended.find(group, id, meter))
     }
 }
@@ -59,7 +59,7 @@ impl Standard {
     #[inline]
     fn find(&self, id: u32) -> &[u32] {
         let Some(starts) = &self.starts else { return &[] };
-        // A malformed identifier is found by its low 11 bits, as in the kernel.
+        // The low 11 bits of a malformed identifier count, as in the kernel.
         let index = (id & CAN_SFF_MASK) as usize;
         self.jobs.get(starts[index] as usize..starts[index + 1] as usize).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! Filters that share a mask, found by one look into a hash table.
+//! Filters that share a mask, in a hash table per mask.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::pool::number;
 use crate::filter::Normalised;
 use crate::frame::CAN_ERR_FLAG;
 
-/// Marks a free slot. No masked identifier has this bit: a mask that has it selects error frames, which are looked for
-/// elsewhere.
+/// Marks a free slot. No masked identifier has this bit, because masks with it select error frames, which have their own
+/// list.
 const FREE: u32 = CAN_ERR_FLAG;
 
-/// Odd numbers without a pattern. Each table takes the one that spreads its identifiers best.
+/// Odd multipliers. Each table uses the one that spreads its identifiers best.
 const MULTIPLIERS: [u64; 8] = [
     0x9E37_79B9_7F4A_7C15,
     0xBF58_476D_1CE4_E5B9,
@@ -25,20 +25,20 @@ const MULTIPLIERS: [u64; 8] = [
 
 /// Numbers of jobs by mask and masked identifier.
 ///
-/// The tables of all masks lie one behind the other. Nothing wraps around: a search ends at a free slot, and behind
-/// every table there is one.
+/// The tables of all masks are concatenated. A search ends at a free slot and does not wrap around, because a free slot
+/// follows every table.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Groups {
     masks: Box<[Group]>,
     /// Masked identifiers, or [`FREE`].
     slots: Box<[u32]>,
-    /// By slot: where its jobs are in `jobs`.
+    /// By slot: range of its jobs in `jobs`.
     buckets: Box<[(u32, u32)]>,
     /// Ascending in each bucket.
     jobs: Box<[u32]>,
 }
 
-/// One mask and where its table is.
+/// A mask and the position of its table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Group {
     mask: u32,
@@ -102,14 +102,14 @@ impl Groups {
 }
 
 impl Group {
-    /// Where the search for a masked identifier begins, from the first slot.
+    /// First slot of the search for a masked identifier, relative to the table.
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "the shift leaves the bits of a slot")]
     fn home(&self, wanted: u32) -> usize {
         (u64::from(wanted).wrapping_mul(self.multiplier) >> self.shift) as usize
     }
 
-    /// A table at most a third full, with the multiplier that makes the searches shortest.
+    /// A table that is at most a third full, with the multiplier of the shortest searches.
     fn with_table_for(mask: u32, ids: &[u32]) -> (Self, Vec<u32>) {
         let bits = (ids.len() * 3).next_power_of_two().trailing_zeros().max(1);
         let tables = MULTIPLIERS.map(|multiplier| {

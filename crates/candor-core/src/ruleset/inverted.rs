@@ -1,5 +1,5 @@
-//! Inverted filters. Nearly all of them match nearly every frame, so they are walked; but jobs with the same filter that
-//! follow each other are one step, and a frame that all of them exclude is recognised by one comparison for each mask.
+//! Inverted filters. Most of them match most frames, so they are compared one by one. Consecutive jobs with equal filters are
+//! one step, and one comparison per mask recognises a frame that all of them exclude.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use crate::filter::Normalised;
 pub(super) struct Inverted {
     runs: Box<[Run]>,
     jobs: Box<[u32]>,
-    /// Every filter once, if a frame can be excluded by all of them: none can, if there are two of one mask.
+    /// Distinct filters, if all of them can exclude the same frame: not if two share a mask.
     together: Option<Box<[(u32, u32)]>>,
 }
 
-/// Jobs that follow each other and have the same filter.
+/// Consecutive jobs with equal filters.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     id: u32,

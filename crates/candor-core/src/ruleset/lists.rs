@@ -1,4 +1,4 @@
-//! The filters of one bus and one frame format, laid out as the kernel's receive lists.
+//! The filters of one bus and frame format, as the kernel's receive lists.
 
 use super::exact::Exact;
 use super::inverted::Inverted;
@@ -7,16 +7,16 @@ use super::meter::Meter;
 use crate::filter::{Normalised, ReceiveList};
 use crate::frame::{CAN_EFF_FLAG, CAN_ERR_FLAG, CAN_RTR_FLAG, RawId};
 
-/// Numbers of jobs, by how their filters are found.
+/// Numbers of jobs by receive list.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lists {
     /// Error frames only.
     error: Errors,
     /// Mask 0.
     all: Box<[u32]>,
-    /// True if any filter is masked or inverted.
+    /// Set if any filter is masked or inverted.
     compares: bool,
-    /// For frames with 11-bit identifiers: without the filters that only those of 29 bits match.
+    /// For frames with 11-bit identifiers: without filters for 29-bit identifiers only.
     masked_standard: Masked,
     /// For frames with 29-bit identifiers.
     masked_extended: Masked,
@@ -24,10 +24,10 @@ pub(super) struct Lists {
     exact: Exact,
 }
 
-/// Filters for error frames, compared one by one, because such frames are rare.
+/// Filters for error frames, compared one by one because such frames are rare.
 #[derive(Clone, Debug, Default)]
 struct Errors {
-    /// All classes that some filter is for.
+    /// Error classes of all filters.
     any: u32,
     filters: Box<[(u32, u32)]>,
 }
@@ -61,8 +61,8 @@ impl Lists {
         }
     }
 
-    /// The jobs whose filters match, in the order of delivery, if a look or two finds them in one place: so it is for data
-    /// frames in gateways without masks, or with filters for everything only.
+    /// Fast path: the matching jobs in the order of delivery, if they are contiguous. This is the case for data frames in
+    /// gateways without masks, or with filters for all frames only.
     #[inline(always)]
     pub(super) fn matches(&self, id: RawId, meter: &mut impl Meter) -> Option<&[u32]> {
         if self.compares || id.0 & (CAN_ERR_FLAG | CAN_RTR_FLAG) != 0 {
@@ -74,9 +74,9 @@ impl Lists {
         }
     }
 
-    /// Calls back for each job whose filter matches, in the order of delivery, whatever frame and filters there are.
+    /// Calls back for each matching job in the order of delivery.
     ///
-    /// Apart, so that those who found all [matches](Self::matches) do not pay for the room that this needs.
+    /// Not inlined, so the [fast path](Self::matches) does not reserve its stack space.
     #[inline(never)]
     pub(super) fn for_each_match(&self, id: RawId, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
         if id.is_err() {

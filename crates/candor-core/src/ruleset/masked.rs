@@ -1,4 +1,4 @@
-//! Filters with a mask: a hash table for each mask that several filters share, a walk over the rest.
+//! Filters with a mask: a hash table per mask that several filters share, and a list of the rest.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::meter::Meter;
 use super::nearest::Nearest;
 use crate::filter::Normalised;
 
-/// Up to so many filters of one mask are compared one by one: a look into a table costs as much.
+/// Up to this number, filters of one mask are compared one by one, which costs as much as a table lookup.
 const WALKED: usize = 3;
 
 /// The masked filters of one bus, frame format and identifier format.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Masked {
     groups: Groups,
-    /// Filters whose masks are rare, in the order of their jobs.
+    /// Filters with rare masks, in the order of their jobs.
     walked: Box<[(Normalised, u32)]>,
 }
 
@@ -57,7 +57,7 @@ impl Masked {
         }
     }
 
-    /// One mask has these jobs, and those of the walk come in between.
+    /// Merges the jobs of one mask with those of the list.
     fn walk_with(&self, mut grouped: &[u32], id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
         for (filter, job) in &self.walked {
             meter.look();
@@ -74,7 +74,7 @@ impl Masked {
         grouped.iter().for_each(|job| found(*job));
     }
 
-    /// Several masks have jobs: takes the next few of all in order, as often as there are more.
+    /// Merges the jobs of several masks, a few at a time.
     #[inline(never)]
     fn merge(&self, id: u32, meter: &mut impl Meter, found: &mut impl FnMut(u32)) {
         let mut from = 0;

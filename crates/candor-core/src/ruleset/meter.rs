@@ -1,12 +1,11 @@
-//! Counts the work of a search, so that tests of its complexity need no clock.
+//! Counts the steps of a search, so tests of its complexity need no clock.
 
-/// Told of everything that a search looks at.
 pub(super) trait Meter {
-    /// One slot of a hash table, one filter, or one position was looked at.
+    /// Counts a slot of a hash table, a filter, or a position.
     fn look(&mut self);
 }
 
-/// Nobody asks, and nothing is left of it in the program.
+/// Counts nothing, without cost.
 impl Meter for () {
     fn look(&mut self) {}
 }

@@ -1,12 +1,11 @@
-//! The next few jobs in the order of delivery, picked from several sources.
+//! The next few jobs in the order of delivery, from several sources.
 
-/// Number of jobs sorted at once. Frames that match more jobs with different masks are rare; they take as many
-/// rounds as are needed.
+/// Number of jobs sorted at once. Frames that match more jobs with different masks are rare and take several rounds.
 const ROOM: usize = 16;
-/// No job: there are never as many.
+/// No job.
 const NONE: u32 = u32::MAX;
 
-/// The lowest numbers of those that were offered, in order.
+/// The lowest offered numbers, in order.
 #[derive(Debug)]
 pub(super) struct Nearest {
     jobs: [u32; ROOM],
@@ -17,9 +16,9 @@ impl Nearest {
         Self { jobs: [NONE; ROOM] }
     }
 
-    /// Takes a job in. `false` if there are enough before it, and so before all that follow it.
+    /// Offers a job. Returns `false` if it does not fit, and so later jobs do not either.
     ///
-    /// Not inlined: the compiler would keep all places in registers that there are not.
+    /// Not inlined, because the compiler would try to keep all places in registers.
     #[inline(never)]
     pub(super) fn offer(&mut self, job: u32) -> bool {
         let mut carried = job;
@@ -38,7 +37,7 @@ impl Nearest {
         self.jobs.into_iter().take_while(|job| *job != NONE)
     }
 
-    /// The last one, if there may be more than fitted.
+    /// The last job, if more may follow.
     pub(super) fn last_if_full(&self) -> Option<u32> {
         self.jobs.last().copied().filter(|job| *job != NONE)
     }
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_are_kept_in_order() {
+    fn lowest_jobs_are_kept_in_order() {
         let mut nearest = Nearest::new();
         for job in (0..40).rev().step_by(2) {
             assert!(nearest.offer(job), "{job} is before all others");

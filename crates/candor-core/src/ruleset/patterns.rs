@@ -1,4 +1,4 @@
-//! Payloads that jobs take, in words of 8 bytes.
+//! Payload patterns, in words of 8 bytes.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ pub(super) struct Patterns {
     words: Box<[Word]>,
 }
 
-/// The patterns of a job, one after the other; none if it takes every payload.
+/// The patterns of a job. Empty if it accepts all payloads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Choice {
     start: u32,
@@ -22,7 +22,7 @@ pub(super) struct Choice {
 
 #[derive(Clone, Copy, Debug)]
 struct Pattern {
-    /// Bytes that a frame must have.
+    /// Minimum payload in bytes.
     bytes: u8,
     /// Number of compared words.
     words: u8,
@@ -44,7 +44,7 @@ pub(super) struct PatternPool {
 }
 
 impl PatternPool {
-    /// Where the patterns of a job are; equal lists are kept once.
+    /// The position of the patterns of a job. Equal lists are stored once.
     pub(super) fn choice_of(&mut self, patterns: &[PayloadPattern]) -> Choice {
         if patterns.is_empty() {
             return Choice::default();
@@ -85,7 +85,7 @@ impl Choice {
 }
 
 impl Patterns {
-    /// Returns true if the payload of a frame matches one of these.
+    /// Returns true if the payload of a frame matches one of the patterns.
     pub(super) fn take(&self, choice: Choice, frame: &Frame) -> bool {
         let carried = if frame.id.is_rtr() { 0 } else { frame.len };
         let patterns = self.patterns.get(choice.start as usize..choice.end as usize).unwrap_or_default();

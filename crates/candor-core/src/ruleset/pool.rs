@@ -1,9 +1,8 @@
-//! Values that many jobs share, each kept once.
+//! Values that many jobs share, stored once.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// A pool while it is filled.
 #[derive(Debug)]
 pub(super) struct Pool<T> {
     values: Vec<T>,
@@ -17,7 +16,7 @@ impl<T> Default for Pool<T> {
 }
 
 impl<T: Clone + Eq + Hash> Pool<T> {
-    /// The number of a value, which may have been there before.
+    /// The number of a new or existing value.
     pub(super) fn number_of(&mut self, value: T) -> u32 {
         *self.numbers.entry(value).or_insert_with_key(|value| {
             self.values.push(value.clone());
@@ -30,10 +29,10 @@ impl<T: Clone + Eq + Hash> Pool<T> {
     }
 }
 
-/// A position as rule sets keep it, in half the space.
+/// An index as 32 bits.
 ///
 /// # Panics
-/// From 2^32 on.
+/// From 2^32.
 pub(super) fn number(position: usize) -> u32 {
     u32::try_from(position).expect("2^32 jobs do not fit into memory")
 }

@@ -27,7 +27,7 @@ fn deliveries(rules: &RuleSet, from: BusIndex, frame: &Frame) -> (Vec<Delivery>,
     (sent, deleted)
 }
 
-/// The numbers of the jobs that fire, in order.
+/// Numbers of the matching jobs, in order.
 fn fired(rules: &RuleSet, frame: &Frame) -> Vec<usize> {
     let mut fired = Vec::new();
     rules.from_bus(BusIndex(0)).outcomes(frame, |job, _| fired.push(job));
@@ -42,7 +42,7 @@ fn filtered(id: u32, mask: u32) -> Job {
     Job { filter: Filter { id, mask }, ..job() }
 }
 
-/// Where the compiled rule set does something else than the oracle.
+/// The first difference between the compiled rule set and the oracle.
 fn difference(jobs: &[Job], frames: &[(BusIndex, Frame)]) -> Option<(usize, String)> {
     let rules = RuleSet::compile(jobs, BUSES);
     for (position, (from, frame)) in frames.iter().enumerate() {
@@ -68,7 +68,7 @@ fn shown(sent: &[Delivery], counted: &[JobCounters]) -> String {
     [sent, deleted].concat().join(", ")
 }
 
-/// A frame as text, and every byte that the kernel keeps of it.
+/// A frame as text, and all bytes that the kernel keeps.
 fn bytes(frame: &Frame) -> String {
     let mut bytes = [0; CANFD_MTU];
     let len = frame.to_kernel(&mut bytes);
@@ -91,8 +91,8 @@ fn as_commands(jobs: &[Job], (from, frame): &(BusIndex, Frame)) -> String {
 
 /// `CANDOR_CASES=10000000 cargo test --release -p candor-core compiled_jobs` is the long run.
 #[test]
-#[expect(clippy::disallowed_methods, reason = "how long to test is said from outside")]
-fn compiled_jobs_do_what_the_oracle_does() {
+#[expect(clippy::disallowed_methods, reason = "the number of cases is an environment variable")]
+fn compiled_jobs_agree_with_the_oracle() {
     let cases = std::env::var("CANDOR_CASES").map_or(CASES, |cases| cases.parse().expect("CANDOR_CASES is a number"));
     let sets = cases.div_ceil(u32::try_from(FRAMES).unwrap());
     let config = ProptestConfig {
@@ -119,15 +119,15 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()]
 }
 
-/// Many jobs between the same two buses, so that frames meet several of each list.
+/// Many jobs between the same two buses, so frames match several of each list.
 fn crowd() -> impl Strategy<Value = Vec<Job>> {
     let together = |job: Job| Job { from: BusIndex(0), to: BusIndex(1), ..job };
     vec(arbitrary::user_space_job(BUSES).prop_map(together), 1..=64)
 }
 
-/// The generators make jobs that fire and jobs that delete, or the property above would prove nothing.
+/// The strategies generate jobs that send and jobs that delete. Otherwise the property above would prove nothing.
 #[test]
-fn jobs_and_frames_meet() {
+fn generated_frames_match_generated_jobs() {
     let mut runner = TestRunner::deterministic();
     let (mut sent, mut deleted, mut at_once) = (0, 0, 0);
     for _ in 0..20 {
@@ -145,7 +145,7 @@ fn jobs_and_frames_meet() {
 }
 
 #[test]
-fn every_standard_identifier_finds_its_own_job() {
+fn standard_identifiers_match_their_own_job() {
     let jobs: Vec<Job> = (0..=0x7FF).map(|id| Job { filter: Filter::exact(RawId(id)), ..job() }).collect();
     let rules = RuleSet::compile(&jobs, 2);
     for id in 0..=0x7FF {
@@ -166,20 +166,20 @@ fn unchanged_frames_are_not_copied() {
 }
 
 #[test]
-fn an_unknown_bus_has_no_routes() {
+fn unknown_bus_has_no_routes() {
     let rules = RuleSet::compile(&[job()], 2);
     let frame: Frame = "123#11".parse().unwrap();
     assert_eq!(deliveries(&rules, BusIndex(7), &frame), (vec![], vec![]));
 }
 
-/// More jobs with different masks than are put in order at once, in groups and alone, mixed in the order of the file.
+/// More jobs with different masks than are sorted at once, in groups and alone, mixed in the order of the file.
 #[test]
-fn many_masks_that_match_keep_the_order() {
+fn jobs_with_many_masks_keep_the_order() {
     let masks: Vec<u32> = (0..29).map(|bit| 1 << bit).collect();
     let jobs: Vec<Job> = (0..600_u32)
         .map(|at| {
             let mask = masks[at as usize * 7 % masks.len()];
-            // One in three is for identifiers with the bit, the others for those without.
+            // One in three matches identifiers with the bit, the others those without.
             filtered(if at % 3 == 0 { mask } else { 0 }, if at % 100 == 0 { 3 << (at / 100) } else { mask })
         })
         .collect();

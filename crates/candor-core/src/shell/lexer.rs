@@ -1,9 +1,8 @@
-//! Text → words and operators of the shell.
+//! Splits a script into words and operators.
 
 use super::word::{ExpansionKind, Word};
 use crate::diagnostic::Span;
 
-/// Token of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
     /// `(`
@@ -32,7 +31,7 @@ pub(crate) enum Separator {
 }
 
 pub(crate) fn tokens(text: &str) -> Vec<Token> {
-    // The mark at the beginning that some editors write is no part of the first word.
+    // A byte order mark is not part of the first word.
     let at = if text.starts_with('\u{FEFF}') { '\u{FEFF}'.len_utf8() } else { 0 };
     let mut lexer = Lexer { text, at, tokens: Vec::new(), next_word: NextWord::Argument, documents: Vec::new() };
     lexer.run();
@@ -44,7 +43,7 @@ struct Lexer<'t> {
     at: usize,
     tokens: Vec<Token>,
     next_word: NextWord,
-    /// Here-documents that begin with the next line.
+    /// Here-documents that begin in the next line.
     documents: Vec<Document>,
 }
 
@@ -72,7 +71,7 @@ impl<'t> Lexer<'t> {
             match character {
                 ' ' | '\t' => self.at += 1,
                 '\r' if self.rest().starts_with("\r\n") => self.at += 1,
-                '\\' if self.line_goes_on() => {}
+                '\\' if self.skip_line_continuation() => {}
                 '#' => self.at += self.rest().split('\n').next().map_or(0, str::len),
                 '\n' => {
                     self.at += 1;
@@ -91,7 +90,7 @@ impl<'t> Lexer<'t> {
                     self.at += self.rest().bytes().take_while(|&byte| byte == b';').count();
                     self.separator(Separator::Then, start);
                 }
-                '&' => match self.after(["&>>", "&>", "&&"]) {
+                '&' => match self.skip(["&>>", "&>", "&&"]) {
                     Some("&&") => self.separator(Separator::And, start),
                     Some(_) => self.next_word = NextWord::Target,
                     None => {
@@ -99,7 +98,7 @@ impl<'t> Lexer<'t> {
                         self.separator(Separator::Then, start);
                     }
                 },
-                '|' => match self.after(["||", "|&"]) {
+                '|' => match self.skip(["||", "|&"]) {
                     Some("||") => self.separator(Separator::Or, start),
                     found => {
                         self.at += usize::from(found.is_none());
@@ -127,16 +126,16 @@ impl<'t> Lexer<'t> {
         Some(character)
     }
 
-    /// Takes the first of these that stands here.
-    fn after<const N: usize>(&mut self, operators: [&'static str; N]) -> Option<&'static str> {
+    /// Skips the first of these operators that is next in the text.
+    fn skip<const N: usize>(&mut self, operators: [&'static str; N]) -> Option<&'static str> {
         let found = operators.into_iter().find(|operator| self.rest().starts_with(operator))?;
         self.at += found.len();
         Some(found)
     }
 
-    /// Takes a backslash and the end of its line.
-    fn line_goes_on(&mut self) -> bool {
-        self.after(["\\\n", "\\\r\n"]).is_some()
+    /// Skips a backslash at the end of a line.
+    fn skip_line_continuation(&mut self) -> bool {
+        self.skip(["\\\n", "\\\r\n"]).is_some()
     }
 
     fn separator(&mut self, separator: Separator, start: usize) {
@@ -145,14 +144,14 @@ impl<'t> Lexer<'t> {
     }
 
     fn redirection(&mut self) {
-        self.next_word = match self.after(["<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]) {
+        self.next_word = match self.skip(["<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"]) {
             Some("<<") => NextWord::Delimiter { strips_tabs: false },
             Some("<<-") => NextWord::Delimiter { strips_tabs: true },
             _ => NextWord::Target,
         };
     }
 
-    /// `<(…)` and `>(…)`: a word that names what a command reads or writes.
+    /// `<(…)` and `>(…)`.
     fn substitution(&mut self) {
         let mut word = Word::starting_at(self.at);
         self.at += 1;
@@ -161,7 +160,7 @@ impl<'t> Lexer<'t> {
         self.finish(word);
     }
 
-    /// Takes a round bracket and all up to the one that closes it.
+    /// Skips a bracket up to the closing one.
     fn brackets(&mut self, word: &mut Word) {
         let (start, rest) = (self.at, self.rest());
         match commands_in_brackets(rest) {
@@ -201,7 +200,7 @@ impl<'t> Lexer<'t> {
                 '(' if word.is_literal() && word.text().ends_with('=') => self.brackets(&mut word),
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>' => break,
                 '\r' if self.rest().starts_with("\r\n") => break,
-                '\\' if self.line_goes_on() => continue,
+                '\\' if self.skip_line_continuation() => continue,
                 '\\' => {
                     self.at += 1;
                     let place = self.at;
@@ -237,7 +236,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn finish(&mut self, word: Word) {
-        // A word without an end has swallowed the rest of the text.
+        // An unclosed word contains the rest of the text.
         if word.is_unclosed() {
             return self.tokens.push(Token::Word(word));
         }
@@ -247,7 +246,7 @@ impl<'t> Lexer<'t> {
                 self.documents.push(Document { delimiter: word.text().to_owned(), strips_tabs });
             }
             NextWord::Argument => {
-                // The number of a file that is redirected: 2>/dev/null.
+                // The number of a redirected file descriptor: 2>/dev/null.
                 let is_number = word.is_literal() && word.text().bytes().all(|byte| byte.is_ascii_digit());
                 if !(is_number && self.rest().starts_with(['<', '>'])) {
                     self.tokens.push(Token::Word(word));
@@ -282,7 +281,7 @@ impl<'t> Lexer<'t> {
                     self.at += 1;
                     return;
                 }
-                '\\' if self.line_goes_on() => {}
+                '\\' if self.skip_line_continuation() => {}
                 '\\' if self.rest()[1..].starts_with(['$', '`', '"', '\\']) => {
                     self.at += 1;
                     let place = self.at;
@@ -300,7 +299,7 @@ impl<'t> Lexer<'t> {
         word.push_expansion(start..start + 1, ExpansionKind::Unclosed);
     }
 
-    /// `$X`, `${X}`, `$(…)`, `` `…` ``; a dollar that begins none of them is a dollar.
+    /// `$X`, `${X}`, `$(…)`, `` `…` ``, or a plain dollar.
     fn dollar(&mut self, word: &mut Word) {
         let start = self.at;
         let rest = self.rest();
@@ -337,7 +336,7 @@ fn closed(text: &str, quote: char) -> Option<usize> {
     })
 }
 
-/// The length of the part up to the bracket that closes the first one.
+/// The length up to the bracket that closes the first one.
 fn balanced(text: &str, open: char, close: char) -> Option<usize> {
     let mut depth = 0_usize;
     text.char_indices().find_map(|(at, character)| {
@@ -351,7 +350,7 @@ fn balanced(text: &str, open: char, close: char) -> Option<usize> {
     })
 }
 
-/// The length of the commands in round brackets, the first of which begins the text. Those in quotes are others.
+/// The length of commands in brackets at the start of the text. Brackets in quotes do not count.
 fn commands_in_brackets(text: &str) -> Option<usize> {
     let (mut depth, mut quote, mut is_escaped) = (0_usize, None, false);
     for (at, character) in text.char_indices() {
@@ -370,9 +369,9 @@ fn commands_in_brackets(text: &str) -> Option<usize> {
     None
 }
 
-/// The rest of `{a,b}` or `{1..3}` after its first brace; other braces are characters like others.
+/// The length of the rest of `{a,b}` or `{1..3}` after the first brace. Other braces are ordinary characters.
 fn braces(rest: &str) -> Option<usize> {
-    // Longer ones are no value that cangw takes, as they stand; and texts of many braces are read in no time.
+    // cangw accepts no longer values, and the limit keeps the lexer fast for texts with many braces.
     const MOST: usize = 64;
     let end = rest.char_indices().take(MOST).find(|(_, c)| c.is_whitespace() || *c == '}');
     let inside = end.filter(|(_, c)| *c == '}').map(|(at, _)| &rest[..at])?;

@@ -1,27 +1,27 @@
-//! A word of the shell after its quotes are gone, with the place of each of its bytes.
+//! A word without its quotes, with the source position of each byte.
 
 use std::ops::Range;
 
 use crate::diagnostic::Span;
 
-/// A word as the program gets it.
+/// A word without its quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Word {
     text: String,
-    /// Where in the source each byte of the text stands.
+    /// Source position of each byte of the text.
     places: Vec<usize>,
-    /// Where in the source the word stands, quotes included.
+    /// Byte range in the source, including quotes.
     span: Span,
-    /// The first part that only a shell can work out.
+    /// The first part that only a shell can expand.
     expansion: Option<Expansion>,
-    /// True if a part of it is quoted, so it is not a reserved word.
+    /// Set if a part is quoted, so the word is not a reserved word.
     is_quoted: bool,
 }
 
-/// Something that only a shell that runs can replace by its value.
+/// A part of a word that only a shell can expand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expansion {
-    /// Where it stands.
+    /// Byte range in the source.
     pub span: Span,
     /// Kind of expansion.
     pub kind: ExpansionKind,
@@ -47,7 +47,7 @@ impl Word {
         Self { span: place..place, ..Self::default() }
     }
 
-    /// A word that stands in the source as it is.
+    /// An unquoted word at a position of the source.
     pub fn plain(text: &str, start: usize) -> Self {
         let end = start + text.len();
         Self { text: text.to_owned(), places: (start..end).collect(), span: start..end, ..Self::default() }
@@ -58,7 +58,7 @@ impl Word {
         self.places.extend(place..place + character.len_utf8());
     }
 
-    /// The first one is kept, unless a later one is never closed: then nothing of the word is known.
+    /// Keeps the first expansion, unless a later one is unclosed: then the word is unknown.
     pub(crate) fn push_expansion(&mut self, span: Span, kind: ExpansionKind) {
         if self.expansion.is_none() || kind == ExpansionKind::Unclosed {
             self.expansion = Some(Expansion { span, kind });
@@ -73,12 +73,12 @@ impl Word {
         self.span.end = place;
     }
 
-    /// The word as the program gets it, as far as it is known.
+    /// The text of the word, without expansions.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Byte range in the script, quotes included.
+    /// Byte range in the source, including quotes.
     pub fn span(&self) -> Span {
         self.span.clone()
     }
@@ -88,17 +88,17 @@ impl Word {
         self.expansion.as_ref()
     }
 
-    /// Returns true if a quote or bracket in it is never closed.
+    /// Returns true if a quote or bracket is not closed.
     pub fn is_unclosed(&self) -> bool {
         self.expansion.as_ref().is_some_and(|expansion| expansion.kind == ExpansionKind::Unclosed)
     }
 
-    /// Returns true if it is unquoted and contains nothing to expand, as reserved words do.
+    /// Returns true if nothing is quoted or expanded, as in reserved words.
     pub(crate) const fn is_literal(&self) -> bool {
         !self.is_quoted && self.expansion.is_none()
     }
 
-    /// Where a part of the text stands. An empty part is a place between two characters.
+    /// Source range of a part of the text. An empty part is a position between two characters.
     pub fn part(&self, range: Range<usize>) -> Span {
         let place = |at: usize| self.places.get(at).copied().unwrap_or(self.span.end);
         let start = place(range.start);

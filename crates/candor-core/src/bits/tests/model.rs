@@ -1,5 +1,5 @@
-//! A second count of a frame's bits: writes the whole frame down as text, field by field as in the standard's drawings,
-//! stuffs it by looking back at what is written, and counts the characters.
+//! A second implementation: writes the frame as text, field by field as in the figures of the standard, stuffs the text, and
+//! counts its characters.
 
 use crate::bits::FrameBits;
 use crate::frame::{Frame, FrameFormat};
@@ -55,7 +55,7 @@ fn fd(frame: &Frame) -> (FrameBits, Option<u16>, String) {
         32 => 13,
         48 => 14,
         64 => 15,
-        other => panic!("{other} is no length of CAN FD"),
+        other => panic!("{other} is not a length of CAN FD"),
     };
     let mut unstuffed = format!("{arbitration}{esi}{dlc:04b}");
     for byte in frame.payload() {
@@ -71,7 +71,7 @@ fn fd(frame: &Frame) -> (FrameBits, Option<u16>, String) {
     let gray = ["000", "001", "011", "010", "110", "111", "101", "100"][stuff_bits % 8];
     let parity = if gray.matches('1').count() % 2 == 1 { "1" } else { "0" };
     let divisor = if frame.len > 16 { "1100000010100010011001" } else { "110110100001011011" };
-    // The CRC register begins with a one and zeros, which is as if the first bit, dominant in every frame, were recessive.
+    // The CRC register starts with a one and zeros, as if the first bit, which is always dominant, were recessive.
     let crc = remainder(&format!("1{}{gray}{parity}", &stuffed[1..]), divisor);
     let mut whole = stuffed.clone();
     for four in format!("{gray}{parity}{crc}").as_bytes().chunks(4) {

@@ -1,5 +1,4 @@
-//! Everything that there is, where there is little: the oracle, the rule set and the plain functions against models that
-//! know nothing of them.
+//! Exhaustive tests of small domains: the oracle, the rule set and the plain functions against independent models.
 
 use super::*;
 use crate::frame::{CAN_EFF_FLAG as EFF, CAN_ERR_FLAG as ERR};
@@ -72,7 +71,7 @@ fn spans_of_classic_frames() {
     }
 }
 
-/// The positions where something can go wrong, on all lengths.
+/// Critical positions, on all lengths.
 #[test]
 fn spans_of_fd_frames() {
     let positions = [-64, -63, -9, -8, -2, -1, 0, 1, 7, 8, 62, 63];
@@ -110,7 +109,7 @@ fn every_length([from, to, result]: [i8; 3], format: FrameFormat) {
     }
 }
 
-/// Where a result goes and what it is, with signed positions and one step at a time.
+/// Position and value of a result, computed with signed positions, one step at a time.
 fn by_signed_walk(checksums: &Checksums, span: ChecksumSpan, frame: &Frame) -> Option<(usize, u8)> {
     let mut positions = [span.from, span.to, span.result].map(i32::from);
     if positions.iter().any(|&at| at < 0) {
@@ -160,7 +159,7 @@ fn filters() {
     assert!(delivered > 20_000 && not > 20_000, "{delivered} {not}");
 }
 
-/// Bit by bit, by the words of the specification.
+/// Compares bit by bit, as the specification says.
 fn kernel_delivers(id: u32, mask: u32, frame: u32) -> bool {
     let bit = |value: u32, at: u32| value >> at & 1;
     if mask & ERR != 0 {
