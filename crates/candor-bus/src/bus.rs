@@ -1,4 +1,4 @@
-//! The bus: who starts when, and what comes of it.
+//! The bus: starts of frames and their results.
 
 mod broken;
 mod clean;
@@ -8,80 +8,78 @@ use candor_core::bits::{FrameBits, INTERMISSION_BITS, WireBits};
 use candor_core::frame::{Frame, FrameFormat};
 use candor_core::units::BitRate;
 
-use crate::arbitration::Priority;
 use crate::confinement::{Counters, ErrorState};
-use crate::controller::{Pending, Tag};
+use crate::controller::{Pending, Priority, Tag};
 use crate::event::Event;
 use crate::fault::Faults;
-use crate::node::{NodeConfig, NodeId, NodeSet, Timing};
-use crate::time::BusNs;
+use crate::node::{BusNs, NodeConfig, NodeId, NodeSet, Timing};
 use broken::Broken;
 use clean::Clean;
 use presence::{Node, Presence};
 
-/// A frame that a controller does not take.
+/// A controller refuses a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
     /// The node is bus-off.
     #[error("The node is bus-off")]
     BusOff,
-    /// The controller holds as many frames as it can.
+    /// All transmit buffers are in use.
     #[error("The controller is full")]
     Full,
-    /// A frame that no bus carries: an error message, or bits and bytes where there is no place for them.
+    /// The frame cannot be on a bus: an error message frame, or invalid bits or length.
     #[error("This frame cannot be sent on a CAN bus")]
     Malformed,
-    /// A CAN FD frame, and the controller is a classic one.
+    /// A CAN FD frame for a classic controller.
     #[error("A classic controller cannot send FD frames")]
     NoFd,
     /// The node is switched off.
     #[error("The node is switched off")]
     Off,
-    /// The controller listens only.
+    /// The node is listen-only.
     #[error("The node is listen-only")]
     ListenOnly,
-    /// The node holds a frame of this name.
+    /// The node has a frame with this tag.
     #[error("The tag is already in use")]
     TagInUse,
 }
 
-/// A node that has no part in what happens on the bus: switched off, or bus-off.
+/// The node is switched off or bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("The node is not on the bus")]
 pub struct NotOnBus;
 
 /// A CAN bus and its nodes.
 ///
-/// What is done to it at a time is done after [`advance`](Self::advance) to that time.
+/// Call [`advance`](Self::advance) up to a time before other functions with that time.
 #[derive(Clone, Debug)]
 pub struct Bus {
     nodes: Vec<Node>,
     wire: Wire,
     faults: Faults,
     now: BusNs,
-    /// The end of the last dominant bit.
+    /// End of the last dominant bit.
     quiet_since: BusNs,
-    /// Length of a bit while no node sends: that of the last frame, or of the node first switched on.
+    /// Bit rate while no node sends: that of the last frame, or of the first node.
     bit_rate: BitRate,
     busy_ns: u64,
     /// End of the intermission after the last frame.
     intermission_until: BusNs,
-    /// Sender.
+    /// Senders of the last frame.
     last_senders: NodeSet,
 }
 
 #[derive(Clone, Debug)]
 enum Wire {
     Idle,
-    /// A frame that nothing has disturbed yet.
+    /// An undisturbed frame.
     Clean(Clean),
-    /// Something is wrong, and is played bit by bit.
+    /// A disturbed frame or a dominant wire, simulated bit by bit.
     Broken(Broken),
 }
 
 impl Bus {
-    /// A bus without nodes. The seed is that of its faults.
+    /// A bus without nodes. The seed is for its faults.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let bit_rate = BitRate::from_bits_per_second(500_000).expect("is not zero");
@@ -98,14 +96,14 @@ impl Bus {
         }
     }
 
-    /// A further node, switched off. `None` if the bus has 64.
+    /// Adds a node, which is switched off. `None` if the bus has 64 nodes.
     pub fn add_node(&mut self) -> Option<NodeId> {
         let node = u8::try_from(self.nodes.len()).ok().filter(|&node| usize::from(node) < NodeSet::MAX_NODES)?;
         self.nodes.push(Node::off());
         Some(NodeId(node))
     }
 
-    /// Switches a node on, with its counters at zero. It takes part after 11 recessive bits.
+    /// Switches a node on, with counters of zero. It takes part after 11 recessive bits.
     pub fn switch_on(&mut self, now: BusNs, node: NodeId, config: NodeConfig) {
         if self.nodes.iter().all(|node| matches!(node.presence, Presence::Off)) {
             self.bit_rate = config.timing.nominal;
@@ -115,8 +113,8 @@ impl Bus {
         }
     }
 
-    /// Switches a node off in the middle of whatever it does: its frames are forgotten, and one that is on the wire
-    /// breaks. Gives the tags of those frames, in the order submitted.
+    /// Switches a node off immediately. Drops its frames, including one on the wire, and returns their tags in the order of
+    /// submission.
     pub fn switch_off(&mut self, now: BusNs, node: NodeId) -> Vec<Tag> {
         self.leave_wire(now, node);
         let Some(node) = self.node_mut(node) else { return Vec::new() };
@@ -125,10 +123,10 @@ impl Bus {
         forgotten
     }
 
-    /// Gives a node a frame to send, as soon as the bus and the frames before it let it.
+    /// Submits a frame to the controller of a node.
     ///
     /// # Errors
-    /// [`SubmitError`] if the controller does not take it.
+    /// [`SubmitError`] if the controller refuses it.
     pub fn submit(&mut self, arrival: BusNs, node: NodeId, tag: Tag, frame: Frame) -> Result<(), SubmitError> {
         let well_formed = is_well_formed(&frame);
         let node = self.node_mut(node).ok_or(SubmitError::Off)?;
@@ -153,14 +151,15 @@ impl Bus {
         Ok(())
     }
 
-    /// Has a bus-off node wait for 128 times 11 recessive bits and then take part again, with counters at zero.
+    /// Starts the recovery of a bus-off node: after 128 sequences of 11 recessive bits it takes part again, with counters of
+    /// zero.
     pub fn restart(&mut self, now: BusNs, node: NodeId) {
         if let Some(Node { presence: Presence::BusOff { recovery: recovery @ None }, .. }) = self.node_mut(node) {
             *recovery = Some(presence::Recovery { since: now, sequences: 0 });
         }
     }
 
-    /// Takes a frame out of a node's controller, unless it is on the wire just now. Says whether it did.
+    /// Removes a frame from the controller of a node, unless it is on the wire. Returns true if it was removed.
     pub fn cancel(&mut self, node: NodeId, tag: Tag) -> bool {
         let on_the_wire = self.tag_on_wire(node);
         let Some(node) = self.node_mut(node) else { return false };
@@ -177,23 +176,18 @@ impl Bus {
         self.node(node).is_some_and(|node| node.controller.holds(tag))
     }
 
-    /// Keeps a node from starting frames, or lets it again. What it holds stays; it hears and acknowledges as before. Switching
-    /// it off and on changes nothing.
+    /// Prevents a node from starting frames, or allows it again. The node keeps its frames, receives and acknowledges. Switching
+    /// it off and on does not change this.
     pub fn hold(&mut self, node: NodeId, held: bool) {
         if let Some(node) = self.node_mut(node) {
             node.held = held;
         }
     }
 
-    /// Holds the wire dominant from now on, or lets go of it.
-    pub fn stick(&mut self, now: BusNs, stuck: bool) {
-        self.set_stuck(now, stuck);
-    }
-
-    /// Gives a node error counters, as if it had earned them. Moves it to bus-off where they say so.
+    /// Sets the error counters of a node, which may become bus-off.
     ///
     /// # Errors
-    /// [`NotOnBus`] if the node is switched off or bus-off: its counters mean nothing then.
+    /// [`NotOnBus`] if the node is switched off or bus-off.
     pub fn set_counters(
         &mut self,
         now: BusNs,
@@ -214,13 +208,13 @@ impl Bus {
         Ok(())
     }
 
-    /// The bit rates of a node, if it is on the bus.
+    /// The bit rates of a node that is on the bus.
     #[must_use]
     pub fn timing(&self, node: NodeId) -> Option<Timing> {
         self.node(node).filter(|node| node.takes_part()).map(|node| node.config.timing)
     }
 
-    /// Sets the faults that apply from now on.
+    /// The faults of this bus, to change them.
     pub const fn faults(&mut self) -> &mut Faults {
         &mut self.faults
     }
@@ -235,13 +229,13 @@ impl Bus {
         playing.or_else(|| self.node(node).map(|node| node.counters)).unwrap_or_default()
     }
 
-    /// Returns how long the bus was busy so far, in nanoseconds, including intermissions and error frames.
+    /// Returns the busy time of the bus in nanoseconds, including intermissions and error frames.
     #[must_use]
     pub const fn busy_ns(&self) -> u64 {
         self.busy_ns
     }
 
-    /// When something happens next, if nobody submits anything before.
+    /// The time of the next event, if nothing is submitted before.
     #[must_use]
     pub fn next_event(&self) -> Option<BusNs> {
         match &self.wire {
@@ -250,12 +244,12 @@ impl Bus {
                 let recovery = self.nodes.iter().filter_map(|node| self.recovery(node)).min();
                 [start, recovery].into_iter().flatten().min()
             }
-            Wire::Clean(clean) => Some(clean.next_event()),
-            Wire::Broken(broken) => Some(broken.next_event()),
+            Wire::Clean(clean) => Some(clean.next),
+            Wire::Broken(broken) => Some(broken.next),
         }
     }
 
-    /// Lets time pass, and appends what happened up to and including `to`.
+    /// Advances the time to `to`, and appends all events up to and including it.
     pub fn advance(&mut self, to: BusNs, events: &mut Vec<Event>) {
         while let Some(at) = self.next_event().filter(|&at| at <= to) {
             self.now = self.now.max(at);
@@ -273,7 +267,7 @@ impl Bus {
         }
         self.now = self.now.max(to);
         if let Wire::Broken(broken) = &mut self.wire {
-            // There is nothing to tell yet; but who comes now must find everybody where they are.
+            // No event, but later calls need the current state of the nodes.
             broken.catch_up(to);
         }
     }
@@ -287,7 +281,7 @@ fn is_well_formed(frame: &Frame) -> bool {
     !id.is_err() && short && !remote && usize::from(frame.len) <= frame.format.max_len()
 }
 
-/// So many bits in nanoseconds, rounded to the nearest.
+/// Duration of bits in nanoseconds, rounded to nearest.
 fn bits_ns(bits: u64, rate: BitRate) -> u64 {
     let rate = u64::from(rate.bits_per_second());
     (bits.saturating_mul(1_000_000_000).saturating_add(rate / 2)) / rate

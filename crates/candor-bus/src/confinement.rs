@@ -1,28 +1,28 @@
-//! Fault confinement: a node that errs too often falls silent by itself.
+//! Fault confinement: error counters and error states.
 
-/// Where an error counter begins to be worth a warning.
+/// Error counter from which a node is in the warning state.
 pub const CAN_ERROR_WARNING_THRESHOLD: u16 = 96;
-/// The first value of an error counter that makes the node error-passive.
+/// Error counter from which a node is error-passive.
 pub const CAN_ERROR_PASSIVE_THRESHOLD: u16 = 128;
-/// The first value of a transmit error counter that takes the node off the bus.
+/// Transmit error counter from which a node is bus-off.
 pub const CAN_BUS_OFF_THRESHOLD: u16 = 256;
-/// Value of a receive error counter above 127 after the next good frame. The standard allows 119 to 127.
+/// Value of a receive error counter above 127 after a received frame. The standard allows 119 to 127.
 const RECEIVE_AFTER_PASSIVE: u16 = 127;
 
 /// Bits of the suspend transmission field.
 const SUSPEND_BITS: u32 = 8;
 
-/// Error state of a node, named as in the kernel's `enum can_state`.
+/// Error state of a node, as [`enum can_state`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/netlink.h#L69) in Linux 6.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ErrorState {
     /// Both counters below 96.
     #[default]
     Active,
-    /// A counter has reached 96; the node does everything an active one does.
+    /// A counter is 96 or more. The node behaves as an active one.
     Warning,
-    /// A counter has reached 128: error flags of this node are recessive, and it waits 8 bits before it sends twice.
+    /// A counter is 128 or more: error flags are recessive, and the node waits 8 bits after its own frames.
     Passive,
-    /// The transmit counter has gone beyond 255: the node takes no part.
+    /// The transmit error counter is above 255: the node does not take part.
     BusOff,
 }
 
@@ -39,10 +39,10 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Counters that make a node error passive stay so until a good frame; these are bounded there, as in silicon.
+    /// Maximum of the receive error counter, as in controllers.
     pub(crate) const RECEIVE_MAX: u16 = 255;
 
-    /// The state that these counters mean.
+    /// The error state.
     #[must_use]
     pub const fn state(self) -> ErrorState {
         match self.transmit {
@@ -54,38 +54,38 @@ impl Counters {
         }
     }
 
-    /// Returns true if error flags are recessive.
+    /// Returns true if the node is error-passive or bus-off.
     #[must_use]
     pub const fn is_passive(self) -> bool {
         self.transmit >= CAN_ERROR_PASSIVE_THRESHOLD || self.receive >= CAN_ERROR_PASSIVE_THRESHOLD
     }
 
-    /// Returns the number of bits a sender with these counters waits after its own frame, beyond the intermission.
+    /// Bits that a sender waits after the intermission of its own frame.
     pub(crate) const fn suspend_bits(self) -> u32 {
         if self.is_passive() { SUSPEND_BITS } else { 0 }
     }
 
-    /// Rules c, d and f: an error of a sender.
+    /// Rules c, d and f: a sender detects an error.
     pub(crate) const fn transmit_error(&mut self) {
         self.transmit = self.transmit.saturating_add(8);
     }
 
-    /// Rule a: a receiver detected an error.
+    /// Rule a: a receiver detects an error.
     pub(crate) fn receive_error(&mut self) {
         self.receive = (self.receive + 1).min(Self::RECEIVE_MAX);
     }
 
-    /// Rules b, e and f: a receiver was the first to flag an error, or met one while it did.
-    pub(crate) fn receive_error_of_mine(&mut self) {
+    /// Rules b, e and f: a receiver flagged an error first, or detects one in its flag.
+    pub(crate) fn receive_error_in_flag(&mut self) {
         self.receive = (self.receive + 8).min(Self::RECEIVE_MAX);
     }
 
-    /// Rule g: a frame of this node arrived.
+    /// Rule g: a sent frame is acknowledged.
     pub(crate) const fn sent(&mut self) {
         self.transmit = self.transmit.saturating_sub(1);
     }
 
-    /// Rule h: a frame of another node arrived.
+    /// Rule h: a frame is received.
     pub(crate) const fn received(&mut self) {
         self.receive = match self.receive {
             CAN_ERROR_PASSIVE_THRESHOLD.. => RECEIVE_AFTER_PASSIVE,
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_begin_where_the_standard_says() {
+    fn states_have_the_thresholds_of_the_standard() {
         for (transmit, receive, state) in [
             (0, 95, ErrorState::Active),
             (95, 0, ErrorState::Active),
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_good_frame_ends_the_passivity_of_a_receiver_at_once() {
+    fn received_frame_ends_the_passive_state_of_a_receiver() {
         let mut counters = Counters { transmit: 0, receive: 250 };
         counters.received();
         assert_eq!(counters, Counters { transmit: 0, receive: 127 });
@@ -125,10 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn counters_stay_in_their_bounds() {
+    fn counters_stay_within_bounds() {
         let mut counters = Counters { transmit: 0, receive: 254 };
         counters.sent();
-        counters.receive_error_of_mine();
+        counters.receive_error_in_flag();
         assert_eq!(counters, Counters { transmit: 0, receive: 255 });
     }
 }

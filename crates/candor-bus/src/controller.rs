@@ -1,23 +1,12 @@
-//! Transmit buffers of a CAN controller.
+//! Transmit buffers and arbitration.
 
-use candor_core::frame::Frame;
+use candor_core::frame::{Frame, FrameFormat};
 
-use crate::arbitration::Priority;
-use crate::time::BusNs;
+use crate::node::{BusNs, Order};
 
-/// Identifies a frame for its submitter.
+/// Identifies a submitted frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Tag(pub u32);
-
-/// In which order a controller sends what it holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// As submitted. An urgent frame waits for all before it, and so does the whole node while another one's wins.
-    #[default]
-    Fifo,
-    /// Mailboxes: the frame that wins arbitration goes first; frames of one identifier in the order submitted.
-    LowestId,
-}
 
 /// A frame in a controller.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +49,7 @@ impl Controller {
         }
     }
 
-    /// When there is something to send, if there is not yet: the arrival of what can go first.
+    /// The arrival of the frame that can be sent first.
     pub(crate) fn next_arrival(&self) -> Option<BusNs> {
         match self.order {
             Order::Fifo => self.pending.first().map(|first| first.arrival),
@@ -76,12 +65,31 @@ impl Controller {
         self.pending.retain(|pending| pending.tag != tag);
     }
 
-    /// Everything that is left, in the order submitted.
+    /// Removes all frames and returns their tags, in the order of submission.
     pub(crate) fn clear(&mut self) -> Vec<Tag> {
         self.pending.drain(..).map(|pending| pending.tag).collect()
     }
 
     pub(crate) fn holds(&self, tag: Tag) -> bool {
         self.pending.iter().any(|pending| pending.tag == tag)
+    }
+}
+
+/// The arbitration field of a frame as a number. The lowest number wins, because dominant is 0.
+///
+/// A standard frame has its RTR (FD: RRS) and IDE bits in the place of SRR and IDE of an extended one, so one layout fits both:
+/// 11 identifier bits, RTR or SRR, IDE, then 18 identifier bits and RTR (FD: RRS) of an extended frame, or zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Priority(u32);
+
+impl Priority {
+    pub(crate) fn of(frame: &Frame) -> Self {
+        let bits = frame.id.bits();
+        let remote = u32::from(frame.format == FrameFormat::Classic && frame.id.is_rtr());
+        Self(if frame.id.is_eff() {
+            bits >> 18 << 21 | 0b11 << 19 | (bits & 0x3_FFFF) << 1 | remote
+        } else {
+            bits << 21 | remote << 20
+        })
     }
 }

@@ -1,8 +1,7 @@
-//! Bit by bit: what nodes do when something is wrong.
+//! Simulation of errors, bit by bit.
 //!
-//! A frame that nothing disturbs needs none of this; [`Bus`](crate::Bus) knows its end from its length. From the first
-//! bit that somebody finds wrong on, every node is played here one bit at a time, until all of them are ready for the
-//! next frame.
+//! [`Bus`](crate::Bus) computes the end of an undisturbed frame from its length. From the first wrong bit on, an episode
+//! simulates all nodes one bit at a time, until all of them are ready for the next frame.
 //!
 //! ```text
 //!            wrong bit
@@ -22,7 +21,7 @@ use player::View;
 pub(crate) use player::{FLAG_BITS, Player};
 use reading::{Expected, Reading};
 
-/// A time in bits since the start of frame.
+/// Time since the start of frame, in bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Moment {
     /// Bits at the nominal bit rate.
@@ -31,35 +30,35 @@ pub(crate) struct Moment {
     pub(crate) data: u32,
 }
 
-/// The wire and all nodes on it, bit by bit.
+/// The wire and all nodes, bit by bit.
 #[derive(Clone, Debug)]
 pub(crate) struct Episode {
-    players: Vec<Player>,
-    /// The frames of the senders, alike up to the first bit played here. None if nobody was sending.
+    pub(crate) players: Vec<Player>,
+    /// The frames of the senders, equal up to the first simulated bit. Empty without a sender.
     frames: Vec<WireBits>,
-    /// The frame that somebody sends, or sent last.
+    /// The frame that is sent, or was sent last.
     lead: usize,
-    /// Where those are who receive it.
+    /// The position of its receivers.
     reading: Option<Reading>,
-    /// The next bit to be played.
-    bit: u32,
+    /// The next bit, counted from the start of frame.
+    pub(crate) bit: u32,
     /// Length of the current run of equal bits, and their level.
     run: u32,
     recessive: bool,
-    /// When it begins.
-    moment: Moment,
-    /// The end of the last dominant bit.
-    quiet_since: Moment,
-    /// The end of the first bit that somebody found wrong.
-    noticed: Option<Moment>,
-    flip: Option<u32>,
-    acknowledged: bool,
-    /// Somebody holds the wire dominant.
+    /// Start of the next bit.
+    pub(crate) moment: Moment,
+    /// End of the last dominant bit.
+    pub(crate) quiet_since: Moment,
+    /// End of the first bit that a node found wrong.
+    pub(crate) noticed: Option<Moment>,
+    pub(crate) flip: Option<u32>,
+    pub(crate) acknowledged: bool,
+    /// Set while the wire is held dominant.
     pub(crate) stuck: bool,
 }
 
 impl Episode {
-    /// The nodes at the beginning of a bit of a frame that went well so far.
+    /// An episode that starts at a bit of a frame that was undisturbed so far.
     pub(crate) fn new(frames: Vec<WireBits>, players: Vec<Player>, bit: u32) -> Self {
         let mut episode = Self {
             players,
@@ -85,76 +84,44 @@ impl Episode {
         episode
     }
 
-    pub(crate) fn flip(&mut self, bit: u32) {
-        self.flip = Some(bit);
-    }
-
-    pub(crate) const fn do_not_acknowledge(&mut self) {
-        self.acknowledged = false;
-    }
-
-    /// Number of the next bit, counted from the start of frame.
-    pub(crate) const fn bit(&self) -> u32 {
-        self.bit
-    }
-
-    /// When the next bit begins.
-    pub(crate) const fn moment(&self) -> Moment {
-        self.moment
-    }
-
-    /// When it ends.
+    /// End of the next bit.
     pub(crate) fn next_moment(&self) -> Moment {
-        // Who sends flags, or waits, does so at the nominal bit rate.
+        // Flags and waiting nodes use the nominal bit rate.
         let fast = self.senders().next().is_some() && self.frame().is_some_and(|frame| frame.is_fast(self.bit));
         let Moment { nominal, data } = self.moment;
         if fast { Moment { nominal, data: data + 1 } } else { Moment { nominal: nominal + 1, data } }
-    }
-
-    /// The end of the last dominant bit.
-    pub(crate) const fn quiet_since(&self) -> Moment {
-        self.quiet_since
-    }
-
-    /// The end of the first bit that somebody found wrong, if somebody has.
-    pub(crate) const fn noticed(&self) -> Option<Moment> {
-        self.noticed
-    }
-
-    pub(crate) fn players(&self) -> &[Player] {
-        &self.players
     }
 
     pub(crate) fn player_mut(&mut self, node: NodeId) -> Option<&mut Player> {
         self.players.iter_mut().find(|player| player.node == node)
     }
 
-    /// A node is switched off: it drives nothing any more.
+    /// Removes a node that is switched off.
     pub(crate) fn leave(&mut self, node: NodeId) {
         self.players.retain(|player| player.node != node);
     }
 
-    /// Returns true if a node may begin the next frame after an intermission. Other nodes do not wait for an error-passive one.
+    /// Returns true if a node may begin the next frame after an intermission. Nodes do not wait for an error-passive one.
     pub(crate) fn is_over(&self) -> bool {
         let mut waiting = self.players.iter().filter(|player| !player.is_gone()).peekable();
-        let nobody = waiting.peek().is_none();
-        !self.stuck && !self.players.iter().any(Player::is_busy) && (nobody || waiting.any(Player::is_ready))
+        let is_empty = waiting.peek().is_none();
+        !self.stuck && !self.players.iter().any(Player::is_busy) && (is_empty || waiting.any(Player::is_ready))
     }
 
-    /// Returns true if further bits change nothing, because the wire is dominant and all counters have reached their limits.
-    pub(crate) fn is_numb(&self) -> bool {
+    /// Returns true if further bits change nothing, because the wire is dominant and all counters are at their limits.
+    pub(crate) fn is_saturated(&self) -> bool {
         let is_flipped = self.flip.is_some_and(|bit| bit >= self.bit);
-        self.stuck && !is_flipped && !self.recessive && self.players.iter().all(Player::is_numb)
+        self.stuck && !is_flipped && !self.recessive && self.players.iter().all(Player::is_saturated)
     }
 
-    /// Lets so many of such bits go by. Gives how many times `rate` bits were not counted, and still went by.
-    pub(crate) fn pass_over(&mut self, bits: u64, rate: u64) -> u64 {
+    /// Skips bits of a saturated episode. Returns the number of skipped bits that were not counted, in multiples of `rate`.
+    pub(crate) fn skip(&mut self, bits: u64, rate: u64) -> u64 {
         for player in &mut self.players {
-            player.pass_over(bits);
+            player.skip(bits);
         }
         let nominal = u64::from(self.moment.nominal) + bits;
         let kept = if nominal < rate { nominal } else { nominal % rate };
-        // What is kept is less than a 32-bit rate, or than what was there.
+        // Less than a 32-bit rate, or than the previous value.
         self.moment.nominal = u32::try_from(kept).unwrap_or(u32::MAX);
         self.quiet_since = self.moment;
         let bits = u32::try_from(bits).unwrap_or(u32::MAX);
@@ -162,7 +129,7 @@ impl Episode {
         (nominal - kept) / rate
     }
 
-    /// Plays one bit; the nodes whose state has changed at its end are named to `changed`.
+    /// Simulates one bit. Calls `changed` for nodes whose state changes at its end.
     pub(crate) fn step(&mut self, mut changed: impl FnMut(NodeId, Counters)) {
         let (bit, expected) = (self.bit, self.expected());
         let bits_after = self.reading.as_ref().and_then(Reading::bits_after_next);
@@ -170,29 +137,29 @@ impl Episode {
             !self.players.iter().all(|player| player.drives_recessive(bit, expected, &self.frames, self.acknowledged));
         let recessive = (driven || self.stuck) == (self.flip == Some(bit));
         let before = (self.run, self.recessive);
-        // What the frame says here: the level of those who send it and were not overruled.
+        // The level of the frame: that of senders that were not overwritten.
         let right = self.senders().any(|frame| self.frames[frame].is_recessive(bit) == recessive)
             || self.senders().next().is_none() && self.frame().is_none_or(|frame| frame.is_recessive(bit) == recessive);
         self.pass(recessive);
         let view = View { bit, expected, recessive, before, run: self.run, bits_after, driven };
         for player in &mut self.players {
             let state = player.counters.state();
-            let own = player.sends().map(|frame| &self.frames[frame]);
+            let own = player.sends.map(|frame| &self.frames[frame]);
             player.see(view, own, right);
             if player.counters.state() != state {
                 changed(player.node, player.counters);
             }
         }
-        // Of several frames, alike so far, the one that somebody goes on with says what the next bits are.
+        // Of several frames that are equal so far, the one with a remaining sender determines the next bits.
         let lead = self.senders().next().filter(|&lead| lead != self.lead);
         if let Some(lead) = lead {
             self.lead = lead;
-            // Alike so far, but perhaps of another length.
+            // Equal so far, but possibly of another length.
             let mut reading = Reading::new(&self.frames[lead]);
             (0..self.bit).for_each(|bit| reading.see(self.frames[lead].is_recessive(bit)));
             self.reading = Some(reading);
         }
-        if self.noticed.is_none() && self.players.iter().any(|player| player.report().error.is_some()) {
+        if self.noticed.is_none() && self.players.iter().any(|player| player.report.error.is_some()) {
             self.noticed = Some(self.moment);
         }
     }
@@ -200,7 +167,7 @@ impl Episode {
     /// The frames that are being sent.
     fn senders(&self) -> impl Iterator<Item = usize> {
         let following = self.players.iter().filter(|player| player.is_following());
-        following.filter_map(Player::sends)
+        following.filter_map(|player| player.sends)
     }
 
     fn frame(&self) -> Option<&WireBits> {
@@ -208,11 +175,11 @@ impl Episode {
     }
 
     fn expected(&self) -> Expected {
-        // Without a sender there is only a dominant level that nodes take for a start of frame.
+        // Without a sender, nodes take the dominant level for a start of frame.
         self.reading.as_ref().map_or(Expected::Stuffed, Reading::expected)
     }
 
-    /// A bit goes by.
+    /// Advances by one bit.
     fn pass(&mut self, recessive: bool) {
         self.run = if recessive == self.recessive { self.run.saturating_add(1) } else { 1 };
         self.recessive = recessive;

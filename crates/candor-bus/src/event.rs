@@ -4,91 +4,90 @@ use candor_core::frame::Frame;
 
 use crate::confinement::{Counters, ErrorState};
 use crate::controller::Tag;
-use crate::node::{NodeId, NodeSet};
-use crate::time::BusNs;
+use crate::node::{BusNs, NodeId, NodeSet};
 
-/// The kinds of error a node detects.
+/// Errors that a node detects.
 ///
 /// # Source
 /// ISO 11898-1:2015, clause 10.11; [`CAN_ERR_PROT_*`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L80)
 /// and [`CAN_ERR_ACK`](https://github.com/gregkh/linux/blob/v6.1.192/include/uapi/linux/can/error.h#L56) in Linux 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// Nobody acknowledged the frame.
+    /// The frame was not acknowledged.
     Ack,
-    /// A sender saw another level than the one it sent.
+    /// The level differs from the sent one.
     Bit,
-    /// The check sum does not fit what was read.
+    /// The CRC does not match the received bits.
     Crc,
     /// A bit of fixed form had the wrong level.
     Form,
-    /// Six equal bits where stuffing forbids them.
+    /// Six equal bits in a stuffed field.
     Stuff,
 }
 
-/// Something that happened on the bus.
+/// An event on the bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A frame went over the wire whole. It can be read by its receivers, and its sender's controller has room again.
+    /// A frame was sent. Its receivers have it, and its transmit buffer is free.
     Delivered {
-        /// End of the last bit of its end-of-frame field: the intermission follows.
+        /// End of the end-of-frame field, before the intermission.
         end: BusNs,
-        /// Beginning of its start-of-frame bit.
+        /// Beginning of the start-of-frame bit.
         start: BusNs,
-        /// Sender. Nodes that send identical frames at the same time get one event each.
+        /// Sender. Each node has an event if several send identical frames at the same time.
         sender: NodeId,
-        /// The sender's name for it.
+        /// Tag of the frame.
         tag: Tag,
-        /// The frame as submitted.
+        /// Submitted frame.
         frame: Frame,
-        /// Starts of it that were destroyed by an error before this one.
+        /// Number of attempts before that ended with an error.
         retries: u32,
-        /// Number of times it lost arbitration.
+        /// Number of attempts that lost arbitration.
         lost: u32,
-        /// Receivers. Empty for all but the first of several senders.
+        /// Receivers. Empty for all senders after the first.
         receivers: NodeSet,
     },
-    /// A frame broke on the wire.
+    /// An error destroyed a frame.
     Error {
-        /// When the first node noticed it: end of the wrong bit.
+        /// End of the wrong bit, when the first node detects it.
         at: BusNs,
-        /// Beginning of the broken frame.
+        /// Beginning of the frame.
         start: BusNs,
-        /// When the error delimiter is over and the intermission begins.
+        /// End of the error delimiter, before the intermission.
         end: BusNs,
-        /// Senders.
+        /// Sender.
         sender: NodeId,
-        /// The frame that broke.
+        /// Destroyed frame.
         frame: Frame,
         /// Number of the wrong bit; start of frame is 0 and stuff bits count.
         bit: u32,
-        /// Error seen by the first of `detected`.
+        /// Error of the first node in `detected`.
         kind: ErrorKind,
-        /// Nodes that detected the error themselves or through the error flags of others.
+        /// Nodes that detected the error, or the error flags of others.
         detected: NodeSet,
-        /// True in one-shot mode: the sender does not retry.
+        /// Tag of the frame in one-shot mode: the sender does not retry.
         given_up: Option<Tag>,
     },
-    /// A node lost arbitration, and will try again.
+    /// A node lost arbitration.
     LostArbitration {
-        /// Beginning of the bit that it lost.
+        /// Beginning of the bit at which it lost.
         at: BusNs,
-        /// Node that lost arbitration.
+        /// The node.
         node: NodeId,
         /// Number of the bit; start of frame is 0 and stuff bits count.
         bit: u32,
-        /// True in one-shot mode: the node does not retry.
+        /// Tag of the frame in one-shot mode: the node does not retry.
         given_up: Option<Tag>,
     },
-    /// A node's error counters moved it to another state, or back.
+    /// The error state of a node changed.
     State {
-        /// When.
+        /// Time of the change.
         at: BusNs,
-        /// Node.
+        /// The node.
         node: NodeId,
-        /// Its state now.
+        /// New state.
         state: ErrorState,
-        /// Its counters now.
+        /// New counters.
         counters: Counters,
     },
 }

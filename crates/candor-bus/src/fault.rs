@@ -1,46 +1,45 @@
-//! Faults on the wire, planned or random.
+//! Faults of a bus, planned or random.
 
 use candor_core::frame::{Frame, RawId};
 use fastrand::Rng;
 
 use crate::node::NodeId;
 
-/// Something that goes wrong with one frame. Bits are counted from 0, the start of frame, with stuff bits; one beyond the
-/// end of the frame hits nothing.
+/// A fault of one frame. Bits are counted from the start of frame, which is 0, including stuff bits. A bit beyond the end of
+/// the frame has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// A node takes this bit for wrong, and says so with an error flag from the next bit on, as after a disturbance that
-    /// only this node saw.
+    /// A node misreads this bit and sends an error flag from the next bit on.
     ErrorFlag {
-        /// Node.
+        /// The node.
         node: NodeId,
         /// The bit.
         bit: u32,
     },
-    /// The same at a bit of the frame that the seed of the faults chooses.
+    /// The same at a random bit of the frame.
     ErrorFlagSomewhere {
-        /// Node.
+        /// The node.
         node: NodeId,
     },
-    /// Everybody sees the opposite of this bit.
+    /// All nodes see the opposite of this bit.
     Flip {
         /// The bit.
         bit: u32,
     },
-    /// The same at a bit of the frame that the seed of the faults chooses.
+    /// The same at a random bit of the frame.
     FlipSomewhere,
-    /// No receiver acknowledges.
+    /// No receiver acknowledges the frame.
     NoAcknowledge,
 }
 
-/// Frames that a planned disturbance applies to.
+/// Frames of a planned disturbance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// Frames of this node only.
+    /// Only frames of this node.
     pub sender: Option<NodeId>,
-    /// Frames with this identifier and these flags only.
+    /// Only frames with this identifier and these flags.
     pub id: Option<RawId>,
-    /// Frames that this node sends or hears only.
+    /// Only frames that this node sends or receives.
     pub witness: Option<NodeId>,
 }
 
@@ -56,7 +55,7 @@ impl Target {
 #[derive(Clone, Debug)]
 pub struct Faults {
     random: Rng,
-    /// Of the bits that nobody chose.
+    /// For random bits of planned disturbances.
     places: Rng,
     bit_error_rate: f64,
     planned: Vec<Planned>,
@@ -70,33 +69,32 @@ struct Planned {
 }
 
 impl Faults {
-    /// No fault yet. The seed decides which bits a bit error rate hits.
+    /// No faults. The seed determines random bits.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         let (random, places) = (Rng::with_seed(seed), Rng::with_seed(!seed));
         Self { random, places, bit_error_rate: 0.0, planned: Vec::new() }
     }
 
-    /// From now on, each bit of a frame is seen wrong by everybody with this probability (0 to 1; what lies outside counts
-    /// as the nearest of them).
+    /// Sets the probability that all nodes see a bit of a frame wrong, limited to 0 to 1.
     pub fn set_bit_error_rate(&mut self, rate: f64) {
         self.bit_error_rate = if rate.is_nan() { 0.0 } else { rate.clamp(0.0, 1.0) };
     }
 
-    /// The next `times` starts of frames that the target means go wrong. The plans made first are used up first.
+    /// Disturbs the next `times` frames of a target. Earlier plans apply first.
     pub fn plan(&mut self, target: Target, disturbance: Disturbance, times: u32) {
         if times > 0 {
             self.planned.push(Planned { target, disturbance, times });
         }
     }
 
-    /// Takes back all plans, and lets no bit fail by chance any more.
+    /// Removes all plans and the bit error rate.
     pub fn clear(&mut self) {
         self.planned.clear();
         self.bit_error_rate = 0.0;
     }
 
-    /// Returns the number of plans that are not used up.
+    /// Returns the number of remaining plans.
     #[must_use]
     pub fn planned(&self) -> usize {
         self.planned.len()
@@ -110,7 +108,7 @@ impl Faults {
         takes_part: impl Fn(NodeId) -> bool,
         bits: u32,
     ) -> Option<Disturbance> {
-        // Chance is asked for every frame, so that a plan does not shift what hits the frames after it.
+        // Draws for every frame, so a plan does not change the random errors after it.
         let by_chance = self.wrong_bit(bits).map(|bit| Disturbance::Flip { bit });
         let planned = self.planned.iter().position(|planned| planned.target.meets(sender, frame, &takes_part));
         let Some(index) = planned else { return by_chance };
@@ -129,7 +127,7 @@ impl Faults {
         })
     }
 
-    /// The first wrong bit, if one of them is: the length of a run of good ones is distributed geometrically.
+    /// The first wrong bit, if any. The number of correct bits before it has a geometric distribution.
     fn wrong_bit(&mut self, bits: u32) -> Option<u32> {
         if self.bit_error_rate == 0.0 {
             return None;
@@ -140,8 +138,12 @@ impl Faults {
     }
 }
 
-/// The whole part of a number of bits that is less than those of a frame.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "is meant, and a length is not negative")]
+/// The integer part of a number of bits of a frame.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "truncation is intended, and a length is not negative"
+)]
 const fn whole(bits: f64) -> u32 {
     bits as u32
 }
@@ -154,35 +156,35 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn everybody(_node: NodeId) -> bool {
+    fn all_nodes(_node: NodeId) -> bool {
         true
     }
 
     #[test]
-    fn plans_meet_their_frames_so_often() {
+    fn plans_apply_to_matching_frames() {
         let mut faults = Faults::new(1);
         let target = Target { sender: Some(NodeId(1)), id: Some(RawId(0x123)), witness: None };
         faults.plan(target, Disturbance::NoAcknowledge, 2);
         faults.plan(Target::default(), Disturbance::Flip { bit: 3 }, 1);
-        assert_eq!(faults.next(NodeId(1), &frame("123#"), everybody, 50), Some(Disturbance::NoAcknowledge));
-        assert_eq!(faults.next(NodeId(0), &frame("123#"), everybody, 50), Some(Disturbance::Flip { bit: 3 }));
-        assert_eq!(faults.next(NodeId(1), &frame("124#"), everybody, 50), None);
-        assert_eq!(faults.next(NodeId(1), &frame("123#"), everybody, 50), Some(Disturbance::NoAcknowledge));
-        assert_eq!(faults.next(NodeId(1), &frame("123#"), everybody, 50), None);
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), all_nodes, 50), Some(Disturbance::NoAcknowledge));
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), all_nodes, 50), Some(Disturbance::Flip { bit: 3 }));
+        assert_eq!(faults.next(NodeId(1), &frame("124#"), all_nodes, 50), None);
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), all_nodes, 50), Some(Disturbance::NoAcknowledge));
+        assert_eq!(faults.next(NodeId(1), &frame("123#"), all_nodes, 50), None);
     }
 
     #[test]
-    fn a_plan_waits_for_a_frame_that_its_witness_hears() {
+    fn plan_waits_for_a_frame_of_its_witness() {
         let mut faults = Faults::new(1);
         let target = Target { witness: Some(NodeId(2)), ..Target::default() };
         faults.plan(target, Disturbance::ErrorFlag { node: NodeId(2), bit: 9 }, 1);
         assert_eq!(faults.next(NodeId(0), &frame("123#"), |node| node != NodeId(2), 50), None);
         let flag = Some(Disturbance::ErrorFlag { node: NodeId(2), bit: 9 });
-        assert_eq!(faults.next(NodeId(0), &frame("123#"), everybody, 50), flag);
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), all_nodes, 50), flag);
     }
 
     #[test]
-    fn a_bit_that_nobody_chose_is_one_of_the_frame_and_repeats() {
+    fn random_bits_are_within_the_frame_and_reproducible() {
         let bits = |seed: u64| {
             let mut faults = Faults::new(seed);
             faults.plan(Target::default(), Disturbance::FlipSomewhere, 500);
@@ -190,7 +192,7 @@ mod tests {
                 Some(Disturbance::Flip { bit }) => bit,
                 other => panic!("{other:?}"),
             };
-            (0..500).map(|_| bit(faults.next(NodeId(0), &frame("123#"), everybody, 50))).collect::<Vec<_>>()
+            (0..500).map(|_| bit(faults.next(NodeId(0), &frame("123#"), all_nodes, 50))).collect::<Vec<_>>()
         };
         assert!((0..50).all(|bit| bits(1).contains(&bit)) && bits(1).iter().all(|&bit| bit < 50));
         assert_eq!(bits(1), bits(1));
@@ -198,20 +200,20 @@ mod tests {
     }
 
     #[test]
-    fn a_bit_error_rate_is_met_and_repeats() {
+    fn bit_error_rate_is_met_and_reproducible() {
         let hits = |seed: u64| {
             let mut faults = Faults::new(seed);
             faults.set_bit_error_rate(0.001);
-            (0..10_000).filter_map(|_| faults.next(NodeId(0), &frame("123#"), everybody, 100)).collect::<Vec<_>>()
+            (0..10_000).filter_map(|_| faults.next(NodeId(0), &frame("123#"), all_nodes, 100)).collect::<Vec<_>>()
         };
-        // 1 - 0.999^100 = 9.5 % of the frames; the deviation of 10 000 of them is 0.3 %.
+        // 1 - 0.999^100 = 9.5 % of the frames; the standard deviation for 10 000 frames is 0.3 %.
         assert!((800..1100).contains(&hits(1).len()), "{}", hits(1).len());
         assert_eq!(hits(1), hits(1));
         assert_ne!(hits(1), hits(2));
         let mut faults = Faults::new(1);
         faults.set_bit_error_rate(1.0);
-        assert_eq!(faults.next(NodeId(0), &frame("123#"), everybody, 100), Some(Disturbance::Flip { bit: 0 }));
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), all_nodes, 100), Some(Disturbance::Flip { bit: 0 }));
         faults.clear();
-        assert_eq!(faults.next(NodeId(0), &frame("123#"), everybody, 100), None);
+        assert_eq!(faults.next(NodeId(0), &frame("123#"), all_nodes, 100), None);
     }
 }

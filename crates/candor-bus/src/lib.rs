@@ -6,26 +6,41 @@
 //!                          mailboxes)     wins)         times)           (flags, counters, states)
 //! ```
 //!
-//! It has no clock and no threads: the owner of the [`Bus`] queries the time of the next event ([`Bus::next_event`]) and
-//! advances the time up to it or less ([`Bus::advance`]). The result depends only on the submitted frames, their times
-//! and the seed of the [`Faults`]. CI builds this crate for `wasm32-unknown-unknown` to keep it so.
+//! The crate uses no clock and no threads: the owner of the [`Bus`] queries the time of the next event ([`Bus::next_event`])
+//! and advances the time at most up to it ([`Bus::advance`]). Results depend only on the submitted frames, their times and
+//! the seed of the [`Faults`]. CI builds this crate for `wasm32-unknown-unknown`.
+//!
+//! ```
+//! use candor_bus::{Bus, BusNs, Event, NodeConfig, Order, Tag, Timing};
+//!
+//! let timing = Timing { nominal: "500kbit/s".parse().unwrap(), data: None };
+//! let config = NodeConfig { timing, order: Order::Fifo, depth: 1, listen_only: false, one_shot: false };
+//! let mut bus = Bus::new(0);
+//! let nodes = [bus.add_node().unwrap(), bus.add_node().unwrap()];
+//! nodes.map(|node| bus.switch_on(BusNs(0), node, config));
+//!
+//! bus.submit(BusNs(0), nodes[0], Tag(1), "123#1122".parse().unwrap()).unwrap();
+//! let mut events = Vec::new();
+//! bus.advance(BusNs(1_000_000), &mut events);
+//! let [Event::Delivered { sender, receivers, .. }] = events[..] else { panic!("{events:?}") };
+//! assert!(sender == nodes[0] && receivers.contains(nodes[1]));
+//! ```
 //!
 //! # Source
-//! ISO 11898-1:2015, clauses 10 (frames, arbitration, error signalling) and 12 (fault confinement), as read in their
-//! public predecessor, the Bosch CAN Specification 2.0. The model was not compared with hardware.
+//! ISO 11898-1:2015, clauses 10 (frames, arbitration, error signalling) and 12 (fault confinement), according to their
+//! public predecessor, the Bosch CAN Specification 2.0. The model has not been compared with hardware.
 //!
 //! # Simplifications
 //! * All nodes see the same bit at the same time: no propagation delay, no oscillator tolerance, no resynchronisation.
-//! * Bits of an error flag last a nominal bit, also where the flag cuts into the fast part of an FD frame.
-//! * No overload frames but those of nodes that are late with an intermission: no node delays the next frame.
+//! * Bits of an error flag have the nominal bit rate, even in the data phase of an FD frame.
+//! * Overload frames only from nodes that are late with an intermission: no node delays the next frame.
 //! * A node that joins during an error frame waits for its end.
-//! * A disturbed bit is one of a frame or of the error frame after it. In an intermission or on an idle bus it has no effect.
-//! * A wrong bit in the control field does not make a frame of another length or format for its receivers, except for the
-//!   silence of a sender that has stopped, which may be read as an FD frame with a wrong reserved bit.
+//! * Disturbed bits have an effect in a frame and in the error frame after it, but not in an intermission or on an idle bus.
+//! * A wrong bit in the control field does not change length or format of the frame for its receivers. Exception: the silence
+//!   after a sender stops can look like an FD frame with a wrong reserved bit.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod arbitration;
 mod bus;
 mod confinement;
 mod controller;
@@ -33,14 +48,12 @@ mod episode;
 mod event;
 mod fault;
 mod node;
-mod time;
 
 pub use bus::{Bus, NotOnBus, SubmitError};
 pub use confinement::{
     CAN_BUS_OFF_THRESHOLD, CAN_ERROR_PASSIVE_THRESHOLD, CAN_ERROR_WARNING_THRESHOLD, Counters, ErrorState,
 };
-pub use controller::{Order, Tag};
+pub use controller::Tag;
 pub use event::{ErrorKind, Event};
 pub use fault::{Disturbance, Faults, Target};
-pub use node::{NodeConfig, NodeId, NodeSet, Timing};
-pub use time::BusNs;
+pub use node::{BusNs, NodeConfig, NodeId, NodeSet, Order, Timing};

@@ -1,19 +1,20 @@
-//! Nodes of a bus.
+//! Nodes of a bus, and time.
+
+use std::fmt;
+use std::ops::Add;
 
 use candor_core::units::BitRate;
 
-use crate::controller::Order;
-
-/// A node of one bus, numbered in the order of [`Bus::attach`](crate::Bus::add_node).
+/// A node of a bus, numbered in the order of [`Bus::add_node`](crate::Bus::add_node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NodeId(pub u8);
 
-/// Some nodes of one bus, at most 64.
+/// A set of nodes of a bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct NodeSet(u64);
 
 impl NodeSet {
-    /// Nodes that one bus can have.
+    /// Maximum number of nodes of a bus.
     pub const MAX_NODES: usize = 64;
 
     /// Adds a node.
@@ -49,27 +50,64 @@ impl FromIterator<NodeId> for NodeSet {
     }
 }
 
-/// The bit rates a node is set to.
+/// Bit rates of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Timing {
-    /// Of the arbitration phase and of classic frames.
+    /// Bit rate of the arbitration phase and of classic frames.
     pub nominal: BitRate,
-    /// Of the data phase of FD frames with bit-rate switch. `None`: the node is a classic controller, which takes an FD
-    /// frame for an error.
+    /// Bit rate of the data phase of FD frames with bit-rate switch. `None`: a classic controller, for which FD frames are
+    /// errors.
     pub data: Option<BitRate>,
 }
 
 /// Configuration of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct NodeConfig {
-    /// Its bit rates.
+    /// Bit rates.
     pub timing: Timing,
-    /// In which order its controller sends what it holds.
+    /// Transmit order of its controller.
     pub order: Order,
-    /// Number of frames its controller holds, the one on the wire included; at least 1.
+    /// Transmit buffers of its controller, including the frame on the wire; at least 1.
     pub depth: usize,
-    /// Hears everything, says nothing: no acknowledgement, no error flag (`CAN_CTRLMODE_LISTENONLY`).
+    /// Receives, but sends neither acknowledgements nor error flags (`CAN_CTRLMODE_LISTENONLY`).
     pub listen_only: bool,
-    /// A frame that lost arbitration or met an error is not tried again (`CAN_CTRLMODE_ONE_SHOT`).
+    /// Does not retry a frame after lost arbitration or an error (`CAN_CTRLMODE_ONE_SHOT`).
     pub one_shot: bool,
+}
+
+/// Transmit order of a controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// As submitted. An urgent frame waits for all frames before it (priority inversion).
+    #[default]
+    Fifo,
+    /// Mailboxes: the frame that wins arbitration first; frames with equal identifiers as submitted.
+    LowestId,
+}
+
+/// Time in nanoseconds. The owner of the bus defines time zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BusNs(pub u64);
+
+impl BusNs {
+    /// Returns the nanoseconds since `earlier`; 0 if `earlier` is later.
+    #[must_use]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<u64> for BusNs {
+    type Output = Self;
+
+    fn add(self, ns: u64) -> Self {
+        Self(self.0.saturating_add(ns))
+    }
+}
+
+impl fmt::Display for BusNs {
+    /// Seconds with nine decimals.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:09}", self.0 / 1_000_000_000, self.0 % 1_000_000_000)
+    }
 }

@@ -89,7 +89,7 @@ impl Filter {
 
 /// The kernel's receive lists ([`struct can_dev_rcv_lists`]) in the order in which the kernel walks them.
 ///
-/// [`struct can_dev_rcv_lists`]: https://github.com/gregkh/linux/blob/v6.1.192/include/linux/can/can-ml.h#LNNN
+/// [`struct can_dev_rcv_lists`]: https://github.com/gregkh/linux/blob/v6.1.192/include/linux/can/can-ml.h#L55
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ReceiveList {
     /// `RX_ERR`: error message frames, which no other list receives.

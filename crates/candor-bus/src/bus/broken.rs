@@ -1,51 +1,46 @@
-//! A frame that is played bit by bit, because something is wrong with it; and a wire that somebody holds dominant.
+//! Disturbed frames and a dominant wire, simulated bit by bit.
 
 use super::clean::{Clean, Sending};
 use super::{Bus, Counters, FrameBits, INTERMISSION_BITS, NodeId, NodeSet, Presence, Tag, Wire, WireBits, bits_ns};
 use crate::episode::{Episode, Moment, Player};
 use crate::event::{ErrorKind, Event};
-use crate::node::Timing;
-use crate::time::BusNs;
+use crate::node::{BusNs, Timing};
 use candor_core::units::BitRate;
 
 /// Look-ahead for the next event, in bits.
 const LOOK_AHEAD_BITS: u32 = 64;
-/// The same where nothing is to be told before somebody lets go of the wire, in nanoseconds.
-const NUMB_NS: u64 = SECOND_NS;
+/// The same in nanoseconds while a dominant wire saturates all counters.
+const SATURATED_NS: u64 = SECOND_NS;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Nodes and wire, bit by bit.
+/// A disturbed frame, or a dominant wire.
 #[derive(Clone, Debug)]
 pub(super) struct Broken {
-    /// The frame that was being sent. None if there was only a dominant wire.
+    /// The disturbed frame. `None` for a dominant wire without a frame.
     clean: Option<Clean>,
     start: BusNs,
     timing: Timing,
     episode: Episode,
-    /// Time not counted by the episode, in whole seconds: a dominant wire lasts as long as
-    /// somebody holds it.
-    numb_ns: u64,
-    /// Changes of state that were not told yet, and when they were.
+    /// Skipped time that the episode does not count, in whole seconds.
+    skipped_ns: u64,
+    /// Changes of state that are not reported yet.
     changes: Vec<(BusNs, NodeId, Counters)>,
-    next: BusNs,
+    /// Time of the next event.
+    pub(super) next: BusNs,
 }
 
 impl Broken {
     fn new(clean: Option<Clean>, start: BusNs, timing: Timing, episode: Episode) -> Self {
-        let mut broken = Self { clean, start, timing, episode, numb_ns: 0, changes: Vec::new(), next: start };
+        let mut broken = Self { clean, start, timing, episode, skipped_ns: 0, changes: Vec::new(), next: start };
         broken.look_ahead();
         broken
     }
 
-    pub(super) const fn next_event(&self) -> BusNs {
-        self.next
-    }
-
-    /// Plays the bits that have begun before this time: nothing that is done now changes them any more.
+    /// Simulates the bits that begin before this time. Later actions do not change them.
     pub(super) fn catch_up(&mut self, to: BusNs) {
-        while !self.episode.is_over() && self.time_of(self.episode.moment()) < to {
-            if self.episode.is_numb() {
-                self.pass_over(to);
+        while !self.episode.is_over() && self.time_of(self.episode.moment) < to {
+            if self.episode.is_saturated() {
+                self.skip(to);
             }
             let end_of_bit = self.time_of(self.episode.next_moment());
             let changes = &mut self.changes;
@@ -54,23 +49,23 @@ impl Broken {
         self.look_ahead();
     }
 
-    /// Passes over the bits up to this time, but for the last, at once: they mean nothing to anybody.
-    fn pass_over(&mut self, to: BusNs) {
-        let ns = to.since(self.time_of(self.episode.moment()));
+    /// Skips the bits before this time except the last. They change nothing.
+    fn skip(&mut self, to: BusNs) {
+        let ns = to.since(self.time_of(self.episode.moment));
         let rate = u64::from(self.timing.nominal.bits_per_second());
         let (seconds, rest) = (ns / SECOND_NS, ns % SECOND_NS * rate / SECOND_NS);
-        // The episode counts bits of less than two seconds.
+        // The episode counts less than two seconds of bits.
         let all = seconds.saturating_mul(rate).saturating_add(rest).saturating_sub(1);
-        let uncounted = self.episode.pass_over(all, rate);
-        self.numb_ns = self.numb_ns.saturating_add(uncounted.saturating_mul(SECOND_NS));
+        let uncounted = self.episode.skip(all, rate);
+        self.skipped_ns = self.skipped_ns.saturating_add(uncounted.saturating_mul(SECOND_NS));
     }
 
-    /// The counters of a node as they are now.
+    /// The current counters of a node.
     pub(super) fn counters(&self, node: NodeId) -> Option<Counters> {
-        self.episode.players().iter().find(|player| player.node == node).map(|player| player.counters)
+        self.episode.players.iter().find(|player| player.node == node).map(|player| player.counters)
     }
 
-    /// The counters of a node are others from now on.
+    /// Sets the counters of a node.
     pub(super) fn set_counters(&mut self, now: BusNs, node: NodeId, counters: Counters) {
         self.catch_up(now);
         if let Some(player) = self.episode.player_mut(node) {
@@ -91,45 +86,45 @@ impl Broken {
         self.clean.as_ref().and_then(|clean| clean.sends(node))
     }
 
-    /// When a bit begins that is not played yet.
+    /// Start of a bit that is not simulated yet.
     fn time_of(&self, moment: Moment) -> BusNs {
-        self.early(moment) + self.numb_ns
+        self.time_without_skips(moment) + self.skipped_ns
     }
 
-    /// When a bit began before anything was passed over.
-    fn early(&self, Moment { nominal, data }: Moment) -> BusNs {
+    /// Start of a bit, without skipped time.
+    fn time_without_skips(&self, Moment { nominal, data }: Moment) -> BusNs {
         let bits = FrameBits { nominal, data, stuff: 0 };
         self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
     }
 
-    /// Plays ahead in a copy to find out when there is something to tell.
+    /// Simulates a copy to find the time of the next event.
     fn look_ahead(&mut self) {
         if let Some(&(at, ..)) = self.changes.first() {
             self.next = at;
             return;
         }
-        if self.episode.is_numb() {
-            self.next = self.time_of(self.episode.moment()) + NUMB_NS;
+        if self.episode.is_saturated() {
+            self.next = self.time_of(self.episode.moment) + SATURATED_NS;
             return;
         }
         let mut ahead = self.episode.clone();
-        let mut told = false;
+        let mut has_event = false;
         for _ in 0..LOOK_AHEAD_BITS {
-            if told || ahead.is_over() {
+            if has_event || ahead.is_over() {
                 break;
             }
-            ahead.step(|_, _| told = true);
+            ahead.step(|_, _| has_event = true);
         }
-        self.next = self.time_of(ahead.moment());
+        self.next = self.time_of(ahead.moment);
     }
 }
 
 impl Bus {
-    /// From this bit on, the frame on the wire is played.
+    /// Simulates the frame on the wire from this bit on.
     pub(super) fn break_at(&mut self, bit: u32) {
         let Wire::Clean(mut clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
         let (_, wrong) = clean.wrong.take().unwrap_or_default();
-        // Who has not lost yet is a sender as much as who would win.
+        // Nodes that lose later are still senders.
         let contending = clean.losers.extract_if(.., |loser| loser.bit >= bit).map(|loser| loser.sending);
         clean.senders.extend(contending);
         let frames: Vec<WireBits> = clean.senders.iter().map(|sending| WireBits::of(&sending.frame)).collect();
@@ -142,14 +137,14 @@ impl Bus {
                 players.push(self.receiver(node));
             }
         }
-        // As in a frame that is known to go wrong, credit for it is given bit by bit.
+        // The acknowledge slot is simulated, because it changes counters.
         let bit = frames[0].acknowledge_slot().min(bit);
         let mut episode = Episode::new(frames, players, bit);
         if let Some(bit) = wrong.flip {
-            episode.flip(bit);
+            episode.flip = Some(bit);
         }
         if wrong.unacknowledged {
-            episode.do_not_acknowledge();
+            episode.acknowledged = false;
         }
         for (node, bit, flag_bits) in wrong.misread {
             if let Some(player) = episode.player_mut(node) {
@@ -161,14 +156,14 @@ impl Bus {
         self.wire = Wire::Broken(Broken::new(Some(clean), start, timing, episode));
     }
 
-    /// Plays up to this time.
+    /// Simulates up to this time.
     pub(super) fn play(&mut self, to: BusNs, events: &mut Vec<Event>) {
         let Wire::Broken(mut broken) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
         broken.catch_up(to);
         for (at, node, counters) in broken.changes.extract_if(.., |(at, ..)| *at <= to) {
             self.count(at, node, counters, events);
         }
-        if broken.episode.is_over() && broken.time_of(broken.episode.moment()) <= to {
+        if broken.episode.is_over() && broken.time_of(broken.episode.moment) <= to {
             self.settle(&broken, events);
         } else {
             broken.look_ahead();
@@ -176,7 +171,8 @@ impl Bus {
         }
     }
 
-    pub(super) fn set_stuck(&mut self, now: BusNs, stuck: bool) {
+    /// Holds the wire dominant from now on, or releases it.
+    pub fn stick(&mut self, now: BusNs, stuck: bool) {
         match &mut self.wire {
             Wire::Idle if stuck => {
                 self.end_silence(now);
@@ -206,7 +202,7 @@ impl Bus {
         }
     }
 
-    /// Everybody who hears, between two frames.
+    /// All active nodes, between two frames.
     fn players_at_rest(&mut self, now: BusNs) -> Vec<Player> {
         let rate = self.bit_rate;
         let left = self.intermission_until.since(now).div_ceil(bits_ns(1, rate).max(1));
@@ -225,25 +221,25 @@ impl Bus {
         Player::receiver(node, self.counters(node), listen_only)
     }
 
-    /// Everybody is ready for the next frame: what has become of this one?
+    /// Ends the episode: reports results, and computes when nodes may send again.
     fn settle(&mut self, broken: &Broken, events: &mut Vec<Event>) {
         let episode = &broken.episode;
-        let end = broken.time_of(episode.moment());
+        let end = broken.time_of(episode.moment);
         let free = end + bits_ns(INTERMISSION_BITS.into(), broken.timing.nominal);
         self.intermission_until = free;
-        self.last_senders = named(episode, Player::is_transmitter);
-        self.quiet_since = broken.time_of(episode.quiet_since());
+        self.last_senders = named(episode, |player| player.transmitter);
+        self.quiet_since = broken.time_of(episode.quiet_since);
         self.busy_ns += free.since(broken.start);
-        for player in episode.players() {
+        for player in &episode.players {
             self.count(end, player.node, player.counters, events);
             self.set_free(player, end, broken.timing.nominal);
         }
         let Some(clean) = &broken.clean else { return };
-        self.tell_losers(clean, events);
-        let mut receivers: NodeSet = named(episode, |player| player.report().accepted);
+        self.report_losers(clean, events);
+        let mut receivers: NodeSet = named(episode, |player| player.report.accepted);
         let report = |node: NodeId| {
-            let player = episode.players().iter().find(|player| player.node == node);
-            player.map(Player::report).unwrap_or_default()
+            let player = episode.players.iter().find(|player| player.node == node);
+            player.map(|player| player.report).unwrap_or_default()
         };
         for sending in &clean.senders {
             let report = report(sending.node);
@@ -259,35 +255,35 @@ impl Bus {
                 events.push(Event::Delivered { end, start, sender: node, tag, frame, retries, lost, receivers });
             } else if let Some(bit) = report.lost {
                 // The arbitration field is sent at the nominal bit rate.
-                self.lose(*sending, bit, broken.early(Moment { nominal: bit, data: 0 }), events);
+                self.lose(*sending, bit, broken.time_without_skips(Moment { nominal: bit, data: 0 }), events);
             } else {
                 let given_up = self.try_again(node, tag);
                 events.push(self.error(broken, sending, end, given_up));
             }
         }
         if clean.senders.iter().all(|sending| report(sending.node).lost.is_some()) {
-            // A dominant bit that nobody sent: they lost to nobody, and the frame broke.
+            // A dominant bit without a sender: arbitration has no winner, and the frame broke.
             events.push(self.error(broken, &clean.senders[0], end, None));
         }
     }
 
-    /// View of the other nodes of a frame with an error.
+    /// The error of a frame, as seen by all nodes.
     fn error(&self, broken: &Broken, sending: &Sending, end: BusNs, given_up: Option<Tag>) -> Event {
-        let players = broken.episode.players();
-        let first = players.iter().filter_map(|player| player.report().error).min_by_key(|(bit, _)| *bit);
-        let own = players.iter().find(|player| player.node == sending.node).and_then(|player| player.report().error);
+        let players = &broken.episode.players;
+        let first = players.iter().filter_map(|player| player.report.error).min_by_key(|(bit, _)| *bit);
+        let own = players.iter().find(|player| player.node == sending.node).and_then(|player| player.report.error);
         let (bit, kind) = match (own, first) {
             (Some(own), Some(first)) if own.0 == first.0 => own,
-            // Nobody noticed that a sender left: it ends where it was left.
-            (_, first) => first.unwrap_or_else(|| (broken.episode.bit() - 1, ErrorKind::Form)),
+            // No node detected an error after a sender left: it ends there.
+            (_, first) => first.unwrap_or_else(|| (broken.episode.bit - 1, ErrorKind::Form)),
         };
-        let detected = named(&broken.episode, |player| player.report().error.is_some());
-        let at = broken.episode.noticed().map_or(end, |moment| broken.early(moment));
+        let detected = named(&broken.episode, |player| player.report.error.is_some());
+        let at = broken.episode.noticed.map_or(end, |moment| broken.time_without_skips(moment));
         let start = broken.start;
         Event::Error { at, start, end, sender: sending.node, frame: sending.frame, bit, kind, detected, given_up }
     }
 
-    /// The sender's controller keeps the frame, unless it is to try once only.
+    /// Keeps the frame for a retry, or gives it up in one-shot mode.
     fn try_again(&mut self, node: NodeId, tag: Tag) -> Option<Tag> {
         let node = self.node_mut(node)?;
         let one_shot = node.config.one_shot;
@@ -313,5 +309,5 @@ impl Bus {
 }
 
 fn named(episode: &Episode, which: impl Fn(&Player) -> bool) -> NodeSet {
-    episode.players().iter().filter(|player| which(player)).map(|player| player.node).collect()
+    episode.players.iter().filter(|player| which(player)).map(|player| player.node).collect()
 }

@@ -1,15 +1,14 @@
-//! A frame that goes over the wire as it should: its end is known from its length.
+//! Undisturbed frames. Their end follows from their length.
 
 use super::{Bus, FrameBits, NodeId, NodeSet, Presence, Priority, Tag, Wire, WireBits, bits_ns};
 use crate::episode::{FLAG_BITS, Player};
 use crate::event::Event;
 use crate::fault::Disturbance;
-use crate::node::Timing;
-use crate::time::BusNs;
+use crate::node::{BusNs, Timing};
 use candor_core::bits::END_OF_FRAME_BITS;
 use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
 
-/// Equal bits that a receiver with another bit rate sees for an error, at the slower of both rates.
+/// Equal bits after which a receiver with another bit rate detects an error, at the slower of both rates.
 const MISTIMED_BITS: u32 = 6;
 
 /// Acknowledge delimiter and end of frame.
@@ -20,20 +19,20 @@ const AFTER_ACKNOWLEDGEMENT: u32 = 1 + END_OF_FRAME_BITS;
 pub(super) struct Clean {
     pub(super) start: BusNs,
     end: BusNs,
-    /// When it is over or, if something is wrong, from when on it is to be played bit by bit.
-    next: BusNs,
+    /// End of the frame, or start of the first disturbed bit.
+    pub(super) next: BusNs,
     /// End of the intermission.
     free: BusNs,
     pub(super) timing: Timing,
-    /// Nearly always one; more if several nodes send the same identifier at the same time.
+    /// Usually one; several if nodes send the same identifier at the same time.
     pub(super) senders: Vec<Sending>,
     pub(super) losers: Vec<Loser>,
     pub(super) receivers: NodeSet,
-    /// First disturbed bit and its fault.
+    /// First disturbed bit, and the faults.
     pub(super) wrong: Option<(u32, Wrong)>,
 }
 
-/// A node and the frame that it sends.
+/// A node and its frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sending {
     pub(super) node: NodeId,
@@ -50,28 +49,24 @@ pub(super) struct Loser {
     pub(super) bit: u32,
 }
 
-/// Why a frame is played bit by bit.
+/// Faults of a frame, for which it is simulated bit by bit.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wrong {
     pub(super) flip: Option<u32>,
     pub(super) unacknowledged: bool,
-    /// Receivers that take a bit for wrong; how long their flags are.
+    /// Receivers that misread a bit, with the bit and the length of their flags.
     pub(super) misread: Vec<(NodeId, u32, u32)>,
-    /// Nodes that are still busy with the frame before.
+    /// Nodes that have not finished the previous frame.
     pub(super) stragglers: Vec<Player>,
 }
 
 impl Clean {
-    pub(super) const fn next_event(&self) -> BusNs {
-        self.next
-    }
-
-    /// The bit from which on it is to be played one by one.
+    /// The first bit that is simulated.
     pub(super) fn breaks_at(&self) -> Option<u32> {
         self.wrong.as_ref().map(|(bit, _)| *bit)
     }
 
-    /// When a bit begins.
+    /// Start of a bit.
     pub(super) fn time_of(&self, bit: u32) -> BusNs {
         self.time_in(&WireBits::of(&self.senders[0].frame), bit)
     }
@@ -82,7 +77,7 @@ impl Clean {
         self.start + bits.wire_time_ns(self.timing.nominal, self.timing.data)
     }
 
-    /// The first bit that has not begun before this time.
+    /// The first bit that begins at this time or later.
     pub(super) fn bit_at(&self, time: BusNs) -> u32 {
         let levels = WireBits::of(&self.senders[0].frame);
         let bit = (0..levels.len()).find(|&bit| self.time_in(&levels, bit) >= time).unwrap_or_else(|| levels.len());
@@ -99,7 +94,7 @@ impl Clean {
 }
 
 impl Bus {
-    /// The nodes that have something to send, and may, begin.
+    /// Starts the frames of all nodes that may send.
     pub(super) fn start(&mut self, at: BusNs) {
         let mut contenders: Vec<(Priority, Sending)> = self.contenders(at);
         contenders.sort_by_key(|(priority, sending)| (*priority, sending.node));
@@ -126,15 +121,15 @@ impl Bus {
         let receivers: NodeSet = self.node_ids().filter(receiving).collect();
         let (end, free) = (time(length.without_intermission()), time(length));
         let mut clean = Clean { start: at, end, next: end, free, timing, senders, losers, receivers, wrong: None };
-        clean.wrong = self.what_goes_wrong(&clean, length.without_intermission().total());
+        clean.wrong = self.faults_of(&clean, length.without_intermission().total());
         clean.next = clean.breaks_at().map_or(end, |bit| clean.time_of(bit));
         self.wire = Wire::Clean(clean);
     }
 
-    /// The frame is over, and well.
+    /// Ends an undisturbed frame.
     pub(super) fn deliver(&mut self, events: &mut Vec<Event>) {
         let Wire::Clean(clean) = std::mem::replace(&mut self.wire, Wire::Idle) else { return };
-        self.tell_losers(&clean, events);
+        self.report_losers(&clean, events);
         self.intermission_until = clean.free;
         self.last_senders = clean.senders.iter().map(|sending| sending.node).collect();
         let (end, start) = (clean.end, clean.start);
@@ -164,8 +159,8 @@ impl Bus {
         }
     }
 
-    /// Those who lost try again, but for those who try once.
-    pub(super) fn tell_losers(&mut self, clean: &Clean, events: &mut Vec<Event>) {
+    /// Reports lost arbitration. One-shot frames are given up.
+    pub(super) fn report_losers(&mut self, clean: &Clean, events: &mut Vec<Event>) {
         for loser in &clean.losers {
             self.lose(loser.sending, loser.bit, clean.time_of(loser.bit), events);
         }
@@ -175,7 +170,7 @@ impl Bus {
         let Sending { node, tag, .. } = sending;
         let Some(loser) = self.node_mut(node) else { return };
         let mut given_up = None;
-        // It may have been switched off since.
+        // The node may have been switched off.
         if let Some(pending) = loser.controller.pending_mut(tag) {
             pending.lost += 1;
             given_up = loser.config.one_shot.then_some(tag);
@@ -206,8 +201,8 @@ impl Bus {
         self.node_ids().filter_map(ready).collect()
     }
 
-    /// From which bit on the frame must be played, and what with.
-    fn what_goes_wrong(&mut self, clean: &Clean, len: u32) -> Option<(u32, Wrong)> {
+    /// The first bit to simulate, and the faults.
+    fn faults_of(&mut self, clean: &Clean, len: u32) -> Option<(u32, Wrong)> {
         let first = clean.senders[0];
         let disturbance = self.faults.next(first.node, &first.frame, |node| clean.involves(node), len);
         let mut wrong = Wrong { stragglers: self.stragglers(clean), ..Wrong::default() };
@@ -240,11 +235,11 @@ impl Bus {
             let differences = clean.senders.iter().map(|other| levels.first_difference(&WireBits::of(&other.frame)));
             bits.extend(differences.flatten());
         }
-        // Receivers are credited in the slot, whatever comes after it.
+        // Receivers change their counters in the slot, even if errors follow.
         bits.into_iter().min().map(|bit| (bit.min(acknowledge_slot), wrong))
     }
 
-    /// The bit at which a receiver that is set to other rates finds the frame wrong, and the length of its flag.
+    /// The bit at which a receiver with other bit rates detects an error, and the length of its flag.
     fn mistimed(&self, clean: &Clean, node: NodeId, len: u32) -> Option<(u32, u32)> {
         let timing = self.node(node)?.config.timing;
         let frame = &clean.senders[0].frame;
@@ -262,13 +257,13 @@ impl Bus {
         }
         let levels = WireBits::of(frame);
         match timing.data {
-            // The reserved bit that a classic controller knows comes where it expects a length.
+            // A classic controller expects a dominant reserved bit in place of FDF.
             None => levels.fd_format().map(|bit| (bit + 1, FLAG_BITS)),
             Some(_) => levels.switch().map(|bit| (bit + MISTIMED_BITS, FLAG_BITS)),
         }
     }
 
-    /// Takes along those who are not done with the frame before.
+    /// Removes and returns nodes that have not finished the previous frame.
     fn stragglers(&mut self, clean: &Clean) -> Vec<Player> {
         let rate = self.bit_rate;
         let straggler = |node| self.node_mut(node).and_then(|node| node.take_straggler(clean.start, rate));
@@ -276,7 +271,7 @@ impl Bus {
     }
 }
 
-/// Losers of the arbitration, and the bits at which they lost.
+/// Losers of arbitration, with the bits at which they lose.
 fn losers(winner: &Sending, others: &[Sending]) -> Vec<Loser> {
     if others.is_empty() {
         return Vec::new();

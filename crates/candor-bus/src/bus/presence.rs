@@ -2,59 +2,57 @@
 
 use super::{Bus, Wire, bits_ns};
 use crate::confinement::{Counters, ErrorState};
-use crate::controller::{Controller, Order};
+use crate::controller::Controller;
 use crate::episode::Player;
 use crate::event::Event;
-use crate::node::{NodeConfig, NodeId, Timing};
-use crate::time::BusNs;
+use crate::node::{BusNs, NodeConfig, NodeId, Order, Timing};
 use candor_core::units::BitRate;
 
-/// Recessive bits after which a node knows that no frame is under way.
+/// Recessive bits after which a node may take part.
 const IDLE_BITS: u64 = 11;
-/// So many times a bus-off node waits for that.
+/// Number of these sequences until a bus-off node recovers.
 const RECOVERY_SEQUENCES: u64 = 128;
 
-/// A node as the bus knows it.
+/// State of a node.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) config: NodeConfig,
     pub(super) controller: Controller,
     pub(super) counters: Counters,
     pub(super) presence: Presence,
-    /// Told not to start frames.
+    /// Set if the node must not start frames.
     pub(super) held: bool,
-    /// When it may send again.
+    /// Time from which the node may send.
     pub(super) free_at: BusNs,
-    /// Pending activity after a frame, and its start: an error-passive node may need longer
-    /// than the others, who do not notice.
+    /// Unfinished state after a frame, and its start: an error-passive node may take longer than the others.
     pub(super) straggler: Option<(Player, BusNs)>,
 }
 
 /// Participation of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Presence {
-    /// Switched off by its own error counters.
+    /// Off the bus because of its transmit error counter.
     BusOff {
-        /// Under way, if somebody has asked for it.
+        /// Recovery after a restart.
         recovery: Option<Recovery>,
     },
     /// Waits for 11 recessive bits.
     Joining {
-        /// The first bit that counts.
+        /// Start of the wait.
         since: BusNs,
     },
     /// Switched off.
     Off,
-    /// Hears and may send.
+    /// Takes part.
     On,
 }
 
-/// A bus-off node counts how often it has seen 11 recessive bits.
+/// Recovery of a bus-off node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Recovery {
-    /// When somebody asked for it.
+    /// Start of the recovery.
     pub(super) since: BusNs,
-    /// Number of attempts up to the last start of frame.
+    /// Sequences of 11 recessive bits before the last start of frame.
     pub(super) sequences: u64,
 }
 
@@ -71,8 +69,7 @@ impl Node {
         }
     }
 
-    /// Pending activity after the last frame, if the others finished earlier. From here on it is the
-    /// business of whoever asked.
+    /// Removes and returns the unfinished state after the last frame, advanced to this time.
     pub(super) fn take_straggler(&mut self, at: BusNs, rate: BitRate) -> Option<Player> {
         let (mut player, since) = self.straggler.take()?;
         let bit = bits_ns(1, rate).max(1);
@@ -80,14 +77,14 @@ impl Node {
         Some(player)
     }
 
-    /// Returns true if it may start only with the next bit, because it is late with its intermission, and has a frame: it takes the
-    /// start of frame of another node for its own. (A node that is suspended does not.)
+    /// Returns true if the node has a frame and may start with the next bit, because it is late with its intermission. It then
+    /// takes the start of frame of another node for its own. (A suspended node does not.)
     pub(super) fn straggler_is_about_to_start(&self, at: BusNs, start: BusNs, rate: BitRate) -> bool {
         let late = self.straggler.as_ref().is_some_and(|(player, _)| player.suspend_bits() == 0);
         late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()
     }
 
-    /// Returns true if it receives, or will after enough recessive bits.
+    /// Returns true if the node receives, or will after enough recessive bits.
     pub(super) const fn takes_part(&self) -> bool {
         matches!(self.presence, Presence::Joining { .. } | Presence::On)
     }
@@ -108,14 +105,14 @@ impl Bus {
         self.nodes.get_mut(usize::from(node.0))
     }
 
-    /// When a node may begin to send what it holds, if nobody else does before.
+    /// Earliest start of the next frame of a node, if no other node starts before.
     pub(super) fn earliest_start(&self, node: &Node) -> Option<BusNs> {
         let arrival = node.controller.next_arrival().filter(|_| !node.held)?;
         let ready = self.ready_at(node)?;
         Some(arrival.max(ready).max(node.free_at).max(self.now))
     }
 
-    /// Since when, or from when on, a node takes part.
+    /// Time from which a node takes part.
     pub(super) fn ready_at(&self, node: &Node) -> Option<BusNs> {
         match node.presence {
             Presence::BusOff { .. } | Presence::Off => None,
@@ -126,14 +123,14 @@ impl Bus {
         }
     }
 
-    /// When a bus-off node has waited long enough, if nobody sends before.
+    /// End of the recovery of a bus-off node, if no node sends before.
     pub(super) fn recovery(&self, node: &Node) -> Option<BusNs> {
         let Presence::BusOff { recovery: Some(recovery) } = node.presence else { return None };
         let missing = RECOVERY_SEQUENCES.saturating_sub(recovery.sequences) * IDLE_BITS;
         Some(recovery.since.max(self.quiet_since) + bits_ns(missing, node.config.timing.nominal))
     }
 
-    /// Takes those back who have waited long enough.
+    /// Ends the recovery of bus-off nodes.
     pub(super) fn recover(&mut self, at: BusNs, events: &mut Vec<Event>) {
         for index in 0..self.nodes.len() {
             if self.recovery(&self.nodes[index]).is_some_and(|time| time <= at) {
@@ -146,7 +143,7 @@ impl Bus {
         }
     }
 
-    /// The silence up to here ends: those who wait for it note how much of it there was.
+    /// Ends an idle phase: waiting nodes count it.
     pub(super) fn end_silence(&mut self, at: BusNs) {
         for index in 0..self.nodes.len() {
             let ready = self.ready_at(&self.nodes[index]);
@@ -165,7 +162,7 @@ impl Bus {
         }
     }
 
-    /// Gives a node its counters, and tells of the state that comes with them.
+    /// Sets the counters of a node and reports a new state.
     pub(super) fn count(&mut self, at: BusNs, id: NodeId, counters: Counters, events: &mut Vec<Event>) {
         let Some(node) = self.node_mut(id) else { return };
         let was = std::mem::replace(&mut node.counters, counters).state();
@@ -180,7 +177,7 @@ impl Bus {
         events.push(Event::State { at, node: id, state, counters });
     }
 
-    /// A node is about to be switched off: what is on the wire goes on without it.
+    /// Removes a node from the frame on the wire.
     pub(super) fn leave_wire(&mut self, now: BusNs, node: NodeId) {
         if let Wire::Clean(clean) = &self.wire
             && clean.involves(node)

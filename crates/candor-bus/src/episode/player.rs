@@ -1,4 +1,4 @@
-//! A node, bit by bit: what it is doing. What makes it do something else is in `seeing`.
+//! The state of a node, bit by bit. Its transitions are in `seeing`.
 
 mod seeing;
 
@@ -11,18 +11,18 @@ use crate::node::NodeId;
 
 pub(super) use seeing::View;
 
-/// Bits of an error flag, and as many equal bits end a passive one.
+/// Bits of an error flag, and equal bits that end a passive one.
 pub(crate) const FLAG_BITS: u32 = 6;
 /// Recessive bits after the flags.
 const DELIMITER_BITS: u32 = 8;
-/// A dominant bit among so many of an intermission is no start of frame, but a call for time.
+/// First bits of an intermission, in which a dominant bit is an overload condition and not a start of frame.
 const OVERLOAD_BITS: u32 = 2;
 
-/// A node whose flag is followed by so many dominant bits counts another error, and again after as many more. (The
-/// standard speaks of the fourteenth bit where the flag was an active one, which counts its own six.)
+/// Dominant bits after a flag that count as another error. (After an active flag, the standard counts its own six bits too:
+/// the fourteenth bit.)
 const DOMINANT_AGAIN: u32 = 8;
 
-/// Recessive bits that make anybody ready: a flag that needs six equal ones, a bit after it, and a delimiter.
+/// Recessive bits after which any node is ready: a passive flag, a bit after it, and a delimiter.
 const READY_WITHIN_BITS: u32 = FLAG_BITS + 1 + DELIMITER_BITS;
 
 /// A node in an episode.
@@ -31,53 +31,53 @@ pub(crate) struct Player {
     pub(crate) node: NodeId,
     pub(crate) counters: Counters,
     pub(crate) listen_only: bool,
-    /// The bit that this node takes for wrong, whatever it is.
+    /// The bit that this node misreads.
     pub(crate) misreads: Option<u32>,
-    /// Length of its active error flags, in bits of the sender: 6 unless the node has another bit rate.
+    /// Length of its active error flags in bits of the sender: 6, unless the node has another bit rate.
     pub(crate) flag_bits: u32,
     phase: Phase,
-    /// The number of the frame that it sends.
-    sends: Option<usize>,
-    /// It was a sender, and is until it is ready for the next frame: its errors count as those of one.
-    transmitter: bool,
-    report: Report,
+    /// The number of its frame, while it sends.
+    pub(super) sends: Option<usize>,
+    /// Set for a sender until it is ready for the next frame. Its errors count as transmit errors.
+    pub(crate) transmitter: bool,
+    pub(crate) report: Report,
 }
 
 /// Outcome of a frame for one node.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Report {
-    /// It has received the frame.
+    /// It received the frame.
     pub(crate) accepted: bool,
-    /// It was a sender and saw the frame to its end.
+    /// It sent the frame to its end.
     pub(crate) sent: bool,
-    /// It was a sender, and lost arbitration to nobody at this bit.
+    /// It lost arbitration at this bit, to no other node.
     pub(crate) lost: Option<u32>,
-    /// The wrong bit and what was wrong with it.
+    /// The first wrong bit and its error.
     pub(crate) error: Option<(u32, ErrorKind)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// In the frame. `corrupt`: the bits seen so far do not fit its CRC.
+    /// In the frame. `corrupt`: the bits so far do not match the CRC.
     Following { corrupt: bool },
     /// Sending six dominant bits.
     ActiveFlag { sent: u32, overload: bool },
-    /// Waiting for six equal bits. `forgiven`: a missing acknowledgement that counts only if somebody sends a flag.
+    /// Waiting for six equal bits. `forgiven`: a missing acknowledgement, which counts only if another node sends a flag.
     PassiveFlag { run: u32, level: bool, forgiven: bool },
-    /// Waiting for others to end their flags. `dominant` bits since the last one that counted.
+    /// Waiting for the end of the flags of other nodes. `dominant` bits since the last one that counted.
     AfterFlag { first: bool, dominant: u32 },
-    /// So many recessive bits after the flags.
+    /// Recessive bits after the flags.
     Delimiter { seen: u32 },
-    /// In something that began like a frame, and is none.
+    /// After a dominant bit that looked like a start of frame.
     Noise,
-    /// Waiting for a frame, so many bits after the last one.
+    /// Waiting for a frame, this number of bits after the last one.
     Ready { bits: u32 },
     /// Off the bus.
     Gone,
 }
 
 impl Player {
-    /// A node that receives the frame, or hears nothing yet.
+    /// A node that receives the frame or waits.
     pub(crate) fn receiver(node: NodeId, counters: Counters, listen_only: bool) -> Self {
         Self {
             node,
@@ -97,18 +97,14 @@ impl Player {
         Self { sends: Some(frame), transmitter: true, ..Self::receiver(node, counters, false) }
     }
 
-    /// A node that waits for the next frame, so many bits of the intermission before it may come. Up to
-    /// then the sender of the last one still is a `transmitter`.
+    /// A node that waits for the next frame, with this number of bits left in the intermission. Until then, the sender of the
+    /// last frame is a `transmitter`.
     pub(crate) fn waiting(self, left: u32, transmitter: bool) -> Self {
         Self {
             transmitter: transmitter && left > 0,
             phase: Phase::Ready { bits: INTERMISSION_BITS.saturating_sub(left) },
             ..self
         }
-    }
-
-    pub(crate) const fn report(&self) -> Report {
-        self.report
     }
 
     /// Returns true if it waits for the next frame.
@@ -130,8 +126,8 @@ impl Player {
         }
     }
 
-    /// Returns true if it counts nothing more, however long the wire stays dominant.
-    pub(crate) const fn is_numb(&self) -> bool {
+    /// Returns true if its counters do not change while the wire stays dominant.
+    pub(crate) const fn is_saturated(&self) -> bool {
         match self.phase {
             Phase::AfterFlag { first: false, .. } => {
                 self.listen_only || !self.transmitter && self.counters.receive >= Counters::RECEIVE_MAX
@@ -141,15 +137,15 @@ impl Player {
         }
     }
 
-    /// Lets so many dominant bits go by that it does not count.
-    pub(crate) fn pass_over(&mut self, bits: u64) {
+    /// Skips dominant bits that do not count.
+    pub(crate) fn skip(&mut self, bits: u64) {
         if let Phase::AfterFlag { dominant, .. } = &mut self.phase {
             let rest = u32::try_from(bits % u64::from(DOMINANT_AGAIN)).unwrap_or(0);
             *dominant = (*dominant + rest) % DOMINANT_AGAIN;
         }
     }
 
-    /// The same node when all others are done with the frame: it has no part in the next one yet.
+    /// The same node after all others finished the frame. It does not take part in the next one yet.
     pub(crate) fn left_behind(&self) -> Self {
         Self {
             phase: self.phase,
@@ -158,7 +154,7 @@ impl Player {
         }
     }
 
-    /// Returns the number of recessive bits it needs to be ready.
+    /// Returns the number of recessive bits until it is ready.
     pub(crate) fn bits_until_ready(&self) -> u32 {
         let mut ahead = self.clone();
         let mut bits = 0;
@@ -169,7 +165,7 @@ impl Player {
         bits
     }
 
-    /// Lets a node that was not ready when others were hear so many recessive bits.
+    /// Advances a node that was not ready in time by recessive bits.
     pub(crate) fn wait(&mut self, bits: u64) {
         let idle = View {
             bit: u32::MAX,
@@ -185,14 +181,9 @@ impl Player {
         }
     }
 
-    /// Additional bits it waits before it sends again.
+    /// Additional bits before it sends again.
     pub(crate) fn suspend_bits(&self) -> u32 {
         if self.transmitter { self.counters.suspend_bits() } else { 0 }
-    }
-
-    /// Returns true if it was the sender, or one of them.
-    pub(crate) const fn is_transmitter(&self) -> bool {
-        self.transmitter
     }
 
     /// Returns true if it is in the frame, as a sender or a receiver.
@@ -202,10 +193,5 @@ impl Player {
 
     pub(super) const fn is_gone(&self) -> bool {
         matches!(self.phase, Phase::Gone)
-    }
-
-    /// The number of the frame that it sends.
-    pub(super) const fn sends(&self) -> Option<usize> {
-        self.sends
     }
 }

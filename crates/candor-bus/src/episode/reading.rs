@@ -1,15 +1,15 @@
-//! Where receivers are in a frame, by what they have seen of it.
+//! Position of receivers in a frame, from the received bits.
 //!
-//! A wrong bit can make a stuff bit of an ordinary one, or the other way round. Then receivers come to the end of the
-//! check sum one bit before the sender or after it, and see its flag in another field. And the silence of a sender that
-//! has stopped can look like the beginning of an FD frame.
+//! A wrong bit can turn a stuff bit into an ordinary one, or the other way round. Then receivers reach the end of the CRC one
+//! bit before or after the sender, and see its flag in another field. The silence after a sender stops can look like the
+//! beginning of an FD frame.
 
 use candor_core::bits::{BitRule, TAIL_BITS, WireBits};
 
 /// Equal bits that are followed by a stuff bit.
 const STUFF_RUN: u32 = 5;
 
-/// Expectation of a receiver for one bit.
+/// The bit that a receiver expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Expected {
     /// The acknowledge slot.
@@ -18,42 +18,42 @@ pub(super) enum Expected {
     Dominant,
     /// The opposite of the bit before it.
     FixedStuff,
-    /// Anything: a bit between fixed stuff bits.
+    /// Any level: a bit between fixed stuff bits.
     Free,
     /// Delimiters and end of frame.
     Recessive,
-    /// Anything but a sixth equal bit.
+    /// Any level except a sixth equal bit.
     Stuffed,
 }
 
-/// Places of bits in a frame without stuff bits, start of frame being 0.
+/// Positions of bits in a frame without stuff bits; start of frame is 0.
 const IDE: u32 = 13;
 const FDF_OF_STANDARD: u32 = 14;
 const FDF_OF_EXTENDED: u32 = 33;
 
-/// The position of all who receive one frame.
+/// The position of all receivers of a frame.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reading {
-    /// Bits without stuff bits up to the end of the field that is stuffed.
+    /// Remaining bits of the stuffed field, without stuff bits.
     left: u32,
-    /// Bits of the CRC field of an FD frame, which has stuff bits of fixed place.
+    /// Bits of the CRC field of an FD frame, including fixed stuff bits.
     crc_field: u32,
-    /// True if a stuff bit may follow the last bit of the stuffed field: not in an FD frame, which has a fixed one there.
+    /// Set if a stuff bit may follow the stuffed field: not in an FD frame, which has a fixed one there.
     stuffed_to_the_end: bool,
-    /// Bits without stuff bits seen of the stuffed field.
+    /// Received bits of the stuffed field, without stuff bits.
     seen: u32,
-    /// Where FDF comes, as IDE says.
+    /// Position of FDF, depending on IDE.
     fdf: u32,
-    /// True if the next bit follows a recessive FDF.
+    /// Set if the next bit follows a recessive FDF.
     after_fdf: bool,
-    /// Bits seen after the stuffed field.
+    /// Received bits after the stuffed field.
     after: u32,
     run: u32,
     recessive: bool,
 }
 
 impl Reading {
-    /// At the start of a frame, whose length is that of this one.
+    /// At the start of a frame with the length of this one.
     pub(super) fn new(frame: &WireBits) -> Self {
         let start = Self {
             left: u32::MAX,

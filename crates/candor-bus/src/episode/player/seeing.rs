@@ -1,4 +1,4 @@
-//! Reaction of a node to the bits it sees.
+//! Reactions of a node to bits.
 
 use candor_core::bits::{BitRule, END_OF_FRAME_BITS, INTERMISSION_BITS, WireBits};
 
@@ -14,21 +14,21 @@ const STUFF_ERROR_RUN: u32 = 6;
 #[derive(Clone, Copy)]
 pub(in crate::episode) struct View {
     pub(in crate::episode) bit: u32,
-    /// Expectation of the receivers.
+    /// Bit that receivers expect.
     pub(in crate::episode) expected: Expected,
     pub(in crate::episode) recessive: bool,
-    /// The run of equal bits before it, and their level.
+    /// Length and level of the run of equal bits before it.
     pub(in crate::episode) before: (u32, bool),
-    /// The run that it belongs to.
+    /// Length of the run including it.
     pub(in crate::episode) run: u32,
-    /// Number of bits that receivers expect after it, once the length is known.
+    /// Bits that receivers expect after it, once the length is known.
     pub(in crate::episode) bits_after: Option<u32>,
-    /// True if a node drives it dominant.
+    /// Set if a node drives it dominant.
     pub(in crate::episode) driven: bool,
 }
 
 impl Player {
-    /// Returns true if it lets the wire be recessive.
+    /// Returns true if the node does not drive the wire dominant.
     pub(in crate::episode) fn drives_recessive(
         &self,
         bit: u32,
@@ -37,7 +37,7 @@ impl Player {
         acknowledged: bool,
     ) -> bool {
         match self.phase {
-            // Who listens only keeps its flags to itself.
+            // Listen-only nodes do not send their flags.
             Phase::ActiveFlag { .. } => self.listen_only,
             Phase::Following { corrupt } => match self.sends {
                 Some(frame) => frames[frame].is_recessive(bit),
@@ -47,7 +47,7 @@ impl Player {
         }
     }
 
-    /// Looks at a bit. `own`: the frame that it sends, `right`: whether the bit is that of the frame.
+    /// Processes a bit. `own` is the frame that the node sends, `right` is set if the bit is that of the frame.
     pub(in crate::episode) fn see(&mut self, view: View, own: Option<&WireBits>, right: bool) {
         match &mut self.phase {
             Phase::Following { corrupt } => {
@@ -62,7 +62,7 @@ impl Player {
                     self.receive(view, corrupt);
                 }
             }
-            // Another bit error, and another flag.
+            // A bit error in the flag starts another flag.
             Phase::ActiveFlag { .. } if view.recessive && !self.listen_only => self.detect_in_flag(),
             Phase::ActiveFlag { sent, overload } => {
                 *sent += 1;
@@ -91,7 +91,7 @@ impl Player {
                     let again = *dominant == DOMINANT_AGAIN;
                     *dominant %= DOMINANT_AGAIN;
                     if !self.listen_only {
-                        self.met_dominant(first, again);
+                        self.dominant_after_flag(first, again);
                     }
                 }
             }
@@ -110,7 +110,7 @@ impl Player {
                     *bits = (*bits + 1).min(INTERMISSION_BITS);
                     self.transmitter &= *bits < INTERMISSION_BITS;
                 }
-                // Nobody may send here, so it is somebody who asks for time.
+                // An overload flag.
                 (false, 0..OVERLOAD_BITS) => self.phase = Phase::ActiveFlag { sent: 0, overload: true },
                 // Taken for a start of frame.
                 (false, _) => self.phase = Phase::Noise,
@@ -127,7 +127,7 @@ impl Player {
         }
     }
 
-    /// A sender looks at what has become of its bit.
+    /// Compares a bit of a sender with the wire.
     fn compare(&mut self, view: View, frame: &WireBits) {
         let (bit, recessive) = (view.bit, view.recessive);
         let own = frame.is_recessive(bit);
@@ -136,7 +136,7 @@ impl Player {
             BitRule::Acknowledge => {}
             BitRule::Arbitration if own && !recessive => {
                 if view.before == (STUFF_ERROR_RUN - 1, false) {
-                    // A stuff bit, which no other sender of these bits can overwrite: it counts for nobody.
+                    // A stuff bit, which no other sender of these bits can overwrite. Not counted.
                     let counters = self.counters;
                     self.detect(bit, ErrorKind::Stuff);
                     self.counters = counters;
@@ -157,14 +157,14 @@ impl Player {
         }
     }
 
-    /// A receiver looks whether the bit is a legal one.
+    /// Checks a bit of a receiver.
     fn receive(&mut self, view: View, corrupt: bool) {
         let (bit, recessive) = (view.bit, view.recessive);
         match view.expected {
             Expected::Stuffed | Expected::Dominant if view.run == STUFF_ERROR_RUN => self.detect(bit, ErrorKind::Stuff),
             Expected::Dominant if recessive => self.detect(bit, ErrorKind::Form),
             Expected::FixedStuff if view.before.1 == recessive => self.detect(bit, ErrorKind::Form),
-            // It has driven this bit dominant, if anybody has.
+            // If any node drives this bit dominant, this one does.
             Expected::Acknowledge if recessive && view.driven && !corrupt && !self.listen_only => {
                 self.detect(bit, ErrorKind::Bit);
             }
@@ -176,7 +176,7 @@ impl Player {
             Expected::Recessive if corrupt && view.bits_after == Some(END_OF_FRAME_BITS) => {
                 self.detect(bit, ErrorKind::Crc);
             }
-            // Whatever goes wrong after this, the frame was read and acknowledged.
+            // The frame is acknowledged, even if errors follow.
             Expected::Acknowledge if view.driven && !corrupt && !self.listen_only => self.counters.received(),
             Expected::Recessive if view.bits_after == Some(1) => self.report.accepted = true,
             _ => {}
@@ -188,7 +188,7 @@ impl Player {
         let passive = self.counters.is_passive();
         let forgiven = passive && kind == ErrorKind::Ack;
         if self.listen_only {
-            // Says nothing and counts nothing.
+            // No flag and no count.
         } else if !self.transmitter {
             self.counters.receive_error();
         } else if !forgiven {
@@ -202,7 +202,7 @@ impl Player {
         if self.transmitter {
             self.counters.transmit_error();
         } else {
-            self.counters.receive_error_of_mine();
+            self.counters.receive_error_in_flag();
         }
         self.flag(passive, false);
     }
@@ -215,13 +215,13 @@ impl Player {
         };
     }
 
-    fn met_dominant(&mut self, first: bool, again: bool) {
+    fn dominant_after_flag(&mut self, first: bool, again: bool) {
         if self.transmitter {
             if again {
                 self.counters.transmit_error();
             }
         } else if first || again {
-            self.counters.receive_error_of_mine();
+            self.counters.receive_error_in_flag();
         }
     }
 }
