@@ -113,8 +113,8 @@ impl Bus {
         }
     }
 
-    /// Switches a node off immediately. Drops its frames, including one on the wire, and returns their tags in the order of
-    /// submission.
+    /// Switches a node off immediately. Drops its frames, including one on the wire, and returns their tags in the
+    /// order of submission.
     pub fn switch_off(&mut self, now: BusNs, node: NodeId) -> Vec<Tag> {
         self.leave_wire(now, node);
         let Some(node) = self.node_mut(node) else { return Vec::new() };
@@ -151,8 +151,8 @@ impl Bus {
         Ok(())
     }
 
-    /// Starts the recovery of a bus-off node: after 128 sequences of 11 recessive bits it takes part again, with counters of
-    /// zero.
+    /// Starts the recovery of a bus-off node: after 128 sequences of 11 recessive bits it takes part again, with
+    /// counters of zero.
     pub fn restart(&mut self, now: BusNs, node: NodeId) {
         if let Some(Node { presence: Presence::BusOff { recovery: recovery @ None }, .. }) = self.node_mut(node) {
             *recovery = Some(presence::Recovery { since: now, sequences: 0 });
@@ -176,8 +176,8 @@ impl Bus {
         self.node(node).is_some_and(|node| node.controller.holds(tag))
     }
 
-    /// Prevents a node from starting frames, or allows it again. The node keeps its frames, receives and acknowledges. Switching
-    /// it off and on does not change this.
+    /// Prevents a node from starting frames, or allows it again. The node keeps its frames, receives and acknowledges.
+    /// Switching it off and on does not change this.
     pub fn hold(&mut self, node: NodeId, held: bool) {
         if let Some(node) = self.node_mut(node) {
             node.held = held;

@@ -77,8 +77,9 @@ impl Controller {
 
 /// The arbitration field of a frame as a number. The lowest number wins, because dominant is 0.
 ///
-/// A standard frame has its RTR (FD: RRS) and IDE bits in the place of SRR and IDE of an extended one, so one layout fits both:
-/// 11 identifier bits, RTR or SRR, IDE, then 18 identifier bits and RTR (FD: RRS) of an extended frame, or zeros.
+/// A standard frame has its RTR (FD: RRS) and IDE bits in the place of SRR and IDE of an extended one, so one layout
+/// fits both: 11 identifier bits, RTR or SRR, IDE, then 18 identifier bits and RTR (FD: RRS) of an extended frame, or
+/// zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Priority(u32);
 

@@ -1,7 +1,7 @@
 //! Simulation of errors, bit by bit.
 //!
-//! [`Bus`](crate::Bus) computes the end of an undisturbed frame from its length. From the first wrong bit on, an episode
-//! simulates all nodes one bit at a time, until all of them are ready for the next frame.
+//! [`Bus`](crate::Bus) computes the end of an undisturbed frame from its length. From the first wrong bit on, an
+//! episode simulates all nodes one bit at a time, until all of them are ready for the next frame.
 //!
 //! ```text
 //!            wrong bit
@@ -101,7 +101,8 @@ impl Episode {
         self.players.retain(|player| player.node != node);
     }
 
-    /// Returns true if a node may begin the next frame after an intermission. Nodes do not wait for an error-passive one.
+    /// Returns true if a node may begin the next frame after an intermission. Nodes do not wait for an error-passive
+    /// one.
     pub(crate) fn is_over(&self) -> bool {
         let mut waiting = self.players.iter().filter(|player| !player.is_gone()).peekable();
         let is_empty = waiting.peek().is_none();
@@ -114,7 +115,8 @@ impl Episode {
         self.stuck && !is_flipped && !self.recessive && self.players.iter().all(Player::is_saturated)
     }
 
-    /// Skips bits of a saturated episode. Returns the number of skipped bits that were not counted, in multiples of `rate`.
+    /// Skips bits of a saturated episode. Returns the number of skipped bits that were not counted, in multiples of
+    /// `rate`.
     pub(crate) fn skip(&mut self, bits: u64, rate: u64) -> u64 {
         for player in &mut self.players {
             player.skip(bits);

@@ -5,8 +5,8 @@ use fastrand::Rng;
 
 use crate::node::NodeId;
 
-/// A fault of one frame. Bits are counted from the start of frame, which is 0, including stuff bits. A bit beyond the end of
-/// the frame has no effect.
+/// A fault of one frame. Bits are counted from the start of frame, which is 0, including stuff bits. A bit beyond the
+/// end of the frame has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
     /// A node misreads this bit and sends an error flag from the next bit on.

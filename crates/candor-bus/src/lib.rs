@@ -6,9 +6,9 @@
 //!                          mailboxes)     wins)         times)           (flags, counters, states)
 //! ```
 //!
-//! The crate uses no clock and no threads: the owner of the [`Bus`] queries the time of the next event ([`Bus::next_event`])
-//! and advances the time at most up to it ([`Bus::advance`]). Results depend only on the submitted frames, their times and
-//! the seed of the [`Faults`]. CI builds this crate for `wasm32-unknown-unknown`.
+//! The crate uses no clock and no threads: the owner of the [`Bus`] queries the time of the next event
+//! ([`Bus::next_event`]) and advances the time at most up to it ([`Bus::advance`]). Results depend only on the
+//! submitted frames, their times and the seed of the [`Faults`]. CI builds this crate for `wasm32-unknown-unknown`.
 //!
 //! ```
 //! use candor_bus::{Bus, BusNs, Event, NodeConfig, Order, Tag, Timing};
@@ -35,9 +35,10 @@
 //! * Bits of an error flag have the nominal bit rate, even in the data phase of an FD frame.
 //! * Overload frames only from nodes that are late with an intermission: no node delays the next frame.
 //! * A node that joins during an error frame waits for its end.
-//! * Disturbed bits have an effect in a frame and in the error frame after it, but not in an intermission or on an idle bus.
-//! * A wrong bit in the control field does not change length or format of the frame for its receivers. Exception: the silence
-//!   after a sender stops can look like an FD frame with a wrong reserved bit.
+//! * Disturbed bits have an effect in a frame and in the error frame after it, but not in an intermission or on an idle
+//!   bus.
+//! * A wrong bit in the control field does not change length or format of the frame for its receivers. Exception: the
+//!   silence after a sender stops can look like an FD frame with a wrong reserved bit.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -55,8 +55,8 @@ impl FromIterator<NodeId> for NodeSet {
 pub struct Timing {
     /// Bit rate of the arbitration phase and of classic frames.
     pub nominal: BitRate,
-    /// Bit rate of the data phase of FD frames with bit-rate switch. `None`: a classic controller, for which FD frames are
-    /// errors.
+    /// Bit rate of the data phase of FD frames with bit-rate switch. `None`: a classic controller, for which FD frames
+    /// are errors.
     pub data: Option<BitRate>,
 }
 

@@ -13,9 +13,9 @@ use candor_core::arbitrary;
 use candor_core::bits::FrameBits;
 use candor_core::frame::{CANFD_ESI, Frame, FrameFormat};
 use proptest::prelude::*;
-use schedules::{BIT_NS, rate, run};
+use schedules::{BIT_NS, config, rate, run, write_nodes};
 
-/// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test invariants` is the long one.
+/// Number of schedules. Long run: `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test invariants`.
 const CASES: u32 = 300;
 
 #[derive(Clone, Debug)]
@@ -43,9 +43,7 @@ impl fmt::Debug for Schedule {
     /// A line for each node and step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}", self.seed)?;
-        for (node, NodeConfig { order, depth, listen_only, one_shot, .. }) in self.configs.iter().enumerate() {
-            writeln!(f, "node {node}: {order:?} {depth}, listen only {listen_only}, one shot {one_shot}")?;
-        }
+        write_nodes(f, &self.configs)?;
         for step in &self.steps {
             match step {
                 Step::Submit { node, frame } => writeln!(f, "submit {node} {frame}")?,
@@ -58,18 +56,8 @@ impl fmt::Debug for Schedule {
 
 const NODES: std::ops::Range<u8> = 0..5;
 
-fn config() -> impl Strategy<Value = NodeConfig> {
-    let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
-    (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(
-        |(order, depth, listen_only, one_shot)| {
-            let timing = Timing { nominal: rate(500_000), data: Some(rate(2_000_000)) };
-            NodeConfig { timing, order, depth, listen_only, one_shot }
-        },
-    )
-}
-
 fn submit_or_wait() -> impl Strategy<Value = Step> {
-    // Each node has identifiers of its own, as on a bus that somebody has thought about.
+    // Each node has its own identifiers, as on a well-designed bus.
     let submit = |(node, mut frame): (u8, Frame)| {
         frame.id.0 = frame.id.0 & !7 | u32::from(node);
         Step::Submit { node, frame }
@@ -105,7 +93,8 @@ fn anything() -> impl Strategy<Value = Step> {
 }
 
 fn schedule(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Schedule> {
-    let configs = prop::collection::vec(config(), usize::from(NODES.end));
+    let timing = Timing { nominal: rate(500_000), data: Some(rate(2_000_000)) };
+    let configs = prop::collection::vec(config(timing), usize::from(NODES.end));
     (configs, prop::collection::vec(step, 1..60), any::<u64>()).prop_map(|(configs, steps, seed)| Schedule {
         configs,
         steps,
@@ -113,20 +102,20 @@ fn schedule(step: impl Strategy<Value = Step>) -> impl Strategy<Value = Schedule
     })
 }
 
-/// A frame that was taken, and what became of it.
+/// An accepted frame and its result.
 #[derive(Clone, Debug)]
 struct Submitted {
     node: NodeId,
     arrival: BusNs,
     frame: Frame,
-    fate: Option<Fate>,
+    result: Option<Outcome>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fate {
+enum Outcome {
     Delivered { start: BusNs, end: BusNs },
     GivenUp,
-    Forgotten,
+    Dropped,
 }
 
 struct Played {
@@ -151,7 +140,7 @@ fn play(schedule: &Schedule) -> Result<Played, TestCaseError> {
                 tag += 1;
                 match played.bus.submit(now, NodeId(node), Tag(tag), frame) {
                     Ok(()) => {
-                        let submitted = Submitted { node: NodeId(node), arrival: now, frame, fate: None };
+                        let submitted = Submitted { node: NodeId(node), arrival: now, frame, result: None };
                         played.submitted.insert(Tag(tag), submitted);
                     }
                     Err(error) => prop_assert!(
@@ -166,12 +155,12 @@ fn play(schedule: &Schedule) -> Result<Played, TestCaseError> {
             Step::Wait { ns } => now = now + ns,
             Step::SwitchOff { node } => {
                 for tag in played.bus.switch_off(now, NodeId(node)) {
-                    played.end(tag, Fate::Forgotten)?;
+                    played.end(tag, Outcome::Dropped)?;
                 }
             }
             Step::SwitchOn { node } => {
                 for tag in played.bus.switch_off(now, NodeId(node)) {
-                    played.end(tag, Fate::Forgotten)?;
+                    played.end(tag, Outcome::Dropped)?;
                 }
                 played.bus.switch_on(now, NodeId(node), schedule.configs[usize::from(node)]);
             }
@@ -192,7 +181,7 @@ fn play(schedule: &Schedule) -> Result<Played, TestCaseError> {
             }
         }
     }
-    // All faults end, and everything is sent that can be.
+    // End all faults, and send the remaining frames.
     played.advance(now)?;
     played.bus.faults().clear();
     played.bus.stick(now, false);
@@ -210,9 +199,9 @@ impl Played {
         self.bus.advance(to, &mut self.events);
         for event in self.events.split_off(first) {
             match event {
-                Event::Delivered { start, end, tag, .. } => self.end(tag, Fate::Delivered { start, end })?,
+                Event::Delivered { start, end, tag, .. } => self.end(tag, Outcome::Delivered { start, end })?,
                 Event::Error { given_up: Some(tag), .. } | Event::LostArbitration { given_up: Some(tag), .. } => {
-                    self.end(tag, Fate::GivenUp)?;
+                    self.end(tag, Outcome::GivenUp)?;
                 }
                 _ => {}
             }
@@ -221,20 +210,20 @@ impl Played {
         Ok(())
     }
 
-    fn end(&mut self, tag: Tag, fate: Fate) -> Result<(), TestCaseError> {
+    fn end(&mut self, tag: Tag, result: Outcome) -> Result<(), TestCaseError> {
         let submitted = self.submitted.get_mut(&tag);
         prop_assert!(
-            submitted.as_ref().is_some_and(|submitted| submitted.fate.is_none()),
-            "{tag:?} ends twice: {fate:?}"
+            submitted.as_ref().is_some_and(|submitted| submitted.result.is_none()),
+            "{tag:?} ends twice: {result:?}"
         );
-        submitted.unwrap().fate = Some(fate);
+        submitted.unwrap().result = Some(result);
         Ok(())
     }
 
-    /// Deliveries by their start, with the frames that were waiting.
+    /// Delivered frames by their start.
     fn delivered(&self) -> Vec<(BusNs, BusNs, &Submitted)> {
         let of = |submitted| match submitted {
-            Submitted { fate: Some(Fate::Delivered { start, end }), .. } => Some((start, end)),
+            Submitted { result: Some(Outcome::Delivered { start, end }), .. } => Some((start, end)),
             _ => None,
         };
         let mut delivered: Vec<_> = self
@@ -247,7 +236,7 @@ impl Played {
     }
 }
 
-/// The arbitration field as text, as the standard draws it: who has the lower one wins.
+/// The arbitration field as text. The lowest wins.
 fn arbitration_field(frame: &Frame) -> String {
     let id = frame.id.bits();
     let remote = if frame.id.is_rtr() { '1' } else { '0' };
@@ -261,18 +250,18 @@ fn arbitration_field(frame: &Frame) -> String {
 
 fn check(schedule: &Schedule) -> Result<(), TestCaseError> {
     let played = play(schedule)?;
-    // Nobody is on the wire twice, and the time it is taken is that of frames and errors.
+    // Frames do not overlap, and the busy time is that of frames and errors.
     let mut taken: Vec<(BusNs, BusNs)> = played
         .events
         .iter()
         .filter_map(|event| match *event {
-            // Who was not there need not wait for the delimiters of others.
+            // Nodes that join later do not wait for the delimiters of others.
             Event::Error { start, at, .. } => Some((start, BusNs(at.0 - 3 * BIT_NS))),
             Event::Delivered { start, end, .. } => Some((start, end)),
             _ => None,
         })
         .collect();
-    // Several may start one frame, of which one goes on.
+    // Several nodes may start together, of which one continues.
     taken.sort_unstable_by_key(|&(start, end)| (start, std::cmp::Reverse(end)));
     taken.dedup_by_key(|(start, _)| *start);
     for pair in taken.windows(2) {
@@ -282,17 +271,17 @@ fn check(schedule: &Schedule) -> Result<(), TestCaseError> {
     prop_assert!(busy <= played.bus.busy_ns() + taken.len() as u64, "{busy} > {}", played.bus.busy_ns());
 
     for (tag, submitted) in &played.submitted {
-        // Nothing is lost without a word: what is left belongs to somebody who cannot send it.
-        if submitted.fate.is_none() {
+        // No frame is lost: remaining frames belong to nodes that cannot send.
+        if submitted.result.is_none() {
             let alone = schedule.configs.iter().filter(|config| !config.listen_only).count() < 2;
             let silent = played.bus.counters(submitted.node).state() != ErrorState::Active;
             let switched = schedule.steps.iter().any(|step| matches!(step, Step::SwitchOff { .. }));
             prop_assert!(alone || silent || switched, "{tag:?} was never sent: {submitted:?}");
         }
-        if let Some(Fate::Delivered { start, end }) = submitted.fate {
+        if let Some(Outcome::Delivered { start, end }) = submitted.result {
             prop_assert!(start >= submitted.arrival);
             let config = &schedule.configs[usize::from(submitted.node.0)];
-            // A passive sender says so in ESI, which may cost a stuff bit or save one.
+            // A passive sender sets ESI, which may add or remove a stuff bit.
             let times = [0, CANFD_ESI].map(|esi| {
                 let flags = submitted.frame.flags | if submitted.frame.format == FrameFormat::Fd { esi } else { 0 };
                 let bits = FrameBits::of(&Frame { flags, ..submitted.frame }).without_intermission();
@@ -316,7 +305,7 @@ fn check(schedule: &Schedule) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Without faults there is more to say: nobody waits while the wire is free, and the lowest frame goes first.
+/// Additional invariants without faults: no node waits while the wire is free, and the lowest frame is sent first.
 fn check_good(schedule: &Schedule) -> Result<(), TestCaseError> {
     check(schedule)?;
     let configs: Vec<NodeConfig> =
@@ -331,7 +320,7 @@ fn check_good(schedule: &Schedule) -> Result<(), TestCaseError> {
         prop_assert!(equal_twins || start <= ready + 1, "idle from {ready} to {start}");
         free = end + 3 * BIT_NS;
         for (other_start, _, other) in &delivered[index + 1..] {
-            // A frame at the head of its controller that was there and did not go first.
+            // A frame at the head of its controller that was submitted, but not sent first.
             let head = !delivered[index..]
                 .iter()
                 .any(|(at, _, before)| at < other_start && before.node == other.node && !std::ptr::eq(*before, *other));
@@ -346,17 +335,17 @@ fn check_good(schedule: &Schedule) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn frames_neither_overlap_nor_vanish_nor_change_their_order() {
+fn frames_do_not_overlap_vanish_or_change_their_order() {
     run(CASES, &schedule(anything()), check);
 }
 
 #[test]
-fn a_good_bus_is_never_idle_and_the_lowest_frame_goes_first() {
+fn bus_without_faults_is_never_idle_and_sends_the_lowest_frame_first() {
     run(CASES, &schedule(submit_or_wait()), check_good);
 }
 
 #[test]
-fn the_same_schedule_gives_the_same_events() {
+fn events_are_reproducible() {
     run(CASES, &schedule(anything()), |schedule| {
         prop_assert_eq!(play(schedule)?.events, play(schedule)?.events);
         Ok(())

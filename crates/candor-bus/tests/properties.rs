@@ -1,4 +1,4 @@
-//! The bus in arithmetic against the bus bit by bit: the same schedule, the same story.
+//! Compares the bus with the bit model on the same schedules.
 #![expect(clippy::unwrap_used, reason = "helpers of tests")]
 
 #[path = "bit_model/mod.rs"]
@@ -14,12 +14,12 @@ use candor_bus::{
 use candor_core::arbitrary;
 use candor_core::frame::{CAN_EFF_FLAG, CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
 use proptest::prelude::*;
-use schedules::{BIT_NS, rate, run};
+use schedules::{BIT_NS, config, rate, run, write_nodes};
 
-/// Schedules of a normal run. `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test properties` is the long one.
+/// Number of schedules. Long run: `CANDOR_CASES=1000000 cargo test --release -p candor-bus --test properties`.
 const CASES: u32 = 100;
 const NODES: usize = 4;
-/// Everybody is on by now.
+/// All nodes take part from this bit.
 const FIRST_BIT: u64 = 20;
 /// Frames that may be disturbed.
 const FRAMES: usize = 80;
@@ -37,7 +37,7 @@ enum Step {
 
 #[derive(Clone)]
 struct Schedule {
-    configs: Vec<(Order, usize, bool, bool)>,
+    configs: Vec<NodeConfig>,
     steps: Vec<(u64, Step)>,
     disturbances: Vec<Option<Disturbance>>,
 }
@@ -45,9 +45,7 @@ struct Schedule {
 impl fmt::Debug for Schedule {
     /// A line for each node, step and disturbance.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (node, (order, depth, listen_only, one_shot)) in self.configs.iter().enumerate() {
-            writeln!(f, "node {node}: {order:?} {depth}, listen only {listen_only}, one shot {one_shot}")?;
-        }
+        write_nodes(f, &self.configs)?;
         for (bit, step) in &self.steps {
             match step {
                 Step::Submit { node, frame } => writeln!(f, "{bit}: submit {node} {frame}")?,
@@ -65,24 +63,31 @@ impl fmt::Debug for Schedule {
 
 /// Events of both models, by time.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Told {
+enum Outcome {
     Delivered { sender: usize, tag: u64, start: u64, receivers: Vec<usize> },
     Lost { node: usize, bit: u64 },
     State { node: usize, state: ErrorState, transmit: u32, receive: u32 },
 }
 
 /// Events, and the final counters of each node.
-struct Story {
-    told: Vec<(u64, Told)>,
+struct Trace {
+    outcomes: Vec<(u64, Outcome)>,
     counters: Vec<(u32, u32)>,
 }
 
-fn story(schedule: &Schedule) -> Story {
-    let timing = Timing { nominal: rate(500_000), data: Some(rate(500_000)) };
+fn timing() -> Timing {
+    Timing { nominal: rate(500_000), data: Some(rate(500_000)) }
+}
+
+fn fifo() -> NodeConfig {
+    NodeConfig { timing: timing(), order: Order::Fifo, depth: 3, listen_only: false, one_shot: false }
+}
+
+fn trace(schedule: &Schedule) -> Trace {
     let mut bus = Bus::new(0);
-    for &(order, depth, listen_only, one_shot) in &schedule.configs {
+    for &config in &schedule.configs {
         let node = bus.add_node().unwrap();
-        bus.switch_on(BusNs(0), node, NodeConfig { timing, order, depth, listen_only, one_shot });
+        bus.switch_on(BusNs(0), node, config);
     }
     for disturbance in &schedule.disturbances {
         let nothing = Disturbance::Flip { bit: u32::MAX };
@@ -103,19 +108,16 @@ fn story(schedule: &Schedule) -> Story {
             Step::Submit { node, frame } => {
                 let tag = Tag(u32::try_from(tag).unwrap());
                 if bus.submit(now, id(node), tag, frame) == Err(SubmitError::Full) {
-                    // There is room from the very end of a frame on. Whom there is none for is refused by both.
+                    // A buffer is free from the end of a frame on. Otherwise both models refuse the frame.
                     bus.advance(now, &mut events);
                     let _refused = bus.submit(now, id(node), tag, frame);
                 }
             }
             Step::SwitchOff { node } => drop(bus.switch_off(now, id(node))),
-            Step::SwitchOn { node } => {
-                let (order, depth, listen_only, one_shot) = schedule.configs[node];
-                bus.switch_on(now, id(node), NodeConfig { timing, order, depth, listen_only, one_shot });
-            }
+            Step::SwitchOn { node } => bus.switch_on(now, id(node), schedule.configs[node]),
             Step::Restart { node } => bus.restart(now, id(node)),
             Step::Stuck { bits } => {
-                // Who starts with this bit does not notice.
+                // A node that starts with this bit does not detect it.
                 bus.advance(now, &mut events);
                 bus.stick(now, true);
                 stuck_until = Some(bit + bits);
@@ -127,16 +129,16 @@ fn story(schedule: &Schedule) -> Story {
         bus.stick(BusNs(end * BIT_NS), false);
     }
     bus.advance(BusNs(end_of(schedule) * BIT_NS), &mut events);
-    let mut told: Vec<(u64, Told)> = events.iter().filter_map(tell).collect();
-    told.sort();
+    let mut outcomes: Vec<(u64, Outcome)> = events.iter().filter_map(outcome).collect();
+    outcomes.sort();
     let counters = (0..NODES).map(|node| {
         let counters = bus.counters(NodeId(u8::try_from(node).unwrap()));
         (counters.transmit.into(), counters.receive.into())
     });
-    Story { told, counters: counters.collect() }
+    Trace { outcomes, counters: counters.collect() }
 }
 
-fn tell(event: &Event) -> Option<(u64, Told)> {
+fn outcome(event: &Event) -> Option<(u64, Outcome)> {
     let bits = |at: BusNs| {
         assert_eq!(at.0 % BIT_NS, 0, "{event:?}");
         at.0 / BIT_NS
@@ -146,15 +148,15 @@ fn tell(event: &Event) -> Option<(u64, Told)> {
             let receivers = receivers.iter().map(|node| usize::from(node.0)).collect();
             Some((
                 bits(end),
-                Told::Delivered { sender: sender.0.into(), tag: tag.0.into(), start: bits(start), receivers },
+                Outcome::Delivered { sender: sender.0.into(), tag: tag.0.into(), start: bits(start), receivers },
             ))
         }
         Event::LostArbitration { at, node, bit, .. } => {
-            Some((bits(at) + 1, Told::Lost { node: node.0.into(), bit: bit.into() }))
+            Some((bits(at) + 1, Outcome::Lost { node: node.0.into(), bit: bit.into() }))
         }
         Event::State { at, node, state, counters } => {
             let (transmit, receive) = (counters.transmit.into(), counters.receive.into());
-            Some((bits(at), Told::State { node: node.0.into(), state, transmit, receive }))
+            Some((bits(at), Outcome::State { node: node.0.into(), state, transmit, receive }))
         }
         Event::Error { .. } => None,
     }
@@ -164,15 +166,15 @@ fn end_of(schedule: &Schedule) -> u64 {
     schedule.steps.last().map_or(FIRST_BIT, |(bit, _)| *bit) + 6000
 }
 
-fn model_story(schedule: &Schedule) -> Story {
-    let mut bus = bit_model::Bus::new(schedule.configs.iter().map(|&(order, depth, listen_only, one_shot)| Config {
-        order: match order {
+fn model_trace(schedule: &Schedule) -> Trace {
+    let mut bus = bit_model::Bus::new(schedule.configs.iter().map(|config| Config {
+        order: match config.order {
             Order::Fifo => bit_model::Order::Fifo,
             Order::LowestId => bit_model::Order::LowestFirst,
         },
-        depth,
-        listen_only,
-        one_shot,
+        depth: config.depth,
+        listen_only: config.listen_only,
+        one_shot: config.one_shot,
         ..Config::default()
     }));
     for (frame, disturbance) in schedule.disturbances.iter().enumerate() {
@@ -182,7 +184,7 @@ fn model_story(schedule: &Schedule) -> Story {
             Some(Disturbance::ErrorFlag { node, bit }) => {
                 bus.disturb(bit_model::Disturbance::Misread { frame, bit: bit.into(), node: node.0.into() });
             }
-            // The other model has no seed; what these become is among the others.
+            // The bit model has no random bits.
             Some(Disturbance::ErrorFlagSomewhere { .. } | Disturbance::FlipSomewhere) | None => {}
         }
     }
@@ -196,14 +198,14 @@ fn model_story(schedule: &Schedule) -> Story {
         }
     }
     let mut states = [ErrorState::Active; NODES];
-    let mut told = Vec::new();
+    let mut outcomes = Vec::new();
     for entry in bus.run_until(end_of(schedule)) {
         let node = entry.node;
         match entry.what {
             What::Delivered { tag, start, receivers, .. } => {
-                told.push((entry.at, Told::Delivered { sender: node, tag, start, receivers }));
+                outcomes.push((entry.at, Outcome::Delivered { sender: node, tag, start, receivers }));
             }
-            What::ArbitrationLost { bit, .. } => told.push((entry.at, Told::Lost { node, bit })),
+            What::ArbitrationLost { bit, .. } => outcomes.push((entry.at, Outcome::Lost { node, bit })),
             What::Counters { counters, .. } => {
                 let state = match (counters.tec, counters.tec.max(counters.rec)) {
                     (256.., _) => ErrorState::BusOff,
@@ -213,19 +215,19 @@ fn model_story(schedule: &Schedule) -> Story {
                 };
                 if std::mem::replace(&mut states[node], state) != state {
                     let (transmit, receive) = (counters.tec, counters.rec);
-                    told.push((entry.at, Told::State { node, state, transmit, receive }));
+                    outcomes.push((entry.at, Outcome::State { node, state, transmit, receive }));
                 }
             }
-            // Power takes the counters along.
+            // Counters are zero after power off.
             What::SwitchedOff => states[node] = ErrorState::Active,
             _ => {}
         }
     }
-    // Of several who send the same, the first one names the receivers.
+    // The first of several senders lists the receivers.
     let mut seen: Vec<u64> = Vec::new();
-    told.sort();
-    for (_, told) in &mut told {
-        if let Told::Delivered { start, receivers, .. } = told {
+    outcomes.sort();
+    for (_, outcome) in &mut outcomes {
+        if let Outcome::Delivered { start, receivers, .. } = outcome {
             if seen.contains(start) {
                 receivers.clear();
             }
@@ -233,12 +235,12 @@ fn model_story(schedule: &Schedule) -> Story {
         }
     }
     let counters = (0..NODES).map(|node| (bus.counters(node).tec, bus.counters(node).rec)).collect();
-    Story { told, counters }
+    Trace { outcomes, counters }
 }
 
 fn frame() -> impl Strategy<Value = Frame> {
-    // All bits of the model last equally long, what is on the wire says whether its sender is passive, and no frame is
-    // over before the last bit that may be disturbed.
+    // All bits of the model have the same length, ESI depends on the state of the sender, and frames are longer than
+    // the last bit that may be disturbed.
     let slow = |mut frame: Frame| {
         if frame.format == FrameFormat::Fd {
             frame.flags &= !(CANFD_BRS | CANFD_ESI);
@@ -255,13 +257,13 @@ fn frame() -> impl Strategy<Value = Frame> {
     prop_oneof![3 => arbitrary::wire_frame().prop_map(slow), 1 => few.prop_map(|text| text.parse().unwrap())]
 }
 
-/// Dimensions of random schedules. Not everything at once: a disturbance is for a bit of a frame, which is not there if the
-/// frame broke before, and then the two models have different ideas of what the bit is.
+/// Kinds of random schedules. Not all at once: if a frame breaks before its disturbed bit, the models disturb different
+/// bits.
 #[derive(Clone, Copy)]
 enum Trouble {
-    /// Nodes with equal identifiers, and nodes that come and go.
+    /// Nodes with equal identifiers, and nodes that join and leave.
     Nodes,
-    /// So many of ten frames are disturbed, among the first so many.
+    /// Number of disturbed frames per ten, and number of frames with disturbances.
     Frames(u32, usize),
 }
 
@@ -274,7 +276,6 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
     let node = 0..NODES;
     let submit = move |(node, mut frame): (usize, Frame)| {
         if !nodes {
-            // Standard and classic, see below.
             frame.id.0 = frame.id.0 & 0x7F8 | u32::try_from(node).unwrap();
             let payload = &frame.payload()[..frame.payload().len().min(8)];
             frame = Frame { len8_dlc: frame.len8_dlc, ..Frame::classic(frame.id, payload).unwrap() };
@@ -296,25 +297,22 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
         Just(Disturbance::NoAcknowledge),
     ];
     let disturbed = prop_oneof![10 - disturbed => Just(None), disturbed => disturbance.prop_map(Some)];
-    let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
-    let config = (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1));
     (
-        prop::collection::vec(config, NODES),
+        prop::collection::vec(config(timing()), NODES),
         prop::collection::vec((gap, step), 1..40),
         prop::collection::vec(disturbed, frames),
     )
         .prop_map(|(configs, steps, disturbances)| {
-            // When the slot of a frame that is given up is free again, with the error or after it, is anybody's choice.
-            let roomy = |(order, depth, listen_only, one_shot)| {
-                (order, if one_shot { 40 } else { depth }, listen_only, one_shot)
-            };
-            let configs = configs.into_iter().map(roomy).collect();
+            // The standard does not define when the buffer of a frame that is given up is free.
+            let deep =
+                |config: NodeConfig| NodeConfig { depth: if config.one_shot { 40 } else { config.depth }, ..config };
+            let configs = configs.into_iter().map(deep).collect();
             let mut bit = FIRST_BIT;
             let mut timed = Vec::new();
             let mut on = [true; NODES];
             for (gap, step) in steps {
                 bit += gap;
-                // Nobody is switched on twice.
+                // No node is switched on twice.
                 match step {
                     Step::SwitchOff { node } => on[node] = false,
                     Step::SwitchOn { node } if on[node] => continue,
@@ -328,9 +326,9 @@ fn schedule(trouble: Trouble) -> impl Strategy<Value = Schedule> {
 }
 
 /// A node that is switched off does not receive a frame that ends at that time.
-fn without_those_who_left(schedule: &Schedule, told: &mut [(u64, Told)]) {
-    for (end, told) in told {
-        if let Told::Delivered { start, receivers, .. } = told {
+fn remove_absent_receivers(schedule: &Schedule, outcomes: &mut [(u64, Outcome)]) {
+    for (end, outcome) in outcomes {
+        if let Outcome::Delivered { start, receivers, .. } = outcome {
             let during = *start..=*end;
             receivers.retain(|receiver| {
                 let left = |step: &(u64, Step)| matches!(step, (bit, Step::SwitchOff { node }) if during.contains(bit) && node == receiver);
@@ -341,59 +339,59 @@ fn without_those_who_left(schedule: &Schedule, told: &mut [(u64, Told)]) {
 }
 
 fn compare(schedule: &Schedule) -> Result<(), TestCaseError> {
-    let Story { mut told, counters } = story(schedule);
-    let Story { told: mut expected, counters: expected_counters } = model_story(schedule);
-    without_those_who_left(schedule, &mut told);
-    without_those_who_left(schedule, &mut expected);
-    let differ = told
+    let Trace { mut outcomes, counters } = trace(schedule);
+    let Trace { outcomes: mut expected, counters: expected_counters } = model_trace(schedule);
+    remove_absent_receivers(schedule, &mut outcomes);
+    remove_absent_receivers(schedule, &mut expected);
+    let differ = outcomes
         .iter()
         .zip(&expected)
         .position(|(one, other)| one != other)
-        .unwrap_or_else(|| told.len().min(expected.len()));
+        .unwrap_or_else(|| outcomes.len().min(expected.len()));
     prop_assert_eq!(
-        told.get(differ),
+        outcomes.get(differ),
         expected.get(differ),
         "after {:?}",
-        &told[..differ].iter().rev().take(3).collect::<Vec<_>>()
+        &outcomes[..differ].iter().rev().take(3).collect::<Vec<_>>()
     );
     prop_assert_eq!(counters, expected_counters);
     Ok(())
 }
 
 #[test]
-fn who_sends_and_receives_what_is_as_in_the_bit_model() {
+fn deliveries_agree_with_the_bit_model() {
     run(CASES, &schedule(Trouble::Nodes), compare);
 }
 
 #[test]
-fn some_disturbed_frames_end_as_in_the_bit_model() {
+fn some_disturbed_frames_agree_with_the_bit_model() {
     run(CASES, &schedule(Trouble::Frames(3, FRAMES)), compare);
 }
 
-/// Few enough that nearly every disturbed bit is one of a frame: a flip in the intermission after a frame that broke early
-/// is an overload in the bit model, and nothing here.
+/// With few frames, most disturbed bits are in a frame: a flip in the intermission after a frame that broke early
+/// causes an overload frame in the bit model only.
 #[test]
-fn nearly_all_frames_disturbed_end_as_in_the_bit_model() {
+fn mostly_disturbed_frames_agree_with_the_bit_model() {
     run(CASES, &schedule(Trouble::Frames(9, 12)), compare);
 }
 
-/// Active nodes, and every single bit of some frames wrong for all or for one.
+/// Every single bit of some frames is wrong, for all nodes or for one.
 #[test]
-fn every_wrong_bit_ends_as_in_the_bit_model() {
+fn every_wrong_bit_agrees_with_the_bit_model() {
     for text in ["123#", "555#1122", "000#0000000000000000", "00000001#FF", "1FFFFFFF#R", "123#R8"] {
         let frame: Frame = text.parse().unwrap();
         let bits = candor_core::bits::FrameBits::of(&frame).without_intermission().total();
         for bit in 0..bits {
             let disturb = [
                 Disturbance::Flip { bit },
-                // Before it has seen the start of frame, a node has nothing to find wrong.
+                // A node detects no errors before the start of frame.
                 Disturbance::ErrorFlag { node: NodeId(0), bit: bit.max(1) },
                 Disturbance::ErrorFlag { node: NodeId(1), bit: bit.max(1) },
             ];
             for disturbance in disturb {
                 let submit = |bit| (bit, Step::Submit { node: 0, frame });
                 let schedule = Schedule {
-                    configs: vec![(Order::Fifo, 3, false, false); NODES],
+                    configs: vec![fifo(); NODES],
                     steps: vec![submit(21), submit(22)],
                     disturbances: vec![Some(disturbance)],
                 };
@@ -405,20 +403,20 @@ fn every_wrong_bit_ends_as_in_the_bit_model() {
     }
 }
 
-/// Held dominant from every single bit of a frame on, for a moment or for long.
+/// The wire is dominant from every single bit of a frame on, for a short or a long time.
 #[test]
-fn a_dominant_wire_ends_as_in_the_bit_model() {
+fn dominant_wire_agrees_with_the_bit_model() {
     for text in ["123#", "555#1122", "12345678#R"] {
         let frame: Frame = text.parse().unwrap();
         let len = u64::from(candor_core::bits::FrameBits::of(&frame).without_intermission().total());
         for from in 0..len {
             for bits in [1, 2, 7, 12, 13, 20, 21, 22, 200, 1000] {
-                // In the third bit of an intermission it is a start of frame for those who have something to send.
+                // The third bit of an intermission would be a start of frame for nodes with a frame.
                 if from + bits > len && bits < 12 {
                     continue;
                 }
                 let schedule = Schedule {
-                    configs: vec![(Order::Fifo, 3, false, false); NODES],
+                    configs: vec![fifo(); NODES],
                     steps: vec![(21, Step::Submit { node: 0, frame }), (21 + from, Step::Stuck { bits })],
                     disturbances: Vec::new(),
                 };

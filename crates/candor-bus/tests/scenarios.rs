@@ -28,13 +28,13 @@ struct Bench {
     bus: Bus,
     zero: BusNs,
     tag: u32,
-    /// What happened since it was last read.
-    told: Vec<String>,
+    /// Events since the last `until`.
+    log: Vec<String>,
 }
 
 impl Bench {
     fn new(configs: &[NodeConfig]) -> Self {
-        let mut bench = Self { bus: Bus::new(1), zero: BusNs(1_000_000), tag: 0, told: Vec::new() };
+        let mut bench = Self { bus: Bus::new(1), zero: BusNs(1_000_000), tag: 0, log: Vec::new() };
         for &config in configs {
             bench.add(BusNs(0), config);
         }
@@ -56,11 +56,11 @@ impl Bench {
         self.bus.submit(self.at(bit), node, Tag(self.tag), frame(text))
     }
 
-    /// Advances to the end of this bit.
+    /// Advances to this bit.
     fn run(&mut self, bit: u64) -> Vec<Event> {
         let mut events = Vec::new();
         self.bus.advance(self.at(bit), &mut events);
-        self.tell(&events);
+        self.record(&events);
         events
     }
 
@@ -69,10 +69,10 @@ impl Bench {
         at.since(self.zero) / BIT_NS
     }
 
-    fn tell(&mut self, events: &[Event]) {
+    fn record(&mut self, events: &[Event]) {
         let given_up = |tag: Option<Tag>| tag.map_or_else(String::new, |tag| format!(" gives up {}", tag.0));
         for event in events {
-            self.told.push(match *event {
+            self.log.push(match *event {
                 Event::Delivered { start, end, sender, frame, receivers, retries, .. } => {
                     let retried = if retries > 0 { format!(" after {retries}") } else { String::new() };
                     let (start, end) = (self.bit(start), self.bit(end));
@@ -131,11 +131,11 @@ fn mismatches(text: &str) -> Vec<String> {
             }
             ["skip", _] => {
                 bench.run(number(1).into());
-                bench.told.clear();
+                bench.log.clear();
             }
             ["until", _] => {
                 bench.run(number(1).into());
-                let found = std::mem::take(&mut bench.told);
+                let found = std::mem::take(&mut bench.log);
                 let mut expected = Vec::new();
                 while let Some(event) = lines.peek().and_then(|line| line.strip_prefix("> ")) {
                     expected.push(event);
@@ -158,7 +158,7 @@ fn mismatches(text: &str) -> Vec<String> {
             [_, "add"] => bench.add(at, config()),
             [_, "off", off] => {
                 let tags: Vec<u32> = bench.bus.switch_off(at, node(2)).iter().map(|tag| tag.0).collect();
-                bench.told.push(format!("{bit} {off} forgets {tags:?}"));
+                bench.log.push(format!("{bit} {off} forgets {tags:?}"));
             }
             [_, "restart", _] => bench.bus.restart(at, node(2)),
             [_, "stick"] => bench.bus.stick(at, true),
@@ -169,7 +169,7 @@ fn mismatches(text: &str) -> Vec<String> {
                 let mut events = Vec::new();
                 bench.bus.set_counters(at, node(2), counters, &mut events).unwrap();
                 assert_eq!(bench.bus.counters(node(2)), counters, "{name}");
-                bench.tell(&events);
+                bench.record(&events);
             }
             _ => panic!("{name}: {line}"),
         }
@@ -189,7 +189,7 @@ fn configured(config: NodeConfig, setting: &&str) -> NodeConfig {
         "one-shot" => NodeConfig { one_shot: true, ..config },
         "listen-only" => NodeConfig { listen_only: true, ..config },
         "classic" => NodeConfig { timing: Timing { nominal: rate(value), data: None }, ..config },
-        other => panic!("{other} is no setting"),
+        other => panic!("{other} is not a setting"),
     }
 }
 
@@ -218,7 +218,7 @@ fn recovery_counts_the_silence_between_frames_of_others() {
         bench.send(sent * length, NodeId(1), "555#").unwrap();
     }
     // With the intermission of the 128th frame.
-    let states: Vec<_> = bench.told.iter().filter(|told| told.contains("Active")).collect();
+    let states: Vec<_> = bench.log.iter().filter(|event| event.contains("Active")).collect();
     assert_eq!(states, [&format!("{} 0 Active 0 0", 128 * length)]);
 }
 

@@ -1,5 +1,5 @@
-//! Times of single functions: `cargo bench -p candor-core --bench functions`. For comparisons use `instructions`, which is
-//! reproducible.
+//! Times of single functions: `cargo bench -p candor-core --bench functions`. For comparisons use `instructions`, which
+//! is reproducible.
 
 mod sets;
 

@@ -1,5 +1,5 @@
-//! Instructions per frame in the compiled rule set, and from received to sent bytes, counted by valgrind, for the tables of
-//! `docs/speed.md`.
+//! Instructions per frame in the compiled rule set, and from received to sent bytes, counted by valgrind, for the
+//! tables of `docs/speed.md`.
 //!
 //! `cargo bench -p candor-core --bench instructions`
 #![expect(clippy::disallowed_methods, reason = "the program runs itself under valgrind")]

@@ -59,9 +59,9 @@ pub struct FrameBits {
 impl FrameBits {
     /// Counts the bits of this frame.
     ///
-    /// A remote frame has no data bits. The length of an FD frame is rounded up to the next valid length and padded with
-    /// zeros, as drivers do. A length above 8 or 64 counts as 8 or 64. Error message frames are counted too, although they
-    /// are never on the bus.
+    /// A remote frame has no data bits. The length of an FD frame is rounded up to the next valid length and padded
+    /// with zeros, as drivers do. A length above 8 or 64 counts as 8 or 64. Error message frames are counted too,
+    /// although they are never on the bus.
     #[must_use]
     pub fn of(frame: &Frame) -> Self {
         match frame.format {

@@ -1,5 +1,7 @@
 //! Findings: message, place in the text and remedy. The caller renders them.
 
+pub mod code;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -119,8 +121,8 @@ pub struct Findings {
 /// Maximum number of listed findings.
 pub const MAX_FINDINGS: usize = 100;
 
-/// Findings of one code that are kept until sorting. This is more than are listed, because checks do not run in the order of
-/// the file, and per code, because findings of one kind must not displace others.
+/// Findings of one code that are kept until sorting. This is more than are listed, because checks do not run in the
+/// order of the file, and per code, because findings of one kind must not displace others.
 const MAX_KEPT: usize = 10 * MAX_FINDINGS;
 
 impl Findings {
@@ -133,7 +135,7 @@ impl Findings {
         }
     }
 
-    /// Counts a finding and returns true if no more of its code are kept. Otherwise the caller must report it.
+    /// Counts one more finding of a code of which no more are kept; otherwise it has to be put into words and reported.
     pub fn passes_over(&mut self, severity: Severity, code: &'static str) -> bool {
         let count = self.counts.get_mut(&(severity, code)).filter(|count| **count >= MAX_KEPT);
         count.map(|count| *count += 1).is_some()
@@ -144,7 +146,7 @@ impl Findings {
         self.broken.push(span);
     }
 
-    /// Returns true if no more errors are kept, so callers can stop checking.
+    /// Returns true if no more errors are kept, so that callers can stop checking.
     pub fn is_full(&self) -> bool {
         let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
         errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
@@ -179,8 +181,8 @@ impl Findings {
         (self.list, unlisted)
     }
 
-    /// Limits the list: to the first errors in the file, because later ones may be consequences, or without errors to some
-    /// findings of each code.
+    /// Limits the list: to the first errors in the file, because later ones may be consequences, or without errors to
+    /// some findings of each code.
     fn shorten(&mut self) -> Vec<(&'static str, usize)> {
         let has_errors = self.has_errors();
         if has_errors {
@@ -239,32 +241,4 @@ impl Findings {
         }
         shares
     }
-}
-
-/// Stable codes of findings that all files can have: gateways, scripts and plans of experiments.
-pub mod code {
-    /// Not TOML.
-    pub const SYNTAX: &str = "E0101";
-    /// A duplicate key or table.
-    pub const DUPLICATE_KEY: &str = "E0102";
-    /// The file is too large.
-    pub const FILE_TOO_LARGE: &str = "E0103";
-    /// The file is not UTF-8.
-    pub const NOT_UTF8: &str = "E0104";
-    /// Keys or brackets nested too deeply.
-    pub const TOO_DEEP: &str = "E0105";
-    /// A line is too long.
-    pub const LINE_TOO_LONG: &str = "E0106";
-    /// More errors, which are not listed.
-    pub const TOO_MANY: &str = "E0107";
-    /// An unknown key.
-    pub const UNKNOWN_KEY: &str = "E0201";
-    /// A value of the wrong type.
-    pub const WRONG_TYPE: &str = "E0202";
-    /// A required key is missing.
-    pub const MISSING_KEY: &str = "E0203";
-    /// More warnings, which are not listed.
-    pub const TOO_MANY_WARNINGS: &str = "W0506";
-    /// More notes, which are not listed.
-    pub const TOO_MANY_NOTES: &str = "N0605";
 }

@@ -40,8 +40,9 @@ impl Filter {
         Self { id: id.0, mask: wire_mask | CAN_EFF_FLAG | CAN_RTR_FLAG }
     }
 
-    /// Returns true if the mask compares identifier bits, but not the format, so frames of both formats match (inverted: do
-    /// not match): `123:7FF` also matches the 29-bit identifiers 00000123 and 1FFFF923, and remote frames.
+    /// Returns true if the mask compares identifier bits, but not the format, so frames of both formats match
+    /// (inverted: do not match): `123:7FF` also matches the 29-bit identifiers 00000123 and 1FFFF923, and remote
+    /// frames.
     ///
     /// Usually [`Filter::tightened`] is intended.
     #[must_use]

@@ -37,7 +37,8 @@ pub const CANFD_MAX_DLEN: usize = 64;
 /// Payload lengths of CAN FD frames in bytes, by data length code.
 pub const FD_LENGTHS: [u8; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 20, 24, 32, 48, 64];
 
-/// The data length code of a CAN FD frame with this payload length, rounded up to the next valid length; 15 above 64 bytes.
+/// The data length code of a CAN FD frame with this payload length, rounded up to the next valid length; 15 above 64
+/// bytes.
 #[must_use]
 pub fn fd_dlc(len: u8) -> u8 {
     (0..).zip(FD_LENGTHS).find(|(_, length)| *length >= len).map_or(15, |(dlc, _)| dlc)
@@ -98,8 +99,8 @@ impl RawId {
 
 /// A frame with all bytes that the kernel keeps, including those beyond `len`.
 ///
-/// Bytes beyond the length matter: can-gw modifies all 8 (or 64) bytes, and they become visible if a rule makes the frame
-/// longer.
+/// Bytes beyond the length matter: can-gw modifies all 8 (or 64) bytes, and they become visible if a rule makes the
+/// frame longer.
 ///
 /// The layout is that of the kernel's structs, with the format in an unused byte, so copies between them are short.
 ///

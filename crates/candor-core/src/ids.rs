@@ -1,11 +1,11 @@
 //! Sets of frame identifiers, from filters and ranges, and their conversion into disjoint can-gw filters.
 //!
-//! A set is a reduced ordered binary decision diagram over the bits of `can_id`, from the format (EFF) and the kind (RTR) down
-//! to the lowest bit of the identifier. Equal sets have equal diagrams. Each path through the diagram is a [`Cube`], which is a
-//! filter, and no frame is in two cubes.
+//! A set is a reduced ordered binary decision diagram over the bits of `can_id`, from the format (EFF) and the kind
+//! (RTR) down to the lowest bit of the identifier. Equal sets have equal diagrams. Each path through the diagram is a
+//! [`Cube`], which is a filter, and no frame is in two cubes.
 //!
-//! Sets contain well-formed frames only: no error message frames, and no 11-bit frames with bits above `7FF`. The resulting
-//! filters ignore these bits of 11-bit frames, as the kernel's filters for one identifier do.
+//! Sets contain well-formed frames only: no error message frames, and no 11-bit frames with bits above `7FF`. The
+//! resulting filters ignore these bits of 11-bit frames, as the kernel's filters for one identifier do.
 //!
 //! ```
 //! use candor_core::ids::{Effort, IdRange, IdSet};

@@ -20,7 +20,7 @@ pub struct BusIndex(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RouteIndex(pub usize);
 
-/// Whether local sockets on the outgoing interface receive routed frames (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
+/// Echo of routed frames to local sockets on the outgoing interface (`CGW_FLAGS_CAN_ECHO`, `cangw -e`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Echo {
     /// Sockets receive the frames.
@@ -38,12 +38,12 @@ pub enum Timestamp {
     Kept,
 }
 
-/// Whether frames are sent back to the interface that first received them (`CGW_FLAGS_CAN_IIF_TX_OK`, `cangw -i`).
+/// Sending of frames back to the interface that first received them (`CGW_FLAGS_CAN_IIF_TX_OK`, `cangw -i`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Incoming {
-    /// Such frames are ignored and not counted.
+    /// Ignores such frames and does not count them.
     Skipped,
-    /// Such frames are sent.
+    /// Sends such frames.
     Allowed,
 }
 
@@ -127,8 +127,8 @@ impl Job {
         self.send_as.map_or(self.format, SendAs::format)
     }
 
-    /// Returns true if the job accepts a frame: its format, a valid length, and one of its payloads. Other frames are ignored
-    /// and not counted.
+    /// Returns true if the job accepts a frame: its format, a valid length, and one of its payloads. Other frames are
+    /// ignored and not counted.
     #[must_use]
     pub fn takes(&self, frame: &Frame) -> bool {
         frame.format == self.format

@@ -5,8 +5,8 @@
 //!      └───────────oracle───────────────────────────▶    a reference implementation for tests
 //! ```
 //!
-//! can-gw and the user-space engines run the same [`job::Job`]s: the kernel engine sends them to can-gw, and the user-space
-//! engines run a compiled [`ruleset::RuleSet`].
+//! can-gw and the user-space engines run the same [`job::Job`]s: the kernel engine sends them to can-gw, and the
+//! user-space engines run a compiled [`ruleset::RuleSet`].
 //!
 //! ```
 //! use candor_core::{filter::Filter, frame::Frame};
@@ -16,8 +16,8 @@
 //! assert_eq!(frame.data[..frame.len.into()], [0x11, 0x22]);
 //! ```
 //!
-//! The crate uses no clock, file, environment, socket or `unsafe` code; time and randomness are arguments. CI builds it for
-//! `wasm32-unknown-unknown`.
+//! The crate uses no clock, file, environment, socket or `unsafe` code; time and randomness are arguments. CI builds it
+//! for `wasm32-unknown-unknown`.
 //!
 //! # Features
 //! * `testing`: the oracle, a slow model of can-gw to test gateways against

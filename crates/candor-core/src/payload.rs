@@ -12,7 +12,7 @@ pub struct PayloadPattern {
 }
 
 impl PayloadPattern {
-    /// Minimum payload in bytes, up to the last compared byte.
+    /// Bytes that a frame must have: up to the last one that is compared.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.mask.iter().rposition(|&mask| mask != 0).map_or(0, |last| last + 1)

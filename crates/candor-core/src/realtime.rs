@@ -131,7 +131,8 @@ impl fmt::Display for CpuList<'_> {
     }
 }
 
-/// Parses CPUs in the notation of the kernel (`0,2-3`) into ascending order. The list may be empty. `None` for other text.
+/// Parses CPUs in the notation of the kernel (`0,2-3`) into ascending order. The list may be empty. `None` for other
+/// text.
 #[must_use]
 pub fn cpu_list(text: &str) -> Option<Vec<Cpu>> {
     let text = text.trim();

@@ -1,8 +1,8 @@
 //! Compiled jobs for the user-space engines.
 //!
-//! [`RuleSet::compile`] does all work that depends on the jobs only. A frame then costs one lookup for all filters for a single
-//! identifier, one per mask that filters share, and a copy only if a job modifies the frame. Routing a frame allocates no
-//! memory and cannot fail.
+//! [`RuleSet::compile`] does all work that depends on the jobs only. A frame then costs one lookup for all filters for
+//! a single identifier, one per mask that filters share, and a copy only if a job modifies the frame. Routing a frame
+//! allocates no memory and cannot fail.
 //!
 //! ```text
 //!  bus, format ─▶ Lists ─ error │ all │ masked: Groups by mask, merged in order │ inverted: runs │ exact: table, hash
@@ -123,12 +123,12 @@ impl RuleSet {
 impl FromBus<'_> {
     /// Runs all matching jobs in the order of delivery, and reports their results.
     ///
-    /// `bytes` is a `struct can_frame` or `struct canfd_frame`, depending on its size. Other sizes (CAN XL) and frames that no
-    /// job accepts (wrong format, invalid length) have no results, as can-gw does not count them. Only identifier, length and
-    /// flags of an unmodified frame are read.
+    /// `bytes` is a `struct can_frame` or `struct canfd_frame`, depending on its size. Other sizes (CAN XL) and frames
+    /// that no job accepts (wrong format, invalid length) have no results, as can-gw does not count them. Only
+    /// identifier, length and flags of an unmodified frame are read.
     ///
-    /// Always inlined: the compiler then merges the visitor's code for unmodified frames with the lookup, which saves a third
-    /// of the instructions of both.
+    /// Always inlined: the compiler then merges the visitor's code for unmodified frames with the lookup, which saves a
+    /// third of the instructions of both.
     #[inline(always)]
     pub fn route(&self, bytes: &[u8], visitor: &mut impl Visit) {
         // Arrays, so the visitor is compiled for a constant size.

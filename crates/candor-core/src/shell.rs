@@ -32,13 +32,13 @@ impl Command {
 pub enum Runs {
     /// Once, if the commands joined with `&&` succeed.
     Once,
-    /// If the command before it fails. The place of the `||`.
+    /// If the command before it fails, with the place of the `||`.
     AfterFailure(Span),
-    /// If a test before it succeeds. The place of the test.
+    /// If a test before it succeeds, with the place of the test.
     AfterTest(Span),
-    /// As the construct decides. Its place.
+    /// Depending on a construct, with its place.
     Inside(Construct, Span),
-    /// Never, because the script ended before. The place of the last command.
+    /// Never, because the script ended before, with the place of the last command.
     Never(Span),
 }
 

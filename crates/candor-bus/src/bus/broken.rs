@@ -303,7 +303,7 @@ impl Bus {
         let bits = player.bits_until_ready() + INTERMISSION_BITS + player.suspend_bits();
         node.free_at = end + bits_ns(bits.into(), rate);
         if !player.is_ready() {
-            node.straggler = Some((player.left_behind(), end));
+            node.straggler = Some((player.unfinished(), end));
         }
     }
 }

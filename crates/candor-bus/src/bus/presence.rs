@@ -77,8 +77,8 @@ impl Node {
         Some(player)
     }
 
-    /// Returns true if the node has a frame and may start with the next bit, because it is late with its intermission. It then
-    /// takes the start of frame of another node for its own. (A suspended node does not.)
+    /// Returns true if the node has a frame and may start with the next bit, because it is late with its intermission.
+    /// It then takes the start of frame of another node for its own. (A suspended node does not.)
     pub(super) fn straggler_is_about_to_start(&self, at: BusNs, start: BusNs, rate: BitRate) -> bool {
         let late = self.straggler.as_ref().is_some_and(|(player, _)| player.suspend_bits() == 0);
         late && start.since(at) <= bits_ns(1, rate) && self.controller.next(at).is_some()

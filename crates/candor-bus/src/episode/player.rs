@@ -18,8 +18,8 @@ const DELIMITER_BITS: u32 = 8;
 /// First bits of an intermission, in which a dominant bit is an overload condition and not a start of frame.
 const OVERLOAD_BITS: u32 = 2;
 
-/// Dominant bits after a flag that count as another error. (After an active flag, the standard counts its own six bits too:
-/// the fourteenth bit.)
+/// Dominant bits after a flag that count as another error. (After an active flag, the standard counts its own six bits
+/// too: the fourteenth bit.)
 const DOMINANT_AGAIN: u32 = 8;
 
 /// Recessive bits after which any node is ready: a passive flag, a bit after it, and a delimiter.
@@ -62,7 +62,8 @@ enum Phase {
     Following { corrupt: bool },
     /// Sending six dominant bits.
     ActiveFlag { sent: u32, overload: bool },
-    /// Waiting for six equal bits. `forgiven`: a missing acknowledgement, which counts only if another node sends a flag.
+    /// Waiting for six equal bits. `forgiven`: a missing acknowledgement, which counts only if another node sends a
+    /// flag.
     PassiveFlag { run: u32, level: bool, forgiven: bool },
     /// Waiting for the end of the flags of other nodes. `dominant` bits since the last one that counted.
     AfterFlag { first: bool, dominant: u32 },
@@ -97,8 +98,8 @@ impl Player {
         Self { sends: Some(frame), transmitter: true, ..Self::receiver(node, counters, false) }
     }
 
-    /// A node that waits for the next frame, with this number of bits left in the intermission. Until then, the sender of the
-    /// last frame is a `transmitter`.
+    /// A node that waits for the next frame, with this number of bits left in the intermission. Until then, the sender
+    /// of the last frame is a `transmitter`.
     pub(crate) fn waiting(self, left: u32, transmitter: bool) -> Self {
         Self {
             transmitter: transmitter && left > 0,
@@ -146,7 +147,7 @@ impl Player {
     }
 
     /// The same node after all others finished the frame. It does not take part in the next one yet.
-    pub(crate) fn left_behind(&self) -> Self {
+    pub(crate) fn unfinished(&self) -> Self {
         Self {
             phase: self.phase,
             transmitter: self.transmitter,

@@ -1,8 +1,8 @@
 //! Position of receivers in a frame, from the received bits.
 //!
-//! A wrong bit can turn a stuff bit into an ordinary one, or the other way round. Then receivers reach the end of the CRC one
-//! bit before or after the sender, and see its flag in another field. The silence after a sender stops can look like the
-//! beginning of an FD frame.
+//! A wrong bit can turn a stuff bit into an ordinary one, or the other way round. Then receivers reach the end of the
+//! CRC one bit before or after the sender, and see its flag in another field. The silence after a sender stops can look
+//! like the beginning of an FD frame.
 
 use candor_core::bits::{BitRule, TAIL_BITS, WireBits};
 

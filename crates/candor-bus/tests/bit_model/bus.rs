@@ -1,4 +1,4 @@
-//! The wire and everybody on it, one bit after the other.
+//! The wire and its nodes, one bit after another.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,39 +10,19 @@ use super::log::{Log, What};
 use super::node::{Config, Node, Phase};
 use super::step::Bit;
 
-/// A fault. `frame` counts started frames (attempts) from 0; a `bit` counts from the start of frame, stuff bits
-/// included.
+/// A fault. `frame` counts started frames (attempts) from 0, `bit` counts from the start of frame, including stuff
+/// bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disturbance {
-    /// Every node sees the opposite of what is on the wire. Twice is once.
-    Flip {
-        /// In which frame.
-        frame: usize,
-        /// In which bit.
-        bit: u64,
-    },
-    /// One node finds an error at this bit, if it is sending or receiving a frame then, and nobody else does. At the
-    /// last bit of the end a receiver has the frame already, and still finds an error.
-    Misread {
-        /// In which frame.
-        frame: usize,
-        /// In which bit.
-        bit: u64,
-        /// Node.
-        node: usize,
-    },
-    /// No receiver fills the ACK slot.
-    NoAck {
-        /// Of which frame.
-        frame: usize,
-    },
-    /// The wire is dominant from bit time `from` to before `to`, whatever is driven or flipped.
-    Stuck {
-        /// The first bit.
-        from: u64,
-        /// The first bit that is free again.
-        to: u64,
-    },
+    /// All nodes see the opposite level.
+    Flip { frame: usize, bit: u64 },
+    /// Only this node detects an error at this bit, if it sends or receives a frame. At the last bit of the end of
+    /// frame, a receiver has already accepted the frame.
+    Misread { frame: usize, bit: u64, node: usize },
+    /// No receiver acknowledges.
+    NoAck { frame: usize },
+    /// The wire is dominant from bit time `from` to before `to`.
+    Stuck { from: u64, to: u64 },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -53,18 +33,16 @@ enum Action {
     SwitchOn { node: usize },
 }
 
-/// A bus and its nodes at one bit time.
 #[derive(Clone, Debug)]
 pub struct Bus {
     nodes: Vec<Node>,
-    /// The bit that comes next.
+    /// The next bit.
     now: u64,
     planned: BTreeMap<u64, Vec<Action>>,
-    /// Flips and misreadings, also those of frames to come.
+    /// Flips and misreadings, including those of later frames.
     disturbances: Vec<Disturbance>,
-    /// Frames nobody acknowledges.
     unacknowledged: BTreeSet<usize>,
-    /// Bit times at which the wire is stuck: first, and first free.
+    /// Bit times with a dominant wire: first, and first free.
     stuck: Vec<(u64, u64)>,
     /// Disturbances of frames that have started, by bit time.
     flips: BTreeSet<u64>,
@@ -72,13 +50,12 @@ pub struct Bus {
     /// Frames started so far, and the first bit of the last of them.
     started: usize,
     last_start: Option<u64>,
-    /// Nodes that accepted the last frame.
     accepted: BTreeSet<usize>,
     log: Vec<Log>,
 }
 
 impl Bus {
-    /// A bus before its bit 0, with these nodes, numbered from 0.
+    /// A bus before bit 0, with nodes numbered from 0.
     pub fn new(configs: impl IntoIterator<Item = Config>) -> Self {
         let nodes = configs.into_iter().enumerate().map(|(number, config)| Node::new(number, config)).collect();
         Self {
@@ -97,28 +74,27 @@ impl Bus {
         }
     }
 
-    /// Gives a node a frame to send, in time for a start of frame at bit time `at`. Submissions of the same time keep
-    /// the order in which they were made.
+    /// Submits a frame that can start at bit time `at`. Submissions of the same time keep their order.
     pub fn submit(&mut self, at: u64, node: usize, tag: u64, frame: Frame) {
         self.plan(at, Action::Submit { node, tag, frame });
     }
 
-    /// Ends bus-off: the bit at `at` is the first that counts for recovery. Nothing if the node is not bus-off then.
+    /// Starts recovery from bus-off with the bit at `at`.
     pub fn restart(&mut self, at: u64, node: usize) {
         self.plan(at, Action::Restart { node });
     }
 
-    /// Takes the power from a node. What it had to send is lost.
+    /// Drops the frames of the node.
     pub fn switch_off(&mut self, at: u64, node: usize) {
         self.plan(at, Action::SwitchOff { node });
     }
 
-    /// Gives a node power. It joins after 11 recessive bits, with counters of 0. Nothing if it has power.
+    /// The node joins after 11 recessive bits, with counters of 0.
     pub fn switch_on(&mut self, at: u64, node: usize) {
         self.plan(at, Action::SwitchOn { node });
     }
 
-    /// Adds a fault, for frames that have not started yet.
+    /// Adds a fault for frames that have not started.
     pub fn disturb(&mut self, disturbance: Disturbance) {
         match disturbance {
             Disturbance::Flip { .. } | Disturbance::Misread { .. } => self.disturbances.push(disturbance),
@@ -129,22 +105,21 @@ impl Bus {
         }
     }
 
-    /// The error counters of a node as they stand.
     pub fn counters(&self, node: usize) -> Counters {
         self.nodes[node].counters
     }
 
-    /// Frames a node still has to send, the one on the wire included.
+    /// Frames of a node, including the one on the wire.
     pub fn pending(&self, node: usize) -> usize {
         self.nodes[node].queue.len()
     }
 
-    /// The bit that comes next.
+    /// The next bit.
     pub fn now(&self) -> u64 {
         self.now
     }
 
-    /// Steps through every bit before `until`; what happened, in the order of time, then of nodes.
+    /// Runs all bits before `until`. Returns the events in the order of time, then of nodes.
     pub fn run_until(&mut self, until: u64) -> Vec<Log> {
         while self.now < until {
             self.bit();
@@ -174,16 +149,16 @@ impl Bus {
         let may_acknowledge = |frame: Option<usize>| frame.is_none_or(|frame| !self.unacknowledged.contains(&frame));
         let sent: Vec<Level> = self.nodes.iter().map(|node| node.drives(may_acknowledge(node.frame))).collect();
         let wire = self.wire(&sent);
-        let mut latecomers = Vec::new();
+        let mut late_starts = Vec::new();
         for (node, sent) in self.nodes.iter_mut().zip(sent) {
-            // A listen-only node sees its own dominant bits, which nobody else does.
+            // Only a listen-only node sees its own dominant bits.
             let seen = if node.config.listen_only { wire & sent } else { wire };
             let misread = self.misreads.contains(&(now, node.number));
             if let Some(tag) = node.step(Bit { now, sent, seen, misread }, &mut self.log) {
-                latecomers.push((node.number, tag));
+                late_starts.push((node.number, tag));
             }
         }
-        for (number, tag) in latecomers {
+        for (number, tag) in late_starts {
             self.note_start(number, tag);
         }
         self.name_frames();
@@ -198,8 +173,8 @@ impl Bus {
         let Some(node) = self.nodes.get_mut(number) else { return };
         match action {
             Action::Submit { tag, frame, .. } => {
-                let deaf = node.config.listen_only || matches!(node.phase, Phase::Off);
-                if deaf || !node.queue.push(tag, frame) {
+                let is_passive = node.config.listen_only || matches!(node.phase, Phase::Off);
+                if is_passive || !node.queue.push(tag, frame) {
                     node.log(self.now, What::Refused { tag }, &mut self.log);
                 }
             }
@@ -209,8 +184,8 @@ impl Bus {
                 }
             }
             Action::SwitchOff { .. } => {
-                let dark = Config { present: false, counters: Counters::default(), ..node.config };
-                *node = Node::new(number, dark);
+                let off = Config { present: false, counters: Counters::default(), ..node.config };
+                *node = Node::new(number, off);
                 node.log(self.now, What::SwitchedOff, &mut self.log);
             }
             Action::SwitchOn { .. } => {
@@ -222,7 +197,6 @@ impl Bus {
         }
     }
 
-    /// Level of the wire.
     fn wire(&self, sent: &[Level]) -> Level {
         let driven = self
             .nodes
@@ -237,14 +211,14 @@ impl Bus {
         if self.flips.contains(&now) { !driven } else { driven }
     }
 
-    /// A node sends a frame whose first bit is this one.
+    /// Logs the start of a frame at this bit.
     fn note_start(&mut self, number: usize, tag: u64) {
         if self.last_start != Some(self.now) {
             let frame = self.started;
             self.started += 1;
             self.last_start = Some(self.now);
             self.accepted.clear();
-            // What was meant for a frame that broke before hits nothing.
+            // Faults of a frame that broke earlier have no effect.
             self.flips.retain(|&bit| bit < self.now);
             self.misreads.retain(|&(bit, _)| bit < self.now);
             for disturbance in &self.disturbances {
@@ -264,7 +238,7 @@ impl Bus {
         self.log.push(Log { at: self.now, node: number, what: What::Started { frame, tag } });
     }
 
-    /// Tells those who have become receivers in this bit of which frame.
+    /// Sets the frame of nodes that became receivers in this bit.
     fn name_frames(&mut self) {
         if self.last_start == Some(self.now) {
             for node in &mut self.nodes {
@@ -275,7 +249,7 @@ impl Bus {
         }
     }
 
-    /// Completes the deliveries of this bit with those who accepted the frame (in the bit before).
+    /// Completes the deliveries of this bit with the nodes that accepted the frame (in the bit before).
     fn note_receivers(&mut self) {
         let current = self.started.checked_sub(1);
         let recent = self.log.iter_mut().rev().take_while(|entry| entry.at >= self.now);

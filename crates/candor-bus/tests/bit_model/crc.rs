@@ -2,7 +2,6 @@
 
 use super::level::Level;
 
-/// One of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crc {
     /// Length of the check sequence, in bits.

@@ -1,31 +1,28 @@
-//! From a frame to the bits its sender puts on the wire.
+//! Encodes a frame to the bits of its sender.
 
 use candor_core::frame::{CANFD_BRS, CANFD_ESI, Frame, FrameFormat};
 
 use super::crc::{CRC15, CRC17, CRC21};
 use super::level::Level;
 
-/// Meaning of a mismatch for the sender.
+/// Part of a frame, which determines the meaning of a mismatch for the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A recessive bit seen dominant is a lost arbitration.
+    /// A recessive bit seen dominant is lost arbitration.
     Arbitration,
-    /// A stuff bit before the RTR bit: recessive seen dominant is a stuff error that raises no counter.
+    /// A stuff bit before the RTR bit: recessive seen dominant is a stuff error that is not counted.
     ArbitrationStuff,
-    /// Anything else is a bit error.
+    /// A mismatch is a bit error.
     Body,
-    /// The acknowledgement: recessive seen dominant is what the sender waits for.
+    /// Recessive seen dominant is the acknowledgement.
     AckSlot,
-    /// CRC delimiter, ACK delimiter, end of frame: a form error.
+    /// CRC delimiter, ACK delimiter, end of frame: a mismatch is a form error.
     FixedForm,
 }
 
-/// One bit as the sender sends it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WireBit {
-    /// Its level.
     pub level: Level,
-    /// Its place.
     pub part: Part,
 }
 
@@ -36,10 +33,10 @@ struct Plain {
     arbitration: usize,
 }
 
-/// Every bit from the start of frame to the last bit of the end of frame.
+/// All bits from start of frame to end of frame.
 ///
-/// Choice: the error state indicator of an FD frame is recessive if the frame asks for it or the sender is error
-/// passive at the start of this attempt.
+/// Choice: the error state indicator of an FD frame is recessive if set in the frame, or if the sender is error-passive
+/// at the start of this attempt.
 pub fn encode(frame: &Frame, passive: bool) -> Vec<WireBit> {
     let mut plain = plain(frame, passive);
     let mut wire;
@@ -47,7 +44,7 @@ pub fn encode(frame: &Frame, passive: bool) -> Vec<WireBit> {
         FrameFormat::Classic => {
             let check = CRC15.over(plain.bits.iter().copied());
             plain.bits.extend(Level::of_number(check, CRC15.width));
-            // A stuff bit does follow the last bit of the check sequence.
+            // A stuff bit may follow the check sequence.
             wire = stuffed(&plain, true).0;
         }
         FrameFormat::Fd => {
@@ -66,7 +63,7 @@ pub fn encode(frame: &Frame, passive: bool) -> Vec<WireBit> {
 /// Sort key of arbitration: the arbitration field, highest priority first.
 pub fn arbitration_key(frame: &Frame) -> Vec<Level> {
     let plain = plain(frame, false);
-    // The IDE bit behind the RTR bit of a standard frame beats the extended frame with the same base identifier.
+    // The IDE bit after RTR of a standard frame beats the extended frame with the same base identifier.
     plain.bits[..plain.arbitration.max(14)].to_vec()
 }
 
@@ -75,9 +72,9 @@ pub fn classic_crc_input(frame: &Frame) -> Vec<Level> {
     plain(frame, false).bits
 }
 
-/// The bytes an FD frame carries: the next length that has a code.
+/// The length of an FD frame on the wire: the next valid length.
 ///
-/// Choice: bytes that are added for it are zero.
+/// Choice: padding is zero.
 fn padded_len(frame: &Frame) -> usize {
     let len = frame.payload().len();
     if frame.format == FrameFormat::Classic {
@@ -128,8 +125,8 @@ fn plain(frame: &Frame, passive: bool) -> Plain {
     Plain { bits, arbitration }
 }
 
-/// Inserts the opposite of five equal bits behind them; says how many times.
-fn stuffed(plain: &Plain, behind_last: bool) -> (Vec<WireBit>, u32) {
+/// Inserts stuff bits. Returns the bits and the number of stuff bits.
+fn stuffed(plain: &Plain, after_last: bool) -> (Vec<WireBit>, u32) {
     let mut wire: Vec<WireBit> = Vec::with_capacity(plain.bits.len() * 5 / 4 + 16);
     let mut stuff_bits = 0;
     let (mut run, mut last) = (0, Level::Recessive);
@@ -138,7 +135,7 @@ fn stuffed(plain: &Plain, behind_last: bool) -> (Vec<WireBit>, u32) {
         wire.push(WireBit { level, part });
         run = if level == last { run + 1 } else { 1 };
         last = level;
-        if run == 5 && (behind_last || index + 1 < plain.bits.len()) {
+        if run == 5 && (after_last || index + 1 < plain.bits.len()) {
             let before_rtr = index + 1 < plain.arbitration;
             let part = if before_rtr { Part::ArbitrationStuff } else { Part::Body };
             wire.push(WireBit { level: !level, part });
@@ -149,18 +146,18 @@ fn stuffed(plain: &Plain, behind_last: bool) -> (Vec<WireBit>, u32) {
     (wire, stuff_bits)
 }
 
-/// Stuff count, parity and check sequence of an FD frame with their fixed stuff bits: one before the stuff count, one
-/// behind each four bits.
+/// Appends stuff count, parity and check sequence of an FD frame, with fixed stuff bits: one before the stuff count,
+/// and one after every four bits.
 pub fn append_fd_check(wire: &mut Vec<WireBit>, stuff_bits: u32, long: bool) {
     let crc = if long { CRC21 } else { CRC17 };
     let count = fd_stuff_count(stuff_bits);
     let mut field: Vec<Level> = Level::of_number(count, 4).collect();
-    // The check covers what was sent so far, dynamic stuff bits included, and the stuff count.
+    // The check covers all bits so far, including dynamic stuff bits, and the stuff count.
     let check = crc.over(wire.iter().map(|bit| bit.level).chain(field.iter().copied()));
     field.extend(Level::of_number(check, crc.width));
     for (index, &level) in field.iter().enumerate() {
         if index % 4 == 0 {
-            // There is always a bit before: the start of frame at least.
+            // At least the start of frame precedes.
             let last = wire.last().map_or(Level::Recessive, |bit| bit.level);
             wire.push(WireBit { level: !last, part: Part::Body });
         }
@@ -168,7 +165,7 @@ pub fn append_fd_check(wire: &mut Vec<WireBit>, stuff_bits: u32, long: bool) {
     }
 }
 
-/// Three bits of Gray code of the number of stuff bits modulo 8, and an even parity bit.
+/// Gray code of the number of stuff bits modulo 8 in three bits, and an even parity bit.
 pub fn fd_stuff_count(stuff_bits: u32) -> u32 {
     let number = stuff_bits % 8;
     let gray = number ^ (number >> 1);

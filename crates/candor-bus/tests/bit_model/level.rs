@@ -2,22 +2,20 @@
 
 use std::ops::{BitAnd, Not};
 
-/// The level of the wire for one bit. Dominant sorts first, as it wins arbitration.
+/// Level of a bit. Dominant sorts first, because it wins arbitration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Level {
-    /// 0: somebody pulls the wire.
+    /// 0.
     Dominant,
-    /// 1: nobody does.
+    /// 1.
     Recessive,
 }
 
 impl Level {
-    /// The level that stands for this bit.
     pub fn of(bit: bool) -> Self {
         if bit { Self::Recessive } else { Self::Dominant }
     }
 
-    /// The bit this level stands for, as a number.
     pub fn bit(self) -> u32 {
         u32::from(self == Self::Recessive)
     }

@@ -1,8 +1,8 @@
-//! A CAN bus bit by bit: the slow and obvious oracle for the bus in arithmetic.
+//! A CAN bus bit by bit: the slow and simple model that the tests compare the crate with.
 //!
-//! Every node is a state machine of its own. Once per bit all of them say what they drive, the wire is dominant where
-//! anybody drives dominant, and all of them take in what they see. Nothing here knows how long a frame is: a frame is
-//! over when its bits are. All that the model shares with the crate under test is [`candor_core::frame::Frame`].
+//! Each node is a state machine. For each bit, all nodes drive a level, the wire is dominant if any node drives
+//! dominant, and all nodes process the level of the wire. The model does not compute the length of frames: a frame ends
+//! with its last bit. It shares only [`candor_core::frame::Frame`] with the crate.
 //!
 //! ```text
 //!  submit ─▶ Queue ─▶ encode ─▶ [WireBit] ─drive─▶ wire (AND, stuck, flip) ─see─▶ Receiver ─▶ accepted frame
@@ -11,12 +11,12 @@
 //! ```
 //!
 //! # Source
-//! Bosch CAN Specification 2.0 and ISO 11898-1:2015. Where they leave freedom, the choice stands where it is made,
-//! marked "Choice". All bits have the same length, so time is a number of bits, and every node understands CAN FD.
+//! Bosch CAN Specification 2.0 and ISO 11898-1:2015. Where they allow several behaviours, a comment begins with
+//! "Choice". All bits have the same length, so time is a number of bits, and all nodes support CAN FD.
 
-#![allow(dead_code, reason = "each test crate that includes the model uses its own part of it")]
+#![allow(dead_code, reason = "each test crate uses a part of the model")]
 #![allow(unused_imports, reason = "as above")]
-#![allow(unreachable_pub, reason = "a module of test crates; nothing of it is reachable from outside")]
+#![allow(unreachable_pub, reason = "a module of test crates")]
 
 mod bus;
 mod counters;

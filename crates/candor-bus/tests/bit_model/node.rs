@@ -1,4 +1,4 @@
-//! A node: what it is, what it drives, and how it enters each of its phases.
+//! Nodes: configuration, phases, and sent levels.
 
 use super::counters::{Counters, NodeState};
 use super::encode::{Part, WireBit, encode};
@@ -7,42 +7,37 @@ use super::log::{ErrorKind, FlagReason, Log, Role, What};
 use super::queue::{Order, Queue};
 use super::receive::Receiver;
 
-/// Treatment of the frames in a controller that goes bus-off.
+/// Treatment of frames in a controller that becomes bus-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnBusOff {
-    /// All of them are given up.
     Drop,
-    /// They are sent after recovery.
+    /// Frames are sent after recovery.
     Keep,
 }
 
-/// When a good frame lowers the receive error counter.
+/// When a received frame decrements the receive error counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecCredit {
-    /// With the acceptance of the frame, at the last but one bit of its end.
+    /// At the last but one bit of the end of frame.
     Acceptance,
-    /// With the acknowledgement the node has sent, as the standard words it; an error behind it does not take it back.
+    /// With the sent acknowledgement, as in the standard. Later errors do not change that.
     AckSlot,
 }
 
-/// Configuration of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Transmit order of its controller.
     pub order: Order,
-    /// Number of frames the controller holds, the one on the wire included.
+    /// Transmit buffers, including the frame on the wire.
     pub depth: usize,
-    /// Gives up a frame after an error or a lost arbitration.
+    /// Gives up a frame after an error or lost arbitration.
     pub one_shot: bool,
-    /// Drives nothing. What it would drive it sees itself; its counters stand still.
+    /// Drives nothing, but sees its own level. Counters do not change.
     pub listen_only: bool,
-    /// Takes part from the first bit; otherwise it has no power until it is switched on.
+    /// Takes part from the first bit. Otherwise it is off until it is switched on.
     pub present: bool,
-    /// Its error counters before bit 0. Below bus-off.
+    /// Initial error counters, below bus-off.
     pub counters: Counters,
-    /// Treatment of frames in bus-off.
     pub on_bus_off: OnBusOff,
-    /// When the receive error counter goes down.
     pub rec_credit: RecCredit,
 }
 
@@ -61,46 +56,59 @@ impl Default for Config {
     }
 }
 
-/// A frame going out.
 #[derive(Clone, Debug)]
 pub struct Sending {
     pub bits: Vec<WireBit>,
-    /// Bits that are on the wire already.
+    /// Number of sent bits.
     pub done: usize,
     pub tag: u64,
     pub serial: u64,
 }
 
-/// Activity of a node.
 #[derive(Clone, Debug)]
 pub enum Phase {
-    /// No power.
     Off,
-    /// Waiting for 11 recessive bits; so many have come.
+    /// Waiting for 11 recessive bits; number received.
     Joining(u32),
-    /// Nothing on the bus.
     Idle,
-    /// Between start and end of a frame. A sender reads what it sends, in case it loses arbitration.
-    Frame { receiver: Box<Receiver>, sending: Option<Sending> },
+    /// In a frame. A sender receives too, in case it loses arbitration.
+    Frame {
+        receiver: Box<Receiver>,
+        sending: Option<Sending>,
+    },
     /// Six dominant bits, an active error flag or an overload flag.
-    DominantFlag { left: u32, reason: FlagReason },
-    /// Six recessive bits of its own, over after six equal bits on the wire.
-    PassiveFlag { run: u32, last: Option<Level>, unacknowledged: bool },
-    /// Behind the flag, waiting for the first recessive bit; so many dominant ones have come.
-    FlagsOfOthers { dominant: u32, reason: FlagReason },
-    /// So many recessive bits of the delimiter have come, at least one.
-    Delimiter { recessive: u32, reason: FlagReason },
-    /// So many of the three bits have come.
+    DominantFlag {
+        left: u32,
+        reason: FlagReason,
+    },
+    /// Ends after six equal bits on the wire.
+    PassiveFlag {
+        run: u32,
+        last: Option<Level>,
+        unacknowledged: bool,
+    },
+    /// After its flag, waiting for a recessive bit.
+    FlagsOfOthers {
+        dominant: u32,
+        reason: FlagReason,
+    },
+    /// At least one recessive bit of the delimiter.
+    Delimiter {
+        recessive: u32,
+        reason: FlagReason,
+    },
+    /// Number of its three bits.
     Intermission(u32),
-    /// So many of the eight bits have come.
+    /// Number of its eight bits.
     Suspend(u32),
-    /// No part in anything.
     BusOff,
-    /// 11 recessive bits, 128 times: bits of the present run, runs.
-    Recovering { run: u32, runs: u32 },
+    /// 128 runs of 11 recessive bits: bits of the current run, complete runs.
+    Recovering {
+        run: u32,
+        runs: u32,
+    },
 }
 
-/// A node of the bus.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub number: usize,
@@ -109,7 +117,7 @@ pub struct Node {
     pub queue: Queue,
     pub phase: Phase,
     pub role: Role,
-    /// The frame it is in, or was in last: its number on the bus (`None` if nobody started it) and its first bit.
+    /// The current or last frame: its number on the bus (`None` if no node started it) and its first bit.
     pub frame: Option<usize>,
     pub sof: u64,
 }
@@ -128,7 +136,7 @@ impl Node {
         }
     }
 
-    /// Level it sends in the next bit. `may_acknowledge` is false if a fault suppresses acknowledgements.
+    /// Level of the next bit. `may_acknowledge` is false if a fault suppresses acknowledgements.
     pub fn drives(&self, may_acknowledge: bool) -> Level {
         let dominant = match &self.phase {
             Phase::Frame { sending: Some(sending), .. } => return sending.bits[sending.done].level,
@@ -139,12 +147,12 @@ impl Node {
         if dominant { Level::Dominant } else { Level::Recessive }
     }
 
-    /// Returns true if it starts a frame now that the bus is idle.
+    /// Returns true if it starts a frame on an idle bus.
     pub fn wants_to_start(&self) -> bool {
         matches!(self.phase, Phase::Idle) && self.queue.next().is_some()
     }
 
-    /// Makes it the sender of the frame whose turn it is, `done` bits of which are over; the tag of that frame.
+    /// Starts sending the next frame, of which `done` bits are on the wire. Returns its tag.
     pub fn start_sending(&mut self, sof: u64, done: usize) -> Option<u64> {
         let next = self.queue.next()?;
         let bits = encode(&next.frame, self.counters.state() == NodeState::Passive);
@@ -160,7 +168,7 @@ impl Node {
         Some(tag)
     }
 
-    /// Makes it a receiver: the dominant bit `sof` was a start of frame.
+    /// Starts receiving: the dominant bit `sof` was a start of frame.
     pub fn start_receiving(&mut self, sof: u64) {
         let mut receiver = Box::new(Receiver::new());
         receiver.hear(Level::Dominant);
@@ -169,7 +177,7 @@ impl Node {
         (self.sof, self.frame) = (sof, None);
     }
 
-    /// Reacts to an error found in bit `now`: counters, then the flag from the next bit on.
+    /// Reacts to an error in bit `now`: counters, and a flag from the next bit on.
     pub fn fail(&mut self, now: u64, kind: ErrorKind, log: &mut Vec<Log>) {
         let state = self.counters.state();
         let passive = state == NodeState::Passive;
@@ -183,7 +191,7 @@ impl Node {
         };
         // Rule c, exception 2.
         let stuffed_away = kind == ErrorKind::Stuff && matches!(attempt, Some((_, Part::ArbitrationStuff)));
-        // Whether a flag is dominant follows from the counters as they stood when the error was found.
+        // The counters before the error decide whether the flag is dominant.
         self.phase = if passive {
             Phase::PassiveFlag { run: 0, last: None, unacknowledged }
         } else {
@@ -193,14 +201,14 @@ impl Node {
             self.give_up(now, serial, log);
         }
         match self.role {
-            // Rule c, exception 1: raised with the first dominant bit of the passive flag, if there is one.
+            // Rule c, exception 1: incremented at the first dominant bit of the passive flag.
             Role::Sender if unacknowledged || stuffed_away => {}
             Role::Receiver if !in_flag => self.raise(now, 1, log),
             Role::Sender | Role::Receiver => self.raise(now, 8, log),
         }
     }
 
-    /// Raises the counter of its role. At the limit it leaves the bus at once, flag or not.
+    /// Increments the counter of its role. At the limit it leaves the bus immediately.
     pub fn raise(&mut self, now: u64, by: u32, log: &mut Vec<Log>) {
         let role = self.role;
         self.count(now, log, |counters| match role {
@@ -219,7 +227,7 @@ impl Node {
         }
     }
 
-    /// Changes the counters; those of a listen-only node stand still.
+    /// Changes the counters, except of a listen-only node.
     pub fn count(&mut self, now: u64, log: &mut Vec<Log>, change: impl FnOnce(&mut Counters)) {
         let before = self.counters;
         if !self.config.listen_only {
@@ -231,7 +239,6 @@ impl Node {
         }
     }
 
-    /// Takes a frame out of the queue unsent.
     pub fn give_up(&mut self, now: u64, serial: u64, log: &mut Vec<Log>) {
         if let Some(tag) = self.queue.remove(serial) {
             self.log(now + 1, What::Dropped { tag }, log);

@@ -1,4 +1,4 @@
-//! From the bits a node sees to the frame they are, field by field.
+//! Decodes bits to a frame, field by field.
 
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_BRS, CANFD_ESI, CANFD_FDF, CANFD_MAX_DLEN, Frame, FrameFormat, RawId,
@@ -9,22 +9,20 @@ use super::encode::{FD_LENGTHS, fd_stuff_count};
 use super::level::Level;
 use super::log::ErrorKind;
 
-/// Result of one bit for a receiver.
+/// Result of a bit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// Nothing final.
     More,
-    /// The frame is valid: the last but one bit of its end was recessive.
+    /// The frame is valid: the last but one bit of its end is recessive.
     Accepted(Box<Frame>),
-    /// The last bit of its end has passed.
+    /// The last bit of its end.
     End,
-    /// The last bit of its end was dominant: no error for a receiver, but an overload condition.
+    /// The last bit of its end is dominant, which is an overload condition for receivers.
     Overload,
-    /// An error.
     Wrong(ErrorKind),
 }
 
-/// The bit that comes next, stuff bits aside.
+/// The field of the next bit, ignoring stuff bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Sof,
@@ -52,19 +50,18 @@ enum Field {
     Eof,
 }
 
-/// A frame on its way in.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     field: Field,
-    /// Bits of this field that have come, and their value.
+    /// Received bits of this field, and their value.
     count: u32,
     value: u32,
-    /// True if five equal bits are followed by a stuff bit here.
+    /// Set if a stuff bit follows five equal bits.
     stuffing: bool,
     run: u32,
     last: Level,
     stuff_bits: u32,
-    /// Everything up to the last data bit, with and without stuff bits.
+    /// Bits up to the last data bit, with and without stuff bits.
     raw: Vec<Level>,
     plain: Vec<Level>,
     id: u32,
@@ -101,12 +98,11 @@ impl Receiver {
         }
     }
 
-    /// Returns true if the next bit is an ACK slot that this receiver fills.
+    /// Returns true if the next bit is an ACK slot and the CRC is correct.
     pub fn acknowledges(&self) -> bool {
         self.field == Field::AckSlot && self.check_passed
     }
 
-    /// Takes in one bit.
     pub fn hear(&mut self, seen: Level) -> Heard {
         let before = self.last;
         if self.stuffing && self.run == 5 {
@@ -156,7 +152,7 @@ impl Receiver {
                 }
             }
             Field::ExtendedRtr => {
-                // What stood at the place of RTR was SRR, whose level a receiver does not judge.
+                // The bit in the place of RTR was SRR, whose level receivers ignore.
                 self.remote = recessive;
                 self.field = Field::Fdf;
             }
@@ -168,9 +164,9 @@ impl Receiver {
                     (false, false) => Field::Dlc,
                 };
             }
-            // Choice: both levels are accepted, as Bosch 2.0 asks of reserved bits.
+            // Choice: both levels are accepted, as Bosch 2.0 requires for reserved bits.
             Field::R0 => self.field = Field::Dlc,
-            // Choice: no protocol exception state, so a frame format of the future is a form error.
+            // Choice: no protocol exception state, so a future frame format is a form error.
             Field::Res if recessive => return Heard::Wrong(ErrorKind::Form),
             Field::Res => self.field = Field::Brs,
             Field::Brs => {
@@ -217,7 +213,7 @@ impl Receiver {
         Heard::More
     }
 
-    /// One more bit of a field of `width` bits: its value if that was the last.
+    /// Adds a bit to a field of `width` bits. Returns the value after the last bit.
     fn number(&mut self, seen: Level, width: u32) -> Option<u32> {
         self.value = self.value << 1 | seen.bit();
         self.count += 1;
@@ -242,7 +238,7 @@ impl Receiver {
             return;
         }
         if self.fd {
-            // A stuff bit that is due now gives way to the first fixed one.
+            // The first fixed stuff bit replaces one that is due now.
             self.stuffing = false;
             self.field = Field::FdCrc;
         } else {

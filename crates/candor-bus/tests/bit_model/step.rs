@@ -1,4 +1,4 @@
-//! Reaction of a node to one bit.
+//! Reactions of a node to a bit.
 
 use super::counters::{Counters, NodeState};
 use super::encode::Part;
@@ -7,22 +7,19 @@ use super::log::{ErrorKind, FlagReason, Log, Role, What};
 use super::node::{Node, Phase, RecCredit, Sending};
 use super::receive::{Heard, Receiver};
 
-/// A bit as one node lives through it.
+/// A bit of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Bit {
-    /// Its number.
     pub now: u64,
-    /// Level sent.
     pub sent: Level,
-    /// Level seen.
     pub seen: Level,
-    /// True if a fault makes the node find an error here.
+    /// Set if a fault makes the node detect an error.
     pub misread: bool,
 }
 
 impl Node {
-    /// Takes in one bit. The tag of a frame if the node goes on as its sender although somebody else has sent (or
-    /// disturbed) the start of frame: a dominant third bit of the intermission.
+    /// Processes a bit. Returns the tag of a frame if the node continues as its sender after a start of frame from
+    /// another node or a disturbance: a dominant third bit of the intermission.
     pub fn step(&mut self, bit: Bit, log: &mut Vec<Log>) -> Option<u64> {
         let recessive = bit.seen == Level::Recessive;
         match std::mem::replace(&mut self.phase, Phase::Off) {
@@ -60,7 +57,7 @@ impl Node {
             (Level::Recessive, longer) => Phase::Recovering { run: longer, runs },
         };
         if matches!(self.phase, Phase::Recovering { runs: 128, .. }) {
-            // Choice: the last 11 bits were an idle bus, so it may send in the next.
+            // Choice: the bus was idle for 11 bits, so it may send in the next.
             self.phase = Phase::Idle;
             self.count(bit.now, log, |counters| (counters.tec, counters.rec) = (0, 0));
             self.log(bit.now + 1, What::Recovered, log);
@@ -82,7 +79,7 @@ impl Node {
         None
     }
 
-    /// Choice: dominant also in an error passive node; it raises no counter.
+    /// Choice: dominant also in an error-passive node, and not counted.
     fn overload(&mut self, bit: Bit, log: &mut Vec<Log>) {
         self.phase = Phase::DominantFlag { left: 6, reason: FlagReason::Overload };
         self.log(bit.now + 1, What::Overload, log);
@@ -115,7 +112,7 @@ impl Node {
         }
         self.phase = Phase::Intermission(0);
         self.queue.remove(sending.serial);
-        // The bus fills in the receivers.
+        // The bus adds the receivers.
         let what = What::Delivered { frame: self.frame, tag: sending.tag, start: self.sof, receivers: Vec::new() };
         self.log(bit.now + 1, what, log);
         self.count(bit.now, log, Counters::sent);
@@ -135,7 +132,7 @@ impl Node {
         let acknowledged = receiver.acknowledges() && bit.sent == Level::Dominant;
         let heard = match (bit.misread, acknowledged, bit.seen) {
             (true, ..) => Heard::Wrong(ErrorKind::Local),
-            // A receiver that acknowledges is a sender of this one bit, and watches it.
+            // A receiver that acknowledges is a sender of this bit, and monitors it.
             (false, true, Level::Recessive) => Heard::Wrong(ErrorKind::Bit),
             _ => receiver.hear(bit.seen),
         };
@@ -187,12 +184,12 @@ impl Node {
             return;
         }
         self.phase = Phase::FlagsOfOthers { dominant: dominant + 1, reason };
-        // Rule b: somebody answers this node's error flag.
+        // Rule b: another node answers the error flag.
         if dominant == 0 && reason == FlagReason::Error && self.role == Role::Receiver {
             self.raise(bit.now, 8, log);
         }
-        // Rule f: the 14th dominant bit since the start of an active flag, the 8th behind a passive one, and each
-        // eighth from there on.
+        // Rule f: the 14th dominant bit since the start of an active flag, the 8th after a passive one, and each
+        // eighth after that.
         if (dominant + 1).is_multiple_of(8) {
             self.raise(bit.now, 8, log);
         }

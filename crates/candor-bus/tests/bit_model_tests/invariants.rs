@@ -41,7 +41,7 @@ fn schedule(seed: u64, flips: usize) -> Bus {
 }
 
 #[test]
-fn every_frame_is_delivered_once_or_refused() {
+fn frames_are_delivered_once_or_refused() {
     for seed in 0..2 {
         for flips in [0, 20] {
             let mut bus = schedule(seed, flips);

@@ -135,7 +135,7 @@ fn config(settings: &[&str]) -> Config {
             "absent" => config.present = false,
             "drop" => config.on_bus_off = OnBusOff::Drop,
             "credit-at-acceptance" => config.rec_credit = RecCredit::Acceptance,
-            other => panic!("{other} is no setting"),
+            other => panic!("{other} is not a setting"),
         }
     }
     config

@@ -1,7 +1,8 @@
-//! Random schedules: the same ones in each run, so that what a change breaks is broken by that change.
+//! Random schedules, the same in each run, so a failure is caused by a change.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
+use candor_bus::{NodeConfig, Order, Timing};
 use candor_core::units::BitRate;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -12,7 +13,23 @@ pub(crate) fn rate(bits_per_second: u32) -> BitRate {
     BitRate::from_bits_per_second(bits_per_second).unwrap()
 }
 
-/// Checks so many schedules, or as many as `CANDOR_CASES` says.
+/// Nodes with any controller and these bit rates.
+pub(crate) fn config(timing: Timing) -> impl Strategy<Value = NodeConfig> {
+    let order = prop_oneof![Just(Order::Fifo), Just(Order::LowestId)];
+    (order, 1_usize..6, prop::bool::weighted(0.1), prop::bool::weighted(0.1)).prop_map(
+        move |(order, depth, listen_only, one_shot)| NodeConfig { timing, order, depth, listen_only, one_shot },
+    )
+}
+
+/// Writes a line for each node.
+pub(crate) fn write_nodes(f: &mut fmt::Formatter<'_>, configs: &[NodeConfig]) -> fmt::Result {
+    for (node, NodeConfig { order, depth, listen_only, one_shot, .. }) in configs.iter().enumerate() {
+        writeln!(f, "node {node}: {order:?} {depth}, listen only {listen_only}, one shot {one_shot}")?;
+    }
+    Ok(())
+}
+
+/// Checks this number of schedules, or `CANDOR_CASES`.
 pub(crate) fn run<T: Debug>(
     cases: u32,
     schedules: &impl Strategy<Value = T>,

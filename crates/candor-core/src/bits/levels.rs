@@ -193,8 +193,8 @@ impl Writer {
         self.stuffing.bits_before_last_stuff_bit()
     }
 
-    /// Appends the CRC field of CAN FD without its delimiter: stuff count and CRC, with a stuff bit before every four bits.
-    /// Returns the number of its first bit.
+    /// Appends the CRC field of CAN FD without its delimiter: stuff count and CRC, with a stuff bit before every four
+    /// bits. Returns the number of its first bit.
     fn fd_crc_field(&mut self, data_len: usize) -> u32 {
         // The first fixed stuff bit replaces a stuff bit that is due now. It has the same level.
         self.stuffing.cancel_last();

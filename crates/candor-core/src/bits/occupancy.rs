@@ -70,8 +70,8 @@ impl Occupancy {
 }
 
 impl Bits {
-    /// With the maximum of stuff bits in head and payload: one after the first five bits and after every four more, which
-    /// makes two per byte.
+    /// With the maximum of stuff bits in head and payload: one after the first five bits and after every four more,
+    /// which makes two per byte.
     const fn stuffed(head: u32, tail: u32) -> Self {
         Self { nominal: head + (head - 1) / 4 + tail, data: 0, nominal_by_byte: 8 + 2, data_by_byte: 0 }
     }

@@ -35,7 +35,7 @@ impl<'t> Entry<'t> {
         self.key_span.0..self.key_span.1
     }
 
-    /// The same key with another value, such as an item of its list.
+    /// The same key with another value: an item of its list.
     pub fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
         Self { value, ..*self }
     }
@@ -111,8 +111,8 @@ impl<'t> Entry<'t> {
         None
     }
 
-    /// Reports a key that is not one of the `known` keys in `place`, and returns the one that was probably intended, or the
-    /// `alias`, which certainly was.
+    /// Reports a key that is not one of the `known` keys in `place`, and returns the one that was probably intended, or
+    /// the `alias`, which certainly was.
     pub fn not_one_of<'k>(
         &self,
         place: &str,

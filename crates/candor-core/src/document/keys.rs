@@ -1,5 +1,5 @@
-//! Descriptions of the keys of a table. They generate the struct of the table, its reader, the findings about unknown and
-//! missing keys, the tables of the reference and the JSON Schema.
+//! Keys of a table, each described once. From the descriptions come the struct that holds the table as written, its
+//! reader, the findings about unknown and missing keys, the tables of the reference and the JSON Schema.
 
 use toml::de::{DeTable, DeValue};
 
@@ -12,23 +12,25 @@ use crate::document::{Flag, Number, Text};
 pub struct Key {
     pub name: &'static str,
     pub shape: Shape,
-    /// Description of the value for errors, with an example. Empty if its shape lists the words.
+    /// The value as an error describes it, with an example; empty if the words of its shape say it.
     pub wanted: &'static str,
-    /// The line to add if the key is missing. Empty for optional keys.
+    /// The line to add where the key is missing; empty if it may be.
     pub required: &'static str,
     /// Names of the same setting in other tools.
     pub aliases: &'static [&'static str],
-    /// Text for the reference, in Markdown: meaning, default, and interface of the kernel or option of a program.
+    /// The reference: meaning, default, and interface of the kernel or option of a program. Markdown.
     pub about: &'static str,
     pub default: &'static str,
     pub kernel: &'static str,
 }
 
 impl Key {
+    /// A key whose value an error calls `wanted`.
     pub const fn new(wanted: &'static str) -> Self {
         Self { name: "", shape: Shape::Any, wanted, required: "", aliases: &[], about: "", default: "", kernel: "" }
     }
 
+    /// A key with one of a few words as its value.
     pub const fn words(words: &'static [&'static str]) -> Self {
         Self::new("").shape(Shape::Words(words))
     }
@@ -37,12 +39,12 @@ impl Key {
         Self { shape, ..self }
     }
 
-    /// An integer within these bounds.
+    /// A number within these bounds.
     pub const fn range(self, least: i64, most: i64) -> Self {
         self.shape(Shape::Integer(least, most))
     }
 
-    /// A required key. `line` is the line to add if it is missing.
+    /// The key has to be there; `line` is what to add.
     pub const fn required(self, line: &'static str) -> Self {
         Self { required: line, default: "required", ..self }
     }
@@ -63,13 +65,13 @@ impl Key {
         Self { kernel, ..self }
     }
 
-    /// Sets the name, and the shape of the field's type unless the key has its own.
+    /// The key under its name, with the shape of the field's type if it has no narrower one.
     pub const fn of_field(self, name: &'static str, shape: Shape) -> Self {
         let shape = if matches!(self.shape, Shape::Any) { shape } else { self.shape };
         Self { name, shape, ..self }
     }
 
-    /// Description of the value for errors.
+    /// The value as an error describes it.
     pub fn wanted(&self) -> String {
         match self.shape {
             Shape::Words([first @ .., last]) if self.wanted.is_empty() => {
@@ -89,16 +91,17 @@ pub enum Shape {
     Boolean,
     Integer(i64, i64),
     List(&'static Self),
-    /// A table whose keys are names chosen by the user, with the placeholder for the reference.
+    /// A table whose keys are names given by the user, which the reference calls by this word.
     Named(&'static str, &'static Self),
     OneOrList(&'static Self),
     Table(&'static KeyTable),
     Text,
-    /// Text with a maximum number of characters.
+    /// Text of at most this many characters.
     TextUpTo(usize),
     Words(&'static [&'static str]),
 }
 
+/// The keys of a table.
 #[derive(Debug)]
 pub struct KeyTable {
     pub name: &'static str,
@@ -106,7 +109,7 @@ pub struct KeyTable {
     required: usize,
 }
 
-/// A key, or the keys of another table with a sentence for the reference.
+/// A key, or the keys of another table with a sentence of the reference about all of them.
 #[derive(Debug)]
 pub enum Part {
     Key(Key),
@@ -126,7 +129,7 @@ impl KeyTable {
         Self { name, parts, required }
     }
 
-    /// All keys in the order of declaration.
+    /// All keys, in the order of their description.
     pub fn keys(&self) -> Vec<&Key> {
         let mut keys = Vec::new();
         for part in self.parts {
@@ -157,15 +160,16 @@ impl Entry<'_> {
 pub trait Keyed: Default {
     const KEYS: &'static KeyTable;
 
-    /// Reads an entry as the key `name`. Returns the key, and whether the value has the right type. `None` for an unknown key.
+    /// Reads an entry as the key `name`. Returns the description of the key, and whether the value has the right type;
+    /// `None` if the table has no such key.
     fn put(&mut self, name: &str, entry: &Entry<'_>, findings: &mut Findings) -> Option<(&'static Key, bool)>;
 }
 
-/// A type that can be read from a value.
+/// A value that reads itself.
 pub trait Value: Sized {
     const SHAPE: Shape;
 
-    /// Reads the value. Reports a wrong type and returns `None`.
+    /// Reads the value. `None` if it has the wrong type, which is reported.
     fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self>;
 }
 
@@ -205,7 +209,7 @@ impl<T: Value> Value for Box<T> {
 pub trait Field {
     const SHAPE: Shape;
 
-    /// Reads the value of the field. Returns `false` if it or a part of it has the wrong type.
+    /// Reads the value of the field. Returns `false` if it, or a part of it, has the wrong type.
     fn read(&mut self, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool;
 }
 
@@ -217,7 +221,7 @@ impl<T: Value> Field for Option<T> {
     }
 }
 
-/// Keeps the items of the right type.
+/// A list, of which the values of the right type are kept.
 impl<T: Value> Field for Vec<T> {
     const SHAPE: Shape = Shape::List(&T::SHAPE);
 
@@ -232,18 +236,19 @@ impl<T: Value> Field for Vec<T> {
     }
 }
 
-/// Reads one value or a list. Returns `false` if an item has the wrong type.
+/// One value or a list of them. `false` if one of them has the wrong type.
 pub fn one_or_list<T: Value>(into: &mut Option<Vec<T>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
-    // Collected first, so errors in all items are reported.
+    // Every item is read before any of them is missed.
     let all: Vec<_> = entry.items().map(|item| T::read(&item, key, findings)).collect();
     put(into, all.into_iter().collect())
 }
 
-/// Unusable keys of a table.
+/// The keys of a table that could not be used.
 #[derive(Debug, Default)]
 pub struct Broken {
-    /// Keys with a value of the wrong type.
+    /// Those with a value of the wrong type.
     pub keys: Vec<&'static str>,
+    /// Some key is not known.
     pub has_unknown: bool,
 }
 
@@ -257,15 +262,15 @@ impl Broken {
     }
 }
 
-/// Reports an unknown key, and returns the one that was probably intended.
+/// Reports a key that a table does not have, and returns the one that was probably meant.
 pub type Unknown = fn(&Entry<'_>, &str, &KeyTable, &mut Findings) -> Option<&'static str>;
 
-/// Reads the keys of a table at `span`. `places` name the table in findings about unknown and about missing keys.
+/// Reads the keys of a table at `span`. `places` name it in findings about unknown and about missing keys.
 pub fn read<T: Keyed>(table: &DeTable<'_>, span: &Span, places: [&str; 2], findings: &mut Findings) -> (T, Broken) {
     read_with(table, span, places, |entry, place, keys, findings| entry.unknown(place, keys, findings), findings)
 }
 
-/// As [`read`], with a function that reports unknown keys.
+/// As [`read`], with findings of its own about unknown keys.
 pub fn read_with<T: Keyed>(
     table: &DeTable<'_>,
     span: &Span,
@@ -300,10 +305,10 @@ pub fn read_with<T: Keyed>(
     (value, broken)
 }
 
-/// Declares structs for tables as written, with their keys.
+/// Declares structs that hold tables as written, with their keys.
 ///
-/// Fields in the braces are not keys. Each other field is followed by `| reader` if its type is not a [`Field`], and by its
-/// [`Key`]. `..field: Type` includes the keys of another table.
+/// Fields in the braces belong to the reader of the table. Each of the others is followed by `| reader` if its type does
+/// not read itself, and by its [`Key`]. `..field: Type` takes all the keys of another table.
 #[macro_export]
 macro_rules! keys {
     ($(

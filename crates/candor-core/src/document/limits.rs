@@ -14,8 +14,8 @@ pub const MAX_LINE_BYTES: usize = 4096;
 /// Maximum parts of a dotted key. toml nests a table for each part, and drops them recursively.
 const MAX_KEY_PARTS: usize = 16;
 
-/// Maximum tokens of a file. toml copies each token several times, and may create an error for each. A route has 30 to 120,
-/// so 24 000 long routes fit.
+/// Maximum tokens of a file. toml copies each token several times, and may create an error for each. A route has 30 to
+/// 120, so 24 000 long routes fit.
 const MAX_TOKENS: usize = 3_000_000;
 
 /// Checks size, encoding and lines of a file.

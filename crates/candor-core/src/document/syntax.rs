@@ -136,8 +136,8 @@ fn duplicate(text: &str, first: Option<Span>, span: Span) -> Diagnostic {
     }
 }
 
-/// Finds the first occurrence of each duplicate key or header, by the start of the duplicate. One pass finds all: a file may
-/// have a hundred duplicates and a hundred thousand tables.
+/// Finds the first occurrence of each duplicate key or header, by the start of the duplicate. One pass finds all: a
+/// file may have a hundred duplicates and a hundred thousand tables.
 fn firsts<'s>(text: &str, document: &DeTable<'_>, duplicates: impl Iterator<Item = &'s Span>) -> HashMap<usize, Span> {
     let (headers, keys): (Vec<_>, Vec<_>) = duplicates.partition(|place| is_header(text, place));
     let mut search = Keys { wanted: HashMap::new(), firsts: HashMap::new() };

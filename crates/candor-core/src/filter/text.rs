@@ -212,7 +212,7 @@ impl fmt::Display for Filter {
 /// Inclusive range of identifiers of data frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct IdRange {
-    /// Whether the identifiers have 29 bits.
+    /// Set for 29-bit identifiers.
     pub is_extended: bool,
     /// First identifier, without flags.
     pub first: u32,

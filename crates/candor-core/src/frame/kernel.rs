@@ -23,8 +23,8 @@ impl Frame {
         Ok(frame)
     }
 
-    /// As [`from_kernel`](Self::from_kernel), but overwrites an existing frame, which takes half as many instructions as
-    /// building and moving one.
+    /// As [`from_kernel`](Self::from_kernel), but overwrites an existing frame, which takes half as many instructions
+    /// as building and moving one.
     ///
     /// # Errors
     /// As [`from_kernel`](Self::from_kernel); the frame is then unchanged.

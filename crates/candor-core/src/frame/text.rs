@@ -100,8 +100,8 @@ impl FromStr for Frame {
     }
 }
 
-/// Prints the notation of `candump -L`, including the FDF bit of CAN FD flags. It omits bytes beyond the length, identifier
-/// bits beyond 11 or 29, and the upper four flag bits.
+/// Prints the notation of `candump -L`, including the FDF bit of CAN FD flags. It omits bytes beyond the length,
+/// identifier bits beyond 11 or 29, and the upper four flag bits.
 impl fmt::Display for Frame {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.id.is_err() {

@@ -9,8 +9,8 @@ use crate::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operand, XorChecksum}
 
 /// The arguments of `cangw` that add this job, without the program name.
 ///
-/// Features that only user space supports ([`Job::is_for_kernel`]) are omitted. All numbers are hexadecimal except the hop
-/// limit, the positions of checksums and the number of a profile.
+/// Features that only user space supports ([`Job::is_for_kernel`]) are omitted. All numbers are hexadecimal except the
+/// hop limit, the positions of checksums and the number of a profile.
 ///
 /// # Source
 /// [`cangw.c`](https://github.com/linux-can/can-utils/blob/v2020.11.0/cangw.c) of can-utils 2020.11 and of 2026.

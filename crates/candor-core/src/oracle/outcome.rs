@@ -29,7 +29,7 @@ pub struct Outcome {
     pub sent: Vec<Sent>,
     /// Actions of jobs, in order.
     pub visits: Vec<Visit>,
-    /// Whether all frames reached their destinations.
+    /// Result of the simulation.
     pub end: End,
 }
 

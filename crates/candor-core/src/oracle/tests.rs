@@ -30,7 +30,7 @@ fn receive_lists_precede_the_order_of_jobs() {
 }
 
 #[test]
-fn every_matching_job_gets_the_frame_as_it_came() {
+fn matching_jobs_receive_the_unmodified_frame() {
     let or = Operand { id: Some(0x400), ..Operand::default() };
     let changing = Job { modifications: Modifications { or, ..Modifications::default() }, ..job("0:0") };
     let jobs = [changing, Job { to: BusIndex(2), ..job("0:0") }];

@@ -58,7 +58,7 @@ pub enum Event {
         on: BusIndex,
         /// Sent frame.
         frame: Frame,
-        /// Whether other local sockets, and can-gw, receive it.
+        /// Loopback to other local sockets and can-gw.
         loopback: Loopback,
         /// Expected frames on the sockets of each interface, without the sent frame on its own interface. The order
         /// between interfaces is not checked.

@@ -16,7 +16,8 @@ impl Checksums {
 }
 
 impl ChecksumSpan {
-    /// Returns true if a checksum with these positions can be computed on this frame. Otherwise the frame stays unchanged.
+    /// Returns true if a checksum with these positions can be computed on this frame. Otherwise the frame stays
+    /// unchanged.
     #[must_use]
     pub fn fits(self, frame: &Frame) -> bool {
         Walk::resolve(self, frame).is_some()

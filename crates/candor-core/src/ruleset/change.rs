@@ -1,7 +1,7 @@
 //! Modifications of a job, in the fewest operations.
 //!
-//! AND, OR, XOR and SET on a field combine to one AND and one XOR, because each bit is kept, flipped, cleared or set. This
-//! includes the raw DLC of a classic frame, which `len` and `len8_dlc` preserve between two operations.
+//! AND, OR, XOR and SET on a field combine to one AND and one XOR, because each bit is kept, flipped, cleared or set.
+//! This includes the raw DLC of a classic frame, which `len` and `len8_dlc` preserve between two operations.
 
 use std::ops::{BitAnd, BitOr, BitXor, Not};
 

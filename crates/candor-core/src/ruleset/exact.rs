@@ -25,7 +25,7 @@ struct Standard {
 }
 
 impl Exact {
-    /// From filters of jobs in ascending order of their numbers.
+    /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: Vec<(Normalised, u32)>) -> Self {
         let (extended, standard): (Vec<_>, Vec<_>) =
             filters.into_iter().partition(|(filter, _)| filter.id & CAN_EFF_FLAG != 0);

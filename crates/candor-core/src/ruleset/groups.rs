@@ -7,8 +7,8 @@ use super::pool::number;
 use crate::filter::Normalised;
 use crate::frame::CAN_ERR_FLAG;
 
-/// Marks a free slot. No masked identifier has this bit, because masks with it select error frames, which have their own
-/// list.
+/// Marks a free slot. No masked identifier has this bit, because masks with it select error frames, which have their
+/// own list.
 const FREE: u32 = CAN_ERR_FLAG;
 
 /// Odd multipliers. Each table uses the one that spreads its identifiers best.
@@ -48,7 +48,7 @@ pub(super) struct Group {
 }
 
 impl Groups {
-    /// From filters of jobs in ascending order of their numbers.
+    /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: &[(Normalised, u32)]) -> Self {
         let mut by_mask: BTreeMap<u32, BTreeMap<u32, Vec<u32>>> = BTreeMap::new();
         for (filter, job) in filters {

@@ -1,5 +1,5 @@
-//! Inverted filters. Most of them match most frames, so they are compared one by one. Consecutive jobs with equal filters are
-//! one step, and one comparison per mask recognises a frame that all of them exclude.
+//! Inverted filters. Most of them match most frames, so they are compared one by one. Consecutive jobs with equal
+//! filters are one step, and one comparison per mask recognises a frame that all of them exclude.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ struct Run {
 }
 
 impl Inverted {
-    /// From filters of jobs in ascending order of their numbers.
+    /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: &[(Normalised, u32)]) -> Self {
         let mut runs: Vec<Run> = Vec::new();
         let mut ids = BTreeMap::new();

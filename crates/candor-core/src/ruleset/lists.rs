@@ -33,7 +33,7 @@ struct Errors {
 }
 
 impl Lists {
-    /// From filters of jobs in ascending order of their numbers.
+    /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: impl Iterator<Item = (Normalised, u32)>) -> Self {
         let (mut error, mut all, mut masked) = (Vec::new(), Vec::new(), Vec::new());
         let (mut inverted, mut exact) = (Vec::new(), Vec::new());
@@ -61,8 +61,8 @@ impl Lists {
         }
     }
 
-    /// Fast path: the matching jobs in the order of delivery, if they are contiguous. This is the case for data frames in
-    /// gateways without masks, or with filters for all frames only.
+    /// Fast path: the matching jobs in the order of delivery, if they are contiguous. This is the case for data frames
+    /// in gateways without masks, or with filters for all frames only.
     #[inline(always)]
     pub(super) fn matches(&self, id: RawId, meter: &mut impl Meter) -> Option<&[u32]> {
         if self.compares || id.0 & (CAN_ERR_FLAG | CAN_RTR_FLAG) != 0 {

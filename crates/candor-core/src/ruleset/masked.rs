@@ -19,7 +19,7 @@ pub(super) struct Masked {
 }
 
 impl Masked {
-    /// From filters of jobs in ascending order of their numbers.
+    /// Filters must be in ascending order of their jobs.
     pub(super) fn build(filters: Vec<(Normalised, u32)>) -> Self {
         let mut sharing: HashMap<u32, usize> = HashMap::new();
         for (filter, _) in &filters {

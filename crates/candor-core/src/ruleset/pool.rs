@@ -32,7 +32,7 @@ impl<T: Clone + Eq + Hash> Pool<T> {
 /// An index as 32 bits.
 ///
 /// # Panics
-/// From 2^32.
+/// If the index is 2^32 or more.
 pub(super) fn number(position: usize) -> u32 {
     u32::try_from(position).expect("2^32 jobs do not fit into memory")
 }

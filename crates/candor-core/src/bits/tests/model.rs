@@ -1,5 +1,5 @@
-//! A second implementation: writes the frame as text, field by field as in the figures of the standard, stuffs the text, and
-//! counts its characters.
+//! A second implementation: writes the frame as text, field by field as in the figures of the standard, stuffs the
+//! text, and counts its characters.
 
 use crate::bits::FrameBits;
 use crate::frame::{Frame, FrameFormat};

@@ -98,7 +98,7 @@ impl Script {
                 let stamp = stamps.first().map(|&stamp| match stamp {
                     "fresh" => Timestamp::Fresh,
                     "kept" => Timestamp::Kept,
-                    other => panic!("{other} is no timestamp"),
+                    other => panic!("{other} is not a timestamp"),
                 });
                 let sees = sees.into_iter().map(frame_on).collect();
                 Event::Send { on, frame, loopback: Loopback::On, sees, stamp }
@@ -115,7 +115,7 @@ impl Script {
                 let (interface, name) = cut(rest, ' ');
                 Event::Rename(bus(interface), name)
             }
-            other => panic!("{other} is no event"),
+            other => panic!("{other} is not an event"),
         }
     }
 
@@ -184,14 +184,14 @@ fn modify(job: &mut Job, name: &str, value: &str) {
         "or" => &mut job.modifications.or,
         "xor" => &mut job.modifications.xor,
         "set" => &mut job.modifications.set,
-        other => panic!("{other} is no operation"),
+        other => panic!("{other} is not an operation"),
     };
     match field {
         "id" => operand.id = Some(hex(value)),
         "len" => operand.len = Some(hex(value)),
         "flags" => operand.flags = Some(hex(value)),
         "data" => operand.data = Some(buffer(value)),
-        other => panic!("{other} is no field"),
+        other => panic!("{other} is not a field"),
     }
 }
 
@@ -202,7 +202,7 @@ fn frame_on(text: &str) -> (BusIndex, Frame) {
 
 fn frame(text: &str) -> Frame {
     let notation = text.split(['/', '@']).next().unwrap_or_default();
-    let frame: Frame = notation.parse().unwrap_or_else(|error| panic!("{text} is no frame: {error}"));
+    let frame: Frame = notation.parse().unwrap_or_else(|error| panic!("{text} is not a frame: {error}"));
     let id = text.split_once('@').map_or(frame.id, |(_, id)| RawId(hex(id)));
     let data = text.split_once('/').map_or(frame.data, |(_, data)| buffer(data));
     Frame { id, data, ..frame }
@@ -241,10 +241,10 @@ fn numbers<T: FromStr + Copy + Default, const N: usize>(text: &str, separator: c
 }
 
 fn number<T: FromStr>(text: &str) -> T {
-    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+    text.parse().unwrap_or_else(|_| panic!("{text} is not a number"))
 }
 
 fn hex<T: TryFrom<u32>>(text: &str) -> T {
     let value = u32::from_str_radix(text, 16).ok().and_then(|value| T::try_from(value).ok());
-    value.unwrap_or_else(|| panic!("{text} is no hexadecimal number of this size"))
+    value.unwrap_or_else(|| panic!("{text} is not a hexadecimal number of this size"))
 }

@@ -3,7 +3,7 @@ use crate::job::Echo;
 use crate::ruleset::{Routed, RuleSet};
 
 #[test]
-fn the_oracle_passes_all_vectors() {
+fn oracle_passes_all_vectors() {
     let failed = all().into_iter().filter_map(|vector| vector.run(&mut vector.world()).err());
     assert_eq!(failed.map(|error| error.to_string()).collect::<Vec<_>>(), [""; 0]);
 }
