@@ -257,7 +257,7 @@ impl Bus {
         }
         let levels = WireBits::of(frame);
         match timing.data {
-            // A classic controller expects a dominant reserved bit in place of FDF.
+            // A classic controller takes FDF for a reserved bit, and reads a length after it.
             None => levels.fd_format().map(|bit| (bit + 1, FLAG_BITS)),
             Some(_) => levels.switch().map(|bit| (bit + MISTIMED_BITS, FLAG_BITS)),
         }

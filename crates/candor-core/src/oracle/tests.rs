@@ -30,19 +30,6 @@ fn receive_lists_precede_the_order_of_jobs() {
 }
 
 #[test]
-fn matching_jobs_receive_the_unmodified_frame() {
-    let or = Operand { id: Some(0x400), ..Operand::default() };
-    let changing = Job { modifications: Modifications { or, ..Modifications::default() }, ..job("0:0") };
-    let jobs = [changing, Job { to: BusIndex(2), ..job("0:0") }];
-    let sent = deliver(&jobs, BusIndex(0), &frame("123#11"));
-    let expected = [
-        Delivery { job: 0, to: BusIndex(1), frame: frame("523#11") },
-        Delivery { job: 1, to: BusIndex(2), frame: frame("123#11") },
-    ];
-    assert_eq!(sent, expected);
-}
-
-#[test]
 fn jobs_match_their_own_format_and_bus_only() {
     let fd = Job { format: FrameFormat::Fd, ..job("0:0") };
     let elsewhere = Job { from: BusIndex(2), ..job("0:0") };

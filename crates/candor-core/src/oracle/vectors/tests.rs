@@ -8,7 +8,7 @@ fn oracle_passes_all_vectors() {
     assert_eq!(failed.map(|error| error.to_string()).collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Jobs from interface 0 to others: compiled rule sets and plain functions, which know no machine around them.
+/// Vectors with jobs from interface 0 to others, on code that does not simulate a machine.
 #[test]
 fn engines_pass_the_vectors_of_one_hop() {
     let is_of_one_hop = |event: &Event| match event {
@@ -37,6 +37,10 @@ fn engines_pass_the_vectors_of_one_hop() {
                         }
                     });
                     let expected = vector.by_interface(sees, None);
+                    let delivered =
+                        super::super::deliver(&jobs, *on, frame).into_iter().map(|sent| (sent.to, sent.frame));
+                    let delivered = vector.by_interface(&delivered.collect::<Vec<_>>(), None);
+                    assert_eq!(delivered, expected, "{}, oracle", vector.name);
                     assert_eq!(vector.by_interface(&sent, None), expected, "{}, rule set", vector.name);
                     let takes = |job: &&Job| job.takes(frame) && job.filter.normalise().matches(frame.id);
                     if let [job] = &jobs.iter().filter(takes).collect::<Vec<_>>()[..] {
