@@ -18,32 +18,26 @@ use crate::owner::Owner;
 pub enum Notice {
     /// Jobs of a dead candor were adopted without interruption.
     Adopted {
-        /// Number of can-gw jobs.
         jobs: usize,
         /// Process id of the dead candor.
         pid: u32,
     },
     /// The bit rate of the controller differs from the file.
     BitRateDiffers {
-        /// Name of the interface.
         interface: String,
         /// `bit rate` or `data bit rate`.
         which: &'static str,
-        /// As in the file.
         expected: BitRate,
-        /// As configured.
         found: BitRate,
     },
     /// A controller has recovered from bus-off.
     BusBack {
-        /// Name of the interface.
         interface: String,
         /// Frames counted as handled during bus-off, which may be lost.
         meanwhile: u64,
     },
     /// A controller went bus-off.
     BusOff {
-        /// Name of the interface.
         interface: String,
         /// Recovery of the controller.
         restart: Restart,
@@ -53,40 +47,19 @@ pub enum Notice {
     /// The module can-gw was unloaded, which removed all jobs.
     CangwGone,
     /// Jobs and interfaces could not be listed, for a temporary reason.
-    CheckFailed {
-        /// The error with its causes.
-        why: String,
-    },
+    CheckFailed { why: String },
     /// The outgoing interface has the `etf` qdisc, which drops frames without a transmit time.
-    EtfDrops {
-        /// Name of the interface.
-        interface: String,
-    },
+    EtfDrops { interface: String },
     /// The outgoing interface sends only classic frames.
-    FdDoesNotFit {
-        /// Name of the route.
-        route: String,
-        /// Name of the interface.
-        interface: String,
-    },
+    FdDoesNotFit { route: String, interface: String },
     /// Another program has installed an equal job.
-    ForeignDuplicate {
-        /// Name of the route.
-        route: String,
-    },
+    ForeignDuplicate { route: String },
     /// An interface of that name has appeared again.
-    InterfaceBack {
-        /// Name of the interface.
-        interface: String,
-    },
+    InterfaceBack { interface: String },
     /// An interface is administratively down.
-    InterfaceDown {
-        /// Name of the interface.
-        interface: String,
-    },
+    InterfaceDown { interface: String },
     /// An interface was unplugged or deleted.
     InterfaceGone {
-        /// Name of the bus.
         bus: String,
         /// Its last name.
         was: String,
@@ -95,7 +68,6 @@ pub enum Notice {
     },
     /// An interface was renamed. Its routes continue.
     InterfaceRenamed {
-        /// Name of the bus.
         bus: String,
         /// Its previous name.
         was: String,
@@ -103,17 +75,9 @@ pub enum Notice {
         interface: String,
     },
     /// An interface is up again.
-    InterfaceUp {
-        /// Name of the interface.
-        interface: String,
-    },
+    InterfaceUp { interface: String },
     /// Another program had deleted jobs.
-    JobsPutBack {
-        /// Number of can-gw jobs.
-        jobs: usize,
-        /// One of the routes.
-        route: String,
-    },
+    JobsPutBack { jobs: usize, route: String },
     /// The counters of a bus or route are inconsistent at the end: a bug.
     CountersInconsistent(
         /// The bus or route and its counters.
@@ -121,7 +85,6 @@ pub enum Notice {
     ),
     /// Another candor forwards in the opposite direction, and no hop limit applies.
     MayCircle {
-        /// Name of the route.
         route: String,
         /// Owner of the opposite route.
         other: Owner,
@@ -140,7 +103,6 @@ pub enum Notice {
     OddList {
         /// Path of the record.
         path: PathBuf,
-        /// The parse error.
         reason: String,
     },
     /// The transmit queue was full for the first time on this interface.
@@ -150,28 +112,20 @@ pub enum Notice {
     },
     /// The receive buffer or ring overflowed.
     ReceiveOverflow {
-        /// Name of the interface.
         interface: String,
         /// Frames lost since the previous notice.
         frames: u64,
     },
     /// Jobs of a dead candor were removed.
     RemovedLeftovers {
-        /// Number of can-gw jobs.
         jobs: usize,
         /// Process id of the dead candor.
         pid: u32,
     },
     /// An interface could not be set down or up after bus-off.
-    RestartFailed {
-        /// Name of the interface.
-        interface: String,
-        /// The kernel's answer.
-        why: String,
-    },
+    RestartFailed { interface: String, why: String },
     /// Sending failed with this errno for the first time on this interface.
     SendFailed {
-        /// Name of the interface.
         interface: String,
         /// The errno of `send()`.
         errno: i32,
@@ -191,12 +145,7 @@ pub enum Notice {
         sched: Sched,
     },
     /// The outgoing interface has the `fq` qdisc, which takes a kept timestamp for the transmit time.
-    TimestampDrops {
-        /// Name of the route.
-        route: String,
-        /// Name of the interface.
-        interface: String,
-    },
+    TimestampDrops { route: String, interface: String },
     /// The lock of starting candors is held.
     WaitsForStart {
         /// Path of the lock file.

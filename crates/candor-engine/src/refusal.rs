@@ -56,17 +56,11 @@ pub enum Cause {
     /// can-gw is not loaded.
     NoModule,
     /// The interface is not a CAN interface.
-    NotCan {
-        /// Name of the interface.
-        interface: String,
-    },
+    NotCan { interface: String },
     /// A kernel before 5.4 has no FD jobs and checks checksum positions against 8 bytes.
     OldKernel,
     /// Source and destination are the same without `CGW_FLAGS_CAN_IIF_TX_OK`, which kernels since 2026 refuse.
-    SameInterface {
-        /// Name of the interface.
-        interface: String,
-    },
+    SameInterface { interface: String },
     /// A job with the same uid has other interfaces or another filter.
     UidElsewhere {
         /// The uid of both jobs.
