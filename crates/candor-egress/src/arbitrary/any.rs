@@ -20,10 +20,8 @@ use crate::tree::{Class, HtbClass, Qdisc, Share};
 
 /// The name that a `mirred` action has here, and [`OTHER_INTERFACE`].
 pub const INTERFACE: &str = "can0";
-/// Another name.
 pub const OTHER_INTERFACE: &str = "if7";
 
-/// Any discipline that can be asked for, anywhere.
 pub fn qdisc() -> impl Strategy<Value = Qdisc> {
     (handle(), handle(), option::of(size_table()), discipline()).prop_map(|(handle, parent, stab, discipline)| Qdisc {
         handle,
@@ -33,12 +31,10 @@ pub fn qdisc() -> impl Strategy<Value = Qdisc> {
     })
 }
 
-/// Any class.
 pub fn class() -> impl Strategy<Value = Class> {
     (handle(), handle(), share()).prop_map(|(handle, parent, share)| Class { handle, parent, share })
 }
 
-/// Any filter.
 pub fn filter() -> impl Strategy<Value = Filter> {
     (handle(), 1..=u16::MAX, any::<u16>(), any::<u32>(), classifier(), option::of(handle()), vec(action(), 0..4))
         .prop_map(|(parent, preference, protocol, number, classifier, class, actions)| {
@@ -53,7 +49,6 @@ pub fn filter() -> impl Strategy<Value = Filter> {
         })
 }
 
-/// Any discipline that can be asked for.
 pub fn discipline() -> impl Strategy<Value = Discipline> {
     let described = Union::new(KINDS.iter().map(|kind| on_the_wire(kind.name)));
     prop_oneof![
@@ -69,7 +64,6 @@ pub fn discipline() -> impl Strategy<Value = Discipline> {
     ]
 }
 
-/// Any share of a class.
 pub fn share() -> impl Strategy<Value = Share> {
     let htb = (slow_rate(), slow_rate(), burst(), burst(), option::of(1..=u32::MAX), any::<u32>()).prop_map(
         |(rate, ceil, burst_bytes, ceil_burst_bytes, quantum_bytes, prio)| {
@@ -88,7 +82,6 @@ fn readable(groups: Vec<ControlGroup>) -> Vec<ControlGroup> {
     control_group::labelled(&control_group::label(&groups)).unwrap_or(groups)
 }
 
-/// Any classifier.
 pub fn classifier() -> impl Strategy<Value = Classifier> {
     prop_oneof![
         option::of(ematch()).prop_map(Classifier::Basic),
@@ -102,7 +95,6 @@ pub fn classifier() -> impl Strategy<Value = Classifier> {
     ]
 }
 
-/// Any control groups that a filter can look for.
 pub fn control_groups() -> impl Strategy<Value = Vec<ControlGroup>> {
     let unit = "[a-z@.]{1,100}[.]service".prop_map(|unit| GroupName::unit(&unit).ok());
     let path = "(/[a-z, ]{1,40}){1,3}".prop_map(|path| GroupName::path(&path).ok());
@@ -122,7 +114,6 @@ pub fn ematch() -> impl Strategy<Value = Ematch> {
     })
 }
 
-/// Any action.
 pub fn action() -> impl Strategy<Value = Action> {
     let how = select(Mirred::values());
     let name = select(vec![INTERFACE, OTHER_INTERFACE]).prop_map(str::to_owned);

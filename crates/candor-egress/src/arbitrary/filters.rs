@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use super::numbers::rate;
+use super::kinds::rate;
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
@@ -89,7 +89,6 @@ fn flow() -> impl Strategy<Value = Flow> {
     })
 }
 
-/// Expressions with groups in groups.
 pub fn ematch() -> impl Strategy<Value = Ematch> {
     single().prop_recursive(3, 12, 3, |inner| {
         prop_oneof![

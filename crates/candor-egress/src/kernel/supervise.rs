@@ -18,19 +18,15 @@ use super::machine::{FindError, Kernel, Machine};
 const MOST_MENDS: usize = 5;
 const A_WHILE: Duration = Duration::from_secs(60);
 
-/// Interfaces and what they shall have.
 #[derive(Debug)]
 pub struct Keeper<M> {
     machine: M,
     kept: Vec<Kept>,
 }
 
-/// Whether what others have changed is put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// It is only told.
     No,
-    /// It is put back.
     Yes,
 }
 
@@ -39,68 +35,50 @@ pub enum Mend {
 pub enum News {
     /// It has what it shall have again, by somebody else.
     AsWanted {
-        /// The interface.
         interface: String,
     },
-    /// It has something else.
     Drifted {
-        /// The interface.
         interface: String,
-        /// What is different.
         differences: Vec<Difference>,
     },
     /// What it has cannot be read or changed, or a control group is not to be found.
     Failed {
-        /// The interface.
         interface: String,
-        /// Why, with all causes.
         why: String,
     },
     /// Control groups are there again, as other ones, and their frames are known again. Those of before had the same names.
     Followed {
-        /// The interface.
         interface: String,
-        /// The groups.
         groups: Vec<GroupName>,
     },
     /// Somebody changes it again and again, so that it is left alone for a while.
     Fought {
-        /// The interface.
         interface: String,
     },
-    /// It is not there any more.
     Gone {
-        /// The interface.
         interface: String,
     },
     /// There are no such control groups now, and so no frames of them.
     NoGroups {
         /// The interface whose frames were to be told by them.
         interface: String,
-        /// The groups.
         groups: Vec<GroupName>,
     },
     /// It had something else and has been given what it shall have.
     PutBack {
-        /// The interface.
         interface: String,
         /// Whether it was another interface of the same name.
         is_new: bool,
-        /// What was different.
         differences: Vec<Difference>,
     },
 }
 
-/// Why nothing was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Nothing was changed, see there.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// Nobody can say which control groups are meant.
     #[error(transparent)]
     Group(#[from] FindError),
-    /// There is no interface of this name.
     #[error("There is no interface {0}, so nothing was changed; ip -br link shows those that there are")]
     Missing(String),
     /// The kernel cannot be asked.
@@ -117,13 +95,11 @@ struct Kept {
     missing: Vec<GroupName>,
     /// What it had before, to be given back at the end.
     before: Tree,
-    /// Which interface had it.
     number: Option<u32>,
     state: State,
     mended: Vec<Instant>,
 }
 
-/// What was told last.
 #[derive(Debug, PartialEq)]
 enum State {
     AsWanted,
@@ -135,9 +111,6 @@ enum State {
 
 impl<M: Machine> Keeper<M> {
     /// Gives every interface what it shall have, all or none.
-    ///
-    /// # Errors
-    /// [`StartError`].
     pub fn apply(machine: M, wanted: Vec<(String, Tree)>) -> Result<(Self, Vec<Applied>), StartError> {
         let mut keeper = Self { machine, kept: Vec::new() };
         let applied = keeper.change(wanted)?;
@@ -186,13 +159,11 @@ impl<M: Machine> Keeper<M> {
         Ok(applied)
     }
 
-    /// Looks at all interfaces.
     pub fn look(&mut self, mend: Mend, now: Instant) -> Vec<News> {
         let Self { machine, kept } = self;
         kept.iter_mut().flat_map(|kept| kept.look(machine, mend, now)).collect()
     }
 
-    /// Whether any tree tells frames by their control groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
         self.kept.iter().any(|kept| kept.wanted.has_programs())
@@ -323,7 +294,6 @@ impl Kept {
     }
 }
 
-/// What a look has come to.
 enum Seen {
     As(State),
     /// Other groups of the same names.
@@ -350,6 +320,3 @@ fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {
     });
     of_filters.flatten()
 }
-
-#[cfg(test)]
-mod tests;

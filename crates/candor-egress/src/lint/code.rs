@@ -2,43 +2,30 @@
 
 use std::fmt;
 
-/// Something that is not what it seems.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trap {
-    /// A discipline that tells flows apart, and sees one.
     BlindFlows {
-        /// The kernel's name of it.
         kind: &'static str,
     },
-    /// Frames in a row, because small quanta are raised.
     CoarseRounds {
-        /// The kernel's name of the discipline.
         kind: &'static str,
-        /// How many classic frames.
         frames: u32,
     },
     /// A frame is taken out of a scheduler before it may leave.
     Parked {
-        /// The kernel's name of the scheduler.
         below: String,
     },
-    /// Frames longer than the bucket.
     Burst {
-        /// The bucket.
         burst_bytes: u32,
-        /// What a frame counts as.
         frame_bytes: u32,
     },
     /// `htb` without a class for the rest.
     NoDefault,
     /// A class of `htb` whose quantum the kernel chooses.
     CoarseClass {
-        /// How many classic frames.
         frames: u32,
     },
-    /// Frames that no filter takes are dropped.
     DropsRest {
-        /// The kernel's name of the discipline.
         kind: &'static str,
     },
     /// A filter for frames of one format of the bus.
@@ -51,11 +38,8 @@ pub enum Trap {
         /// Whether it leaves out those of 29 bits.
         leaves_out_extended: bool,
     },
-    /// A size table below the root.
     InnerTable,
-    /// A queue as long as the interface's was.
     LengthByAccident {
-        /// The length, if it is known.
         frames: Option<u32>,
     },
     /// `pfifo_fast` on kernels in which it mixes up frames.
@@ -64,35 +48,27 @@ pub enum Trap {
     Rejected,
     /// Frames that are dropped while their sender hears that all is well.
     Silent {
-        /// Which.
         why: &'static str,
     },
-    /// Frames in the driver go first.
     DeepDriver {
-        /// How many.
         frames: u32,
-        /// How long they take at most.
         us: u64,
     },
     /// A controller that nobody brings back after bus-off, while frames are lost silently.
     StaysOff,
     /// A queue that is full before a sender has to wait.
     NeverBlocks {
-        /// The queue.
         queue_frames: u32,
-        /// The buffer of a socket.
         socket_frames: u32,
     },
 }
 
-/// Every code, in order.
 pub const ALL: &[&str] = &[
     "W1061", "W1062", "W1063", "W1064", "W1065", "W1066", "W1067", "W1068", "W1069", "W1070", "W1071", "W1072",
     "N1081", "N1082", "N1083", "N1084", "N1085",
 ];
 
 impl Trap {
-    /// Its stable code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -116,7 +92,6 @@ impl Trap {
         }
     }
 
-    /// What to do.
     #[must_use]
     pub const fn help(&self) -> &'static str {
         match self {

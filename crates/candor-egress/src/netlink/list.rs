@@ -5,71 +5,57 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
-use super::body::Body;
-use super::constants::{
-    RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND,
-    TCA_OPTIONS, TCA_STAB, TCA_STATS2,
+use super::discipline::decode_stab;
+use super::filter::Body;
+use super::message::{
+    Header, InterfaceNames, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER,
+    TCA_CHAIN, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2,
 };
-use super::header::Header;
-use super::names::InterfaceNames;
 use super::stats::{self, ClassStats, FilterStats, QdiscStats};
-use super::{class, discipline, filter, stab};
+use super::{class, discipline, filter};
 use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::codec::{DecodeError, Message, NLM_F_DUMP, NLM_F_REQUEST};
 
-/// Attributes of a message, by their number.
 const ATTRIBUTES: usize = TCA_STAB as usize + 1;
 const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
 
-/// A discipline as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedQdisc {
-    /// Where it is.
     pub interface: InterfaceIndex,
     /// What it is. A [`handle`](Qdisc::handle) of [`Handle::NONE`] is the kernel's own default.
     pub qdisc: Qdisc,
-    /// What it has counted.
     pub stats: QdiscStats,
 }
 
 impl ListedQdisc {
-    /// Whether frames come to it first.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.qdisc.parent == Handle::ROOT
     }
 }
 
-/// A class as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedClass {
-    /// Where it is.
     pub interface: InterfaceIndex,
     /// What it is. That of a discipline that makes its classes itself, such as a band of `prio`, says nothing
     /// ([`Share::Other`](crate::tree::Share::Other)).
     pub class: Class,
-    /// What it has counted.
     pub stats: ClassStats,
 }
 
 impl ListedClass {
-    /// Whether somebody made it, rather than its discipline.
     #[must_use]
     pub fn is_made(&self) -> bool {
         class::is_made(self.class.share.kind())
     }
 }
 
-/// A filter as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFilter {
-    /// What it is.
     pub filter: Filter,
-    /// What it has counted.
     pub stats: FilterStats,
 }
 
-/// The filters of one parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListedFilters {
     /// Those that every frame comes to (chain 0).
@@ -89,9 +75,6 @@ pub fn qdiscs(client: &mut Client) -> Result<Vec<ListedQdisc>, NetlinkError> {
 }
 
 /// The classes of an interface, those that a discipline makes itself among them, in the kernel's order.
-///
-/// # Errors
-/// As [`qdiscs`].
 pub fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
     let header = Header { interface: interface.number(), ..Header::default() };
     let message = header.message(RTM_GETTCLASS, NLM_F_REQUEST | NLM_F_DUMP);
@@ -101,9 +84,6 @@ pub fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<Lis
 }
 
 /// The filters of a discipline, of a class, of [`Handle::INGRESS`] or of [`Handle::EGRESS`], in the kernel's order.
-///
-/// # Errors
-/// As [`qdiscs`].
 pub fn filters(
     client: &mut Client,
     interface: InterfaceIndex,
@@ -121,11 +101,9 @@ pub fn filters(
 /// What the kernel says with one message about filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FilterNote {
-    /// A filter.
     Filter(ListedFilter),
     /// That there are filters of this preference. Of the old way of `fw` it says nothing more.
     Head(Filter),
-    /// A filter in another chain.
     OtherChain(u32),
 }
 
@@ -187,7 +165,7 @@ pub(super) fn qdisc(message: &Message<'_>) -> Result<Option<ListedQdisc>, Decode
     let of = |kind: u16| attributes[usize::from(kind)];
     let Some(interface) = InterfaceIndex::new(header.interface) else { return Ok(None) };
     let kind = of(TCA_KIND).map(|kind| kind.text()).unwrap_or_default();
-    let stab = of(TCA_STAB).map(|table| stab::decode(table.value)).transpose()?;
+    let stab = of(TCA_STAB).map(|table| decode_stab(table.value)).transpose()?;
     let discipline = discipline::decode(&kind, of(TCA_OPTIONS))?;
     let stats = of(TCA_STATS2).map(|stats| stats::queue(stats.value)).transpose()?.unwrap_or_default();
     let qdisc = Qdisc { handle: header.handle, parent: header.parent, stab, discipline };

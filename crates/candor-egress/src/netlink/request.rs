@@ -7,25 +7,23 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
-use super::constants::{
-    RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_KIND, TCA_STAB,
-};
+use super::codec::AttributeList;
+use super::discipline::encode_stab;
 use super::error::{EncodeError, TcError};
-use super::header::Header;
-use super::names::InterfaceNames;
-use super::write::AttributeList;
-use super::{class, discipline, filter, program, stab};
+use super::filter::load_program;
+use super::message::{
+    Header, InterfaceNames, RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER,
+    TCA_KIND, TCA_STAB,
+};
+use super::{class, discipline, filter};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
 /// What a request does if what it names is there already, or is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
-    /// It must be there.
     Change,
-    /// It must not be there.
     Make,
-    /// Either.
     Replace,
 }
 
@@ -117,7 +115,7 @@ pub fn make_filter(
     filter: &Filter,
     names: &InterfaceNames,
 ) -> Result<(), TcError> {
-    let program = program::load(filter)?;
+    let program = load_program(filter)?;
     let program = program.as_ref().map(AsFd::as_fd);
     Ok(client.request(filter_message(interface, filter, names, program, Mode::Make)?)?)
 }
@@ -126,16 +124,13 @@ pub fn make_filter(
 ///
 /// # Kernel
 /// A node of `u32` keeps the keys that it has. A `matchall` that is there is `EEXIST`.
-///
-/// # Errors
-/// As [`make_filter`].
 pub fn replace_filter(
     client: &mut Client,
     interface: InterfaceIndex,
     filter: &Filter,
     names: &InterfaceNames,
 ) -> Result<(), TcError> {
-    let program = program::load(filter)?;
+    let program = load_program(filter)?;
     let program = program.as_ref().map(AsFd::as_fd);
     Ok(client.request(filter_message(interface, filter, names, program, Mode::Replace)?)?)
 }
@@ -214,7 +209,7 @@ pub(super) fn qdisc_message(
     let mut list = AttributeList::default();
     discipline::encode(&qdisc.discipline, &mut list)?;
     if let Some(table) = &qdisc.stab {
-        list.nest(TCA_STAB, &stab::encode(table)?)?;
+        list.nest(TCA_STAB, &encode_stab(table)?)?;
     }
     Ok(message(header, RTM_NEWQDISC, mode, &list))
 }

@@ -2,8 +2,8 @@
 
 use super::args::{Arg, Args, missing};
 
-use super::names::{class_handle, handle, interface, preference, protocol, qdisc_handle};
-use super::{classes, code, disciplines, filters, stab};
+use super::units::{class_handle, handle, interface, preference, protocol, qdisc_handle};
+use super::{code, disciplines, filters};
 use crate::action::Action;
 use crate::discipline::{Discipline, SizeTable};
 use crate::filter::{Classifier, ETH_P_ALL};
@@ -12,7 +12,6 @@ use crate::tree::Share;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 
-/// What a command is to do.
 #[derive(Debug)]
 pub(super) struct Command {
     /// Empty if it names none.
@@ -52,7 +51,6 @@ pub(super) enum Object {
     },
 }
 
-/// A filter whose preference may still be chosen.
 #[derive(Debug)]
 pub(super) struct NewFilter {
     /// That of the root if there is none.
@@ -65,7 +63,6 @@ pub(super) struct NewFilter {
     pub(super) actions: Vec<Action>,
 }
 
-/// A handle and where it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) handle: Handle,
@@ -74,7 +71,6 @@ pub(super) struct Place {
 
 const VERBS: &[&str] = &["add", "replace", "change", "delete", "del", "show", "list", "ls", "get", "link"];
 
-/// Commands that only print.
 pub(super) fn changes_nothing(verb: &str) -> bool {
     ["show", "list", "ls", "get", "help"].contains(&verb)
 }
@@ -118,7 +114,6 @@ fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
     Some(verb)
 }
 
-/// Words that stand before the kind.
 const HEAD: &[&str] = &[
     "dev",
     "root",
@@ -136,7 +131,6 @@ const HEAD: &[&str] = &[
     "priority",
 ];
 
-/// What stands before the kind.
 #[derive(Debug, Default)]
 struct Head {
     span: Span,
@@ -199,7 +193,7 @@ fn qdisc(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> O
             }
             "stab" => {
                 args.take();
-                head.stab = stab::read(args, findings);
+                head.stab = disciplines::stab(args, findings);
                 is_right &= head.stab.is_some();
             }
             word @ ("clsact" | "ingress") => {
@@ -269,7 +263,7 @@ fn class(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> O
         }
     }
     let kind = args.take()?;
-    let share = classes::read(kind, args, findings)?;
+    let share = disciplines::class(kind, args, findings)?;
     if !is_right {
         return None;
     }

@@ -38,7 +38,6 @@ pub(in crate::cmd) fn text(news: &News) -> String {
     }
 }
 
-/// One event of the stream.
 pub(super) fn as_json(news: &News) -> Value {
     match news {
         News::AsWanted { interface } => json!({"event": "as-wanted", "interface": interface}),
