@@ -4,7 +4,7 @@ pub mod any;
 mod filters;
 mod kinds;
 
-pub use filters::{ematch, filters};
+pub use filters::filters;
 pub use kinds::rate;
 
 use proptest::collection::vec;

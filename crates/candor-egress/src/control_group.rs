@@ -65,13 +65,10 @@ pub struct Place {
 pub enum NameError {
     #[error("A control group is a path from the root of all groups, with / before it")]
     NoPath,
-    /// `//`, `.`, `..`, an end with `/`, control characters, or longer than a path can be.
     #[error("No directory is called so")]
     NoDirectory,
-    /// `/`.
     #[error("Every process is in the root of all groups")]
     Root,
-    /// Without a kind, or of one that has no processes.
     #[error("A unit with processes has .service, .scope, .slice or the like at the end")]
     NoKind,
     #[error("No unit is called so")]

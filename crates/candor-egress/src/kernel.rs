@@ -21,7 +21,7 @@ mod supervise;
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
 pub use control_groups::{ControlGroups, locate};
 pub use machine::{FindError, Here, Interface, Kernel, LookError, Machine, observe, open};
-pub use supervise::{Keeper, Mend, News, StartError};
+pub use supervise::{Event, Keeper, Mend, News, StartError};
 
 #[cfg(test)]
 mod tests;

@@ -27,7 +27,7 @@ pub struct Finding {
 
 impl Finding {
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         self.trap.code()
     }
 

@@ -33,13 +33,11 @@ mod request;
 mod stats;
 
 pub use error::{EncodeError, ProgramError, TcError};
-pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
+pub use list::{ListedQdisc, qdiscs};
 pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
-pub use request::{
-    change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
-    replace_filter, replace_qdisc,
-};
+pub(crate) use request::{Mode, delete_filters, make_filter, send_class};
+pub use request::{delete_qdisc, replace_qdisc};
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
 
 #[cfg(test)]

@@ -49,7 +49,6 @@ pub struct Policy {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// A band before the last one that no frame belongs to.
     #[error("Band {0} says not which frames belong to it")]
     EmptyBand(usize),
     #[error(
@@ -57,21 +56,16 @@ pub enum PolicyError {
          {MOST_GROUPS} control groups, the most that one filter of the kernel has room for"
     )]
     LargeLimit(usize),
-    /// A band with a share that nobody has the others of, or one without behind it.
     #[error("Band {0} is alone with its share, or has none behind one that has: the last bands share, two or more")]
     LonelyShare(usize),
-    /// A limit by control group and by something else, which are two filters and would be two limits.
     #[error("Limit {0} chooses some of its frames by control group and others not")]
     MixedLimit(usize),
-    /// A selection by control group and by something else at once, which no filter does.
     #[error("A selection chooses by control group and by something else at once")]
     MixedSelection,
     #[error("There is no band")]
     NoBand,
-    /// The last band has a selection, so that some frames would belong nowhere.
     #[error("The last band takes what is left and cannot choose")]
     LastChooses,
-    /// A band that shares and is held back at the same time: the others of its round would wait for it.
     #[error("Band {0} has a share and a rate")]
     ShareAndRate(usize),
     #[error("There are {0} bands, and prio has at most {MOST_BANDS}")]

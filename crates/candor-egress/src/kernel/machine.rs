@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use crate::control_group::{GroupName, Place};
 use crate::handle::Handle;
-use crate::netlink::{self, InterfaceNames, Observed, TcError};
+use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
 use crate::steps::Step;
 use crate::tree::Tree;
 use candor_io::can::InterfaceIndex;
@@ -39,13 +39,10 @@ pub trait Kernel {
 pub enum FindError {
     #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
     Ambiguous { unit: String, paths: Vec<String> },
-    /// Only version 1, or nothing.
     #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
     NotMounted,
-    /// A container or another namespace of control groups, from which the way to the root of all cannot be seen.
     #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
     NotRoot { mount: PathBuf },
-    /// The kernel cannot be asked.
     #[error("Cannot look for control groups in {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
 }
@@ -102,9 +99,9 @@ impl Kernel for Interface {
     fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
         let Self { client, index, names } = self;
         match step {
-            Step::ChangeClass(class) => netlink::change_class(client, *index, class),
+            Step::ChangeClass(class) => netlink::send_class(client, *index, class, Mode::Change),
             Step::ChangeQdisc(qdisc) => netlink::replace_qdisc(client, *index, qdisc),
-            Step::MakeClass(class) => netlink::make_class(client, *index, class),
+            Step::MakeClass(class) => netlink::send_class(client, *index, class, Mode::Make),
             Step::MakeFilter(filter) => netlink::make_filter(client, *index, filter, names),
             // Below a class the kernel has put its own default, which is in the way of one that is only made.
             Step::MakeQdisc(qdisc) => netlink::replace_qdisc(client, *index, qdisc),
@@ -118,7 +115,6 @@ impl Kernel for Interface {
 pub enum LookError {
     #[error("There is no interface {interface}{}; ip -br link shows those that there are", of_bus(bus.as_deref()))]
     Missing { interface: String, bus: Option<String> },
-    /// The kernel does not say it.
     #[error("Cannot look at {interface}")]
     Untold { interface: String, source: TcError },
 }

@@ -216,19 +216,17 @@ fn by_groups() -> Tree {
 }
 
 fn words(news: &[News]) -> Vec<String> {
-    let word = |news: &News| match news {
-        News::AsWanted { interface } => format!("{interface} as wanted"),
-        News::Drifted { interface, differences } => format!("{interface} drifted in {}", differences.len()),
-        News::Failed { interface, why } => format!("{interface} failed: {why}"),
-        News::Followed { interface, groups } => format!("{interface} followed{}", named(groups)),
-        News::NoGroups { interface, groups } => format!("{interface} without{}", named(groups)),
-        News::Fought { interface } => format!("{interface} fought"),
-        News::Gone { interface } => format!("{interface} gone"),
-        News::PutBack { interface, is_new, .. } => {
-            format!("{interface} put back{}", if *is_new { ", another one" } else { "" })
-        }
+    let words = |news: &News| match &news.event {
+        Event::AsWanted => " as wanted".to_owned(),
+        Event::Drifted(differences) => format!(" drifted in {}", differences.len()),
+        Event::Failed(why) => format!(" failed: {why}"),
+        Event::Followed(groups) => format!(" followed{}", named(groups)),
+        Event::NoGroups(groups) => format!(" without{}", named(groups)),
+        Event::Fought => " fought".to_owned(),
+        Event::Gone => " gone".to_owned(),
+        Event::PutBack { is_new, .. } => format!(" put back{}", if *is_new { ", another one" } else { "" }),
     };
-    news.iter().map(word).collect()
+    news.iter().map(|news| news.interface.clone() + &words(news)).collect()
 }
 
 #[test]

@@ -47,10 +47,7 @@ pub(super) fn decode(list: &[u8], names: &InterfaceNames) -> Result<(Vec<Action>
     for action in Attributes::new(list) {
         let [_, kind, options, _, counted] = codec::by_number(action?.value)?;
         let kind = codec::needed(kind, TCA_ACT_KIND)?.text();
-        let kept = || Action::Other {
-            kind: kind.clone(),
-            options: options.map(|options| options.value.to_vec()).unwrap_or_default(),
-        };
+        let kept = || Action::Other { kind: kind.clone(), options: codec::bytes_of(options) };
         found.0.push(codec::or_kept(known(&kind, options, names), kept)?);
         found.1.push(counted.map(|counted| stats::queue(counted.value)).transpose()?.unwrap_or_default());
     }

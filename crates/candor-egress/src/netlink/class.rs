@@ -33,10 +33,7 @@ pub(super) fn encode(share: &Share, list: &mut AttributeList) -> Result<(), Enco
 
 /// The share of a class of a discipline of this kind.
 pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>) -> Result<Share, DecodeError> {
-    let kept = || Share::Other {
-        kind: kind.to_owned(),
-        options: options.map(|options| options.value.to_vec()).unwrap_or_default(),
-    };
+    let kept = || Share::Other { kind: kind.to_owned(), options: codec::bytes_of(options) };
     codec::or_kept(known(kind, options), kept)
 }
 

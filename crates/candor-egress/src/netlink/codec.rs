@@ -29,6 +29,11 @@ pub(super) fn or_kept<T>(read: Result<T, Unread>, kept: impl FnOnce() -> T) -> R
     }
 }
 
+/// The value of an attribute, to be kept as it is.
+pub(super) fn bytes_of(attribute: Option<Attribute<'_>>) -> Vec<u8> {
+    attribute.map(|attribute| attribute.value.to_vec()).unwrap_or_default()
+}
+
 /// Goes on only where this holds; otherwise there is no word for it.
 pub(super) const fn ensure_supported(holds: bool) -> Result<(), Unread> {
     if holds { Ok(()) } else { Err(Unread::Unsupported) }

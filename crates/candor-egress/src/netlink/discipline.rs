@@ -40,10 +40,7 @@ pub(super) fn encode(discipline: &Discipline, list: &mut AttributeList) -> Resul
 }
 
 pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>) -> Result<Discipline, DecodeError> {
-    let kept = || Discipline::Other {
-        kind: kind.to_owned(),
-        options: options.map(|options| options.value.to_vec()).unwrap_or_default(),
-    };
+    let kept = || Discipline::Other { kind: kind.to_owned(), options: codec::bytes_of(options) };
     codec::or_kept(known(kind, options), kept)
 }
 

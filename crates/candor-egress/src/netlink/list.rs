@@ -8,8 +8,8 @@ use candor_io::can::InterfaceIndex;
 use super::discipline::decode_stab;
 use super::filter::Body;
 use super::message::{
-    Header, InterfaceNames, RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER,
-    TCA_CHAIN, TCA_KIND, TCA_OPTIONS, TCA_STAB, TCA_STATS2,
+    Header, InterfaceNames, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND, TCA_OPTIONS, TCA_STAB,
+    TCA_STATS2,
 };
 use super::stats::{self, ClassStats, FilterStats, QdiscStats};
 use super::{class, discipline, filter};
@@ -35,67 +35,72 @@ impl ListedQdisc {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedClass {
-    pub interface: InterfaceIndex,
+pub(super) struct ListedClass {
+    pub(super) interface: InterfaceIndex,
     /// What it is. That of a discipline that makes its classes itself, such as a band of `prio`, says nothing
     /// ([`Share::Other`](crate::tree::Share::Other)).
-    pub class: Class,
-    pub stats: ClassStats,
+    pub(super) class: Class,
+    pub(super) stats: ClassStats,
 }
 
 impl ListedClass {
-    #[must_use]
-    pub fn is_made(&self) -> bool {
+    pub(super) fn is_made(&self) -> bool {
         class::is_made(self.class.share.kind())
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedFilter {
-    pub filter: Filter,
-    pub stats: FilterStats,
+pub(super) struct ListedFilter {
+    pub(super) filter: Filter,
+    pub(super) stats: FilterStats,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedFilters {
+pub(super) struct ListedFilters {
     /// Those that every frame comes to (chain 0).
-    pub filters: Vec<ListedFilter>,
+    pub(super) filters: Vec<ListedFilter>,
     /// Numbers of further chains, to which only an action leads (`goto chain`). Their filters are not told.
-    pub other_chains: Vec<u32>,
+    pub(super) other_chains: Vec<u32>,
 }
 
-/// The disciplines of all interfaces, a root before what hangs below it. That of interfaces without a queue, such as
-/// vcan, is `noqueue`.
+/// The qdiscs of all interfaces, a root before what is below it; `noqueue` for interfaces without a queue, such as vcan.
+/// None if the kernel has no traffic control.
 ///
 /// # Errors
-/// Whatever the kernel refuses with, except that it has no queueing disciplines at all.
+/// Those of the dump.
 pub fn qdiscs(client: &mut Client) -> Result<Vec<ListedQdisc>, NetlinkError> {
-    let message = Header::default().message(RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP);
-    or_none(client.dump(&message, |answer| if answer.kind == RTM_NEWQDISC { Ok(qdisc(answer)?) } else { Ok(None) }))
+    dump(client, Header::default(), RTM_NEWQDISC, qdisc)
 }
 
-/// The classes of an interface, those that a discipline makes itself among them, in the kernel's order.
-pub fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
+/// The classes of an interface, including those that a discipline makes itself, in the kernel's order.
+pub(super) fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
     let header = Header { interface: interface.number(), ..Header::default() };
-    let message = header.message(RTM_GETTCLASS, NLM_F_REQUEST | NLM_F_DUMP);
-    or_none(
-        client.dump(&message, |answer| if answer.kind == RTM_NEWTCLASS { Ok(listed_class(answer)?) } else { Ok(None) }),
-    )
+    dump(client, header, RTM_NEWTCLASS, listed_class)
 }
 
 /// The filters of a discipline, of a class, of [`Handle::INGRESS`] or of [`Handle::EGRESS`], in the kernel's order.
-pub fn filters(
+pub(super) fn filters(
     client: &mut Client,
     interface: InterfaceIndex,
     parent: Handle,
     names: &InterfaceNames,
 ) -> Result<ListedFilters, NetlinkError> {
     let header = Header { interface: interface.number(), parent, ..Header::default() };
-    let message = header.message(RTM_GETTFILTER, NLM_F_REQUEST | NLM_F_DUMP);
-    let listed = or_none(client.dump(&message, |answer| {
-        if answer.kind == RTM_NEWTFILTER { Ok(Some(filter(answer, parent, names)?)) } else { Ok(None) }
-    }))?;
-    Ok(gathered(listed))
+    dump(client, header, RTM_NEWTFILTER, |message| filter(message, parent, names).map(Some)).map(gathered)
+}
+
+/// Asks for all objects whose messages are of this kind (`RTM_NEW…`, two below `RTM_GET…`).
+fn dump<T>(
+    client: &mut Client,
+    header: Header,
+    kind: u16,
+    read: impl Fn(&Message<'_>) -> Result<Option<T>, DecodeError>,
+) -> Result<Vec<T>, NetlinkError> {
+    let message = header.message(kind + 2, NLM_F_REQUEST | NLM_F_DUMP);
+    match client.dump(&message, |answer| if answer.kind == kind { Ok(read(answer)?) } else { Ok(None) }) {
+        Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => Ok(Vec::new()),
+        listed => listed,
+    }
 }
 
 /// What the kernel says with one message about filters.
@@ -149,14 +154,6 @@ pub(super) fn filter(message: &Message<'_>, parent: Handle, names: &InterfaceNam
         (0, true) => FilterNote::Head(filter),
         (chain, _) => FilterNote::OtherChain(chain),
     })
-}
-
-/// A kernel without traffic control has nothing.
-pub(super) fn or_none<T>(listed: Result<Vec<T>, NetlinkError>) -> Result<Vec<T>, NetlinkError> {
-    match listed {
-        Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => Ok(Vec::new()),
-        listed => listed,
-    }
 }
 
 /// `None` for a discipline of no interface, which the kernel does not send.

@@ -83,12 +83,6 @@ pub struct FilterStats {
     pub actions: Vec<QdiscStats>,
 }
 
-impl FilterStats {
-    pub(super) const fn new() -> Self {
-        Self { hits: None, actions: Vec::new() }
-    }
-}
-
 /// How often a filter was asked, and how often its answer was yes.
 ///
 /// # Kernel
@@ -103,21 +97,12 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// `struct tc_basic_pcnt`.
-    pub(super) fn tested_and_hit(counted: Attribute<'_>) -> Result<Self, DecodeError> {
-        Self::of_keys(counted, 0)
-    }
-
-    /// `struct tc_matchall_pcnt`.
-    pub(super) fn all_hit(counted: Attribute<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { tested: None, hit: Fields::of(counted).u64()?, keys: Vec::new() })
-    }
-
-    /// `struct tc_u32_pcnt`.
-    pub(super) fn of_keys(counted: Attribute<'_>, keys: usize) -> Result<Self, DecodeError> {
+    /// `struct tc_basic_pcnt`, `tc_matchall_pcnt` or `tc_u32_pcnt` of this many keys.
+    pub(super) fn read(counted: Attribute<'_>, kind: &str, keys: usize) -> Result<Self, DecodeError> {
         let mut fields = Fields::of(counted);
-        let (tested, hit) = (fields.u64()?, fields.u64()?);
+        let tested = if kind == "matchall" { None } else { Some(fields.u64()?) };
+        let hit = fields.u64()?;
         let keys = (0..keys).map(|_| fields.u64()).collect::<Result<_, _>>()?;
-        Ok(Self { tested: Some(tested), hit, keys })
+        Ok(Self { tested, hit, keys })
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::list::{FilterNote, ListedFilter};
 use super::message::*;
-use super::request::{Mode, class_message, deletion_message, filter_message, qdisc_message};
+use super::request::{Mode, class_message, filter_message, qdisc_message};
 use super::*;
 use candor_netlink::codec::{DecodeError, Message, MessageWriter, Messages};
 

@@ -188,41 +188,31 @@ pub struct Unsayable {
 /// Why `tc` cannot say something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSayable {
-    /// An action that the kernel has and the language of `tc` has not.
     #[error("Tc has no word for what becomes of the frame there")]
     Action,
-    /// An expression that is no expression: a group of less than two, a match of nothing.
     #[error("The expression is not complete")]
     Expression,
-    /// A filter that names a class and is of a kind that has none.
     #[error("A filter of this kind names no class")]
     FilterClass,
-    /// A name that the shell or `tc` would understand otherwise.
     #[error("The name of the interface cannot be written in a script")]
     Interface,
-    /// The table of `stab` is none that `tc` makes of lengths.
     #[error("Tc makes its size tables itself, and none like this")]
     SizeTable,
-    /// Groups in groups that no kernel takes.
     #[error("There are more groups in groups than the kernel takes")]
     TooDeep,
     /// More identifiers than `tc` takes in a match; the kernel takes 500.
     #[error("Tc takes 400 identifiers in a match, and here are more")]
     TooManyIdentifiers,
-    /// Rates, lengths or times that `tc` cannot give exactly.
     #[error("Tc cannot say this number")]
     Number,
-    /// A filter that is a program, which `tc` reads out of an object file.
     #[error("Tc takes a program out of an object file, and candor makes it itself: sudo candor egress apply")]
     Program,
     #[error("Candor does not know this kind, and has kept its bytes")]
     Other,
-    /// The mask of an identifier with the flags of frames in it.
     #[error("Tc drops the flag for remote frames from the mask of an identifier")]
     RemoteFlag,
     #[error("The kernel puts it there by itself")]
     ThereByItself,
-    /// Bytes of a frame in an order that depends on the machine.
     #[error("What this number means depends on the order of bytes of the machine")]
     ByteOrder,
 }
