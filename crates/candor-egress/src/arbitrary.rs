@@ -18,9 +18,9 @@ use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
 
-/// Trees that a `tc` script can say: every parent is there, and before its children; filters of one parent are in the order in
-/// which they are asked, the tables of `u32` before all of them. A kernel may refuse one for its numbers: tables that are not
-/// there, perturbation of centuries, clocks that `etf` does not take.
+/// Trees that a `tc` script can express: parents come before their children; filters of one parent are in the order in
+/// which they run, after all `u32` tables. A kernel may refuse one for its numbers: missing tables, perturbation of
+/// centuries, clocks that `etf` rejects.
 pub fn tree() -> impl Strategy<Value = Tree> {
     let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
     (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
@@ -55,7 +55,7 @@ fn below(parent: Handle, filters: Vec<Filter>) -> Vec<Filter> {
     filters.into_iter().map(|filter| Filter { parent, ..filter }).collect()
 }
 
-/// Whether a discipline asks filters, and the classes that these may name.
+/// The handle of a discipline that runs filters, and the classes that they may name.
 fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
     let numbered = |count: u8| (1..=u16::from(count)).map(|minor| Handle::new(qdisc.handle.major(), minor)).collect();
     let named = match &qdisc.discipline {
@@ -175,7 +175,7 @@ fn htb_class() -> impl Strategy<Value = HtbClass> {
     )
 }
 
-/// Size tables that `tc` makes: an overhead alone, or an even table.
+/// Size tables of `tc`: an overhead alone, or an even table.
 pub fn size_table() -> impl Strategy<Value = SizeTable> {
     let even = (-300..300_i32, 1..200_u32, 1..5000_u32, 1..600_usize)
         .prop_map(|(overhead, mpu, mtu, slots)| SizeTable::even(overhead, mpu, mtu, slots));

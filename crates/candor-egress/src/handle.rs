@@ -1,10 +1,10 @@
-//! Names of disciplines and classes: `1:`, `1:2`.
+//! Handles of disciplines and classes: `1:`, `1:2`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Name of a queueing discipline (`1:`) or of a class (`1:2`): 16 bits of major number, which the disciplines of an
-/// interface have for themselves, and 16 bits of minor number, 0 for the discipline itself.
+/// Identifies a queueing discipline (`1:`) or a class (`1:2`): a 16-bit major number, unique among the disciplines of an
+/// interface, and a 16-bit minor number, 0 for the discipline itself.
 ///
 /// # Source
 /// `TC_H_MAJ`, `TC_H_MIN`, `include/uapi/linux/pkt_sched.h`.
@@ -12,32 +12,31 @@ use std::str::FromStr;
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// `TC_H_UNSPEC`: the kernel chooses, or there is none.
+    /// `TC_H_UNSPEC`.
     pub const NONE: Self = Self(0);
-    /// `TC_H_ROOT`: the parent of the discipline that frames come to first.
+    /// `TC_H_ROOT`: the parent of the root discipline.
     pub const ROOT: Self = Self(0xFFFF_FFFF);
     /// `TC_H_CLSACT`: the parent of `clsact`, and of `ingress`.
     pub const CLSACT: Self = Self(0xFFFF_FFF1);
-    /// The name that `clsact` always has.
+    /// The fixed handle of `clsact`.
     pub const CLSACT_QDISC: Self = Self(0xFFFF_0000);
-    /// `TC_H_MIN_INGRESS` of `clsact`: the parent of filters for frames that come in.
+    /// `TC_H_MIN_INGRESS` of `clsact`: the parent of filters for incoming frames.
     pub const INGRESS: Self = Self(0xFFFF_FFF2);
-    /// `TC_H_MIN_EGRESS` of `clsact`: the parent of filters for frames that leave, before any discipline.
+    /// `TC_H_MIN_EGRESS` of `clsact`: the parent of filters that run before any discipline.
     pub const EGRESS: Self = Self(0xFFFF_FFF3);
 
-    /// `major:minor`.
     #[must_use]
     pub const fn new(major: u16, minor: u16) -> Self {
         Self((major as u32) << 16 | minor as u32)
     }
 
-    /// What the disciplines of an interface are told apart by.
+    /// Identifies the discipline on its interface.
     #[must_use]
     pub const fn major(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// Which class of the discipline; 0 is the discipline.
+    /// 0 is the discipline itself.
     #[must_use]
     pub const fn minor(self) -> u16 {
         (self.0 & 0xFFFF) as u16
@@ -64,7 +63,6 @@ impl fmt::Display for Handle {
     }
 }
 
-/// A text that is no [`Handle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Not a handle: two hexadecimal numbers of up to 4 digits with a colon between them, such as `1:` or `1:2`")]
 pub struct HandleError;

@@ -1,6 +1,6 @@
-//! Which control group a name means on this machine.
+//! Looks up the control groups of this machine.
 //!
-//! Systemd is not asked: the directory of a unit is called as the unit, wherever its slice is.
+//! Systemd is not involved: the directory of a unit has its name, in any slice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +14,17 @@ use candor_io::control_group as kernel;
 use super::machine::{FindError, Machine};
 
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// There is one in every group but the root of all.
+/// Exists in every group except the root.
 const NOT_IN_ROOT: &str = "cgroup.type";
 
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
-    /// Where units were found last: a restart gives a unit a new group of the same path, and looking everywhere takes time.
+    /// Last directories of units: a restarted unit has a new group of the same path, and a full search takes time.
     units: BTreeMap<String, PathBuf>,
 }
 
 impl ControlGroups {
-    /// Which group this is; `None` if there is none now.
+    /// Looks up a group; `None` if it does not exist now.
     pub fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
         let mounts = fs::read_to_string(MOUNTS).map_err(|source| unreadable(Path::new(MOUNTS), source))?;
         let mount = mounted(&mounts).ok_or(FindError::NotMounted)?;
@@ -66,7 +66,7 @@ fn unreadable(path: &Path, source: io::Error) -> FindError {
     FindError::Unreadable { path: path.to_owned(), source }
 }
 
-/// Where control groups of version 2 are mounted, from their root on.
+/// The mount point of the root of cgroup v2.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     let mount = |line: &str| {
         let (place, kind) = line.split_once(" - ")?;
@@ -77,7 +77,7 @@ fn mounted(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(mount)
 }
 
-/// `\040` and its like, as `/proc` writes spaces.
+/// Resolves `\040` and the like, as `/proc` escapes spaces.
 fn unescaped(text: &str) -> String {
     let mut plain = text.to_owned();
     for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
@@ -86,13 +86,13 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// A path from the root of all groups, or from that of the file system.
+/// Resolves a path from the cgroup root or the file system root.
 fn below(mount: &Path, path: &str) -> PathBuf {
     let path = Path::new(path);
     if path.starts_with(mount) { path.to_owned() } else { mount.join(path.strip_prefix("/").unwrap_or(path)) }
 }
 
-/// The directories that are called as a unit. Systemd puts `_` before names that look like files of a controller.
+/// The directories of a unit. Systemd puts `_` before names that look like controller files.
 fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
     let escaped = format!("_{unit}");
     let (mut found, mut next) = (Vec::new(), vec![mount.to_owned()]);
@@ -114,7 +114,7 @@ fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
     Ok(found)
 }
 
-/// Puts into a tree which groups those are that it names; gives the names of those that are not there now.
+/// Looks up the control groups of a tree; returns the names of those that do not exist now.
 ///
 /// # Errors
 /// [`FindError`]; then the tree knows only part of them.

@@ -16,16 +16,15 @@ use super::control_groups::ControlGroups;
 pub trait Machine {
     type Kernel: Kernel;
 
-    /// The interface of this name and its number, by which one can see that it is another one than before.
+    /// The interface of this name and its index, which shows whether it was replaced.
     fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
 
-    /// Which control group this is; `None` if there is none now.
+    /// Looks up a control group; `None` if it does not exist now.
     fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError>;
 }
 
-/// One interface, as far as it has to be known here.
+/// One interface.
 pub trait Kernel {
-    /// What it has.
     fn found(&mut self) -> Result<Tree, TcError>;
 
     /// Makes one change.
@@ -85,7 +84,7 @@ impl Interface {
         Ok(names.index(name).map(|index| Self { client, index, names }))
     }
 
-    /// What it has and what that has counted.
+    /// Its tree and counters.
     pub fn observe(&mut self) -> Result<Observed, TcError> {
         Ok(netlink::observe(&mut self.client, self.index, &self.names)?)
     }
@@ -129,7 +128,6 @@ pub fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> 
     opened.ok_or_else(|| LookError::Missing { interface: interface.to_owned(), bus: bus.map(str::to_owned) })
 }
 
-/// What an interface of this machine has, and what that has counted.
 pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
     let observed = open(interface, bus)?.observe();
     observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })

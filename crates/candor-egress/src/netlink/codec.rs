@@ -10,7 +10,7 @@ use super::error::EncodeError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Malformed(DecodeError),
-    /// They say something that the value has no word for; they are kept as they are.
+    /// Valid, but the value cannot express it: kept as bytes.
     Unsupported,
 }
 
@@ -20,7 +20,7 @@ impl From<DecodeError> for Unread {
     }
 }
 
-/// The value, or what is kept instead where there is no word for it.
+/// The value, or the bytes if it cannot express them.
 pub(super) fn or_kept<T>(read: Result<T, Unread>, kept: impl FnOnce() -> T) -> Result<T, DecodeError> {
     match read {
         Ok(value) => Ok(value),
@@ -34,17 +34,16 @@ pub(super) fn bytes_of(attribute: Option<Attribute<'_>>) -> Vec<u8> {
     attribute.map(|attribute| attribute.value.to_vec()).unwrap_or_default()
 }
 
-/// Goes on only where this holds; otherwise there is no word for it.
+/// Fails with [`Unread::Unsupported`] unless this holds.
 pub(super) const fn ensure_supported(holds: bool) -> Result<(), Unread> {
     if holds { Ok(()) } else { Err(Unread::Unsupported) }
 }
 
-/// The value of this number, if it is one of those supported.
 pub(super) fn constant<T: Constant>(number: impl Into<i32>) -> Result<T, Unread> {
     T::of_number(number.into()).ok_or(Unread::Unsupported)
 }
 
-/// Attributes by their number, the last of each as the kernel has it; higher numbers are of a later kernel and left out.
+/// Attributes by number, the last one of each as in the kernel; higher numbers are ignored.
 pub(super) fn by_number<const N: usize>(bytes: &[u8]) -> Result<[Option<Attribute<'_>>; N], DecodeError> {
     let mut found = [None; N];
     for attribute in Attributes::new(bytes) {
@@ -158,7 +157,7 @@ impl AttributeList {
         self.put(kind, &inner.bytes)
     }
 
-    /// With `NLA_F_NESTED`, for what insists on it.
+    /// With `NLA_F_NESTED`.
     pub(super) fn nest_marked(&mut self, kind: u16, inner: &Self) -> Result<(), EncodeError> {
         self.put(kind | NLA_F_NESTED, &inner.bytes)
     }
@@ -232,7 +231,7 @@ pub(super) fn rate_spec(rate: ByteRate, cell_log: u8) -> Result<Vec<u8>, EncodeE
     Ok(StructWriter::default().u8(cell_log).u8(LINKLAYER_ETHERNET).u16(0).i16(0).u16(0).u32(low).done())
 }
 
-/// The whole rate, if it has more than 32 bits.
+/// Adds the whole rate if it has more than 32 bits.
 pub(super) fn put_wide(list: &mut AttributeList, kind: u16, rate: ByteRate) -> Result<(), EncodeError> {
     if rate.0 > u64::from(u32::MAX) { list.put_u64(kind, rate.0) } else { Ok(()) }
 }
@@ -250,7 +249,7 @@ pub(super) fn read_rate(fields: &mut Fields<'_>, wide: Option<Attribute<'_>>) ->
     Ok(ByteRate(rate))
 }
 
-/// How long bytes take at a rate, as the kernel wants to know it.
+/// Duration of a burst in ticks.
 pub(super) fn burst_ticks(bytes: u32, rate: ByteRate) -> Result<u32, EncodeError> {
     let ticks = ticks::ticks(bytes.into(), rate.0).ok_or(EncodeError::ZeroRate)?;
     u32::try_from(ticks).map_err(|_too_long| EncodeError::BurstTooLong)

@@ -1,6 +1,6 @@
 //! Expressions of extended matches as the flat list that the kernel has.
 //!
-//! Each entry is joined to the next with *and* or *or*, and the kernel goes through them until the outcome is certain. A
+//! Each entry is joined to the next with *and* or *or*, and the kernel evaluates them until the outcome is certain. A
 //! *container* is an entry that stands for the entries from a later one on. So a group is a run of entries with the same
 //! relation, and a group within another becomes a container whose entries follow further behind.
 //!
@@ -51,7 +51,7 @@ pub(super) fn encode(expression: &Ematch) -> Result<AttributeList, EncodeError> 
     Ok(list)
 }
 
-/// Entries in the order of the list: a group, then the groups within it, each behind all that came before it.
+/// Entries in the order of the list: a group, then the groups nested in it.
 fn flatten(expression: &Ematch) -> Result<Vec<Entry>, EncodeError> {
     let mut entries: Vec<Entry> = Vec::new();
     // Which container leads to a group, the group, and how deep it is.
@@ -84,7 +84,7 @@ fn flatten(expression: &Ematch) -> Result<Vec<Entry>, EncodeError> {
     Ok(entries)
 }
 
-/// What a group joins, and how. Anything else is a group of itself.
+/// Members and relation of a group. Anything else is a group of one.
 fn members(group: &Ematch) -> Result<(&[Ematch], u16), EncodeError> {
     let (members, relation) = match group {
         Ematch::And(members) => (members, TCF_EM_REL_AND),
@@ -117,8 +117,7 @@ fn entry_of(attribute: Attribute<'_>) -> Result<Entry, Unread> {
     Ok(Entry { flags, kind, data: fields.rest().to_vec() })
 }
 
-/// Goes through a list and uses every entry once, so that neither a circle nor a list that leads to the same entries again
-/// and again costs more than its length.
+/// Reads a list and uses every entry once, so that neither loops nor shared entries cost more than its length.
 #[derive(Debug)]
 struct Reader {
     entries: Vec<Entry>,

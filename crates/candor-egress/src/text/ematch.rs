@@ -11,10 +11,10 @@ use crate::ematch::Ematch;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use tokens::{Token, Tokens};
 
-/// Groups in groups; the kernel has room for 32 on its way back up.
+/// Nesting limit of the kernel.
 pub(super) const MOST_LEVELS: usize = 32;
 
-/// Reads the expression behind `match`, which ends where neither `and` nor `or` follows.
+/// Reads the expression after `match`, which ends where neither `and` nor `or` follows.
 pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Ematch> {
     let mut tokens = Tokens::of(args.rest());
     let expression = Parser { tokens: &mut tokens, findings, end: args.span().end }.expression(0);
@@ -121,7 +121,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What follows `not`; `tc` does not know a second one there without brackets.
+    /// The operand of `not`; `tc` rejects a second `not` without brackets.
     fn negated(&mut self, level: usize) -> Option<Ematch> {
         match self.tokens.peek() {
             Some((Token::Word(word), place)) if word.eq_ignore_ascii_case("not") => {
@@ -133,7 +133,7 @@ impl Parser<'_, '_> {
     }
 }
 
-/// What the kernel makes of a list: each joint is for all that follows. Neighbours with the same joint are one group.
+/// Groups terms as the kernel does: each joint applies to everything after it, and neighbours with the same joint are one group.
 fn joined(mut terms: Vec<Ematch>, joints: &[Joint]) -> Ematch {
     // From the end, so that a group has its terms in reverse.
     let mut group = vec![terms.pop().expect("an expression has a term")];

@@ -1,4 +1,4 @@
-//! A tree that grows command by command, as the kernel would take them.
+//! Builds a tree command by command, as the kernel would.
 
 use super::code;
 use super::command::{Command, NewFilter, Object, Place, Verb};
@@ -8,20 +8,19 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc, Share, Tree};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 
-/// The tree of an interface, and where its parts are written.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     tree: Tree,
-    /// Whether `clsact` is there under the name `ingress`.
+    /// `clsact` was written as `ingress`.
     is_ingress: bool,
 }
 
-/// A filter without a preference gets one below this, and below those that got theirs before it.
+/// The first preference that the kernel assigns; later ones are lower.
 ///
 /// # Source
 /// `tcf_auto_prio()`, `net/sched/cls_api.c`.
 const FIRST_CHOSEN: u16 = 0xC000;
-/// Where the kernel looks for the first filter that got its preference so.
+/// Assigned preferences are not below this.
 const CHOSEN_FROM: u16 = 0x8000;
 
 impl Growing {
@@ -59,7 +58,7 @@ impl Growing {
         }
     }
 
-    /// What `qdisc del` leaves.
+    /// Applies `qdisc del`.
     fn clear(&mut self, parent: Handle) {
         let gone: Vec<_> =
             self.tree.qdiscs.iter().filter(|qdisc| qdisc.parent == parent).map(|qdisc| qdisc.handle).collect();
@@ -241,7 +240,7 @@ impl Growing {
         }
     }
 
-    /// The kernel's choice: the later ones are asked first.
+    /// The preference that the kernel assigns: later filters run first.
     fn chosen(&self, parent: Handle) -> u16 {
         let taken = self.tree.filters.iter().filter(|filter| filter.parent == parent);
         let first = taken.map(|filter| filter.preference).filter(|preference| *preference >= CHOSEN_FROM).min();
@@ -315,7 +314,6 @@ fn makes_a_table(filter: &Filter) -> bool {
     matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
 }
 
-/// Where the command stands, and who hears of what is wrong with it.
 struct At<'f> {
     span: Span,
     findings: &'f mut Findings,
