@@ -59,8 +59,7 @@ fn below(parent: Handle, filters: Vec<Filter>) -> Vec<Filter> {
 fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
     let numbered = |count: u8| (1..=u16::from(count)).map(|minor| Handle::new(qdisc.handle.major(), minor)).collect();
     let named = match &qdisc.discipline {
-        Discipline::Prio(prio) => numbered(prio.bands),
-        Discipline::Ets(ets) => numbered(ets.bands),
+        Discipline::Prio(_) | Discipline::Ets(_) => numbered(qdisc.discipline.bands()),
         Discipline::Sfq(_) | Discipline::FqCodel(_) => numbered(100),
         Discipline::Htb(_) | Discipline::Drr => {
             classes.iter().map(|class| class.handle).filter(|class| class.qdisc() == qdisc.handle).collect()
@@ -105,11 +104,7 @@ fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
     let discipline = match &plant {
         Plant::Alone(discipline) | Plant::Below(discipline, _) | Plant::Classes(discipline, _) => discipline.clone(),
     };
-    let bands = match &discipline {
-        Discipline::Prio(prio) => usize::from(prio.bands),
-        Discipline::Ets(ets) => usize::from(ets.bands),
-        _ => 1,
-    };
+    let bands = usize::from(discipline.bands().max(1));
     tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
     match plant {
         Plant::Alone(_) => {}
@@ -186,11 +181,10 @@ pub fn size_table() -> impl Strategy<Value = SizeTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Classifier, U32};
 
     proptest! {
         #[test]
-        fn trees_are_in_the_order_in_which_they_are_made(tree in tree()) {
+        fn trees_are_in_creation_order(tree in tree()) {
             let qdisc = |handle: Handle| tree.qdiscs.iter().position(|qdisc| qdisc.handle == handle);
             let class = |handle: Handle| tree.classes.iter().position(|class| class.handle == handle);
             for (at, found) in tree.qdiscs.iter().enumerate() {
@@ -200,11 +194,8 @@ mod tests {
             for (at, found) in tree.classes.iter().enumerate() {
                 prop_assert!(qdisc(found.parent).is_some() || class(found.parent).is_some_and(|parent| parent < at));
             }
-            let is_table = |filter: &Filter| {
-                matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
-            };
             for pair in tree.filters.windows(2).filter(|pair| pair[0].parent == pair[1].parent) {
-                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!is_table(filter), filter.preference));
+                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!filter.classifier.is_table(), filter.preference));
                 prop_assert!(one < other);
             }
         }

@@ -58,6 +58,15 @@ pub enum Discipline {
 }
 
 impl Discipline {
+    /// The classes of `prio` and `ets`, numbered from 1; 0 for other kinds.
+    pub(crate) const fn bands(&self) -> u8 {
+        match self {
+            Self::Prio(prio) => prio.bands,
+            Self::Ets(ets) => ets.bands,
+            _ => 0,
+        }
+    }
+
     /// `TCA_KIND`.
     #[must_use]
     pub fn kind(&self) -> &str {

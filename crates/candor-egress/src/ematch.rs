@@ -98,3 +98,18 @@ pub enum MetaId {
     /// `protocol`: 0x000C for CAN, 0x000D for CAN FD.
     Protocol,
 }
+
+impl Ematch {
+    /// Groups terms as the kernel does: a joint (true for *and*) applies to everything after its term, and neighbours with
+    /// the same joint are one group. That of the last term is ignored.
+    pub(crate) fn joined(mut terms: Vec<(Self, bool)>) -> Self {
+        let (mut tail, _) = terms.pop().expect("a sequence has a term");
+        while let Some(&(_, is_and)) = terms.last() {
+            let before = terms.iter().rposition(|(_, other)| *other != is_and).map_or(0, |at| at + 1);
+            let mut group: Vec<_> = terms.drain(before..).map(|(term, _)| term).collect();
+            group.push(tail);
+            tail = if is_and { Self::And(group) } else { Self::Or(group) };
+        }
+        tail
+    }
+}

@@ -48,6 +48,11 @@ pub enum Classifier {
 }
 
 impl Classifier {
+    /// True for a hash table of `u32`.
+    pub(crate) const fn is_table(&self) -> bool {
+        matches!(self, Self::U32(U32 { divisor: Some(_), .. }))
+    }
+
     /// `TCA_KIND`.
     #[must_use]
     pub fn kind(&self) -> &str {

@@ -48,14 +48,20 @@ impl Handle {
     }
 }
 
+const WORDS: &[(&str, Handle)] = &[
+    ("none", Handle::NONE),
+    ("root", Handle::ROOT),
+    ("clsact", Handle::CLSACT),
+    ("ingress", Handle::INGRESS),
+    ("egress", Handle::EGRESS),
+];
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((word, _)) = WORDS.iter().find(|(_, handle)| handle == self) {
+            return f.write_str(word);
+        }
         match *self {
-            Self::NONE => f.write_str("none"),
-            Self::ROOT => f.write_str("root"),
-            Self::CLSACT => f.write_str("clsact"),
-            Self::INGRESS => f.write_str("ingress"),
-            Self::EGRESS => f.write_str("egress"),
             handle if handle.minor() == 0 => write!(f, "{:x}:", handle.major()),
             handle if handle.major() == 0 => write!(f, ":{:x}", handle.minor()),
             handle => write!(f, "{:x}:{:x}", handle.major(), handle.minor()),
@@ -72,13 +78,8 @@ impl FromStr for Handle {
     type Err = HandleError;
 
     fn from_str(text: &str) -> Result<Self, HandleError> {
-        match text {
-            "none" => return Ok(Self::NONE),
-            "root" => return Ok(Self::ROOT),
-            "clsact" => return Ok(Self::CLSACT),
-            "ingress" => return Ok(Self::INGRESS),
-            "egress" => return Ok(Self::EGRESS),
-            _ => {}
+        if let Some((_, handle)) = WORDS.iter().find(|(word, _)| *word == text) {
+            return Ok(*handle);
         }
         let (major, minor) = text.split_once(':').ok_or(HandleError)?;
         if major.is_empty() && minor.is_empty() {
@@ -98,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_written_as_tc_writes_them() {
+    fn handles_round_trip() {
         let written = ["1:", "1:2", ":2", "8001:", "ffff:a", "root", "ingress", "egress", "clsact", "none"];
         for text in written {
             assert_eq!(text.parse::<Handle>().unwrap().to_string(), text);
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_handle_is_refused() {
+    fn rejects_invalid_handles() {
         for text in ["", ":", "1", "1:2:3", "10000:", "1:g", "1:+2", "-1:"] {
             assert_eq!(text.parse::<Handle>(), Err(HandleError), "{text}");
         }

@@ -102,15 +102,10 @@ fn positions<T>(items: &[T], is_here: impl Fn(&T) -> bool) -> Vec<usize> {
 
 /// The classes that a discipline creates: those that it always has, and those that are parents.
 fn bands(tree: &Tree, handle: Handle, discipline: &Discipline) -> BTreeSet<Handle> {
-    let own = match discipline {
-        Discipline::Prio(prio) => prio.bands,
-        Discipline::Ets(ets) => ets.bands,
-        _ => 0,
-    };
     let is_made = |parent: Handle| tree.classes.iter().any(|class| class.handle == parent);
     let taken = tree.qdiscs.iter().map(|qdisc| qdisc.parent);
     let taken = taken.filter(|parent| parent.minor() != 0 && parent.qdisc() == handle && !is_made(*parent));
-    (1..=own).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
+    (1..=discipline.bands()).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
 }
 
 #[cfg(test)]
@@ -126,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_below_its_place() {
+    fn outlines_the_hierarchy() {
         let tree = text::parse(
             "qdisc root handle 1: prio bands 3\n\
              qdisc parent 1:2 handle 20: tbf rate 100frames/s burst 16 limit 1600\n\
@@ -161,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_there_once(tree in arbitrary::tree()) {
+        fn outline_has_each_part_once(tree in arbitrary::tree()) {
             let all = tree.qdiscs.len() + tree.classes.len() + tree.filters.len();
             prop_assert_eq!(count(&outline(&tree)), all);
         }

@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_belongs_to_a_band_and_every_band_can_have_one() {
+    fn rejects_policies_with_unreachable_bands() {
         let new = |bands| Policy::new(bands, Vec::new());
         assert_eq!(new(Vec::new()), Err(PolicyError::NoBand));
         assert_eq!(new(vec![band("a", some())]), Err(PolicyError::LastChooses));
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_bands_share_or_none() {
+    fn shares_are_for_the_last_bands() {
         let of = |shares: &[u8]| {
             let bands = shares.iter().enumerate().map(|(at, share)| {
                 let take = if at + 1 == shares.len() { Vec::new() } else { some() };
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_in_a_fair_band_has_less_room() {
+    fn fair_queues_are_shorter() {
         assert!(Queue::new(Fair::PerSocket, 127, Full::Refuse).is_ok());
         assert_eq!(Queue::new(Fair::PerSocket, 128, Full::Refuse), Err(QueueError { most: 127 }));
         assert!(Queue::new(Fair::No, 128, Full::Refuse).is_ok());
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_a_bus_is_reckoned_with_its_longest_frames() {
+    fn bus_shares_assume_the_longest_frames() {
         let bus = BitRate::from_bits_per_second(500_000).unwrap();
         assert_eq!(FrameRate::share(bus, 200).map(FrameRate::frames_per_second), Some(625));
         assert_eq!(FrameRate::share(bus, 1000).map(FrameRate::frames_per_second), Some(3125));

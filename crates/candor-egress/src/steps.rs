@@ -219,14 +219,14 @@ mod tests {
         filter parent 1: prio 1 basic match 'canid(sff 0:7f0)' flowid 1:10";
 
     #[test]
-    fn a_tree_is_made_from_above() {
+    fn builds_parents_first() {
         assert_eq!(words(HTB, ""), ["htb 1:", "class 1:1", "class 1:10", "class 1:12", "sfq 40:", "filter 1: 1"]);
         assert_eq!(words("", HTB), ["nothing below root"]);
         assert_eq!(words(HTB, HTB), [""; 0]);
     }
 
     #[test]
-    fn values_are_changed_where_they_are() {
+    fn changes_values_in_place() {
         let other = HTB.replace("limit 50", "limit 60").replace("300frames", "200frames");
         assert_eq!(words(&other, HTB), ["change sfq 40:", "change class 1:10"]);
         let other = HTB.replace("0:7f0", "0:7f8");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn another_shape_is_made_anew() {
+    fn rebuilds_another_shape() {
         let other = "qdisc root handle 1: prio\nqdisc parent 1:1 handle 10: pfifo limit 5";
         assert_eq!(words(other, HTB), ["nothing below root", "prio 1:", "pfifo 10:"]);
         assert!(steps(&tree(other), &tree(HTB)).loses_frames);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_side_stays() {
+    fn keeps_the_other_side() {
         let both = format!("{HTB}\nqdisc clsact\nfilter ingress prio 1 matchall action skbedit mark 5");
         assert_eq!(words(&both, HTB), ["clsact ffff:", "filter ingress 1"]);
         assert_eq!(words(HTB, &both), ["nothing below clsact"]);
@@ -256,14 +256,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_made_once(tree in arbitrary::tree()) {
+        fn builds_each_part_once(tree in arbitrary::tree()) {
             let requests = anew(&tree);
             prop_assert_eq!(requests.len(), tree.qdiscs.len() + tree.classes.len() + tree.filters.len());
             prop_assert_eq!(steps(&tree, &Tree::default()).requests, requests);
         }
 
         #[test]
-        fn only_what_is_as_wanted_stays(wanted in arbitrary::tree(), found in arbitrary::tree()) {
+        fn equal_trees_need_no_steps(wanted in arbitrary::tree(), found in arbitrary::tree()) {
             for found in [&wanted, &found] {
                 let is_as_wanted = differences(&wanted, found).is_empty();
                 prop_assert_eq!(steps(&wanted, found).requests.is_empty(), is_as_wanted);

@@ -36,13 +36,13 @@ mod tests {
 
     /// The kernel makes 37.5 ms of 60 bytes at 1600 bytes/s and shows 585937 ticks of 585937.5; `tc` makes 59 of it.
     #[test]
-    fn sixty_bytes_stay_sixty() {
+    fn sixty_bytes_round_trip() {
         assert_eq!(ticks(60, 1600), Some(585_938));
         assert_eq!([585_937, 585_938].map(|ticks| amount(ticks, 1600)), [60, 60]);
     }
 
     #[test]
-    fn what_has_no_end_is_none() {
+    fn rejects_infinite_durations() {
         assert_eq!(ticks(1, 0), None);
         assert_eq!(ticks(u64::MAX, 1), None);
         assert_eq!(amount(u64::MAX, u64::MAX), u64::MAX);
@@ -50,14 +50,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_read_is_written_and_read_again_as_the_same(ticks in any::<u32>(), per_second in 1..=u64::MAX) {
+        fn read_amounts_round_trip(ticks in any::<u32>(), per_second in 1..=u64::MAX) {
             let read = amount(ticks.into(), per_second);
             let again = super::ticks(read, per_second).map(|ticks| amount(ticks, per_second));
             prop_assert!(again.is_none_or(|again| again == read), "{again:?} of {read}");
         }
 
         #[test]
-        fn amounts_survive(wanted in any::<u32>(), per_second in 1..=7_812_500_u64) {
+        fn amounts_round_trip(wanted in any::<u32>(), per_second in 1..=7_812_500_u64) {
             let up = ticks(wanted.into(), per_second).unwrap();
             prop_assert_eq!(amount(up, per_second), u64::from(wanted));
             let down = u64::from(wanted) * 1_000_000_000 / per_second / TICK_NS;

@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_where_they_are_mounted_from_their_root_on() {
+    fn finds_the_mount_of_the_root() {
         let hybrid = "30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
                       31 30 0:27 /a /other rw - cgroup2 cgroup2 rw\n\
                       32 30 0:27 / /sys/fs/cgroup/my\\040own rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n\
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_begin_at_either_root() {
+    fn paths_start_at_either_root() {
         let mount = Path::new("/sys/fs/cgroup");
         assert_eq!(below(mount, "/a/b"), Path::new("/sys/fs/cgroup/a/b"));
         assert_eq!(below(mount, "/sys/fs/cgroup/a/b"), Path::new("/sys/fs/cgroup/a/b"));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_where_its_name_is() {
+    fn finds_the_directory_of_a_unit() {
         let root = tempfile::tempdir().unwrap();
         for path in ["system.slice/a.service/inner", "user.slice/user-7.slice/a.service", "system.slice/_io.service"] {
             fs::create_dir_all(root.path().join(path)).unwrap();
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_was_found_is_looked_for_there_first() {
+    fn remembers_the_directory_of_a_unit() {
         let root = tempfile::tempdir().unwrap();
         let first = root.path().join("system.slice/a.service");
         fs::create_dir_all(&first).unwrap();

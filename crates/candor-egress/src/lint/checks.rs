@@ -172,8 +172,7 @@ fn leaves_length_open(subject: &Subject<'_>, qdisc: &Qdisc) -> bool {
         Discipline::Bfifo { limit_bytes: limit }
         | Discipline::Pfifo { limit_frames: limit }
         | Discipline::PfifoHeadDrop { limit_frames: limit } => limit.is_none(),
-        Discipline::Prio(prio) => !numbered(prio.bands).all(has_queue),
-        Discipline::Ets(ets) => !numbered(ets.bands).all(has_queue),
+        Discipline::Prio(_) | Discipline::Ets(_) => !numbered(qdisc.discipline.bands()).all(has_queue),
         Discipline::Drr | Discipline::Htb(_) => {
             let classes = &subject.tree.classes;
             let is_leaf = |class: Handle| !classes.iter().any(|other| other.parent == class);

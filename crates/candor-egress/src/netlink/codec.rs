@@ -89,30 +89,6 @@ impl<'a> Fields<'a> {
         Ok(*field)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, DecodeError> {
-        self.take().map(|[byte]| byte)
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, DecodeError> {
-        self.take().map(u16::from_ne_bytes)
-    }
-
-    pub(super) fn i16(&mut self) -> Result<i16, DecodeError> {
-        self.take().map(i16::from_ne_bytes)
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
-        self.take().map(u32::from_ne_bytes)
-    }
-
-    pub(super) fn i32(&mut self) -> Result<i32, DecodeError> {
-        self.take().map(i32::from_ne_bytes)
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
-        self.take().map(u64::from_ne_bytes)
-    }
-
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -146,7 +122,7 @@ impl AttributeList {
     }
 
     pub(super) fn put_u64(&mut self, kind: u16, value: u64) -> Result<(), EncodeError> {
-        self.put(kind, &value.to_ne_bytes())
+        self.put(kind, &StructWriter::default().u64(value).done())
     }
 
     pub(super) fn put_some(&mut self, kind: u16, value: Option<u32>) -> Result<(), EncodeError> {
@@ -186,26 +162,6 @@ impl AttributeList {
 pub(super) struct StructWriter(Vec<u8>);
 
 impl StructWriter {
-    pub(super) fn u8(self, value: u8) -> Self {
-        self.bytes(&[value])
-    }
-
-    pub(super) fn u16(self, value: u16) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn i16(self, value: i16) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn u32(self, value: u32) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn i32(self, value: i32) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self
@@ -215,6 +171,24 @@ impl StructWriter {
         self.0
     }
 }
+
+/// Integers in native byte order.
+macro_rules! integers {
+    ($($integer:ident)*) => {
+        impl Fields<'_> {
+            $(pub(super) fn $integer(&mut self) -> Result<$integer, DecodeError> {
+                self.take().map($integer::from_ne_bytes)
+            })*
+        }
+
+        impl StructWriter {
+            $(pub(super) fn $integer(self, value: $integer) -> Self {
+                self.bytes(&value.to_ne_bytes())
+            })*
+        }
+    };
+}
+integers!(u8 u16 i16 u32 i32 u64);
 
 /// `TC_LINKLAYER_ETHERNET`: the rate is what it says, and no table is needed (Linux 3.8).
 const LINKLAYER_ETHERNET: u8 = 1;

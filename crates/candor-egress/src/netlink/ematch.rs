@@ -132,12 +132,12 @@ impl Reader {
             ensure_supported(self.used.get(at) == Some(&false))?;
             self.used[at] = true;
             let relation = self.entries[at].flags & TCF_EM_REL_MASK;
-            terms.push((self.term(at, depth)?, relation));
+            terms.push((self.term(at, depth)?, relation == TCF_EM_REL_AND));
             if relation == TCF_EM_REL_END {
                 break;
             }
         }
-        Ok(joined(terms))
+        Ok(Ematch::joined(terms))
     }
 
     fn term(&mut self, at: usize, depth: usize) -> Result<Ematch, Unread> {
@@ -153,16 +153,4 @@ impl Reader {
         };
         Ok(if invert { Ematch::Not(Box::new(term)) } else { term })
     }
-}
-
-/// `a and b or c` is `a and (b or c)`: from the end, runs of the same relation become groups.
-fn joined(mut terms: Vec<(Ematch, u16)>) -> Ematch {
-    let (mut tail, _) = terms.pop().expect("a sequence has a term");
-    while let Some(&(_, relation)) = terms.last() {
-        let before = terms.iter().rposition(|(_, other)| *other != relation).map_or(0, |at| at + 1);
-        let mut group: Vec<_> = terms.drain(before..).map(|(term, _)| term).collect();
-        group.push(tail);
-        tail = if relation == TCF_EM_REL_AND { Ematch::And(group) } else { Ematch::Or(group) };
-    }
-    tail
 }

@@ -94,8 +94,7 @@ fn in_order_of_classes(mut listed: Vec<ListedClass>, qdiscs: &[ListedQdisc]) -> 
 /// The kernel creates a root table for every preference of `u32`, which it reports last. It is left out,
 /// and a node in it is in no table.
 fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
-    let is_table =
-        |listed: &ListedFilter| matches!(&listed.filter.classifier, Classifier::U32(node) if node.divisor.is_some());
+    let is_table = |listed: &ListedFilter| listed.filter.classifier.is_table();
     let roots: BTreeMap<u16, u32> = listed
         .iter()
         .filter(|listed| is_table(listed))
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_come_before_what_hangs_below_them() {
+    fn parents_come_before_children() {
         let clsact = |major| qdisc(major, Handle::CLSACT);
         let listed = vec![
             clsact(0xFFFF),
@@ -180,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_round_in_a_circle_is_kept() {
+    fn keeps_qdiscs_in_a_loop() {
         let ordered = in_order_of_qdiscs(vec![qdisc(1, Handle::new(2, 1)), qdisc(2, Handle::new(1, 1))]);
         assert_eq!(ordered.len(), 2);
     }
 
     #[test]
-    fn the_table_that_the_kernel_makes_is_nobodys() {
+    fn leaves_out_root_tables_of_u32() {
         let listed = vec![
             u32(7, 0x0010_0000, 0, Some(16)),
             u32(7, 0x0010_3800, 0x0010_3000, None),

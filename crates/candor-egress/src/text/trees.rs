@@ -3,7 +3,7 @@
 use super::code;
 use super::command::{Command, NewFilter, Object, Place, Verb};
 use crate::discipline::{Discipline, SizeTable};
-use crate::filter::{Classifier, Filter, U32};
+use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc, Share, Tree};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
@@ -37,7 +37,7 @@ impl Growing {
         }
         self.tree.filters.sort_by_key(|filter| {
             let parent = parents.iter().position(|parent| *parent == filter.parent);
-            (parent, !makes_a_table(filter), filter.preference)
+            (parent, !filter.classifier.is_table(), filter.preference)
         });
         self.tree
     }
@@ -140,8 +140,7 @@ impl Growing {
         };
         let minor = handle.minor();
         let bands = match &above.discipline {
-            Discipline::Prio(prio) => u16::from(prio.bands),
-            Discipline::Ets(ets) => u16::from(ets.bands),
+            Discipline::Prio(_) | Discipline::Ets(_) => u16::from(above.discipline.bands()),
             Discipline::Tbf(_) | Discipline::Netem(_) => 1,
             Discipline::Htb(_) | Discipline::Drr => {
                 let has = self.tree.classes.iter().any(|class| class.handle == handle);
@@ -308,10 +307,6 @@ impl Growing {
         }
         asks
     }
-}
-
-fn makes_a_table(filter: &Filter) -> bool {
-    matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
 }
 
 struct At<'f> {

@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_bytes_per_second_in_the_end() {
+    fn reads_rates_as_bytes_per_second() {
         let cases = [
             ("100frames/s", 1600),
             ("0.5frames/s", 8),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_times_and_shares_are_as_tc_reads_them() {
+    fn reads_lengths_times_and_shares_as_tc() {
         let sizes =
             [("5kb", 5120), ("160b", 160), ("1k", 1024), ("8kbit", 1024), ("0.5k", 512), ("4294967295", u32::MAX)];
         for (text, bytes) in sizes {
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_bases_of_strtoul() {
+    fn reads_numbers_as_strtoul() {
         let cases =
             [("10", Some(10)), ("0x10", Some(16)), ("010", Some(8)), ("0", Some(0)), ("08", None), ("+1", None)];
         for (text, value) in cases {
