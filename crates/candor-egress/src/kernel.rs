@@ -19,8 +19,8 @@ mod machine;
 mod supervise;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
-pub use control_groups::{ControlGroups, locate};
-pub use machine::{FindError, Here, Interface, Kernel, LookError, Machine, observe, open};
+pub use control_groups::{ControlGroups, FindError};
+pub use machine::{Here, Interface, Kernel, LookError, Machine, locate, observe, open};
 pub use supervise::{Event, Keeper, Mend, News, StartError};
 
 #[cfg(test)]

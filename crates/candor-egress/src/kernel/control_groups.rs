@@ -8,14 +8,27 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::control_group::{GroupName, Place};
-use crate::tree::Tree;
 use candor_io::control_group as kernel;
-
-use super::machine::{FindError, Machine};
 
 const MOUNTS: &str = "/proc/self/mountinfo";
 /// Exists in every group except the root.
 const NOT_IN_ROOT: &str = "cgroup.type";
+
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
+    Ambiguous { unit: String, paths: Vec<String> },
+    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
+    NotMounted,
+    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
+    NotRoot { mount: PathBuf },
+    #[error("Cannot look for control groups in {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+}
+
+fn quoted(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
@@ -112,21 +125,6 @@ fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
     }
     found.sort();
     Ok(found)
-}
-
-/// Looks up the control groups of a tree; returns the names of those that do not exist now.
-///
-/// # Errors
-/// [`FindError`]; then the tree knows only part of them.
-pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
-    let mut failed = None;
-    let missing = tree.locate(|name| {
-        machine.place(name).unwrap_or_else(|error| {
-            failed.get_or_insert(error);
-            None
-        })
-    });
-    failed.map_or(Ok(missing), Err)
 }
 
 #[cfg(test)]

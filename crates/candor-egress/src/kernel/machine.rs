@@ -1,8 +1,5 @@
 //! The interfaces and control groups of a machine, real or in a test.
 
-use std::io;
-use std::path::PathBuf;
-
 use crate::control_group::{GroupName, Place};
 use crate::handle::Handle;
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
@@ -11,7 +8,7 @@ use crate::tree::Tree;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 
-use super::control_groups::ControlGroups;
+use super::control_groups::{ControlGroups, FindError};
 
 pub trait Machine {
     type Kernel: Kernel;
@@ -32,22 +29,6 @@ pub trait Kernel {
     /// # Errors
     /// Whatever the kernel refuses with; then nothing has changed.
     fn carry_out(&mut self, step: &Step) -> Result<(), TcError>;
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum FindError {
-    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
-    Ambiguous { unit: String, paths: Vec<String> },
-    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
-    NotMounted,
-    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
-    NotRoot { mount: PathBuf },
-    #[error("Cannot look for control groups in {}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-}
-
-fn quoted(paths: &[String]) -> String {
-    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
 }
 
 /// The network namespace of the calling thread, and the control groups of the machine.
@@ -131,4 +112,19 @@ pub fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> 
 pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
     let observed = open(interface, bus)?.observe();
     observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })
+}
+
+/// Looks up the control groups of a tree; returns the names of those that do not exist now.
+///
+/// # Errors
+/// [`FindError`]; then the tree knows only part of them.
+pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
+    let mut failed = None;
+    let missing = tree.locate(|name| {
+        machine.place(name).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            None
+        })
+    });
+    failed.map_or(Ok(missing), Err)
 }

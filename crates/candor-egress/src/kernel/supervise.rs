@@ -11,8 +11,8 @@ use crate::tree::Tree;
 use candor_core::causes::in_full;
 
 use super::apply::{Applied, ApplyError, Target, apply};
-use super::control_groups::locate;
-use super::machine::{FindError, Kernel, Machine};
+use super::control_groups::FindError;
+use super::machine::{Kernel, Machine, locate};
 
 /// After more repairs within [`A_WHILE`], another program keeps changing the tree.
 const MOST_MENDS: usize = 5;

@@ -17,7 +17,8 @@ use candor_netlink::client::{Errno, NetlinkError};
 use proptest::prelude::*;
 
 use super::apply::*;
-use super::machine::{FindError, Kernel, Machine};
+use super::control_groups::FindError;
+use super::machine::{Kernel, Machine};
 use super::supervise::*;
 
 #[derive(Debug, Default)]
