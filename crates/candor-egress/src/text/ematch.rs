@@ -15,28 +15,26 @@ use tokens::{Token, Tokens};
 pub(super) const MOST_LEVELS: usize = 32;
 
 /// Reads the expression after `match`, which ends where neither `and` nor `or` follows.
-pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Ematch> {
+pub(super) fn read(args: &mut Args<'_>) -> Option<Ematch> {
     let mut tokens = Tokens::of(args.rest());
-    let expression = Parser { tokens: &mut tokens, findings, end: args.span().end }.expression(0);
-    let Some(expression) = expression else {
-        args.skip_all();
-        return None;
-    };
-    match tokens.peek() {
-        None => args.skip_all(),
-        Some((token, place)) if place.is_first => {
-            let _ = token;
+    let end = args.span().end;
+    let expression = Parser { tokens: &mut tokens, findings: args.findings, end }.expression(0);
+    let next = tokens.peek().map(|(_, place)| place.clone());
+    match (expression, next) {
+        (Some(expression), Some(place)) if place.is_first => {
             args.at += place.arg;
+            Some(expression)
         }
-        Some((_, place)) => {
-            let diagnostic =
-                Diagnostic::error(code::SYNTAX, place.span.clone(), "The expression is complete before this");
-            findings.report(diagnostic.help("join it with and, or or; or remove it"));
+        (Some(_), Some(place)) => {
             args.skip_all();
-            return None;
+            let help = "join it with and, or or; or remove it";
+            args.fail(code::SYNTAX, place.span, "The expression is complete before this", help)
+        }
+        (expression, _) => {
+            args.skip_all();
+            expression
         }
     }
-    Some(expression)
 }
 
 struct Parser<'p, 'a> {

@@ -217,8 +217,8 @@ impl Reader<'_> {
     }
 
     fn grow(&mut self, args: &[Arg<'_>]) {
-        let mut args = Args::new(args);
-        let Some(command) = command::read(&mut args, self.findings) else { return };
+        let mut args = Args::new(args, self.findings);
+        let Some(command) = command::read(&mut args) else { return };
         let known = self.trees.iter().position(|(interface, _)| *interface == command.interface);
         let at = match known {
             Some(at) => at,
