@@ -1,4 +1,4 @@
-//! [`Policy`] → [`Tree`]: what is wanted, in disciplines, classes and filters that are free of every trap known on CAN.
+//! [`Policy`] → [`Tree`]: a policy as disciplines, classes and filters, without the known traps on CAN.
 //!
 //! ```text
 //!  limits ──▶ clsact egress (police)              frames from other buses: clsact ingress there (skbedit mark)
@@ -12,36 +12,33 @@
 //! * Frames that no filter takes go to the last band, whatever their priority: `priomap` says so.
 //! * Where lengths count, every frame of any format counts as 256 bytes: so a rate is one of frames, and kernels that raise
 //!   the quantum of `sfq` to 256 bytes still give each sender one frame in turn.
-//! * Nothing drops a frame behind the back of its sender unless the policy asks for it. `sfq` refuses when a sender has its
+//! * No frame is dropped silently unless the policy asks for it. `sfq` refuses when a sender has its
 //!   own part full; the room of all together is so large that it is never the first to be full.
-//! * A shaper stands above one queue, or above senders that are equal: the frame that it holds in its hand overtakes nothing.
+//! * A shaper is above one queue, or above equal senders, so that the frame that it holds overtakes nothing.
 //!   (`tbf` takes the next frame out of `sfq` before it may leave.)
 //!
 //! # Source
 //! `sfq_enqueue()` (`NET_XMIT_DROP` at the depth of a flow, `NET_XMIT_CN`, which is no error, at the limit of all),
 //! `tbf_dequeue()`, `__qdisc_calculate_pkt_len()` of Linux 6.1.
 
-mod expression;
-mod index;
-mod queue;
-mod units;
-
-pub use units::{FRAME_BYTES, source_mark};
-
 use std::collections::{BTreeMap, BTreeSet};
+
+use candor_core::job::BusIndex;
 
 use super::action::{Action, Police, PoliceFrames, Verdict};
 use super::control_group::{ControlGroup, MOST_GROUPS};
-use super::discipline::{Discipline, Ets, Prio, SizeTable};
-use super::filter::{Classifier, ETH_P_ALL, Filter};
+use super::discipline::{ByteRate, Discipline, Ets, Prio, Sfq, SizeTable, Tbf};
+use super::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use super::handle::Handle;
-use super::policy::{Band, Limit, Policy, Selection};
+use super::policy::{
+    Band, Egress, Fair, FrameRate, Full, Limit, MOST_FRAMES_OF_A_SENDER, Policy, Queue, Selection, Wish,
+};
 use super::tree::{Qdisc, Tree};
-use crate::policy::{Egress, Wish};
-use candor_core::job::BusIndex;
 
-/// The trees of all buses that these have to do with: their own, and those of the buses whose frames they know by where they
-/// came from.
+mod expression;
+mod index;
+
+/// The trees of these buses, and of the buses whose frames their policies select by origin.
 #[must_use]
 pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut trees = BTreeMap::new();
@@ -64,15 +61,15 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     trees
 }
 
-/// The tree of one bus; frames that others forward have to be marked by them, see [`trees`].
+/// The tree of one bus. Selections by origin also need the marks of the other buses; see [`trees`].
 #[must_use]
 pub fn tree(policy: &Policy) -> Tree {
     let mut tree = Tree::default();
     let bands = policy.bands();
-    let needs_frames = bands.iter().any(queue::needs_frames);
+    let needs_frames = bands.iter().any(needs_frames);
     let stab = needs_frames.then(|| SizeTable::even(0, FRAME_BYTES, 2047, 512));
     if let [band] = bands {
-        queue::add(&mut tree, Handle::ROOT, 0x10, band);
+        add_queue(&mut tree, Handle::ROOT, 0x10, band);
     } else {
         let root = Handle::new(1, 0);
         let discipline = scheduler(bands);
@@ -80,7 +77,7 @@ pub fn tree(policy: &Policy) -> Tree {
         for (number, band) in (1..).zip(bands) {
             let class = Handle::new(root.major(), number);
             filters(&mut tree, root, &band.take, class);
-            queue::add(&mut tree, class, number * 0x10, band);
+            add_queue(&mut tree, class, number * 0x10, band);
         }
         // Those of each discipline together, and in its order; tables of `u32` first.
         tree.filters.sort_by_key(|filter| (filter.parent, index::table_of(filter).is_none()));
@@ -97,7 +94,7 @@ pub fn tree(policy: &Policy) -> Tree {
     tree
 }
 
-/// One filter for all that counts together. `None` if no frame is meant.
+/// One filter for all frames of a limit; `None` if it selects no frame.
 fn of_limit(limit: &Limit) -> Option<Classifier> {
     let groups: Vec<_> = limit.take.iter().flat_map(|selection| selection.groups.iter().cloned()).collect();
     if groups.is_empty() {
@@ -106,7 +103,7 @@ fn of_limit(limit: &Limit) -> Option<Classifier> {
     Some(Classifier::ControlGroups(groups.into_iter().map(ControlGroup::named).collect()))
 }
 
-/// What takes the first band that has a frame, and those that share in turns. All that no filter takes goes to the last one.
+/// `prio`, or `ets` for shares. Unfiltered frames go to the last band.
 fn scheduler(bands: &[Band]) -> Discipline {
     let number = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
     let (all, last) = (number(bands.len()), number(bands.len().saturating_sub(1)));
@@ -119,14 +116,14 @@ fn scheduler(bands: &[Band]) -> Discipline {
     Discipline::Ets(Ets { bands: all, strict, quanta_bytes, priomap: vec![last; 16] })
 }
 
-/// Where the frames of each band wait in the tree of a policy: its class, or, of a single one, the discipline at the root.
+/// The class of each band in the tree of a policy, or the root discipline if there is a single one.
 pub fn band_places(policy: &Policy) -> impl Iterator<Item = (Handle, &str)> {
     let is_alone = policy.bands().len() == 1;
     let place = move |number| if is_alone { Handle::new(0x10, 0) } else { Handle::new(1, number) };
     (1..).zip(policy.bands()).map(move |(number, band)| (place(number), band.name.as_str()))
 }
 
-/// What is above is refused with `ENOBUFS`; what is not goes on to the next limit, which may be for it, too.
+/// Frames above the limit are refused with `ENOBUFS`; the others continue to the next limit.
 fn police(limit: &Limit) -> Action {
     let per_second = u64::from(limit.rate.frames_per_second());
     let burst_frames = u64::from(limit.burst_frames.get());
@@ -134,7 +131,7 @@ fn police(limit: &Limit) -> Action {
     Action::Police(Police { bytes: None, frames, exceed: Verdict::Drop, conform: Verdict::Continue })
 }
 
-/// A filter, or more, for each selection: so the kernel counts each by itself.
+/// At least one filter for each selection, so that the kernel counts each separately.
 fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Handle) {
     for selection in take {
         if !selection.groups.is_empty() {
@@ -169,7 +166,7 @@ fn filter(parent: Handle, classifier: Classifier) -> Filter {
     Filter { parent, preference: 0, protocol: ETH_P_ALL, handle: 0, classifier, class: None, actions: Vec::new() }
 }
 
-/// Behind the filters of its parent that are there.
+/// Adds a filter after the others of its parent.
 fn push(tree: &mut Tree, filter: Filter) {
     let preference = next_preference(tree, filter.parent);
     tree.filters.push(Filter { preference, ..filter });
@@ -197,3 +194,85 @@ fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
 
 #[cfg(test)]
 pub(super) mod tests;
+
+/// Hash slots of `sfq` and of its filter.
+const FLOWS: u32 = 1024;
+
+pub(super) fn needs_frames(band: &Band) -> bool {
+    band.rate.is_some() || band.share.is_some() || band.queue.fair() != Fair::No
+}
+
+/// Adds the disciplines of a band, with this number and the next, below a class.
+pub(super) fn add_queue(tree: &mut Tree, parent: Handle, number: u16, band: &Band) {
+    let outer = Handle::new(number, 0);
+    let (parent, handle) = match band.rate {
+        Some(rate) => {
+            let discipline = Discipline::Tbf(shaper(rate, band.queue));
+            tree.qdiscs.push(Qdisc { handle: outer, parent, stab: None, discipline });
+            (Handle::new(number, 1), Handle::new(number + 1, 0))
+        }
+        None => (parent, outer),
+    };
+    let limit_frames = Some(band.queue.frames());
+    let discipline = match (band.queue.fair(), band.queue.full()) {
+        (Fair::No, Full::Refuse) => Discipline::Pfifo { limit_frames },
+        (Fair::No, Full::DropOldest) => Discipline::PfifoHeadDrop { limit_frames },
+        (fair, _) => {
+            tree.filters.push(turns(handle, fair));
+            Discipline::Sfq(taking_turns(band.queue))
+        }
+    };
+    tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
+}
+
+/// Extra burst for late kernel timers: with a bucket of exactly one frame, 1000 frames/s became 999.
+const REMEMBERED_US: u64 = 50;
+
+/// A burst of one frame, then the rate. The limit is for the kernel's initial queue, which the band's own replaces.
+fn shaper(rate: FrameRate, queue: Queue) -> Tbf {
+    let bytes_per_second = u64::from(rate.frames_per_second()) * u64::from(FRAME_BYTES);
+    // Never two frames at once.
+    let remembered = (bytes_per_second * REMEMBERED_US / 1_000_000).min(u64::from(FRAME_BYTES / 2));
+    Tbf {
+        rate: ByteRate(bytes_per_second),
+        burst_bytes: FRAME_BYTES + u32::try_from(remembered).unwrap_or_default(),
+        limit_bytes: queue.frames().saturating_mul(FRAME_BYTES),
+        peak: None,
+    }
+}
+
+fn taking_turns(queue: Queue) -> Sfq {
+    Sfq {
+        limit_frames: Some(queue.frames() * MOST_FRAMES_OF_A_SENDER),
+        quantum_bytes: Some(FRAME_BYTES),
+        perturb_s: Some(0),
+        divisor: Some(FLOWS),
+        flows: Some(MOST_FRAMES_OF_A_SENDER),
+        depth_frames: Some(queue.frames()),
+        head_drop: queue.full() == Full::DropOldest,
+    }
+}
+
+/// Classifies frames by sender for `sfq`, which cannot tell CAN senders apart.
+fn turns(parent: Handle, fair: Fair) -> Filter {
+    let key = match fair {
+        Fair::PerMark => FlowKey::Mark,
+        Fair::PerUser => FlowKey::SocketUser,
+        Fair::No | Fair::PerSocket => FlowKey::Source,
+    };
+    let flow = Flow { keys: vec![key], hashed: true, base: None, divisor: Some(FLOWS), perturb_s: 0 };
+    let classifier = Classifier::Flow(flow);
+    Filter { parent, preference: 1, protocol: ETH_P_ALL, handle: 1, classifier, class: None, actions: Vec::new() }
+}
+
+/// The accounted length of a frame in a tree with a size table: the least quantum of kernels since 2025.
+pub const FRAME_BYTES: u32 = 256;
+
+/// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Incoming frames have no mark.
+const SOURCE_MARK: u32 = 0x6361_0000;
+
+/// The mark of frames that the kernel forwards from a bus.
+#[must_use]
+pub fn source_mark(bus: BusIndex) -> u32 {
+    SOURCE_MARK | (u32::try_from(bus.0).unwrap_or(u32::MAX) & 0xFFFF)
+}

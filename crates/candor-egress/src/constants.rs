@@ -1,4 +1,4 @@
-//! Enumerations of the kernel: their numbers, and the words that `tc` has for them.
+//! Enumerations of the kernel, with their numbers and the words of `tc`.
 //!
 //! # Source
 //! `TC_ACT_…`, `TCF_EM_OPND_…` and `FLOW_KEY_…` in `include/uapi/linux/pkt_cls.h`, `TCA_EGRESS_REDIR` and following in
@@ -30,13 +30,11 @@ pub(crate) trait Constant: Copy + PartialEq + 'static {
         Self::ALL.iter().find(|(value, ..)| *value == self).map_or(0, |(_, number, _)| *number)
     }
 
-    /// Every value, to choose from.
     #[cfg(any(test, feature = "arbitrary"))]
     fn values() -> Vec<Self> {
         Self::ALL.iter().map(|(value, ..)| *value).collect()
     }
 
-    /// Every word, to suggest.
     fn words() -> Vec<&'static str> {
         Self::ALL.iter().flat_map(|(_, _, words)| *words).copied().collect()
     }

@@ -5,8 +5,8 @@
 //!                                                                            └──observe──▶ Tree of an interface
 //! ```
 //!
-//! What the kernel has and the values cannot say is kept as the bytes that were read, under the kernel's name (`Other`).
-//! What a value says and a message cannot carry is an [`EncodeError`] before anything is sent.
+//! Anything that the types cannot express is kept as bytes under the kernel's name (`Other`). A value that no message can carry
+//! is an [`EncodeError`] before anything is sent.
 //!
 //! Attributes are nested without `NLA_F_NESTED`, as old kernels want it, except those of `ets`, which insists on it.
 //!
@@ -18,38 +18,26 @@
 //! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
 
 mod action;
-mod body;
 mod class;
-mod constants;
+mod codec;
 mod discipline;
 mod ematch;
 mod error;
 mod filter;
-mod header;
-mod list;
-mod names;
-mod observe;
-mod police;
-mod program;
 #[cfg(any(test, feature = "testing"))]
-pub mod promises;
-mod rate;
-mod read;
+pub mod invariants;
+mod list;
+mod message;
+mod observe;
 mod request;
-mod shaper;
-mod stab;
 mod stats;
-mod u32_key;
-mod write;
 
 pub use error::{EncodeError, ProgramError, TcError};
-pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
-pub use names::InterfaceNames;
+pub use list::{ListedQdisc, qdiscs};
+pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
-pub use request::{
-    change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
-    replace_filter, replace_qdisc,
-};
+pub(crate) use request::{Mode, delete_filters, make_filter, send_class};
+pub use request::{delete_qdisc, replace_qdisc};
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
 
 #[cfg(test)]

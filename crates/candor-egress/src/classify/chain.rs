@@ -1,29 +1,25 @@
-//! The filters of a discipline, asked one after another, and their actions.
+//! Runs the filters of a discipline and their actions.
 
-use super::course::{Tested, Unknown};
-use super::walk::{Choice, Numbered, Walk};
+use super::walk::{Choice, Numbered, Tested, Unknown, Walk};
 use super::{expression, tables};
 use crate::action::Verdict;
 use crate::control_group::{ControlGroup, Place};
 use crate::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::handle::Handle;
 
-/// What the filters of a discipline say.
 pub(super) enum Asked {
     Dropped,
     Found(Choice),
-    /// There are none.
     NoFilters,
     /// No filter takes the frame.
     Nothing,
     Taken,
 }
 
-/// `max_reclassify_loop`: so often may an action ask for another round, after the first.
+/// `max_reclassify_loop`: further rounds that actions may request.
 const MOST_FURTHER_ROUNDS: usize = 16;
 
 impl<'t> Walk<'t, '_> {
-    /// Asks the filters of a discipline or class.
     pub(super) fn ask(&mut self, parent: Handle) -> Result<Asked, Unknown> {
         let mut filters: Vec<Numbered<'t>> =
             self.tree.filters.iter().enumerate().filter(|(_, filter)| filter.parent == parent).collect();
@@ -90,7 +86,7 @@ impl<'t> Walk<'t, '_> {
         Ok(None)
     }
 
-    /// What is forwarded has no socket, and so no group.
+    /// Forwarded frames have no socket, and so no group.
     fn is_from(&self, group: &ControlGroup) -> bool {
         let groups = self.packet.socket.map_or(&[][..], |socket| socket.control_groups);
         group.place.is_some_and(|Place { level, id }| groups.get(usize::from(level)) == Some(&id))
@@ -126,7 +122,7 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
-    /// A key, if it is not an address in the kernel.
+    /// The value of a key, unless it is a kernel address.
     fn key(&self, key: FlowKey) -> Option<u32> {
         let packet = &self.packet;
         match key {

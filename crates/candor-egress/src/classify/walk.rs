@@ -1,19 +1,98 @@
-//! The state of a frame on its way through a tree.
+//! A frame on its way through a tree, and where it ends.
 
-use super::course::{Packet, Tested, Unknown};
 use crate::action::{Action, Police, Verdict};
 use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::Tree;
 
+/// An outgoing frame with its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet<'f> {
+    /// `struct can_frame` or `struct canfd_frame`.
+    pub bytes: &'f [u8],
+    /// `ETH_P_CAN`, `ETH_P_CANFD`.
+    pub protocol: u16,
+    /// `SO_PRIORITY`, or set by a filter; a class if the upper half is not 0.
+    pub priority: u32,
+    /// `SO_MARK`, or set by a filter.
+    pub mark: u32,
+    pub socket: Option<Socket<'f>>,
+    /// 0 for none.
+    pub incoming_interface: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Socket<'f> {
+    pub user: u32,
+    pub group: u32,
+    /// The ids of its control group and of the groups above it, starting with the root.
+    pub control_groups: &'f [u64],
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Course {
+    /// The filters that ran, in order.
+    pub tested: Vec<Tested>,
+    pub end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tested {
+    pub filter: usize,
+    pub fits: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Sent by `htb` at once, ahead of all its classes.
+    Direct {
+        qdisc: Handle,
+    },
+    Dropped {
+        /// A discipline, or [`Handle::EGRESS`].
+        at: Handle,
+        heard: Heard,
+    },
+    Queue {
+        /// [`Handle::NONE`] at the root.
+        class: Handle,
+        /// [`Handle::NONE`] for the kernel's default.
+        qdisc: Handle,
+    },
+    /// Consumed by an action; the sender gets no error.
+    Taken,
+    Unknown(Unknown),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Counted as a drop, while the sender gets no error.
+    Nobody,
+    /// The sender gets `ENOBUFS`.
+    Sender,
+}
+
+/// The reason why the path of a frame is unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unknown {
+    /// A class computed from a secret seed, or from the address of a socket.
+    Flow,
+    /// A loop of filters.
+    Circle,
+    /// An unsupported kind, or bytes before the frame.
+    Kind,
+    /// A missing `u32` table.
+    Table,
+    /// A limit, which depends on earlier frames.
+    Traffic,
+}
+
 pub(super) struct Walk<'t, 'f> {
     pub(super) tree: &'t Tree,
-    /// With what actions have changed.
     pub(super) packet: Packet<'f>,
     pub(super) tested: Vec<Tested>,
 }
 
-/// A class that a filter names.
 #[derive(Clone, Copy)]
 pub(super) enum Choice {
     Class(Handle),
@@ -24,11 +103,10 @@ pub(super) enum Choice {
     },
 }
 
-/// A filter with its position in the tree.
 pub(super) type Numbered<'t> = (usize, &'t Filter);
 
 impl Walk<'_, '_> {
-    /// Does what a filter asks for; without anything, the frame passes.
+    /// Runs the actions of a filter; without any, the frame passes.
     pub(super) fn act(&mut self, actions: &[Action]) -> Result<Verdict, Unknown> {
         let mut last = Verdict::Pass;
         for action in actions {

@@ -1,23 +1,21 @@
-//! Actions: `action skbedit priority 1:1 action mirred egress redirect dev can1`.
+//! Actions, and the class and actions at the end of a filter: `flowid 1:1 action skbedit priority 1:1 action drop`.
 
-use super::args::{Args, Wrong, missing, unknown_kind};
-use super::code;
-use super::names::handle;
-use super::units::{bucket, hex, long, number, rate};
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::constants::Constant;
 use crate::handle::Handle;
-use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::quote;
 
-/// What the kernel takes for the longest frame if nobody says it: 255 cells of 8 bytes of the table that `tc` sends.
+use super::args::{Args, Wrong};
+use super::code;
+use super::units::{bucket, class_handle, handle, hex, long, number, rate};
+
+/// The kernel's default: 255 cells of 8 bytes of the rate table that `tc` sends.
 const USUAL_MTU_BYTES: u32 = 2040;
 
 const KINDS: &[&str] =
     &["skbedit", "mirred", "police", "gact", "continue", "drop", "shot", "pass", "ok", "pipe", "reclassify"];
 
-/// The verdict that follows an action, if there is one.
-fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
+fn verdict_after(args: &mut Args<'_>, otherwise: Verdict) -> Verdict {
     let found = Verdict::of_word(args.next_text());
     if found.is_some() {
         args.take();
@@ -25,34 +23,30 @@ fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
     found.unwrap_or(otherwise)
 }
 
-/// Whether a word begins an action. `police` can do so alone, and so can a verdict behind another action.
+/// True if a word begins an action; `police` and, after another action, verdicts need no `action` before them.
 pub(super) fn starts_action(word: &str) -> bool {
     word == "action" || word == "police" || Verdict::of_word(word).is_some()
 }
 
-/// Reads actions as long as they follow each other.
-pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Vec<Action>> {
+pub(super) fn read(args: &mut Args<'_>) -> Option<Vec<Action>> {
     let mut actions = Vec::new();
     while starts_action(args.next_text()) {
         args.takes("action");
         let Some(kind) = args.take() else {
-            missing(args, "action", "add one, such as drop", findings);
-            return None;
+            return args.missing("action", "add one, such as drop");
         };
         actions.push(match kind.text() {
-            "skbedit" => skbedit(args, findings)?,
-            "mirred" => mirred(args, findings)?,
-            "police" => police(args, findings)?,
+            "skbedit" => skbedit(args)?,
+            "mirred" => mirred(args)?,
+            "police" => police(args)?,
             "gact" => {
-                let word = args.value(findings, |text| Verdict::of_word(text).ok_or_else(|| no_verdict(text)))?;
+                let word = args.value(|text| Verdict::of_word(text).ok_or_else(|| no_verdict(text)))?;
                 Action::Gact { verdict: word }
             }
             word => match Verdict::of_word(word) {
                 Some(verdict) => Action::Gact { verdict },
                 None => {
-                    unknown_kind(kind, "action", KINDS, OTHERS, findings);
-                    args.skip_all();
-                    return None;
+                    return args.unknown_kind(kind, "action", KINDS, OTHERS);
                 }
             },
         });
@@ -60,9 +54,8 @@ pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<V
             && ["index", "cookie", "random", "hw_stats", "no_percpu"].contains(&arg.text())
         {
             let message = format!("candor does not know `{}` of an action", arg.text());
-            findings.report(Diagnostic::error(code::KIND, arg.span(), message).help("leave it and its values out"));
             args.skip_all();
-            return None;
+            return args.fail(code::KIND, arg.span(), message, "leave it and its values out");
         }
     }
     Some(actions)
@@ -80,27 +73,29 @@ fn no_verdict(text: &str) -> Wrong {
     Wrong::new(format!("{} is no verdict", quote(text)), format!("write one of {}", Verdict::words().join(", ")))
 }
 
-fn skbedit(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+fn skbedit(args: &mut Args<'_>) -> Option<Action> {
     let (mut priority, mut mark) = (None, None);
     loop {
         if args.takes("priority") {
-            priority = Some(args.value(findings, skb_priority)?);
-            note_hexadecimal(args, findings);
+            priority = Some(args.value(skb_priority)?);
+            note_hexadecimal(args);
         } else if args.takes("mark") {
-            mark = Some(args.value(findings, number)?);
+            mark = Some(args.value(number)?);
         } else {
             break;
         }
     }
     if priority.is_none() && mark.is_none() {
-        let diagnostic = Diagnostic::error(code::MISSING, args.last_span(), "skbedit changes nothing");
-        findings.report(diagnostic.help("add priority or mark, such as skbedit priority 1:1"));
-        return None;
+        return args.fail(
+            code::MISSING,
+            args.last_span(),
+            "skbedit changes nothing",
+            "add priority or mark, such as skbedit priority 1:1",
+        );
     }
     Some(Action::Skbedit { priority, mark, verdict: verdict_after(args, Verdict::Pipe) })
 }
 
-/// A class, or a number in hexadecimal.
 fn skb_priority(text: &str) -> Result<Handle, Wrong> {
     match text {
         "none" => Ok(Handle::NONE),
@@ -109,18 +104,17 @@ fn skb_priority(text: &str) -> Result<Handle, Wrong> {
     }
 }
 
-/// Who writes 10 means ten.
-fn note_hexadecimal(args: &Args<'_, '_>, findings: &mut Findings) {
+/// Notes that a decimal number is read as hexadecimal.
+fn note_hexadecimal(args: &mut Args<'_>) {
     let Some(word) = args.last() else { return };
     if word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_digit()) {
         let value = u32::from_str_radix(word, 16).unwrap_or(0);
         let message = format!("This is priority {value}: tc reads it in hexadecimal");
-        let note = Diagnostic::note(code::MEANING, args.last_span(), message);
-        findings.report(note.help(format!("write 0x{word} to say so")));
+        args.note(code::MEANING, args.last_span(), message, format!("write 0x{word} to say so"));
     }
 }
 
-fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+fn mirred(args: &mut Args<'_>) -> Option<Action> {
     let wanted = |words: &'static str| {
         move |text: &str| {
             words.split(' ').find(|word| *word == text).ok_or_else(|| {
@@ -131,22 +125,21 @@ fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
             })
         }
     };
-    let direction = args.value(findings, wanted("egress ingress"))?;
-    let what = args.value(findings, wanted("redirect mirror"))?;
+    let direction = args.value(wanted("egress ingress"))?;
+    let what = args.value(wanted("redirect mirror"))?;
     let how = Mirred::of_word(&format!("{direction} {what}"))?;
-    args.value(findings, wanted("dev"))?;
-    let interface = args.value(findings, super::names::interface)?;
+    args.value(wanted("dev"))?;
+    let interface = args.value(super::units::interface)?;
     if interface.starts_with('$') {
         let message = "candor cannot expand a variable here";
-        findings.report(Diagnostic::error(code::EXPANSION, args.last_span(), message).help("write its value"));
-        return None;
+        return args.fail(code::EXPANSION, args.last_span(), message, "write its value");
     }
     // tc sends no other verdict for what leaves elsewhere, and takes a word behind it for the next action.
     let verdict = if what == "redirect" { Verdict::Stolen } else { verdict_after(args, Verdict::Pipe) };
     Some(Action::Mirred { interface, how, verdict })
 }
 
-fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
+fn police(args: &mut Args<'_>) -> Option<Action> {
     let (mut rate_given, mut burst, mut mtu) = (None, None, USUAL_MTU_BYTES);
     let (mut per_second, mut burst_frames) = (None, None);
     let (mut exceed, mut conform) = (Verdict::Reclassify, Verdict::Pass);
@@ -162,12 +155,12 @@ fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
             _ => break,
         };
         match word {
-            "rate" => rate_given = Some(args.value(findings, rate)?),
-            "mtu" | "minburst" => mtu = args.value(findings, bucket)?,
-            "pkts_rate" => per_second = Some(args.value(findings, some)?),
-            "pkts_burst" => burst_frames = Some(args.value(findings, some)?),
-            "conform-exceed" => (exceed, conform) = args.value(findings, verdicts)?,
-            _ => burst = Some(args.value(findings, bucket)?),
+            "rate" => rate_given = Some(args.value(rate)?),
+            "mtu" | "minburst" => mtu = args.value(bucket)?,
+            "pkts_rate" => per_second = Some(args.value(some)?),
+            "pkts_burst" => burst_frames = Some(args.value(some)?),
+            "conform-exceed" => (exceed, conform) = args.value(verdicts)?,
+            _ => burst = Some(args.value(bucket)?),
         }
     }
     exceed = verdict_after(args, exceed);
@@ -177,18 +170,59 @@ fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     let is_half = rate_given.is_some() != burst.is_some() || per_second.is_some() != burst_frames.is_some();
     if is_half || bytes.is_some() == frames.is_some() {
         let message = "police limits either bytes or frames";
-        let diagnostic = Diagnostic::error(code::MISSING, args.last_span(), message);
-        findings.report(diagnostic.help("write police pkts_rate 20 pkts_burst 3, or police rate 1kbit burst 16"));
-        return None;
+        return args.fail(
+            code::MISSING,
+            args.last_span(),
+            message,
+            "write police pkts_rate 20 pkts_burst 3, or police rate 1kbit burst 16",
+        );
     }
     Some(Action::Police(Police { bytes, frames, exceed, conform }))
 }
 
-/// What becomes of frames above the limit, and of the others: `drop/pipe`.
+/// Verdicts above and below the limit: `drop/pipe`.
 fn verdicts(text: &str) -> Result<(Verdict, Verdict), Wrong> {
     let read = |word: &str| Verdict::of_word(word).ok_or_else(|| no_verdict(word));
     match text.split_once('/') {
         Some((exceed, conform)) => Ok((read(exceed)?, read(conform)?)),
         None => Ok((read(text)?, Verdict::Pass)),
     }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    pub(super) class: Option<Handle>,
+    pub(super) actions: Vec<Action>,
+}
+
+impl Tail {
+    /// Takes a class or actions. `None`, after reporting it, if they are wrong; otherwise true if there were any.
+    pub(super) fn takes(&mut self, args: &mut Args<'_>) -> Option<bool> {
+        match args.next_text() {
+            "flowid" | "classid" => {
+                args.take();
+                self.class = Some(args.value(class)?).filter(|class| *class != Handle::NONE);
+            }
+            word if starts_action(word) => self.actions.extend(read(args)?),
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Takes the rest of the command, and reports any other word as unknown.
+    pub(super) fn takes_rest(&mut self, of: &str, own: &[&str], args: &mut Args<'_>) -> Option<()> {
+        while let Some(arg) = args.peek() {
+            if !self.takes(args)? {
+                let known: Vec<_> = own.iter().copied().chain(["flowid", "classid", "action"]).collect();
+                return args.unknown(arg, of, &known);
+            }
+        }
+        Some(())
+    }
+}
+
+/// A class, or the discipline itself, with which htb sends at once; `none` is no class.
+fn class(text: &str) -> Result<Handle, Wrong> {
+    let handle = handle(text).ok().filter(|_| text.contains(':') || text == "none");
+    handle.map_or_else(|| class_handle(text), Ok)
 }

@@ -1,4 +1,4 @@
-//! The words of a command, taken one after another.
+//! A cursor over the words of a command.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 use candor_core::shell::Word;
 
-/// A word as `tc` gets it, and where it stands.
+/// A word as `tc` receives it, with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Arg<'w> {
     text: Cow<'w, str>,
@@ -20,7 +20,6 @@ impl<'w> Arg<'w> {
         Self { text: Cow::Borrowed(word.text()), word }
     }
 
-    /// A variable whose value is known.
     pub(super) fn replaced(word: &'w Word, value: String) -> Self {
         Self { text: Cow::Owned(value), word }
     }
@@ -33,7 +32,7 @@ impl<'w> Arg<'w> {
         self.word.span()
     }
 
-    /// Where a part of the text stands; of a variable that is all of it.
+    /// Position of a part of the text; for a variable, of all of it.
     pub(super) fn part(&self, range: Range<usize>) -> Span {
         match self.text {
             Cow::Borrowed(_) => self.word.part(range),
@@ -42,7 +41,7 @@ impl<'w> Arg<'w> {
     }
 }
 
-/// Why a value cannot be read, and what to write instead.
+/// A value that cannot be read, and the remedy.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) message: String,
@@ -55,29 +54,29 @@ impl Wrong {
     }
 }
 
-/// The rest of a command.
+/// The words of a command that are left, and the findings about them.
 #[derive(Debug)]
-pub(super) struct Args<'a, 'w> {
-    args: &'a [Arg<'w>],
+pub(super) struct Args<'a> {
+    args: &'a [Arg<'a>],
     pub(super) at: usize,
+    pub(super) findings: &'a mut Findings,
 }
 
-impl<'a, 'w> Args<'a, 'w> {
-    /// The words of a command, which has one at least.
-    pub(super) const fn new(args: &'a [Arg<'w>]) -> Self {
-        Self { args, at: 0 }
+impl<'a> Args<'a> {
+    pub(super) const fn new(args: &'a [Arg<'a>], findings: &'a mut Findings) -> Self {
+        Self { args, at: 0, findings }
     }
 
-    pub(super) fn peek(&self) -> Option<&'a Arg<'w>> {
+    pub(super) fn peek(&self) -> Option<&'a Arg<'a>> {
         self.args.get(self.at)
     }
 
-    /// The text of the next word; nothing is like an empty one.
+    /// The text of the next word; empty at the end.
     pub(super) fn next_text(&self) -> &'a str {
         self.peek().map_or("", Arg::text)
     }
 
-    pub(super) fn take(&mut self) -> Option<&'a Arg<'w>> {
+    pub(super) fn take(&mut self) -> Option<&'a Arg<'a>> {
         let arg = self.peek()?;
         self.at += 1;
         Some(arg)
@@ -90,7 +89,7 @@ impl<'a, 'w> Args<'a, 'w> {
         found
     }
 
-    pub(super) fn rest(&self) -> &'a [Arg<'w>] {
+    pub(super) fn rest(&self) -> &'a [Arg<'a>] {
         &self.args[self.at..]
     }
 
@@ -98,96 +97,102 @@ impl<'a, 'w> Args<'a, 'w> {
         self.at = self.args.len();
     }
 
-    /// The whole command.
     pub(super) fn span(&self) -> Span {
         let ends = self.args.first().zip(self.args.last());
         ends.map_or(0..0, |(first, last)| first.span().start..last.span().end)
     }
 
-    /// Where the last word that was taken stands.
+    fn last_arg(&self) -> Option<&'a Arg<'a>> {
+        self.args.get(self.at.checked_sub(1)?)
+    }
+
     pub(super) fn last_span(&self) -> Span {
-        self.at.checked_sub(1).and_then(|at| self.args.get(at)).map_or_else(|| self.span(), Arg::span)
+        self.last_arg().map_or_else(|| self.span(), Arg::span)
     }
 
-    /// The last word that was taken.
     pub(super) fn last(&self) -> Option<&'a str> {
-        self.at.checked_sub(1).and_then(|at| self.args.get(at)).map(Arg::text)
+        self.last_arg().map(Arg::text)
     }
 
-    /// The value of the option that was taken last.
-    pub(super) fn value<T>(
+    /// Reports an error.
+    pub(super) fn fail<T>(
         &mut self,
-        findings: &mut Findings,
-        read: impl FnOnce(&str) -> Result<T, Wrong>,
+        code: &'static str,
+        span: Span,
+        message: impl Into<String>,
+        help: impl Into<String>,
     ) -> Option<T> {
+        self.findings.report(Diagnostic::error(code, span, message.into()).help(help.into()));
+        None
+    }
+
+    pub(super) fn note(&mut self, code: &'static str, span: Span, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.report(Diagnostic::note(code, span, message.into()).help(help.into()));
+    }
+
+    pub(super) fn missing<T>(&mut self, what: &str, help: &str) -> Option<T> {
+        self.fail(code::MISSING, self.span(), format!("There is no {what}"), help)
+    }
+
+    /// Reports an unknown word, and skips the rest: it may have a value.
+    pub(super) fn unknown<T>(&mut self, arg: &Arg<'_>, of: &str, known: &[&str]) -> Option<T> {
+        self.skip_all();
+        let message = format!("{} is no word of {of}", quote(arg.text()));
+        let help = match (closest(arg.text(), known), known) {
+            (Some(meant), _) => format!("did you mean `{meant}`?"),
+            (None, []) => "remove it".to_owned(),
+            (None, _) => format!("known here: {}", known.join(", ")),
+        };
+        self.fail(code::WORD, arg.span(), message, help)
+    }
+
+    /// Reports an unknown kind, and skips the rest.
+    pub(super) fn unknown_kind<T>(
+        &mut self,
+        kind: &Arg<'_>,
+        what: &str,
+        known: &[&str],
+        reasons: &[(&str, &str)],
+    ) -> Option<T> {
+        let Some((name, reason)) = reasons.iter().find(|(name, _)| *name == kind.text()) else {
+            return self.unknown(kind, &format!("a {what}"), known);
+        };
+        self.skip_all();
+        let message = format!("candor has no {what} `{name}`: {reason}");
+        self.fail(code::KIND, kind.span(), message, format!("take another one: {}", known.join(", ")))
+    }
+
+    pub(super) fn value<T>(&mut self, read: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<T> {
         let option = self.last_span();
         let Some(arg) = self.take() else {
             let name = self.args.last().map_or("", Arg::text);
-            let diagnostic = Diagnostic::error(code::VALUE, option, format!("{} has no value", quote(name)));
-            findings.report(diagnostic.help("write its value behind it"));
-            return None;
+            return self.fail(
+                code::VALUE,
+                option,
+                format!("{} has no value", quote(name)),
+                "write its value behind it",
+            );
         };
         match read(arg.text()) {
             Ok(value) => Some(value),
-            Err(wrong) => {
-                findings.report(Diagnostic::error(code::VALUE, arg.span(), wrong.message).help(wrong.help));
-                None
-            }
+            Err(wrong) => self.fail(code::VALUE, arg.span(), wrong.message, wrong.help),
         }
     }
 
-    /// Reads options up to the end of the command. `None`, after saying why, if one is wrong; the others are read all the same.
+    /// Reads options up to the end of the command. `None`, after reporting it, if one is wrong; the others are still read.
     pub(super) fn options(
         &mut self,
         of: &str,
         known: &[&str],
-        findings: &mut Findings,
-        mut read: impl FnMut(&str, &mut Self, &mut Findings) -> Option<()>,
+        mut read: impl FnMut(&str, &mut Self) -> Option<()>,
     ) -> Option<()> {
         let mut is_right = true;
         while let Some(arg) = self.take() {
             if !known.contains(&arg.text()) {
-                unknown(arg, of, known, findings);
-                // Whether a value of it follows is not known either.
-                self.skip_all();
-                return None;
+                return self.unknown(arg, of, known);
             }
-            is_right &= read(arg.text(), self, findings).is_some();
+            is_right &= read(arg.text(), self).is_some();
         }
         is_right.then_some(())
-    }
-}
-
-/// Says that a word is none of those known.
-pub(super) fn unknown(arg: &Arg<'_>, of: &str, known: &[&str], findings: &mut Findings) {
-    let message = format!("{} is no word of {of}", quote(arg.text()));
-    let help = match (closest(arg.text(), known), known) {
-        (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, []) => "remove it".to_owned(),
-        (None, _) => format!("known here: {}", known.join(", ")),
-    };
-    findings.report(Diagnostic::error(code::WORD, arg.span(), message).help(help));
-}
-
-/// Says that something is missing.
-pub(super) fn missing(args: &Args<'_, '_>, what: &str, help: &str, findings: &mut Findings) {
-    findings.report(Diagnostic::error(code::MISSING, args.span(), format!("There is no {what}")).help(help));
-}
-
-/// Says that candor has no such kind.
-pub(super) fn unknown_kind(
-    kind: &Arg<'_>,
-    what: &str,
-    known: &[&str],
-    reasons: &[(&str, &str)],
-    findings: &mut Findings,
-) {
-    match reasons.iter().find(|(name, _)| *name == kind.text()) {
-        Some((name, reason)) => {
-            let message = format!("candor has no {what} `{name}`: {reason}");
-            let help = format!("take another one: {}", known.join(", "));
-            findings.report(Diagnostic::error(code::KIND, kind.span(), message).help(help));
-        }
-        None => unknown(kind, &format!("a {what}"), known, findings),
     }
 }

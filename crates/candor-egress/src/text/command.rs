@@ -1,18 +1,17 @@
-//! A command of `tc`: what it does, where, and with what.
+//! A command of `tc`.
 
-use super::args::{Arg, Args, missing};
+use super::args::{Arg, Args, Wrong};
 
-use super::names::{class_handle, handle, interface, preference, protocol, qdisc_handle};
-use super::{classes, code, disciplines, filters, stab};
+use super::units::{class_handle, handle, interface, preference, protocol, qdisc_handle};
+use super::{code, disciplines, filters};
 use crate::action::Action;
 use crate::discipline::{Discipline, SizeTable};
 use crate::filter::{Classifier, ETH_P_ALL};
 use crate::handle::Handle;
 use crate::tree::Share;
-use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::diagnostic::Span;
 use candor_core::document::{closest, quote};
 
-/// What a command is to do.
 #[derive(Debug)]
 pub(super) struct Command {
     /// Empty if it names none.
@@ -46,13 +45,12 @@ pub(super) enum Object {
         share: Share,
     },
     Filter(NewFilter),
-    /// What is deleted is the root, or what is at `clsact`.
+    /// Deletes the root or `clsact`.
     Nothing {
         parent: Handle,
     },
 }
 
-/// A filter whose preference may still be chosen.
 #[derive(Debug)]
 pub(super) struct NewFilter {
     /// That of the root if there is none.
@@ -65,7 +63,6 @@ pub(super) struct NewFilter {
     pub(super) actions: Vec<Action>,
 }
 
-/// A handle and where it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) handle: Handle,
@@ -74,28 +71,27 @@ pub(super) struct Place {
 
 const VERBS: &[&str] = &["add", "replace", "change", "delete", "del", "show", "list", "ls", "get", "link"];
 
-/// Commands that only print.
 pub(super) fn changes_nothing(verb: &str) -> bool {
     ["show", "list", "ls", "get", "help"].contains(&verb)
 }
 
 /// Reads a command that begins with `qdisc`, `class` or `filter`.
-pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Command> {
+pub(super) fn read(args: &mut Args<'_>) -> Option<Command> {
     let object = args.take()?;
-    let verb = verb(args, findings)?;
+    let verb = verb(args)?;
     let mut head = Head { span: args.span(), ..Head::default() };
     if verb == Verb::Delete {
-        return deletion(object, args, head, findings);
+        return deletion(object, args, head);
     }
     let read = match object.text() {
-        "qdisc" => qdisc(args, &mut head, findings),
-        "class" => class(args, &mut head, findings),
-        _ => filter(args, &mut head, findings),
+        "qdisc" => qdisc(args, &mut head),
+        "class" => class(args, &mut head),
+        _ => filter(args, &mut head),
     };
     Some(head.command(verb, read?))
 }
 
-fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
+fn verb(args: &mut Args<'_>) -> Option<Verb> {
     let word = args.next_text();
     let verb = match word {
         "add" => Verb::Add,
@@ -104,12 +100,9 @@ fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
         "del" | "delete" => Verb::Delete,
         // What it is near to might be a misspelt parent or kind as well; those come later and are told apart there.
         _ => match (args.peek(), closest(word, &VERBS[..4])) {
-            (Some(arg), Some(meant)) if !HEAD.contains(&word) => {
+            (Some(arg), Some(meant)) if !HEAD.split(' ').any(|known| known == word) => {
                 let message = format!("{} is nothing that tc does", quote(word));
-                findings.report(
-                    Diagnostic::error(code::COMMAND, arg.span(), message).help(format!("did you mean `{meant}`?")),
-                );
-                return None;
+                return args.fail(code::COMMAND, arg.span(), message, format!("did you mean `{meant}`?"));
             }
             _ => return Some(Verb::Add),
         },
@@ -118,25 +111,8 @@ fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
     Some(verb)
 }
 
-/// Words that stand before the kind.
-const HEAD: &[&str] = &[
-    "dev",
-    "root",
-    "parent",
-    "handle",
-    "classid",
-    "stab",
-    "clsact",
-    "ingress",
-    "egress",
-    "protocol",
-    "prio",
-    "pref",
-    "preference",
-    "priority",
-];
+const HEAD: &str = "dev root parent handle classid stab clsact ingress egress protocol prio pref preference priority";
 
-/// What stands before the kind.
 #[derive(Debug, Default)]
 struct Head {
     span: Span,
@@ -149,6 +125,7 @@ struct Head {
     preference: Option<u16>,
     /// Of a filter: read when its kind is known.
     number: Option<(String, Span)>,
+    is_wrong: bool,
 }
 
 impl Head {
@@ -157,13 +134,63 @@ impl Head {
         Command { interface, interface_span, span, verb, object }
     }
 
-    /// Takes a word that all objects have. `None`, after saying why, if its value is wrong; otherwise whether it was one.
-    fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
+    /// Reads the words before the kind. `None`, after reporting it, if there is no kind. Notes a wrong value in `is_wrong`.
+    fn read(&mut self, object: &str, args: &mut Args<'_>) -> Option<()> {
+        loop {
+            let span = args.peek().map_or(0..0, Arg::span);
+            match (object, args.next_text()) {
+                ("qdisc", "clsact" | "ingress") => return Some(()),
+                (_, "") => {
+                    let (kind, help) = match object {
+                        "qdisc" => ("kind of discipline", "add one, such as prio"),
+                        "class" => ("kind of class", "add htb or drr, and what it may send"),
+                        _ => ("kind of filter", "add one, such as basic match 'canid(sff 0x123)'"),
+                    };
+                    return args.missing(kind, help);
+                }
+                ("qdisc", "handle") => self.handle = self.value(args, qdisc_handle),
+                ("qdisc", "stab") => {
+                    args.take();
+                    self.stab = disciplines::stab(args);
+                    self.is_wrong |= self.stab.is_none();
+                }
+                ("class", "classid" | "handle") => self.handle = self.value(args, class_handle),
+                ("filter", "handle") => {
+                    let text = self.value(args, |text| Ok(text.to_owned()));
+                    self.number = text.map(|text| (text, args.last_span()));
+                }
+                ("filter", "protocol") => self.protocol = self.value(args, protocol),
+                ("filter", "prio" | "pref" | "preference" | "priority") => {
+                    self.preference = self.value(args, preference);
+                }
+                ("filter", word @ ("ingress" | "egress")) => {
+                    args.take();
+                    let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
+                    self.parent = Some(Place { handle, span });
+                }
+                _ => match self.takes(args) {
+                    Some(true) => {}
+                    None => self.is_wrong = true,
+                    Some(false) => return Some(()),
+                },
+            }
+        }
+    }
+
+    fn value<T>(&mut self, args: &mut Args<'_>, read: impl FnOnce(&str) -> Result<T, Wrong>) -> Option<T> {
+        args.take();
+        let value = args.value(read);
+        self.is_wrong |= value.is_none();
+        value
+    }
+
+    /// Takes a word that all objects have. `None`, after reporting it, if its value is wrong; otherwise true if it was one.
+    fn takes(&mut self, args: &mut Args<'_>) -> Option<bool> {
         let span = args.peek().map_or(0..0, Arg::span);
         match args.next_text() {
             "dev" => {
                 args.take();
-                self.interface = args.value(findings, interface)?;
+                self.interface = args.value(interface)?;
                 self.interface_span = args.last_span();
             }
             "root" => {
@@ -172,14 +199,13 @@ impl Head {
             }
             "parent" => {
                 args.take();
-                let handle = args.value(findings, handle)?;
+                let handle = args.value(handle)?;
                 self.parent = Some(Place { handle, span: args.last_span() });
             }
             word @ ("estimator" | "chain" | "block" | "ingress_block" | "egress_block") => {
                 let message = format!("candor does not know `{word}`");
-                findings.report(Diagnostic::error(code::KIND, span, message).help("leave it and its values out"));
                 args.skip_all();
-                return None;
+                return args.fail(code::KIND, span, message, "leave it and its values out");
             }
             _ => return Some(false),
         }
@@ -187,143 +213,59 @@ impl Head {
     }
 }
 
-fn qdisc(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
+fn qdisc(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
     let known = ["root", "parent", "clsact", "handle", "stab", "dev"];
-    let mut is_right = true;
-    loop {
-        match args.next_text() {
-            "handle" => {
-                args.take();
-                head.handle = args.value(findings, qdisc_handle);
-                is_right &= head.handle.is_some();
-            }
-            "stab" => {
-                args.take();
-                head.stab = stab::read(args, findings);
-                is_right &= head.stab.is_some();
-            }
-            word @ ("clsact" | "ingress") => {
-                args.take();
-                return is_right.then(|| clsact(word, args, findings)).flatten();
-            }
-            "" => {
-                missing(args, "kind of discipline", "add one, such as prio", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+    head.read("qdisc", args)?;
     let kind = args.take()?;
-    let discipline = disciplines::read(kind, &known, args, findings);
+    if ["clsact", "ingress"].contains(&kind.text()) {
+        return (!head.is_wrong).then(|| clsact(kind.text(), args)).flatten();
+    }
+    let discipline = disciplines::read(kind, &known, args);
     let Some(parent) = head.parent.clone() else {
-        if is_right && discipline.is_some() {
-            missing(args, "place for it", "add root, or parent and the class below which it is", findings);
+        if !head.is_wrong && discipline.is_some() {
+            return args.missing("place for it", "add root, or parent and the class below which it is");
         }
         return None;
     };
     let (handle, stab) = (head.handle.unwrap_or_default(), head.stab.clone());
-    discipline.filter(|_| is_right).map(|discipline| Object::Qdisc {
-        parent,
-        handle,
-        stab,
-        discipline,
-        is_ingress: false,
-    })
+    let qdisc = |discipline| Object::Qdisc { parent, handle, stab, discipline, is_ingress: false };
+    discipline.filter(|_| !head.is_wrong).map(qdisc)
 }
 
-fn clsact(word: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Object> {
+fn clsact(word: &str, args: &mut Args<'_>) -> Option<Object> {
     let place = args.last_span();
-    args.options(word, &[], findings, |_, _, _| None)?;
+    args.options(word, &[], |_, _| None)?;
     let is_ingress = word == "ingress";
     if is_ingress {
         let message = "`ingress` is read as `clsact`, which does the same for frames that come in";
-        findings.report(Diagnostic::note(code::MEANING, place.clone(), message).help("write clsact"));
+        args.note(code::MEANING, place.clone(), message, "write clsact");
     }
     let parent = Place { handle: Handle::CLSACT, span: place };
     let (handle, discipline) = (Handle::CLSACT_QDISC, Discipline::Clsact);
     Some(Object::Qdisc { parent, handle, stab: None, discipline, is_ingress })
 }
 
-fn class(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
-    let mut is_right = true;
-    loop {
-        match args.next_text() {
-            "classid" | "handle" => {
-                args.take();
-                head.handle = args.value(findings, class_handle);
-                is_right &= head.handle.is_some();
-            }
-            "" => {
-                missing(args, "kind of class", "add htb or drr, and what it may send", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+fn class(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
+    head.read("class", args)?;
     let kind = args.take()?;
-    let share = classes::read(kind, args, findings)?;
-    if !is_right {
+    let share = disciplines::class(kind, args)?;
+    if head.is_wrong {
         return None;
     }
     let Some(handle) = head.handle else {
-        missing(args, "name for the class", "add classid and its name, such as classid 1:10", findings);
-        return None;
+        return args.missing("name for the class", "add classid and its name, such as classid 1:10");
     };
     let Some(parent) = head.parent.clone() else {
-        missing(args, "parent", "add parent and the discipline or class it belongs to, such as parent 1:", findings);
-        return None;
+        return args.missing("parent", "add parent and the discipline or class it belongs to, such as parent 1:");
     };
     Some(Object::Class { parent, handle, share })
 }
 
-fn filter(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
-    let mut is_right = true;
-    loop {
-        let span = args.peek().map_or(0..0, Arg::span);
-        match args.next_text() {
-            "handle" => {
-                args.take();
-                let text = args.value(findings, |text| Ok(text.to_owned()));
-                is_right &= text.is_some();
-                head.number = text.map(|text| (text, args.last_span()));
-            }
-            "protocol" => {
-                args.take();
-                head.protocol = args.value(findings, protocol);
-                is_right &= head.protocol.is_some();
-            }
-            "prio" | "pref" | "preference" | "priority" => {
-                args.take();
-                head.preference = args.value(findings, preference);
-                is_right &= head.preference.is_some();
-            }
-            word @ ("ingress" | "egress") => {
-                args.take();
-                let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
-                head.parent = Some(Place { handle, span });
-            }
-            "" => {
-                missing(args, "kind of filter", "add one, such as basic match 'canid(sff 0x123)'", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+fn filter(args: &mut Args<'_>, head: &mut Head) -> Option<Object> {
+    head.read("filter", args)?;
     let kind = args.take()?;
-    let found = filters::read(kind, head.number.take(), args, findings)?;
-    is_right.then(|| {
+    let found = filters::read(kind, head.number.take(), args)?;
+    (!head.is_wrong).then(|| {
         let filters::Found { handle, classifier, class, actions } = found;
         let protocol = head.protocol.unwrap_or(ETH_P_ALL);
         let (parent, preference) = (head.parent.clone(), head.preference);
@@ -331,8 +273,8 @@ fn filter(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> 
     })
 }
 
-/// `del`: at the head of a script it makes room.
-fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings: &mut Findings) -> Option<Command> {
+/// `del`: allowed at the head of a script, before the tree is built.
+fn deletion(object: &Arg<'_>, args: &mut Args<'_>, mut head: Head) -> Option<Command> {
     let mut parent = None;
     while let Some(arg) = args.peek() {
         match arg.text() {
@@ -341,7 +283,7 @@ fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings:
                 args.take();
             }
             _ => {
-                if head.takes(args, findings)? {
+                if head.takes(args)? {
                     parent = head.parent.as_ref().map(|place| place.handle).or(parent);
                     continue;
                 }
@@ -354,8 +296,7 @@ fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings:
         _ => {
             let help = "leave out what it deletes, and this line; only `qdisc del root` at the head is read";
             let message = "A tree is what is there at the end, and this takes something away";
-            findings.report(Diagnostic::error(code::COMMAND, args.span(), message).help(help));
-            None
+            args.fail(code::COMMAND, args.span(), message, help)
         }
     }
 }

@@ -1,13 +1,14 @@
-//! The options of disciplines.
+//! The options of disciplines and classes, and the size table `stab`.
 
 use std::time::Duration;
 
-use super::args::{Arg, Args, missing, unknown_kind};
-use super::code;
-use super::units::{self, bucket, rate, size, time};
-use crate::discipline::{ByteRate, Discipline, Peak, Tbf};
+use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::kinds::{self, KINDS, Kind, Opt, Unit};
-use candor_core::diagnostic::{Diagnostic, Findings};
+use crate::tree::{HtbClass, Share};
+
+use super::args::{Arg, Args, Wrong};
+use super::units::{bucket, decimal, number, rate, signed, size, some_size, time};
+use super::{code, units};
 
 /// Disciplines that are not for CAN, and why.
 ///
@@ -30,34 +31,25 @@ const REASONS: &[(&str, &str)] = &[
     ("taprio", "it needs an interface with several queues, which no CAN driver has"),
 ];
 
-/// Reads the options of a discipline.
-pub(super) fn read(
-    kind: &Arg<'_>,
-    before: &[&str],
-    args: &mut Args<'_, '_>,
-    findings: &mut Findings,
-) -> Option<Discipline> {
+pub(super) fn read(kind: &Arg<'_>, before: &[&str], args: &mut Args<'_>) -> Option<Discipline> {
     if kind.text() == "tbf" {
-        return tbf(args, findings);
+        return tbf(args);
     }
     if let Some(kind) = kinds::kind(kind.text()) {
-        return options(kind, args, findings);
+        return options(kind, args);
     }
     let mut known: Vec<_> = KINDS.iter().map(|kind| kind.name).chain(["tbf", "clsact"]).collect();
     if !REASONS.iter().any(|(name, _)| *name == kind.text()) {
         known.extend(before);
     }
-    unknown_kind(kind, "discipline", &known, REASONS, findings);
-    args.skip_all();
-    None
+    args.unknown_kind(kind, "discipline", &known, REASONS)
 }
 
-/// The discipline with the options that follow.
-fn options(kind: &Kind, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
+fn options(kind: &Kind, args: &mut Args<'_>) -> Option<Discipline> {
     let mut discipline = (kind.usual)();
     let known: Vec<_> = kind.options.iter().flat_map(|option| option.words).copied().collect();
     let mut required: Vec<_> = kind.options.iter().filter(|option| option.required.is_some()).collect();
-    args.options(kind.name, &known, findings, |word, args, findings| {
+    args.options(kind.name, &known, |word, args| {
         let at = kind.options.iter().position(|option| option.is_called(word))?;
         let option = &kind.options[at];
         required.retain(|other| !other.is_called(word));
@@ -65,72 +57,66 @@ fn options(kind: &Kind, args: &mut Args<'_, '_>, findings: &mut Findings) -> Opt
             Unit::Switch => return (option.field.set)(&mut discipline, &[1]),
             Unit::Ignored => {
                 let message = format!("`{word}` is left out: CAN frames have no room for a mark of congestion");
-                findings.report(Diagnostic::note(code::LEFT_OUT, args.last_span(), message).help("remove it"));
+                args.note(code::LEFT_OUT, args.last_span(), message, "remove it");
                 return Some(());
             }
             _ => {}
         }
         args.takes(option.filler);
-        numbers(option, &mut discipline, args, findings)?;
+        numbers(option, &mut discipline, args)?;
         match kind.options.get(at + 1) {
-            Some(next) if next.words.is_empty() && is_number_next(args) => {
-                numbers(next, &mut discipline, args, findings)
-            }
+            Some(next) if next.words.is_empty() && is_number_next(args) => numbers(next, &mut discipline, args),
             _ => Some(()),
         }
     })?;
     if let Some(option) = required.first() {
         let (name, value) = (option.words[0], option.required.unwrap_or_default());
-        missing(args, name, &format!("add {name} {value}"), findings);
-        return None;
+        return args.missing(name, &format!("add {name} {value}"));
     }
     match (kind.rule)(&mut discipline) {
         Ok(()) => Some(discipline),
-        Err((message, help)) => wrong(args, &message, help, findings),
+        Err((message, help)) => wrong(args, &message, help),
     }
 }
 
-fn is_number_next(args: &Args<'_, '_>) -> bool {
+fn is_number_next(args: &mut Args<'_>) -> bool {
     args.next_text().starts_with(|c: char| c.is_ascii_digit())
 }
 
-fn numbers(option: &Opt, discipline: &mut Discipline, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<()> {
-    let mut found = vec![args.value(findings, |text| units::described(option, text))?];
+fn numbers(option: &Opt, discipline: &mut Discipline, args: &mut Args<'_>) -> Option<()> {
+    let mut found = vec![args.value(|text| units::described(option, text))?];
     while found.len() < option.most && is_number_next(args) {
-        found.push(args.value(findings, |text| units::described(option, text))?);
+        found.push(args.value(|text| units::described(option, text))?);
     }
     (option.field.set)(discipline, &found)
 }
 
-fn wrong<T>(args: &Args<'_, '_>, message: &str, help: &str, findings: &mut Findings) -> Option<T> {
-    findings.report(Diagnostic::error(code::VALUE, args.span(), message).help(help));
-    None
+fn wrong<T>(args: &mut Args<'_>, message: &str, help: &str) -> Option<T> {
+    args.fail(code::VALUE, args.span(), message, help)
 }
 
-fn tbf(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
+fn tbf(args: &mut Args<'_>) -> Option<Discipline> {
     let (mut rate_given, mut burst, mut limit, mut latency) = (None, None, None, None);
     let (mut peak_rate, mut peak_burst) = (None, None);
     let known = &["rate", "burst", "buffer", "maxburst", "limit", "latency", "peakrate", "mtu", "minburst"];
-    args.options("tbf", known, findings, |option, args, findings| {
+    args.options("tbf", known, |option, args| {
         match option {
-            "rate" => rate_given = Some(args.value(findings, rate)?),
-            "limit" => limit = Some(args.value(findings, size)?),
-            "latency" => latency = Some(args.value(findings, time)?),
-            "peakrate" => peak_rate = Some(args.value(findings, rate)?),
-            "mtu" | "minburst" => peak_burst = Some(args.value(findings, bucket)?),
-            _ => burst = Some(args.value(findings, bucket)?),
+            "rate" => rate_given = Some(args.value(rate)?),
+            "limit" => limit = Some(args.value(size)?),
+            "latency" => latency = Some(args.value(time)?),
+            "peakrate" => peak_rate = Some(args.value(rate)?),
+            "mtu" | "minburst" => peak_burst = Some(args.value(bucket)?),
+            _ => burst = Some(args.value(bucket)?),
         }
         Some(())
     })?;
     let (Some(rate), Some(burst_bytes)) = (rate_given, burst) else {
-        missing(args, "rate or burst", "tbf wants both, such as rate 100frames/s burst 16", findings);
-        return None;
+        return args.missing("rate or burst", "tbf wants both, such as rate 100frames/s burst 16");
     };
     let peak = match (peak_rate, peak_burst) {
         (Some(rate), Some(burst_bytes)) => Some(Peak { rate, burst_bytes }),
         (Some(_), None) => {
-            missing(args, "mtu", "peakrate wants it, a frame at least: mtu 16", findings);
-            return None;
+            return args.missing("mtu", "peakrate wants it, a frame at least: mtu 16");
         }
         (None, _) => None,
     };
@@ -141,21 +127,121 @@ fn tbf(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
             let limit = waits(rate, burst_bytes);
             let limit = peak.map_or(limit, |peak| limit.min(waits(peak.rate, peak.burst_bytes)));
             u32::try_from(limit).ok().or_else(|| {
-                wrong(args, "The latency makes a limit of more than 32 bits", "write a shorter one, or limit", findings)
+                wrong(args, "The latency makes a limit of more than 32 bits", "write a shorter one, or limit")
             })?
         }
         (None, None) => {
-            missing(args, "limit", "add limit with bytes, or latency with a time, such as latency 70ms", findings);
-            return None;
+            return args.missing("limit", "add limit with bytes, or latency with a time, such as latency 70ms");
         }
         (Some(_), Some(_)) => {
-            return wrong(args, "Both limit and latency say how much may wait", "remove one of them", findings);
+            return wrong(args, "Both limit and latency say how much may wait", "remove one of them");
         }
     };
     Some(Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak }))
 }
 
-/// What waits so long at most: that, and what leaves at once.
+/// Bytes that wait no longer than this: rate × latency + burst.
 fn room(rate: ByteRate, burst_bytes: u32, latency: Duration) -> u128 {
     u128::from(rate.0) * latency.as_nanos() / 1_000_000_000 + u128::from(burst_bytes)
+}
+
+/// Default MTU of `tc`.
+const TC_MTU_BYTES: u64 = 1600;
+
+const CLASS_REASONS: &[(&str, &str)] = &[
+    ("prio", "its classes are there with it, one for each band"),
+    ("ets", "its classes are there with it, one for each band"),
+    ("tbf", "its class is there with it"),
+    ("cbq", "kernels since 6.3 have it no more; htb does the same"),
+    ("hfsc", "htb does what CAN needs of it"),
+];
+
+pub(super) fn class(kind: &Arg<'_>, args: &mut Args<'_>) -> Option<Share> {
+    match kind.text() {
+        "htb" => htb(args).map(Share::Htb),
+        "drr" => {
+            let mut quantum_bytes = None;
+            args.options("drr", &["quantum"], |_, args| {
+                quantum_bytes = Some(args.value(some_size)?);
+                Some(())
+            })?;
+            Some(Share::Drr { quantum_bytes })
+        }
+        _ => args.unknown_kind(kind, "class of", &["htb", "drr"], CLASS_REASONS),
+    }
+}
+
+fn htb(args: &mut Args<'_>) -> Option<HtbClass> {
+    const LAST_PRIO: u32 = 7;
+    let (mut rate_given, mut ceil, mut burst, mut ceil_burst) = (None, None, None, None);
+    let (mut quantum_bytes, mut prio) = (None, 0);
+    let known =
+        &["rate", "ceil", "burst", "buffer", "maxburst", "cburst", "cbuffer", "cmaxburst", "quantum", "prio", "mtu"];
+    args.options("htb", known, |option, args| {
+        match option {
+            "rate" => rate_given = Some(args.value(rate)?),
+            "ceil" => ceil = Some(args.value(rate)?),
+            "quantum" => quantum_bytes = Some(args.value(some_size)?),
+            "prio" => prio = args.value(decimal)?,
+            "burst" | "buffer" | "maxburst" => burst = Some(args.value(bucket)?),
+            "mtu" => {
+                args.value(some_size)?;
+                let message = "`mtu` is left out: the kernel makes no use of it";
+                args.note(code::LEFT_OUT, args.last_span(), message, "remove it");
+            }
+            _ => ceil_burst = Some(args.value(bucket)?),
+        }
+        Some(())
+    })?;
+    let Some(rate) = rate_given else {
+        return args.missing("rate", "a class of htb wants one, such as rate 100frames/s");
+    };
+    if prio > LAST_PRIO {
+        let message = format!("The kernel takes prio {prio} for {LAST_PRIO}, the last one");
+        args.note(code::MEANING, args.span(), message, "write 0 to 7");
+    }
+    let ceil = ceil.unwrap_or(rate);
+    Some(HtbClass {
+        rate,
+        ceil,
+        burst_bytes: burst.unwrap_or_else(|| usual_burst(rate)),
+        ceil_burst_bytes: ceil_burst.unwrap_or_else(|| usual_burst(ceil)),
+        quantum_bytes,
+        prio: prio.min(LAST_PRIO),
+    })
+}
+
+/// The default burst of `tc`: the rate times a kernel tick, 1 ns with high-resolution timers, and a long Ethernet frame.
+fn usual_burst(rate: ByteRate) -> u32 {
+    u32::try_from(rate.0 / 1_000_000_000 + TC_MTU_BYTES).unwrap_or(u32::MAX)
+}
+
+/// Reads `stab` up to the first word that is not an option of it.
+pub(super) fn stab(args: &mut Args<'_>) -> Option<SizeTable> {
+    const MOST_SLOTS: u32 = 4096;
+    let (mut overhead, mut mpu, mut mtu, mut slots) = (0, 0, 2047, 512);
+    loop {
+        let option = args.next_text();
+        match option {
+            "overhead" | "mpu" | "mtu" | "tsize" | "linklayer" => args.take(),
+            _ => break,
+        };
+        match option {
+            "overhead" => overhead = args.value(signed)?,
+            "mpu" => mpu = args.value(size)?,
+            "mtu" => mtu = args.value(some_size)?,
+            "tsize" => {
+                slots = args.value(|text| match number(text)? {
+                    slots if (1..=MOST_SLOTS).contains(&slots) => Ok(slots),
+                    _ => Err(Wrong::new("A size table has 1 to 4096 slots", "write tsize 512")),
+                })?
+            }
+            _ => args.value(|text| match text {
+                "ethernet" => Ok(()),
+                _ => Err(Wrong::new("CAN has no cells as ATM has", "leave linklayer out")),
+            })?,
+        }
+    }
+    // A table for more slots than 16 bits of memory hold is no table; u32 fits usize wherever this runs.
+    Some(SizeTable::even(overhead, mpu, mtu, usize::try_from(slots).unwrap_or(usize::MAX)))
 }

@@ -1,16 +1,18 @@
 //! The options of filters.
 
-use super::actions::starts_action;
-use super::args::{Arg, Args, Wrong, missing, unknown, unknown_kind};
-use super::names::{class_handle, node};
-use super::tail::Tail;
-use super::units::number;
-use super::{can, code, ematch, selector};
 use crate::action::Action;
 use crate::constants::Constant;
+use crate::ematch::{CanRule, Ematch};
 use crate::filter::{Classifier, Flow, FlowKey};
 use crate::handle::Handle;
-use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::diagnostic::Span;
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
+
+use super::actions::{Tail, starts_action};
+use super::args::{Arg, Args, Wrong};
+use super::ematch::can_rule;
+use super::units::{class_handle, node, number};
+use super::{code, ematch, selector};
 
 const KINDS: &[&str] = &["basic", "u32", "fw", "flow", "matchall"];
 
@@ -23,7 +25,6 @@ const REASONS: &[(&str, &str)] = &[
     ("tcindex", "it looks at a field of IP"),
 ];
 
-/// A filter of a known kind.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) handle: u32,
@@ -33,12 +34,7 @@ pub(super) struct Found {
 }
 
 /// Reads the rest of a filter; `number` is its handle.
-pub(super) fn read(
-    kind: &Arg<'_>,
-    handle: Option<(String, Span)>,
-    args: &mut Args<'_, '_>,
-    findings: &mut Findings,
-) -> Option<Found> {
+pub(super) fn read(kind: &Arg<'_>, handle: Option<(String, Span)>, args: &mut Args<'_>) -> Option<Found> {
     let mut tail = Tail::default();
     let mut mask = None;
     let read_handle = |text: &str, mask: &mut Option<u32>| match (kind.text(), text.split_once('/')) {
@@ -53,80 +49,72 @@ pub(super) fn read(
     let own_handle = match handle.filter(|_| is_known).map(|(text, span)| (read_handle(&text, &mut mask), span)) {
         None => Some(0),
         Some((Ok(handle), _)) => Some(handle),
-        Some((Err(wrong), span)) => {
-            findings.report(Diagnostic::error(code::VALUE, span, wrong.message).help(wrong.help));
-            None
-        }
+        Some((Err(wrong), span)) => args.fail(code::VALUE, span, wrong.message, wrong.help),
     };
     let classifier = match kind.text() {
-        "basic" => Classifier::Basic(basic(&mut tail, args, findings)?),
-        "can" => Classifier::Basic(Some(can::read(kind, &mut tail, args, findings)?)),
-        "flow" => Classifier::Flow(flow(&mut tail, args, findings)?),
+        "basic" => Classifier::Basic(basic(&mut tail, args)?),
+        "can" => Classifier::Basic(Some(can_filter(kind, &mut tail, args)?)),
+        "flow" => Classifier::Flow(flow(&mut tail, args)?),
         "fw" => {
-            tail.takes_rest("fw", &[], args, findings)?;
+            tail.takes_rest("fw", &[], args)?;
             Classifier::Fw { mask }
         }
         "matchall" => {
-            tail.takes_rest("matchall", &[], args, findings)?;
+            tail.takes_rest("matchall", &[], args)?;
             Classifier::Matchall
         }
-        "u32" => Classifier::U32(selector::read(&mut tail, args, findings)?),
+        "u32" => Classifier::U32(selector::read(&mut tail, args)?),
         _ => {
             let before = ["protocol", "prio", "handle", "parent", "dev"];
             let known: Vec<_> = KINDS.iter().chain(&before).copied().collect();
             let known = if REASONS.iter().any(|(name, _)| *name == kind.text()) { KINDS } else { &known };
-            unknown_kind(kind, "filter", known, REASONS, findings);
-            args.skip_all();
-            return None;
+            return args.unknown_kind(kind, "filter", known, REASONS);
         }
     };
     let handle = own_handle?;
     if matches!(classifier, Classifier::Flow(_)) && handle == 0 {
-        missing(args, "handle", "the kernel wants one for flow: add handle 1 before it", findings);
-        return None;
+        return args.missing("handle", "the kernel wants one for flow: add handle 1 before it");
     }
     let Tail { class, actions } = tail;
     Some(Found { handle, classifier, class, actions })
 }
 
-fn basic(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Option<crate::ematch::Ematch>> {
+fn basic(tail: &mut Tail, args: &mut Args<'_>) -> Option<Option<Ematch>> {
     let mut expression = None;
     while args.peek().is_some() {
         if args.takes("match") {
-            expression = Some(ematch::read(args, findings)?);
-        } else if !tail.takes(args, findings)? {
-            tail.takes_rest("basic", &["match"], args, findings)?;
+            expression = Some(ematch::read(args)?);
+        } else if !tail.takes(args)? {
+            tail.takes_rest("basic", &["match"], args)?;
         }
     }
     Some(expression)
 }
 
-fn flow(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Flow> {
+fn flow(tail: &mut Tail, args: &mut Args<'_>) -> Option<Flow> {
     const OWN: &[&str] = &["hash", "map", "keys", "key", "divisor", "perturb", "baseclass"];
     let mut flow = Flow::default();
     while let Some(arg) = args.peek() {
         if OWN.contains(&arg.text()) {
             args.take();
         } else if starts_action(arg.text()) {
-            tail.takes(args, findings)?;
+            tail.takes(args)?;
             continue;
         } else {
-            unknown(arg, "flow", &[OWN, &["action"]].concat(), findings);
-            args.skip_all();
-            return None;
+            return args.unknown(arg, "flow", &[OWN, &["action"]].concat());
         }
         match arg.text() {
             "hash" => flow.hashed = true,
             "map" => flow.hashed = false,
-            "keys" | "key" => flow.keys = args.value(findings, flow_keys)?,
+            "keys" | "key" => flow.keys = args.value(flow_keys)?,
             "divisor" => {
-                flow.divisor = Some(args.value(findings, |text| match number(text)? {
+                flow.divisor = Some(args.value(|text| match number(text)? {
                     0 => Err(Wrong::new("Nothing can be divided by 0", "write 1 or more")),
                     divisor => Ok(divisor),
                 })?)
             }
-            "perturb" => flow.perturb_s = args.value(findings, number)?,
-            _ => flow.base = Some(args.value(findings, class_handle)?),
+            "perturb" => flow.perturb_s = args.value(number)?,
+            _ => flow.base = Some(args.value(class_handle)?),
         }
     }
     let wrong = match (flow.hashed, flow.keys.len()) {
@@ -136,8 +124,7 @@ fn flow(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Op
         _ => None,
     };
     if let Some((message, help)) = wrong.and_then(|wrong| wrong.split_once(": ")) {
-        findings.report(Diagnostic::error(code::VALUE, args.span(), message).help(help));
-        return None;
+        return args.fail(code::VALUE, args.span(), message, help);
     }
     Some(flow)
 }
@@ -154,4 +141,46 @@ fn flow_keys(text: &str) -> Result<Vec<FlowKey>, Wrong> {
     keys.sort_unstable();
     keys.dedup();
     Ok(keys)
+}
+
+/// Reads the filter `can` of the report of 2011, which is in no kernel: `sffid ID[:MASK]` and `effid ID[:MASK]`.
+fn can_filter(kind: &Arg<'_>, tail: &mut Tail, args: &mut Args<'_>) -> Option<Ematch> {
+    let mut rules = Vec::new();
+    let start = kind.span().start;
+    while let Some(arg) = args.peek() {
+        let is_extended = match arg.text() {
+            "sffid" | "sff" => false,
+            "effid" | "eff" => true,
+            _ if tail.takes(args)? => continue,
+            _ => {
+                tail.takes_rest("can", &["sffid", "effid"], args)?;
+                continue;
+            }
+        };
+        args.take();
+        rules.push(args.value(|text| can_rule(text, is_extended))?);
+    }
+    let span = start..args.span().end;
+    if rules.is_empty() {
+        return args.fail(
+            code::MISSING,
+            span,
+            "This filter has no identifier",
+            "add sffid or effid, such as sffid 0x123",
+        );
+    }
+    args.note(
+        code::CAN_FILTER,
+        kind.span(),
+        "The filter `can` of 2011 is in no kernel; read as basic with canid",
+        format!("write basic match '{}'", super::print::canid(&rules)),
+    );
+    let is_all_zero = |extended: u32, all: u32| CanRule { id: extended, mask: all };
+    let [standard, extended] = [is_all_zero(0, CAN_SFF_MASK), is_all_zero(CAN_EFF_FLAG, CAN_EFF_MASK)];
+    if rules.len() == 2 && rules.contains(&standard) && rules.contains(&extended) {
+        let message = "This is identifier 0 alone; the report means all identifiers with it";
+        let help = "for all of them write sffid 0x0:0x0 effid 0x0:0x0";
+        args.note(code::CAN_FILTER, span, message, help);
+    }
+    Some(Ematch::Canid(rules))
 }

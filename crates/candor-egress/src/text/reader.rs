@@ -1,4 +1,4 @@
-//! Which commands of a text are for `tc`, and for which interface.
+//! Finds the commands for `tc` in a text, and their interfaces.
 
 use std::collections::HashMap;
 
@@ -11,19 +11,15 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 use candor_core::shell::{self, Command, ExpansionKind, Piece, Runs, Word};
 
-/// What may stand beside the commands of `tc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Other programs, and more than one interface.
     Script,
-    /// What a script begins with, nothing more.
     Tree,
 }
 
-/// What `tc` makes.
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 
-/// The trees of all interfaces, in the order of the text, and what is left out.
+/// The trees of all interfaces, in the order of the text, and the spans that are left out.
 pub(super) fn read(text: &str, reading: Reading, findings: &mut Findings) -> (Vec<(String, Tree)>, Vec<Span>) {
     let mut reader = Reader {
         text,
@@ -48,11 +44,10 @@ struct Reader<'t> {
     text: &'t str,
     reading: Reading,
     findings: &'t mut Findings,
-    /// Variables whose value is written in the text.
     variables: HashMap<String, String>,
     trees: Vec<(String, Growing)>,
     left_out: Vec<Span>,
-    /// Where brackets without quotes have cut a command short: the pieces of it on the same line say nothing.
+    /// End of a command that an unquoted bracket cuts off; the rest of its line is skipped.
     torn: Option<usize>,
 }
 
@@ -86,7 +81,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Which program runs, and where its arguments begin.
     fn program(&self, words: &[Word]) -> Program {
         const BEFORE: &[&str] = &["command", "doas", "env", "exec", "sudo"];
         let skipped = |word: &Word| BEFORE.contains(&word.text()) || is_assignment(word);
@@ -105,7 +99,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A command of another program.
     fn other(&mut self, command: &Command, program: &Word) {
         let name = program.text();
         if let Some(meant) = closest(name, OBJECTS).filter(|meant| *meant != name) {
@@ -162,7 +155,7 @@ impl Reader<'_> {
         self.grow(&args);
     }
 
-    /// What follows the options of `tc` itself.
+    /// The words after the options of `tc` itself.
     fn without_options<'w>(&mut self, command: &Command, words: &'w [Word]) -> Option<&'w [Word]> {
         let count = words.iter().take_while(|word| word.text().starts_with('-')).count();
         let (options, words) = words.split_at(count);
@@ -196,7 +189,7 @@ impl Reader<'_> {
         false
     }
 
-    /// The words with the variables whose values are known. The name of an interface may be any variable.
+    /// The words with known variables expanded. The name of an interface may be any variable.
     fn expanded<'w>(&mut self, words: &'w [Word]) -> Option<Vec<Arg<'w>>> {
         let mut args = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {
@@ -224,8 +217,8 @@ impl Reader<'_> {
     }
 
     fn grow(&mut self, args: &[Arg<'_>]) {
-        let mut args = Args::new(args);
-        let Some(command) = command::read(&mut args, self.findings) else { return };
+        let mut args = Args::new(args, self.findings);
+        let Some(command) = command::read(&mut args) else { return };
         let known = self.trees.iter().position(|(interface, _)| *interface == command.interface);
         let at = match known {
             Some(at) => at,

@@ -1,81 +1,66 @@
 //! The options of `u32`.
 
+use super::actions::Tail;
 use super::args::{Args, Wrong};
 use super::code;
-use super::names::node;
-use super::tail::Tail;
-use super::units::{hex, number, signed};
+use super::units::{hex, node, number, signed};
 use crate::filter::{U32, U32Key, U32Link};
-use candor_core::diagnostic::{Diagnostic, Findings};
 
 const OWN: &[&str] = &["match", "divisor", "ht", "link", "hashkey"];
 
-/// `TC_U32_MAXDEPTH` is another matter: this is what the 8 bits of `nkeys` and `tc` allow.
+/// The limit of `tc` and of the 8 bits of `nkeys`.
 pub(super) const MOST_KEYS: usize = 128;
 
-pub(super) fn read(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<U32> {
+pub(super) fn read(tail: &mut Tail, args: &mut Args<'_>) -> Option<U32> {
     let mut u32 = U32::default();
     let mut hash = None;
     while args.peek().is_some() {
         let word = args.next_text();
         if !OWN.contains(&word) {
-            if !tail.takes(args, findings)? {
-                tail.takes_rest("u32", OWN, args, findings)?;
+            if !tail.takes(args)? {
+                tail.takes_rest("u32", OWN, args)?;
             }
             continue;
         }
         args.take();
         match word {
             "match" => {
-                let key = key(args, findings)?;
-                add(&mut u32.keys, key, args, findings)?;
+                let key = key(args)?;
+                add(&mut u32.keys, key, args)?;
             }
             "divisor" => {
-                u32.divisor = Some(args.value(findings, |text| match number(text)? {
+                u32.divisor = Some(args.value(|text| match number(text)? {
                     slots if slots.is_power_of_two() && slots <= 256 => Ok(slots),
                     _ => Err(Wrong::new("A table has a power of 2 of slots, up to 256", "write one, such as 256")),
                 })?)
             }
-            "ht" => u32.table = args.value(findings, slot)?,
-            "link" => u32.link = Some(U32Link { table: args.value(findings, table)?, mask: 0, offset: 0 }),
-            _ => hash = Some(hash_key(args, findings)?),
+            "ht" => u32.table = args.value(slot)?,
+            "link" => u32.link = Some(U32Link { table: args.value(table)?, mask: 0, offset: 0 }),
+            _ => hash = Some(hash_key(args)?),
         }
     }
-    let refuse = |message: &str, help: &str, findings: &mut Findings| {
-        findings.report(Diagnostic::error(code::VALUE, args.span(), message).help(help));
-    };
     match (hash, &mut u32.link) {
         (Some((mask, offset)), Some(link)) => (link.mask, link.offset) = (mask, offset),
         (Some(_), None) => {
-            refuse(
-                "hashkey chooses a slot of a table, and none is named",
-                "add link and the table, such as link 1:",
-                findings,
-            );
-            return None;
+            let message = "hashkey chooses a slot of a table, and none is named";
+            return args.fail(code::VALUE, args.span(), message, "add link and the table, such as link 1:");
         }
         (None, _) => {}
     }
     let decides = !u32.keys.is_empty() || u32.link.is_some() || tail.class.is_some() || !tail.actions.is_empty();
-    match (u32.divisor.is_some(), u32.keys.is_empty()) {
+    let (message, help) = match (u32.divisor.is_some(), u32.keys.is_empty()) {
         (true, _) if decides || u32.table != 0 => {
-            refuse("A table decides nothing itself", "write divisor in a line of its own", findings);
-            None
+            ("A table decides nothing itself", "write divisor in a line of its own")
         }
-        (false, true) => {
-            refuse("The kernel wants something to match", "add match; match u32 0 0 fits every frame", findings);
-            None
-        }
-        _ => Some(u32),
-    }
+        (false, true) => ("The kernel wants something to match", "add match; match u32 0 0 fits every frame"),
+        _ => return Some(u32),
+    };
+    args.fail(code::VALUE, args.span(), message, help)
 }
 
-/// Two matches of one word are one for `tc` and the kernel.
-fn add(keys: &mut Vec<U32Key>, key: U32Key, args: &Args<'_, '_>, findings: &mut Findings) -> Option<()> {
-    let mut refuse = |message: &str, help: &str| {
-        findings.report(Diagnostic::error(code::VALUE, args.last_span(), message).help(help));
-        None
-    };
+/// Merges two matches of one word, as `tc` does.
+fn add(keys: &mut Vec<U32Key>, key: U32Key, args: &mut Args<'_>) -> Option<()> {
+    let mut refuse = |message: &str, help: &str| args.fail(code::VALUE, args.last_span(), message, help);
     if let Some(known) = keys.iter_mut().find(|known| known.offset == key.offset) {
         if (known.value ^ key.value) & known.mask & key.mask != 0 {
             return refuse("This contradicts another match, so nothing would fit", "remove one of them");
@@ -92,8 +77,8 @@ fn add(keys: &mut Vec<U32Key>, key: U32Key, args: &Args<'_, '_>, findings: &mut 
 }
 
 /// `u32 VALUE MASK [at OFFSET]`, the same of 16 and 8 bits; the value is big-endian, as the frame is.
-fn key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<U32Key> {
-    let bits = args.value(findings, |text| match text {
+fn key(args: &mut Args<'_>) -> Option<U32Key> {
+    let bits = args.value(|text| match text {
         "u32" => Ok(32),
         "u16" => Ok(16),
         "u8" => Ok(8),
@@ -106,14 +91,13 @@ fn key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<U32Key> {
         let too_large = || Wrong::new(format!("The number does not fit into {bits} bits"), "write a smaller one");
         if bits < 32 && number >> bits != 0 { Err(too_large()) } else { Ok(number) }
     };
-    let value = args.value(findings, |text| number(text).and_then(fits))?;
-    let mask = args.value(findings, |text| hex(text).and_then(fits))?;
-    let offset = if args.takes("at") { args.value(findings, signed)? } else { 0 };
+    let value = args.value(|text| number(text).and_then(fits))?;
+    let mask = args.value(|text| hex(text).and_then(fits))?;
+    let offset = if args.takes("at") { args.value(signed)? } else { 0 };
     let step = i32::try_from(bits / 8).unwrap_or(1);
     if offset % step != 0 {
         let message = format!("A number of {bits} bits begins at a multiple of {step}");
-        findings.report(Diagnostic::error(code::VALUE, args.last_span(), message).help("write at with such a number"));
-        return None;
+        return args.fail(code::VALUE, args.last_span(), message, "write at with such a number");
     }
     let inside = offset.rem_euclid(4).unsigned_abs();
     let shift = 32 - bits - 8 * inside;
@@ -121,17 +105,15 @@ fn key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<U32Key> {
 }
 
 /// `hashkey mask MASK at OFFSET`
-fn hash_key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<(u32, u16)> {
+fn hash_key(args: &mut Args<'_>) -> Option<(u32, u16)> {
     if !args.takes("mask") {
         let message = "hashkey has no mask";
-        let diagnostic = Diagnostic::error(code::MISSING, args.last_span(), message);
-        findings.report(diagnostic.help("write hashkey mask 0x000000ff at 0"));
-        return None;
+        return args.fail(code::MISSING, args.last_span(), message, "write hashkey mask 0x000000ff at 0");
     }
-    let mask = args.value(findings, hex)?;
+    let mask = args.value(hex)?;
     let mut offset = 0;
     if args.takes("at") {
-        offset = args.value(findings, |text| match number(text)? {
+        offset = args.value(|text| match number(text)? {
             offset if offset % 4 == 0 && offset <= 32_767 => Ok(offset),
             _ => Err(Wrong::new("The word of a hash begins at a multiple of 4", "write at 0, 4, 8 …")),
         })?;
@@ -139,7 +121,6 @@ fn hash_key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<(u32, u1
     Some((mask, u16::try_from(offset).ok()?))
 }
 
-/// A table and one of its slots.
 fn slot(text: &str) -> Result<u32, Wrong> {
     match node(text)? {
         handle if handle & 0xFFF == 0 => Ok(handle),
@@ -147,7 +128,6 @@ fn slot(text: &str) -> Result<u32, Wrong> {
     }
 }
 
-/// A table.
 fn table(text: &str) -> Result<u32, Wrong> {
     match node(text)? {
         handle if handle & 0xF_FFFF == 0 && handle != 0 => Ok(handle),

@@ -1,17 +1,90 @@
-//! Quantities as `tc` reads them, and frames per second.
+//! Names and quantities as `tc` reads them, and frames per second.
 //!
 //! # Source
 //! `tc(8)`, section PARAMETERS; what `tc` of iproute2 6.1 sends for each.
 
 use std::time::Duration;
 
-use super::args::Wrong;
 use crate::discipline::ByteRate;
+use crate::filter::{ETH_P_ALL, ETH_P_CAN, ETH_P_CANFD};
+use crate::handle::{Handle, HandleError};
 use crate::kinds::{Opt, Unit};
 use candor_core::document::quote;
 use candor_core::frame::CAN_MTU;
+use candor_core::interface_name::{self, InterfaceNameError};
 
-/// Units of rates in small letters, and how many bits per second they are.
+use super::args::Wrong;
+
+/// The name of an interface, or a variable.
+pub(super) fn interface(text: &str) -> Result<String, Wrong> {
+    if !text.starts_with('$') {
+        let wrong = |error: InterfaceNameError| Wrong::new(error.to_string(), "write the name that `ip link` prints");
+        interface_name::check(text).map_err(wrong)?;
+    }
+    Ok(text.to_owned())
+}
+
+/// `1:`, `1:2`, or a word such as `root`.
+pub(super) fn handle(text: &str) -> Result<Handle, Wrong> {
+    text.parse().map_err(|_no_handle: HandleError| {
+        Wrong::new(format!("{} is no handle", quote(text)), "write it as in 1: or 1:2, in hexadecimal")
+    })
+}
+
+/// A discipline's handle, with or without its colon.
+pub(super) fn qdisc_handle(text: &str) -> Result<Handle, Wrong> {
+    let with_colon = if text.contains(':') { text.to_owned() } else { format!("{text}:") };
+    match handle(&with_colon) {
+        Ok(handle) if handle.minor() == 0 && handle.major() != 0 => Ok(handle),
+        _ => Err(Wrong::new(format!("{} is no name of a discipline", quote(text)), "write it as in 1: (hexadecimal)")),
+    }
+}
+
+pub(super) fn class_handle(text: &str) -> Result<Handle, Wrong> {
+    match handle(text) {
+        Ok(handle) if handle.minor() != 0 && text.contains(':') => Ok(handle),
+        _ => Err(Wrong::new(format!("{} is no name of a class", quote(text)), "write it as in 1:2 (hexadecimal)")),
+    }
+}
+
+/// `all`, `can`, or a number, and `canfd`, which `tc` does not have.
+pub(super) fn protocol(text: &str) -> Result<u16, Wrong> {
+    let help = "write all, can (classic frames only), canfd (0x000d) or a number";
+    match text {
+        "all" => Ok(ETH_P_ALL),
+        "can" => Ok(ETH_P_CAN),
+        "canfd" => Ok(ETH_P_CANFD),
+        _ => number(text)
+            .ok()
+            .and_then(|number| u16::try_from(number).ok())
+            .ok_or_else(|| Wrong::new(format!("{} is no protocol of CAN", quote(text)), help)),
+    }
+}
+
+pub(super) fn preference(text: &str) -> Result<u16, Wrong> {
+    let number = number(text)?;
+    u16::try_from(number).ok().filter(|number| *number > 0).ok_or_else(|| {
+        Wrong::new("The order of a filter goes from 1 to 65535", "write a smaller number; lower ones are asked first")
+    })
+}
+
+/// A handle of `u32`: table, slot and node, in hexadecimal, such as `1:`, `1:a:` and `800::801`; or all in one with 0x.
+pub(super) fn node(text: &str) -> Result<u32, Wrong> {
+    let wrong =
+        || Wrong::new(format!("{} is no handle of u32", quote(text)), "write TABLE:SLOT:NODE, such as 1: or 1:a:");
+    if !text.contains(':') {
+        return if text.starts_with("0x") { hex(text) } else { Err(wrong()) };
+    }
+    let mut fields = text.split(':');
+    let mut field = |bits: u32| match fields.next() {
+        None | Some("") => Ok(0),
+        Some(digits) => hex(digits).ok().filter(|number| number >> bits == 0).ok_or_else(wrong),
+    };
+    let (table, slot, node) = (field(12)?, field(8)?, field(12)?);
+    if fields.next().is_some() { Err(wrong()) } else { Ok(table << 20 | slot << 12 | node) }
+}
+
+/// Units of rates, in bits per second.
 const RATES: &[(&str, u64)] = &[
     ("bit", 1),
     ("kbit", 1_000),
@@ -73,7 +146,6 @@ pub(super) fn size(text: &str) -> Result<u32, Wrong> {
     bytes.ok_or_else(|| Wrong::new("The kernel counts bytes with 32 bits, and this is more", HELP))
 }
 
-/// A length that may not be 0.
 pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
     match size(text)? {
         0 => Err(Wrong::new("0 bytes let no frame through", "write 16 or more: a classic frame counts as 16 bytes")),
@@ -81,7 +153,7 @@ pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
     }
 }
 
-/// A length as `tc` takes it for buckets: the size of its cells, of which the kernel knows nothing any more, may follow.
+/// A bucket size; a cell size may follow, which kernels no longer use.
 pub(super) fn bucket(text: &str) -> Result<u32, Wrong> {
     some_size(text.split_once('/').map_or(text, |(bytes, _cell)| bytes))
 }
@@ -102,7 +174,6 @@ pub(super) fn time(text: &str) -> Result<Duration, Wrong> {
     time.ok_or_else(|| Wrong::new("The time is too long", HELP))
 }
 
-/// A time in whole microseconds.
 pub(super) fn microseconds(text: &str) -> Result<u32, Wrong> {
     let time = time(text)?;
     u32::try_from(time.as_micros())
@@ -137,7 +208,6 @@ pub(super) fn number(text: &str) -> Result<u32, Wrong> {
     })
 }
 
-/// A signed number.
 pub(super) fn signed(text: &str) -> Result<i32, Wrong> {
     let (is_below, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let value = i64::from(number(digits)?);
@@ -166,7 +236,6 @@ pub(super) fn long(text: &str) -> Result<u64, Wrong> {
         .ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
 }
 
-/// The clocks that `tc` knows by name.
 pub(super) const CLOCKS: &[(&str, i32)] =
     &[("CLOCK_REALTIME", 0), ("CLOCK_MONOTONIC", 1), ("CLOCK_BOOTTIME", 7), ("CLOCK_TAI", 11)];
 
@@ -179,7 +248,6 @@ fn clock(text: &str) -> Result<i32, Wrong> {
         .ok_or_else(|| Wrong::new(format!("{} is no clock that tc knows", quote(text)), "write CLOCK_TAI"))
 }
 
-/// A number of an option of a discipline.
 pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
     let value = match option.unit {
         Unit::Number | Unit::PowerOfTwo => number(text)?.into(),
@@ -202,7 +270,7 @@ pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
     Err(Wrong::new(format!("{} is not {kind} from {range}", quote(text)), format!("write {range}")))
 }
 
-/// A number of an option of a discipline as `tc` reads it; `None` if `tc` cannot.
+/// A number of an option as `tc` reads it; `None` if `tc` cannot.
 pub(super) fn written(unit: Unit, number: i128) -> Option<String> {
     Some(match unit {
         Unit::Minor => format!("0x{number:x}"),
@@ -226,14 +294,14 @@ fn in_base(digits: &str, radix: u32) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok()
 }
 
-/// A decimal number with a fraction, exactly as it is written.
+/// An exact decimal number with a fraction.
 struct Number {
     digits: u128,
     scale: u128,
 }
 
 impl Number {
-    /// So many units, the fraction of one left out as `tc` does.
+    /// Converts to units, and truncates as `tc` does.
     fn times(&self, units: u64) -> Option<u128> {
         self.digits.checked_mul(u128::from(units)).map(|all| all / self.scale)
     }
@@ -261,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_bytes_per_second_in_the_end() {
+    fn reads_rates_as_bytes_per_second() {
         let cases = [
             ("100frames/s", 1600),
             ("0.5frames/s", 8),
@@ -285,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_times_and_shares_are_as_tc_reads_them() {
+    fn reads_lengths_times_and_shares_as_tc() {
         let sizes =
             [("5kb", 5120), ("160b", 160), ("1k", 1024), ("8kbit", 1024), ("0.5k", 512), ("4294967295", u32::MAX)];
         for (text, bytes) in sizes {
@@ -306,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_bases_of_strtoul() {
+    fn reads_numbers_as_strtoul() {
         let cases =
             [("10", Some(10)), ("0x10", Some(16)), ("010", Some(8)), ("0", Some(0)), ("08", None), ("+1", None)];
         for (text, value) in cases {

@@ -1,9 +1,252 @@
-//! Forms of a [`Drawing`](super::drawing::Drawing).
+//! Drawings of an interface as text, SVG and JSON: boxes with words and counters, and their hierarchy.
 
-mod json;
 mod svg;
 mod text;
 
-pub(super) use json::json;
 pub(super) use svg::svg;
 pub(super) use text::text;
+
+use candor_egress::canonical::Part;
+use candor_egress::filter::Filter;
+use candor_egress::handle::Handle;
+use candor_egress::netlink::{ClassStats, FilterStats, Observed, QdiscStats};
+use candor_egress::outline::{Item, Node, outline};
+use serde_json::{Value, json};
+
+use super::{Wanted, plan};
+
+pub(super) struct Drawing {
+    pub(super) interface: String,
+    /// The bus of the file, if there is a file.
+    pub(super) bus: Option<String>,
+    pub(super) is_live: bool,
+    pub(super) boxes: Vec<Box>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Box {
+    pub(super) what: What,
+    /// Its name: `1:`, `1:2`; the preference of a filter.
+    pub(super) name: String,
+    pub(super) band: Option<String>,
+    /// Kind and options; nothing for a class that a discipline has by itself.
+    pub(super) words: String,
+    pub(super) counted: Option<Counted>,
+    pub(super) below: Vec<Self>,
+    /// Of a filter: those that have it in common are asked as one.
+    preference: Option<u16>,
+}
+
+/// So many filters of one preference are drawn one by one; those that look many identifiers up may be a thousand.
+const MOST_ALIKE: usize = 8;
+
+/// What a [`Box`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Class,
+    Filter,
+    Qdisc,
+}
+
+impl What {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::Filter => "filter",
+            Self::Qdisc => "qdisc",
+        }
+    }
+}
+
+/// What the kernel has counted, as far as it counts here.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) frames: Option<u64>,
+    pub(super) bytes: Option<u64>,
+    pub(super) dropped: Option<u64>,
+    pub(super) waiting: Option<u32>,
+    pub(super) waiting_bytes: Option<u32>,
+    pub(super) overlimits: Option<u32>,
+    pub(super) requeues: Option<u32>,
+    pub(super) asked: Option<u64>,
+    /// How often each key of a `u32` filter fitted.
+    pub(super) keys: Vec<u64>,
+    /// Frames sent at the own rate of a class of `htb`, and at what others lent.
+    pub(super) lends: Option<u32>,
+    pub(super) borrows: Option<u32>,
+}
+
+impl Drawing {
+    pub(super) fn wanted(wanted: &Wanted) -> Self {
+        let observed = Observed { tree: wanted.tree.clone(), ..Observed::default() };
+        Self { is_live: false, ..Self::found(&wanted.interface, Some(wanted), &observed) }
+    }
+
+    /// What the kernel has.
+    pub(super) fn found(interface: &str, wanted: Option<&Wanted>, observed: &Observed) -> Self {
+        let draw = Draw { observed, wanted };
+        let mut boxes = draw.all(&outline(&observed.tree));
+        let defaults = observed.defaults.iter().filter(|(qdisc, _)| qdisc.parent == Handle::ROOT);
+        let defaults = defaults.map(|(qdisc, stats)| Box {
+            what: What::Qdisc,
+            name: "default".to_owned(),
+            band: None,
+            words: qdisc.discipline.kind().to_owned(),
+            counted: Some(of_qdisc(stats)),
+            below: Vec::new(),
+            preference: None,
+        });
+        boxes.splice(0..0, defaults);
+        let bus = wanted.map(|wanted| wanted.bus.clone());
+        Self { interface: interface.to_owned(), bus, is_live: true, boxes }
+    }
+}
+
+impl Drawing {
+    pub(super) fn in_short(self) -> Self {
+        Self { boxes: in_short(&self.boxes), ..self }
+    }
+}
+
+fn in_short(boxes: &[Box]) -> Vec<Box> {
+    let runs = boxes.chunk_by(|one, next| one.preference.is_some() && one.preference == next.preference);
+    let shortened = runs.flat_map(|run| if run.len() > MOST_ALIKE { vec![joined(run)] } else { run.to_vec() });
+    shortened.map(|one| Box { below: in_short(&one.below), ..one }).collect()
+}
+
+fn joined(run: &[Box]) -> Box {
+    let last = run.last().cloned();
+    // Tables and what leads to them name no class.
+    let name = last.as_ref().map(|last| last.name.clone()).unwrap_or_default();
+    let frames = run.iter().filter(|one| one.name == name).filter_map(|one| one.counted.as_ref()?.frames).sum();
+    let kind = last.iter().flat_map(|last| last.words.split(' ')).next().unwrap_or_default().to_owned();
+    let words = format!("{kind}, {} filters that are asked as one; --json has them all", run.len());
+    let is_live = last.as_ref().is_some_and(|last| last.counted.is_some());
+    let counted = is_live.then(|| Counted { frames: Some(frames), ..Counted::default() });
+    Box { what: What::Filter, name, band: None, words, counted, below: Vec::new(), preference: None }
+}
+
+struct Draw<'a> {
+    observed: &'a Observed,
+    wanted: Option<&'a Wanted>,
+}
+
+impl Draw<'_> {
+    fn all(&self, nodes: &[Node]) -> Vec<Box> {
+        nodes.iter().map(|node| self.one(node)).collect()
+    }
+
+    fn one(&self, node: &Node) -> Box {
+        let Observed { tree, qdiscs, classes, filters, bands, .. } = self.observed;
+        let below = self.all(&node.below);
+        let preference = match node.item {
+            Item::Filter(at) => Some(tree.filters[at].preference),
+            _ => None,
+        };
+        let (what, name, words, counted, handle) = match node.item {
+            Item::Band(handle) => {
+                let stats = bands.iter().find(|(band, _)| *band == handle).map(|(_, stats)| of_class(stats));
+                (What::Class, handle.to_string(), String::new(), stats, Some(handle))
+            }
+            Item::Class(at) => {
+                let class = &tree.classes[at];
+                let words = plan::part_words(&Part::Class(class.clone()));
+                (What::Class, class.handle.to_string(), words, classes.get(at).map(of_class), Some(class.handle))
+            }
+            Item::Filter(at) => {
+                let filter = &tree.filters[at];
+                let words = plan::part_words(&Part::Filter(filter.clone()));
+                (What::Filter, name_of(filter), words, filters.get(at).map(of_filter), None)
+            }
+            Item::Qdisc(at) => {
+                let qdisc = &tree.qdiscs[at];
+                let words = plan::part_words(&Part::Qdisc(qdisc.clone()));
+                let name = if qdisc.handle == Handle::NONE { String::new() } else { qdisc.handle.to_string() };
+                (What::Qdisc, name, words, qdiscs.get(at).map(of_qdisc), Some(qdisc.handle))
+            }
+        };
+        let names = self.wanted.map(|wanted| &wanted.names);
+        let band = handle.and_then(|handle| names?.get(&handle)).cloned();
+        Box { what, name, band, words, counted, below, preference }
+    }
+}
+
+/// When it is asked, at which side of `clsact`, and where frames go that fit.
+fn name_of(filter: &Filter) -> String {
+    let to = filter.class.map_or_else(String::new, |class| format!(" -> {class}"));
+    match filter.parent {
+        side @ (Handle::INGRESS | Handle::EGRESS) => format!("{side} {}{to}", filter.preference),
+        _ => format!("{}{to}", filter.preference),
+    }
+}
+
+fn of_qdisc(stats: &QdiscStats) -> Counted {
+    Counted {
+        frames: Some(stats.frames),
+        bytes: Some(stats.bytes),
+        dropped: Some(stats.drops.into()),
+        waiting: Some(stats.backlog_frames),
+        waiting_bytes: Some(stats.backlog_bytes),
+        overlimits: Some(stats.overlimits),
+        requeues: Some(stats.requeues),
+        ..Counted::default()
+    }
+}
+
+fn of_class(stats: &ClassStats) -> Counted {
+    let (lends, borrows) = (stats.htb.map(|htb| htb.lends), stats.htb.map(|htb| htb.borrows));
+    Counted { lends, borrows, ..of_qdisc(&stats.queue) }
+}
+
+fn of_filter(stats: &FilterStats) -> Counted {
+    let dropped = stats.actions.iter().map(|action| u64::from(action.drops)).sum();
+    Counted {
+        frames: stats.hits.as_ref().map(|hits| hits.hit),
+        asked: stats.hits.as_ref().and_then(|hits| hits.tested),
+        keys: stats.hits.as_ref().map(|hits| hits.keys.clone()).unwrap_or_default(),
+        dropped: (!stats.actions.is_empty()).then_some(dropped),
+        ..Counted::default()
+    }
+}
+
+/// All of a drawing.
+pub(super) fn json(drawing: &Drawing) -> Value {
+    json!({
+        "interface": drawing.interface,
+        "bus": drawing.bus,
+        "tree": drawing.boxes.iter().map(box_json).collect::<Vec<_>>(),
+    })
+}
+
+fn box_json(one: &Box) -> Value {
+    let mut value = json!({
+        "what": one.what.name(),
+        "name": one.name,
+        "band": one.band,
+        "words": one.words,
+        "below": one.below.iter().map(box_json).collect::<Vec<_>>(),
+    });
+    if let Some(counted) = &one.counted {
+        value["counted"] = counted_json(counted);
+    }
+    value
+}
+
+/// Without what the kernel does not count there.
+fn counted_json(counted: &Counted) -> Value {
+    let numbers = [
+        ("frames", counted.frames),
+        ("bytes", counted.bytes),
+        ("dropped_frames", counted.dropped),
+        ("waiting_frames", counted.waiting.map(u64::from)),
+        ("waiting_bytes", counted.waiting_bytes.map(u64::from)),
+        ("overlimits", counted.overlimits.map(u64::from)),
+        ("requeues", counted.requeues.map(u64::from)),
+        ("asked_frames", counted.asked),
+        ("lends", counted.lends.map(u64::from)),
+        ("borrows", counted.borrows.map(u64::from)),
+    ];
+    let numbers = numbers.into_iter().filter_map(|(name, number)| Some((name.to_owned(), Value::from(number?))));
+    let keys = (!counted.keys.is_empty()).then(|| ("hits_of_keys".to_owned(), Value::from(counted.keys.clone())));
+    Value::Object(numbers.chain(keys).collect())
+}

@@ -1,17 +1,17 @@
 //! `candor egress plan`: the trees of a file against the kernel, like a diff.
 
 use candor_egress::canonical::{Difference, Part, differences};
+use candor_egress::control_group::ControlGroup;
+use candor_egress::filter::{Classifier, Filter};
 use candor_egress::kernel::Kernel as _;
-use candor_egress::steps;
 use candor_egress::tree::Tree;
+use candor_egress::{steps, text as egress_text};
 use serde_json::{Value, json};
 
-use super::{Wanted, WantedFile, open, part};
+use super::{Wanted, WantedFile, open};
 use crate::cli::EgressPlanArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
@@ -26,7 +26,6 @@ pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
 }
 
-/// An interface and what there is to do.
 pub(super) struct Compared<'a> {
     wanted: &'a Wanted,
     differences: Vec<Difference>,
@@ -35,7 +34,6 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Every interface that is wanted.
     pub(super) fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
         let one = |wanted: &'a Wanted| {
             let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
@@ -70,7 +68,7 @@ pub(super) fn text(compared: &[Compared<'_>]) -> String {
 
 /// `+` to be made, `-` to be taken away, `~` to be changed.
 pub(super) fn line(difference: &Difference) -> String {
-    let words = |part| part::in_terminal(&part::line(part));
+    let words = |part| in_terminal(&part_line(part));
     match difference {
         Difference::Missing(part) => format!("+ {}", words(part)),
         Difference::Extra(part) => format!("- {}", words(part)),
@@ -116,7 +114,6 @@ pub(super) fn json(compared: &[Compared<'_>]) -> Value {
     compared.iter().map(one).collect()
 }
 
-/// Differences for programs.
 pub(super) fn differences_json(differences: &[Difference]) -> Value {
     let one = |difference: &Difference| {
         let (change, wanted, found): (_, Option<&Part>, Option<&Part>) = match difference {
@@ -125,7 +122,53 @@ pub(super) fn differences_json(differences: &[Difference]) -> Value {
             Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
         };
         let place = difference.place().to_string();
-        json!({"change": change, "place": place, "wanted": wanted.map(part::line), "found": found.map(part::line)})
+        json!({"change": change, "place": place, "wanted": wanted.map(part_line), "found": found.map(part_line)})
     };
     differences.iter().map(one).collect()
+}
+
+const MOST_CHARACTERS: usize = 150;
+
+/// A part as a line of `tc`, or as much of it as can be said.
+pub(super) fn part_line(part: &Part) -> String {
+    if let Some(program) = program(part) {
+        return program;
+    }
+    egress_text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
+}
+
+pub(super) fn part_words(part: &Part) -> String {
+    egress_text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
+}
+
+/// A filter that is candor's own program, which `tc` has no words for, and which groups it looks for: after a restart of a
+/// service only their numbers differ.
+fn program(part: &Part) -> Option<String> {
+    let Part::Filter(Filter { classifier: Classifier::ControlGroups(groups), class, .. }) = part else { return None };
+    let words = egress_text::words(part).ok()?;
+    let class = class.map_or_else(String::new, |class| format!(" flowid {class}"));
+    let number = |group: &ControlGroup| group.place.map_or_else(|| "none".to_owned(), |place| place.id.to_string());
+    let numbers: Vec<_> = groups.iter().map(number).collect();
+    Some(format!("{} {words}{class} (number {})", part.place(), numbers.join(", ")))
+}
+
+fn kind(part: &Part) -> &str {
+    match part {
+        Part::Class(class) => class.share.kind(),
+        Part::Filter(filter) => filter.classifier.kind(),
+        Part::Qdisc(qdisc) => qdisc.discipline.kind(),
+    }
+}
+
+/// A line that fits: a match may have hundreds of identifiers. JSON has all of it.
+pub(super) fn in_terminal(line: &str) -> String {
+    short(line, MOST_CHARACTERS)
+}
+
+/// The beginning, where there is more than so many characters.
+pub(super) fn short(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+    }
 }

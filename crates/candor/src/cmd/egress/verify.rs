@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 use super::plan::Compared;
 use super::{Wanted, WantedFile, facts, plan};
 use crate::cli::EgressVerifyArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use candor_config::plan::Plan;
 use candor_core::causes::in_full;
-use candor_egress::kernel::{Applied, Here, Keeper, Mend, News, StartError};
+use candor_egress::kernel::{Applied, Event, Here, Keeper, Mend, StartError};
 use candor_egress::tree::Tree;
 
 use super::report::Report;
-use crate::cmd::egress::{self, applied, news};
+use crate::cmd::egress::{self, apply, news};
 
 /// A poll costs a few system calls for each control group.
 const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl<'a> Egress<'a> {
 
     fn tell(&self, done: &Applied) {
         if !done.steps.requests.is_empty() {
-            self.report.tell(&format!("{}: queues {}", done.interface, applied::text(done)), false);
+            self.report.tell(&format!("{}: queues {}", done.interface, apply::text(done)), false);
         }
     }
 
@@ -85,7 +85,7 @@ impl<'a> Egress<'a> {
         let Some(keeper) = &mut self.keeper else { return };
         for news in keeper.look(Mend::Yes, Instant::now()) {
             let is_warning =
-                !matches!(news, News::AsWanted { .. } | News::Followed { .. } | News::PutBack { is_new: true, .. });
+                !matches!(news.event, Event::AsWanted | Event::Followed(_) | Event::PutBack { is_new: true, .. });
             self.report.tell(news::text(&news).trim_end(), is_warning);
         }
     }

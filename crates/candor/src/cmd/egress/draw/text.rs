@@ -1,7 +1,7 @@
 //! A text tree, with counters in columns beside it.
 
-use crate::cmd::egress::drawing::{Box, Counted, Drawing, What};
-use crate::cmd::egress::part::short;
+use super::{Box, Counted, Drawing, What};
+use crate::cmd::egress::plan::short;
 
 /// A match may have hundreds of identifiers; JSON has all of them.
 const MOST_CHARACTERS: usize = 90;
@@ -63,7 +63,6 @@ fn columns(counted: Option<&Counted>) -> String {
     format!("{numbers}{}", remarks(counted))
 }
 
-/// What is not in a column.
 pub(super) fn remarks(counted: &Counted) -> String {
     let times = |number: Option<u32>| number.filter(|number| *number > 0);
     let remarks = [

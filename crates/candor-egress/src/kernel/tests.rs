@@ -1,23 +1,133 @@
-//! Interfaces that come and go, and somebody else who changes them.
+//! Applying and supervising trees with a fake kernel that refuses chosen requests, on interfaces that come and go.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use crate::canonical::differences;
 use crate::control_group::{ControlGroup, GroupName, Place};
 use crate::filter::Classifier;
-use crate::steps::Step;
+use crate::handle::Handle;
+use crate::netlink::TcError;
+use crate::steps::{Step, Steps};
+use crate::text;
+use crate::tree::Tree;
+use candor_netlink::client::{Errno, NetlinkError};
 use proptest::prelude::*;
 
-use super::*;
-use crate::kernel::fake_kernel::{FakeKernel, TREES, tree};
+use super::apply::*;
+use super::control_groups::FindError;
+use super::machine::{Kernel, Machine};
+use super::supervise::*;
+
+#[derive(Debug, Default)]
+struct FakeKernel {
+    tree: Tree,
+    requests: usize,
+    /// The request of this number is refused, and so many behind it.
+    refuses: Option<(usize, usize)>,
+}
+
+impl Kernel for FakeKernel {
+    fn found(&mut self) -> Result<Tree, TcError> {
+        Ok(self.tree.clone())
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
+        let number = self.requests;
+        self.requests += 1;
+        if self.refuses.is_some_and(|(first, count)| (first..first + count).contains(&number)) {
+            return Err(NetlinkError::Refused { errno: Errno::EINVAL, text: None }.into());
+        }
+        let Tree { qdiscs, classes, filters } = &mut self.tree;
+        match step {
+            Step::ChangeClass(class) => {
+                classes.iter_mut().filter(|old| old.handle == class.handle).for_each(|old| *old = class.clone());
+            }
+            Step::ChangeQdisc(qdisc) => {
+                qdiscs.iter_mut().filter(|old| old.parent == qdisc.parent).for_each(|old| *old = qdisc.clone());
+            }
+            Step::MakeClass(class) => classes.push(class.clone()),
+            Step::MakeFilter(filter) => filters.push(filter.clone()),
+            Step::MakeQdisc(qdisc) => qdiscs.push(qdisc.clone()),
+            Step::RemoveFilters { parent, preference } => {
+                filters.retain(|filter| (filter.parent, filter.preference) != (*parent, *preference));
+            }
+            Step::RemoveSide { parent } => {
+                let is_clsact = |handle: Handle| handle.qdisc() == Handle::CLSACT_QDISC;
+                let goes = |is_of_clsact: bool| is_of_clsact == (*parent == Handle::CLSACT);
+                qdiscs.retain(|qdisc| !goes(qdisc.parent == Handle::CLSACT));
+                classes.retain(|_| !goes(false));
+                filters.retain(|filter| !goes(is_clsact(filter.parent)));
+            }
+        }
+        Ok(())
+    }
+}
+
+const TREES: &[&str] = &[
+    "",
+    "qdisc root handle 1: prio\nfilter parent 1: prio 1 basic match 'canid(sff 0:7f0)' flowid 1:1",
+    "qdisc root handle 1: prio bands 4\nqdisc parent 1:3 handle 30: pfifo limit 5\nfilter parent 1: prio 2 matchall flowid 1:1",
+    "qdisc root handle 2: htb default 10\nclass parent 2: classid 2:10 htb rate 100frames/s burst 16 cburst 16\n\
+     qdisc parent 2:10 handle 20: sfq limit 9\nqdisc clsact\nfilter ingress prio 1 matchall action skbedit mark 5",
+    "qdisc clsact\nfilter egress prio 1 matchall action drop",
+];
+
+fn tree(number: usize) -> Tree {
+    text::parse(TREES[number]).unwrap().tree
+}
+
+fn target(name: &str, before: usize, wanted: usize, refuses: Option<(usize, usize)>) -> Target<FakeKernel> {
+    let kernel = FakeKernel { tree: tree(before), refuses, ..FakeKernel::default() };
+    Target { name: name.to_owned(), kernel, wanted: tree(wanted) }
+}
+
+#[test]
+fn equal_trees_need_no_request() {
+    for number in 0..TREES.len() {
+        let mut targets = [target("can0", number, number, None)];
+        assert_eq!(apply(&mut targets).unwrap()[0].steps, Steps::default());
+        assert_eq!(targets[0].kernel.requests, 0);
+    }
+}
+
+#[test]
+fn reports_interfaces_that_cannot_be_restored() {
+    let mut targets = [target("can0", 1, 3, Some((2, 50)))];
+    let error = apply(&mut targets).unwrap_err();
+    assert!(matches!(error.not_restored[..], [(_, Restored::Refused(_))]));
+    insta::assert_snapshot!(error, @"The kernel refuses class 2:10 parent 2: on can0; can0 could not be brought back: the kernel refused: the kernel rejects a value");
+}
+
+proptest! {
+    /// From each tree to each other, on two interfaces, with one request or none refused: both are as wanted, or as before.
+    #[test]
+    fn applies_all_or_none(
+        before in prop::array::uniform2(0..TREES.len()),
+        wanted in prop::array::uniform2(0..TREES.len()),
+        refused in prop::option::of((0..2_usize, 0..12_usize)),
+    ) {
+        let refuses = |at| refused.filter(|(on, _)| *on == at).map(|(_, number)| (number, 1));
+        let mut targets =
+            [0, 1].map(|at| target(["can0", "can1"][at], before[at], wanted[at], refuses(at)));
+        let outcome = apply(&mut targets);
+        let expected = if outcome.is_ok() { wanted } else { before };
+        for (target, expected) in targets.iter().zip(expected) {
+            prop_assert_eq!(differences(&tree(expected), &target.kernel.tree), []);
+        }
+        if let Err(error) = outcome {
+            prop_assert!(error.not_restored.is_empty());
+        }
+    }
+}
 
 type Interfaces = Rc<RefCell<BTreeMap<String, (u32, FakeKernel)>>>;
 
 /// The numbers of groups by their names; one without a number cannot be looked for.
 type Groups = Rc<RefCell<BTreeMap<String, Option<u64>>>>;
 
-/// A machine that a test has hold of, too.
 #[derive(Clone, Debug, Default)]
 struct Bench(Interfaces, Groups);
 
@@ -99,7 +209,6 @@ fn named(groups: &[GroupName]) -> String {
     groups.iter().map(|group| format!(" {group}")).collect()
 }
 
-/// A tree that tells frames by two groups.
 fn by_groups() -> Tree {
     let mut tree = tree(1);
     let groups = [GroupName::unit("a.service"), GroupName::path("/b")].map(|name| ControlGroup::named(name.unwrap()));
@@ -108,23 +217,21 @@ fn by_groups() -> Tree {
 }
 
 fn words(news: &[News]) -> Vec<String> {
-    let word = |news: &News| match news {
-        News::AsWanted { interface } => format!("{interface} as wanted"),
-        News::Drifted { interface, differences } => format!("{interface} drifted in {}", differences.len()),
-        News::Failed { interface, why } => format!("{interface} failed: {why}"),
-        News::Followed { interface, groups } => format!("{interface} followed{}", named(groups)),
-        News::NoGroups { interface, groups } => format!("{interface} without{}", named(groups)),
-        News::Fought { interface } => format!("{interface} fought"),
-        News::Gone { interface } => format!("{interface} gone"),
-        News::PutBack { interface, is_new, .. } => {
-            format!("{interface} put back{}", if *is_new { ", another one" } else { "" })
-        }
+    let words = |news: &News| match &news.event {
+        Event::AsWanted => " as wanted".to_owned(),
+        Event::Drifted(differences) => format!(" drifted in {}", differences.len()),
+        Event::Failed(why) => format!(" failed: {why}"),
+        Event::Followed(groups) => format!(" followed{}", named(groups)),
+        Event::NoGroups(groups) => format!(" without{}", named(groups)),
+        Event::Fought => " fought".to_owned(),
+        Event::Gone => " gone".to_owned(),
+        Event::PutBack { is_new, .. } => format!(" put back{}", if *is_new { ", another one" } else { "" }),
     };
-    news.iter().map(word).collect()
+    news.iter().map(|news| news.interface.clone() + &words(news)).collect()
 }
 
 #[test]
-fn an_interface_that_comes_back_gets_its_tree() {
+fn repairs_a_replaced_interface() {
     let bench = Bench::default();
     bench.plug("can0", 3, 1);
     let (mut keeper, applied) = Keeper::apply(bench.clone(), wanted(&[("can0", 2)])).unwrap();
@@ -142,7 +249,7 @@ fn an_interface_that_comes_back_gets_its_tree() {
 }
 
 #[test]
-fn nobody_is_fought_for_ever() {
+fn pauses_after_repeated_repairs() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     let (mut keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
@@ -158,7 +265,7 @@ fn nobody_is_fought_for_ever() {
 }
 
 #[test]
-fn a_service_that_is_started_again_is_followed() {
+fn follows_restarted_services() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     bench.group("/b", Some(2));
@@ -188,7 +295,7 @@ fn a_service_that_is_started_again_is_followed() {
 }
 
 #[test]
-fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
+fn reports_failed_group_lookups_without_changes() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     bench.group("a.service", Some(1));
@@ -210,7 +317,7 @@ fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
 }
 
 #[test]
-fn who_watches_changes_nothing() {
+fn watching_changes_nothing() {
     let bench = Bench::default();
     bench.plug("can0", 3, 1);
     let mut keeper = Keeper::watch(bench.clone(), wanted(&[("can0", 2), ("can1", 2)]));
@@ -222,7 +329,7 @@ fn who_watches_changes_nothing() {
 }
 
 #[test]
-fn what_somebody_else_made_is_left_at_the_end() {
+fn stop_keeps_foreign_trees() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     let (keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
@@ -232,7 +339,7 @@ fn what_somebody_else_made_is_left_at_the_end() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_named() {
+fn names_the_missing_interface() {
     let error = Keeper::apply(Bench::default(), wanted(&[("can7", 1)])).unwrap_err();
     insta::assert_snapshot!(error, @"There is no interface can7, so nothing was changed; ip -br link shows those that there are");
 }
@@ -240,7 +347,7 @@ fn an_interface_that_is_not_there_is_named() {
 proptest! {
     /// Whatever is wanted one after another: at the end all is as it was at first.
     #[test]
-    fn at_the_end_all_is_as_it_was(
+    fn stop_restores_the_previous_trees(
         before in prop::array::uniform2(0..TREES.len()),
         plans in prop::collection::vec(prop::array::uniform2(prop::option::of(0..TREES.len())), 1..5),
     ) {
