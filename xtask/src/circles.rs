@@ -22,22 +22,6 @@ const ACCEPTED: &[Circle] = &[
     ),
     ("candor::cmd", &["doctor", "egress"], "each uses facts about interfaces that the other collects"),
     ("candor::cmd::run", &["egress", "reload", "report"], "the parts of one supervision loop"),
-    ("candor-config::config", &["parse", "spec"], "the tables of keys name the readers of their special values"),
-    (
-        "candor-config::config::check",
-        &["remap", "selection", "withheld"],
-        "selection applies lists and remaps, which return parts of a selection",
-    ),
-    (
-        "candor-config::config::check::egress",
-        &["group", "selection"],
-        "groups contain selections, and selections name groups",
-    ),
-    (
-        "candor-config::config::parse",
-        &["egress", "route", "sections", "wire"],
-        "sections are dispatched by a table that their parsers extend",
-    ),
     ("candor-lab::cmd", &["cells", "device"], "a device reports that it is gone to the cells that it serves"),
     (
         "candor-lab::cmd::papers",

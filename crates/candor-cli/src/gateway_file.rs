@@ -22,12 +22,12 @@ pub enum Form {
 }
 
 impl Form {
-    /// For a command that prints one answer.
+    /// For a single answer.
     pub const fn once(json: bool) -> Self {
         if json { Self::Object } else { Self::Text }
     }
 
-    /// For a command that prints events.
+    /// For events.
     pub const fn running(json: bool) -> Self {
         if json { Self::Event } else { Self::Text }
     }

@@ -7,8 +7,7 @@ use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-use crate::Outcome;
-use crate::exit::Exit;
+use crate::{Exit, Outcome};
 
 /// Writes to standard output.
 ///

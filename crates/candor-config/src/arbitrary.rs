@@ -5,13 +5,11 @@ use candor_core::realtime::Realtime;
 
 use crate::plan::{Bus, Engine, Plan, Route};
 
-/// The gateway that runs these jobs, each as a route of its own, between buses on interfaces of these names.
-///
-/// Nothing is checked: a job may hold what no file can say.
+/// A gateway with one route per job, between buses on these interfaces. Jobs are not checked: some have no equivalent in a
+/// file.
 ///
 /// # Panics
-/// If a job names a bus that is not there.
-#[must_use]
+/// If a job has an unknown bus.
 pub fn plan(interfaces: &[&str], jobs: &[Job], engine: Engine) -> Plan {
     let route = |(index, job): (usize, &Job)| {
         assert!(job.from.0 < interfaces.len() && job.to.0 < interfaces.len(), "job {index} names a missing bus");

@@ -5,14 +5,14 @@
 //!  listing ──lines──────────────options──▶ Entry ──as listed────────────────────────────────▶ [Job]
 //! ```
 //!
-//! can-gw delivers a frame to the newest job first. So the last `cangw -A` of a script comes first in what is made of
-//! it, and the first line of `cangw -L` is the first, too.
+//! can-gw delivers a frame to the newest job first. So the last `cangw -A` of a script becomes the first job, and so does
+//! the first line of `cangw -L`.
 //!
-//! Nothing runs. What only a running shell could know is a mistake that says so, and nothing is lost in silence.
+//! No command is run. What only a running shell can know is reported as an error.
 //!
 //! # Source
-//! The behaviour of `cangw.c` (can-utils 2020.11 and 2026) and of `net/can/gw.c`; `docs/cangw.md` says what becomes of
-//! each of their peculiarities.
+//! `cangw.c` (can-utils 2020.11 and 2026) and `net/can/gw.c`; `docs/cangw.md` documents how their peculiarities are
+//! imported.
 
 pub mod code;
 pub mod promises;
@@ -46,28 +46,26 @@ pub enum Reading {
     Script,
 }
 
-/// Result of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// The names of the interfaces; a job's buses are positions in this list.
+    /// Names of the interfaces; the buses of a job are positions in this list.
     pub interfaces: Vec<String>,
-    /// The jobs that are there at the end, in the order of delivery, as those of [`lower()`](crate::lower()).
+    /// The remaining jobs, in order of delivery, as from [`lower()`](crate::lower()).
     pub jobs: Vec<Job>,
-    /// Where in the text each job stands.
+    /// The place of each job in the text.
     pub places: Vec<Span>,
-    /// Order in which the lines were read.
     pub reading: Reading,
-    /// Warnings, in the order of the text.
+    /// In the order of the text.
     pub warnings: Vec<Diagnostic>,
-    /// Commands that have nothing to do with can-gw jobs, and `cangw -L`.
+    /// Commands unrelated to can-gw jobs, and `cangw -L`.
     pub left_out: Vec<Span>,
 }
 
-/// Reads the jobs from the bytes of a text. Without a reading, a text is a listing if all its lines end with counters and it does
-/// not begin with `#!`.
+/// Reads jobs from the bytes of a text. By default, a text is a listing if all its lines end with counters and it does not
+/// begin with `#!`.
 ///
 /// # Errors
-/// Everything that is wrong, and the warnings too, in the order of the text. Spans count bytes from the start.
+/// All findings, warnings too, in the order of the text. Spans count bytes from the start.
 pub fn cangw(bytes: &[u8], reading: Option<Reading>) -> Result<Imported, Vec<Diagnostic>> {
     let text = text(bytes).map_err(|diagnostic| vec![*diagnostic])?;
     let count = listing::count(text);
@@ -90,7 +88,7 @@ pub fn cangw(bytes: &[u8], reading: Option<Reading>) -> Result<Imported, Vec<Dia
     import.finish(reading)
 }
 
-/// Texts beyond this many bytes are refused: they hold more jobs than a gateway file has room for.
+/// Larger texts are rejected: they contain more jobs than a gateway file can.
 pub const MAX_BYTES: usize = 4 << 20;
 
 fn text(bytes: &[u8]) -> Result<&str, Box<Diagnostic>> {
@@ -122,7 +120,7 @@ impl Import<'_> {
     fn finish(mut self, reading: Reading) -> Result<Imported, Vec<Diagnostic>> {
         if self.table.is_empty() && !self.findings.has_errors() {
             let (message, help) = self.why_nothing();
-            self.findings.report(Diagnostic::error(code::NOTHING, 0..0, message).help(help));
+            self.findings.error(code::NOTHING, &(0..0), message, help);
         }
         if self.findings.has_errors() {
             return Err(self.findings.into_sorted());
@@ -130,8 +128,7 @@ impl Import<'_> {
         let entries = self.table.into_entries();
         let buses = interfaces(&entries);
         let bus = |name: &String| BusIndex(buses[name.as_str()]);
-        let jobs =
-            entries.iter().map(|entry| entry.job(bus(&entry.ends.source), bus(&entry.ends.destination))).collect();
+        let jobs = entries.iter().map(|entry| entry.job(bus(&entry.source), bus(&entry.destination))).collect();
         let mut interfaces = vec![String::new(); buses.len()];
         for (name, at) in buses {
             name.clone_into(&mut interfaces[at]);
@@ -159,10 +156,10 @@ impl Import<'_> {
             let Some(given) = options::given(&line.words, &mut self.findings) else { continue };
             match options::action(&given, &mut self.findings) {
                 Some(Action::Add) | None => self.add(line.span, &given, Reading::Listing),
-                Some(_) => self.findings.report(
-                    Diagnostic::error(code::USAGE, line.span, "A listing contains only -A commands")
-                        .help("import it as a script"),
-                ),
+                Some(_) => {
+                    let message = "A listing contains only -A commands";
+                    self.findings.error(code::USAGE, &line.span, message, "import it as a script");
+                }
             }
         }
     }
@@ -181,17 +178,10 @@ impl Import<'_> {
 
     fn listed_lines_in_a_script(&mut self, listed: usize) {
         if listed > 1 {
-            self.findings.report(
-                Diagnostic::warning(
-                    code::READING,
-                    0..0,
-                    "The script contains lines of a listing; they are read as a script",
-                )
-                .help(
-                    "`cangw -L` prints the newest job first, a script adds it last, so the order is reversed, as when \
-                         the script runs; to keep the order, import the text as a listing",
-                ),
-            );
+            let message = "The script contains lines of a listing; they are read as a script";
+            let help = "`cangw -L` prints the newest job first, a script adds it last, so the order is reversed, as when \
+                        the script runs; to keep the order, import the text as a listing";
+            self.findings.report(Diagnostic::warning(code::READING, 0..0, message).help(help));
         }
     }
 
@@ -205,10 +195,8 @@ impl Import<'_> {
     fn command(&mut self, command: &Command) {
         if let Some(word) = command.words.iter().find(|word| word.is_unclosed()) {
             let span = word.expansion().map_or_else(|| word.span(), |expansion| expansion.span.clone());
-            self.findings.report(
-                Diagnostic::error(code::SYNTAX, span, "This quote or bracket is never closed")
-                    .help("add the closing quote or bracket"),
-            );
+            let message = "This quote or bracket is never closed";
+            self.findings.error(code::SYNTAX, &span, message, "add the closing quote or bracket");
             return;
         }
         let program = Program::of(&command.words);
@@ -224,30 +212,29 @@ impl Import<'_> {
         }
         match program {
             Program::Cangw(at) => self.cangw(command, &command.words[at..]),
-            Program::Elsewhere(word) => self.findings.report(
-                Diagnostic::error(code::NAMESPACE, word.span(), "This command runs in another network namespace")
-                    .help("a gateway file is for one namespace; import each namespace separately"),
-            ),
+            Program::Elsewhere(word) => {
+                let message = "This command runs in another network namespace";
+                let help = "a gateway file is for one namespace; import each namespace separately";
+                self.findings.error(code::NAMESPACE, &word.span(), message, help);
+            }
             Program::Unknown(word) => {
-                self.findings.report(
-                    Diagnostic::error(code::EXPANSION, word.span(), "Only the shell knows which program this is")
-                        .help("write cangw, or remove the command"),
-                );
+                let message = "Only the shell knows which program this is";
+                self.findings.error(code::EXPANSION, &word.span(), message, "write cangw, or remove the command");
             }
             Program::Other => self.other(command),
         }
     }
 
-    /// A command that is not cangw's.
+    /// A command of another program.
     fn other(&mut self, command: &Command) {
         let (words, span) = (&command.words, command.span());
         let text = &self.text[span.clone()];
-        // What runs within a construct is not listed: most of it are patterns and conditions.
+        // Within a construct, most commands are patterns and conditions.
         if !matches!(command.runs, Runs::Inside(..)) {
             self.left_out.push(span.clone());
         }
         let speaks = !program::is_talk(words) && (program::speaks_of_changes(text) || !program::is_assigning(words));
-        // What is set as a trap changes jobs at the end, if at all.
+        // A trap changes jobs at the end, if at all.
         if words[0].text() == "trap" {
             self.mention(span);
         } else if speaks {
@@ -257,30 +244,26 @@ impl Import<'_> {
 
     /// A cangw command; the words are its arguments.
     fn cangw(&mut self, command: &Command, words: &[Word]) {
-        let expansions = words.iter().filter_map(Word::expansion);
-        let mut is_known = true;
-        for expansion in expansions {
+        let errors = self.findings.errors();
+        for expansion in words.iter().filter_map(Word::expansion) {
             let written = &self.text[expansion.span.clone()];
-            let (message, help) = match expansion.kind {
-                ExpansionKind::Variable => (
-                    format!("candor cannot expand {written:?}"),
-                    "write its value; or run the script and import the output of `cangw -L`",
-                ),
-                ExpansionKind::Command | ExpansionKind::Unclosed => (
-                    format!("candor cannot run {written:?}"),
-                    "write its output; or run the script and import the output of `cangw -L`",
-                ),
-                ExpansionKind::Braces => {
-                    (format!("candor cannot expand {written:?}"), "write one command per alternative")
+            let (cannot, help) = match expansion.kind {
+                ExpansionKind::Variable => {
+                    ("expand", "write its value; or run the script and import the output of `cangw -L`")
                 }
-                ExpansionKind::Pattern => {
-                    (format!("candor cannot expand {written:?}"), "write the full name; or quote it if it is literal")
+                ExpansionKind::Command | ExpansionKind::Unclosed => {
+                    ("run", "write its output; or run the script and import the output of `cangw -L`")
                 }
+                ExpansionKind::Braces => ("expand", "write one command per alternative"),
+                ExpansionKind::Pattern => ("expand", "write the full name; or quote it if it is literal"),
             };
-            self.findings.report(Diagnostic::error(code::EXPANSION, expansion.span.clone(), message).help(help));
-            is_known = false;
+            let message = format!("candor cannot {cannot} {written:?}");
+            self.findings.error(code::EXPANSION, &expansion.span, message, help);
         }
-        let Some(given) = is_known.then(|| options::given(words, &mut self.findings)).flatten() else { return };
+        if self.findings.errors() > errors {
+            return;
+        }
+        let Some(given) = options::given(words, &mut self.findings) else { return };
         let action = match options::action(&given, &mut self.findings) {
             Some(action) => action,
             // A line of a listing without the program's name.
@@ -288,7 +271,7 @@ impl Import<'_> {
             None => {
                 let message = "cangw would only print its usage: one of -A, -D, -F and -L is required";
                 let help = "write -A to add a job";
-                self.findings.report(Diagnostic::error(code::USAGE, command.span(), message).help(help));
+                self.findings.error(code::USAGE, &command.span(), message, help);
                 return;
             }
         };
@@ -324,18 +307,15 @@ impl Import<'_> {
         let (message, place, text) = match &command.runs {
             Runs::Once => return true,
             Runs::AfterTest(test) => {
+                let message = "This command runs only if the test before it succeeds";
                 self.findings.report(
-                    Diagnostic::warning(
-                        code::TESTED,
-                        command.span(),
-                        "This command runs only if the test before it succeeds",
-                    )
-                    .also(test.clone(), "the test")
-                    .help("the import assumes that it does"),
+                    Diagnostic::warning(code::TESTED, command.span(), message)
+                        .also(test.clone(), "the test")
+                        .help("the import assumes that it does"),
                 );
                 return true;
             }
-            // Said before.
+            // Reported before.
             Runs::Never(_) => return false,
             Runs::AfterFailure(or) => {
                 ("This command runs only if the one before it fails", or, "because of this operator")
@@ -349,27 +329,24 @@ impl Import<'_> {
                 (message, place, "decided here")
             }
         };
-        self.findings.report(
-            Diagnostic::error(code::CONDITIONAL, command.span(), message).also(place.clone(), text).help(
-                "put the commands that run into a file of their own; or run the script and import the output of \
-                 `cangw -L`",
-            ),
-        );
+        let help =
+            "put the commands that run into a file of their own; or run the script and import the output of `cangw -L`";
+        self.findings
+            .report(Diagnostic::error(code::CONDITIONAL, command.span(), message).also(place.clone(), text).help(help));
         false
     }
 
-    /// Refuses text that may change jobs in a way that was not understood.
+    /// Rejects text that may change jobs in an unknown way.
     fn mention_or_change(&mut self, span: Span) {
         if !program::speaks_of_changes(&self.text[span.clone()]) {
             return self.mention(span);
         }
-        self.findings.report(
-            Diagnostic::error(code::UNCLEAR, span, "This mentions cangw with -A, -D or -F, but is not a cangw command")
-                .help("write the cangw commands directly; or delete this if it runs no cangw on this machine"),
-        );
+        let message = "This mentions cangw with -A, -D or -F, but is not a cangw command";
+        let help = "write the cangw commands directly; or delete this if it runs no cangw on this machine";
+        self.findings.error(code::UNCLEAR, &span, message, help);
     }
 
-    /// Warns of text that speaks of cangw and was not understood.
+    /// Warns of text that mentions cangw outside a cangw command.
     fn mention(&mut self, span: Span) {
         if self.text[span.clone()].to_ascii_lowercase().contains("cangw") {
             self.findings.report(
@@ -380,12 +357,12 @@ impl Import<'_> {
     }
 }
 
-/// The position of each interface in the order in which the text names them.
+/// The position of each interface, in order of appearance in the text.
 fn interfaces(entries: &[Entry]) -> HashMap<&str, usize> {
     let mut in_text: Vec<_> = entries.iter().collect();
     in_text.sort_by_key(|entry| entry.span.start);
     let mut interfaces = HashMap::new();
-    for name in in_text.into_iter().flat_map(|entry| [&entry.ends.source, &entry.ends.destination]) {
+    for name in in_text.into_iter().flat_map(|entry| [&entry.source, &entry.destination]) {
         let next = interfaces.len();
         interfaces.entry(name.as_str()).or_insert(next);
     }

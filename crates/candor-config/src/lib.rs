@@ -1,8 +1,8 @@
-//! The gateway file: what a configuration means, and what becomes of it.
+//! The gateway file: parsing, validation, lowering to can-gw jobs, placement, safety analysis, explanation, import.
 //!
 //! ```text
-//!  text ──config::parse──▶ Spec ──config::check──▶ Plan ──lower──▶ [Job] ──RuleSet::compile──▶ RuleSet
-//!  (candor.toml)          (as written, spans)     (proven)        (one can-gw job each)       (what engines run)
+//!  text ──config::spec──▶ Spec ──config::check──▶ Plan ──lower──▶ [Job] ──RuleSet::compile──▶ RuleSet
+//!  (candor.toml)         (as written, spans)     (validated)     (one can-gw job each)       (run by engines)
 //! ```
 //!
 //! Pure, like [`candor_core`]: no clock, file, environment, socket or process.
@@ -11,13 +11,17 @@
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
 pub mod config;
+mod crc8;
 pub mod engine;
 pub mod explain;
 pub mod import;
 mod lower;
+mod mux;
 pub mod placement;
 pub mod plan;
 pub mod safety;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod wire;
 

@@ -6,8 +6,7 @@ use candor_core::job::{Job, RouteIndex};
 use crate::plan::{Formats, IdChange, Plan, Route, Selection};
 
 impl Route {
-    /// The route that consists of this job: [`lower`] makes an equal job of it, at the place of the route.
-    #[must_use]
+    /// The route of a job; [`lower`] makes an equal job of it.
     pub fn of_job(job: Job, name: String) -> Self {
         Self {
             selections: vec![Selection { filter: job.filter, id: None }],
@@ -26,12 +25,10 @@ impl Route {
     }
 }
 
-/// The jobs of a plan in the order of its routes; a route has one for each of its selections and formats, classic
-/// first.
+/// The jobs of a plan in the order of its routes: one for each selection and format, classic first.
 ///
-/// This is the order in which jobs of one receive list are to see a frame. The kernel puts each new job at the head of
-/// its list, so they are installed last to first.
-#[must_use]
+/// This is the order of delivery within a receive list. The kernel adds each new job at the head of its list, so jobs are
+/// installed in reverse.
 pub fn lower(plan: &Plan) -> Vec<Job> {
     let mut jobs = Vec::new();
     for (index, route) in plan.routes().iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Placement: runs each route in can-gw or in user space, with the reason.
 //!
-//! Two gateways on one machine must not see each other's work. Each keeps its own frames from coming back to itself,
-//! but not the other's: a frame that one of them sends with echo is a received frame to the other. So a route goes to
-//! user space, too, if its frames would meet one that has to be there ([`Because::Meets`]).
+//! can-gw and candor must not forward each other's frames. Each ignores its own frames, but a frame that one of them sends
+//! with echo is a received frame for the other. So a route that echo links to one in user space runs there too
+//! ([`Because::Meets`]).
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -11,27 +11,26 @@ use crate::plan::{BusIndex, Echo, Engine, Plan, Route, RouteIndex, SendAs, Times
 use candor_core::filter::ReceiveList;
 use candor_core::frame::FrameFormat;
 
-/// Above so many walked filters on one bus user space is the faster gateway.
+/// With more walked filters on one bus, user space is faster.
 ///
-/// can-gw compares every frame of a bus with each of its filters that have a mask, at 7 instructions each; a single
-/// identifier costs it nothing, because it is looked up. A frame's way through user space ([`UserEngine::BEST`]) is 6897
-/// instructions longer than through a can-gw with one filter, and does not depend on the number of filters. Measured from wire
-/// to wire: `docs/speed.md`.
+/// can-gw compares every frame of a bus with each filter that has a mask, at 7 instructions each; single identifiers are
+/// looked up. User space ([`UserEngine::BEST`]) takes 6897 instructions more than can-gw with one filter, independent of
+/// the number of filters. Measured from wire to wire: `docs/speed.md`.
 ///
 /// [`UserEngine::BEST`]: crate::engine::UserEngine::BEST
 pub const MAX_WALKED_FILTERS: usize = 985;
 
-/// The highest `max_hops` that the module can be loaded with.
+/// The largest value of the module parameter `max_hops`.
 pub const MAX_MAX_HOPS: u8 = 6;
 
-/// Features of can-gw; they depend on kernel version, privileges and module parameters.
+/// Features of can-gw, which depend on kernel version, privileges and module parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct KernelAbilities {
-    /// Why this process cannot use can-gw at all; `None` if it can.
+    /// `None` if this process can use can-gw.
     pub missing: Option<Missing>,
-    /// True if FD jobs exist (Linux 5.4). Older kernels install them as jobs for classic frames.
+    /// FD jobs (Linux 5.4). Older kernels install them as jobs for classic frames.
     pub fd_jobs: bool,
-    /// True if a CRC8 with positions from the end stays inside the frame (fixed in March 2026, 6.1.168).
+    /// A CRC8 with positions from the end stays inside the frame (fixed in March 2026, 6.1.168).
     pub relative_crc8: bool,
     /// Module parameter `max_hops`, 1 to 6.
     pub max_hops: u8,
@@ -40,9 +39,10 @@ pub struct KernelAbilities {
 impl KernelAbilities {
     /// Features of every kernel since 5.4, with privileges and a sufficient `max_hops`.
     pub const EVERY: Self = Self { missing: None, fd_jobs: true, relative_crc8: false, max_hops: MAX_MAX_HOPS };
+    /// [`Self::EVERY`], with the fix of March 2026.
+    pub const NEWEST: Self = Self { relative_crc8: true, ..Self::EVERY };
 }
 
-/// Missing requirement of can-gw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Missing {
     /// The module can-gw is not loaded.
@@ -51,7 +51,6 @@ pub enum Missing {
     Privilege,
 }
 
-/// Side that forwards the frames of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Side {
     /// can-gw.
@@ -63,41 +62,31 @@ pub enum Side {
 /// Why a route is in user space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Because {
-    /// An engine of user space was named, in the file or by `--engine`.
+    /// A user-space engine was selected, in the file or by `--engine`.
     Chosen,
-    /// It looks at data bytes.
     Payload,
-    /// It drops frames that are old.
     MaxAge,
-    /// It does something else with frames for which there is no room than can-gw, which drops them.
     WhenFull,
-    /// It changes the format of frames.
     SendAs(SendAs),
-    /// The kernel has no can-gw for this process.
     Missing(Missing),
-    /// It takes FD frames, and the kernel has no jobs for them.
     FdJobs,
-    /// It allows a frame more hops than the module.
+    /// It allows more hops than the module.
     HopLimit {
-        /// Module parameter `max_hops`.
         max_hops: u8,
     },
-    /// It has a CRC8 with positions from the end.
     RelativeCrc8,
-    /// On its bus can-gw would walk so many filters for every frame, some of them for this route. It could, but slower.
+    /// can-gw would walk this many filters for every frame of its bus, some of them of this route, and be slower.
     Walks(usize),
-    /// It shares a bus, with echo, with this route of user space.
+    /// Echo links it to this route in user space.
     Meets(RouteIndex),
 }
 
-/// Something that can-gw does and candor's own gateway cannot.
+/// A feature of can-gw that user space does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelOnly {
-    /// Keeping the time stamp of the reception.
     Timestamp,
-    /// Counting the hops of a frame.
     Hops(u8),
-    /// Echo on a bus where another route in user space has none: there is one socket for each bus.
+    /// This route in user space sends to the same bus with another `echo`, and there is one socket per bus.
     EchoDiffers(RouteIndex),
 }
 
@@ -105,23 +94,20 @@ pub enum KernelOnly {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Unplaceable {
     pub route: RouteIndex,
-    /// Why not in the kernel.
     pub kernel: Because,
-    /// Why not in user space; `None` if the engine `"kernel"` was asked for.
+    /// `None` for the engine `"kernel"`.
     pub user: Option<KernelOnly>,
 }
 
-/// The side of every route, in the order of the plan; `None` is the kernel, otherwise why not.
+/// The reason why each route of the plan is in user space; `None`: it is in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     routes: Vec<Option<Because>>,
 }
 
 impl Placement {
-    /// Finds a side for every route.
-    ///
     /// # Errors
-    /// The first route that no side, or not the one that the plan's engine names, can run.
+    /// The first route that the engine of the plan cannot run.
     pub fn of(plan: &Plan, kernel: KernelAbilities) -> Result<Self, Unplaceable> {
         let needs = |RouteIndex(route): RouteIndex| not_for_kernel(&plan.routes()[route], kernel);
         let routes = (0..plan.routes().len()).map(RouteIndex);
@@ -139,15 +125,14 @@ impl Placement {
                 let needed = Self::needed(plan, kernel);
                 let mut fastest = needed.clone();
                 fastest.spare_long_walks(plan.routes());
-                // What is only slow in the kernel stays there if user space has no place for all that would follow.
+                // Slow routes stay in the kernel if user space cannot run all routes linked to them.
                 return fastest.settled(plan.routes()).or_else(|_unplaceable| needed.settled(plan.routes()));
             }
         };
         placement.settled(plan.routes())
     }
 
-    /// Every route for which there is no place, where [`of`](Self::of) gives the first one.
-    #[must_use]
+    /// All routes that the engine of the plan cannot run.
     pub fn conflicts(plan: &Plan, kernel: KernelAbilities) -> Vec<Unplaceable> {
         match plan.engine() {
             Engine::Auto => {
@@ -159,25 +144,20 @@ impl Placement {
         }
     }
 
-    /// In user space what cannot be in the kernel.
     fn needed(plan: &Plan, kernel: KernelAbilities) -> Self {
         Self { routes: plan.routes().iter().map(|route| not_for_kernel(route, kernel)).collect() }
     }
 
-    /// Returns the side that runs a route.
-    #[must_use]
     pub fn side(&self, route: RouteIndex) -> Side {
         if self.routes[route.0].is_none() { Side::Kernel } else { Side::User }
     }
 
-    /// Why a route is not in the kernel; `None` if it is.
-    #[must_use]
     pub fn because(&self, route: RouteIndex) -> Option<Because> {
         self.routes[route.0]
     }
 
-    /// Moves routes out of the kernel where it would walk too many filters for every frame of their bus. Those that only
-    /// the kernel can run stay, and those that it looks up.
+    /// Moves routes out of the kernel if it would walk too many filters for every frame of their bus. Routes that only the
+    /// kernel supports, and those without walked filters, stay.
     fn spare_long_walks(&mut self, routes: &[Route]) {
         let in_kernel = |at: &usize| self.routes[*at].is_none();
         let mut walked = HashMap::<BusIndex, usize>::new();
@@ -192,15 +172,15 @@ impl Placement {
         }
     }
 
-    /// With all routes on the side of those that they meet.
+    /// Moves routes to the side of those that they meet.
     fn settled(mut self, routes: &[Route]) -> Result<Self, Unplaceable> {
         self.keep_apart(routes);
         self.beyond_user_space(routes).first().copied().map_or(Ok(self), Err)
     }
 
-    /// Moves routes out of the kernel until none of those left there meets one of user space.
+    /// Moves routes out of the kernel until none left there meets one in user space.
     fn keep_apart(&mut self, routes: &[Route]) {
-        // Routes by the bus on which they would meet one of user space. Each bus is looked at once.
+        // Routes by the bus on which they would meet one in user space. Each bus is visited once.
         let (mut echoing_to, mut coming_from) = (HashMap::new(), HashMap::new());
         for (at, route) in routes.iter().enumerate() {
             if route.echo == Echo::On {
@@ -223,7 +203,7 @@ impl Placement {
         }
     }
 
-    /// Routes in user space that cannot stay there: on their own, or because the first route to the bus has another echo.
+    /// Routes that user space cannot run, or whose `echo` differs from that of the first route to the bus.
     fn beyond_user_space(&self, routes: &[Route]) -> Vec<Unplaceable> {
         let mut first_to = HashMap::new();
         let in_user_space = routes.iter().enumerate().filter_map(|(at, route)| Some((at, route, self.routes[at]?)));
@@ -237,17 +217,15 @@ impl Placement {
     }
 }
 
-/// Returns the number of filters of this route that can-gw would compare with every frame of the bus: those with a mask, for
-/// each format. Single identifiers are looked up, filters without a mask compare nothing, and error frames are rare.
-#[must_use]
+/// The number of filters that can-gw would compare with every frame of the bus: those with a mask, for each format.
+/// Single identifiers are looked up, filters without a mask compare nothing, and error frames are rare.
 pub fn walked_filters(route: &Route) -> usize {
     let is_walked = |list| matches!(list, ReceiveList::Masked | ReceiveList::Inverted);
     let walked = route.selections.iter().filter(|selection| is_walked(selection.filter.normalise().list));
     walked.count() * route.formats.list().len()
 }
 
-/// Why can-gw cannot run a route that stands alone; `None` if it can.
-#[must_use]
+/// The reason why can-gw cannot run a route by itself; `None` if it can.
 pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because> {
     let formats = route.formats.list();
     let converts = |send_as: &SendAs| formats.iter().any(|&format| format != send_as.format());
@@ -264,7 +242,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     if let Some(send_as) = route.send_as.filter(converts) {
         return Some(Because::SendAs(send_as));
     }
-    // What no kernel can do is the better reason: it stays true when the module is loaded.
+    // A reason that holds for all kernels is the better one.
     match kernel {
         KernelAbilities { missing: Some(missing), .. } => Some(Because::Missing(missing)),
         KernelAbilities { fd_jobs: false, .. } if formats.contains(&FrameFormat::Fd) => Some(Because::FdJobs),
@@ -276,8 +254,7 @@ pub fn not_for_kernel(route: &Route, kernel: KernelAbilities) -> Option<Because>
     }
 }
 
-/// Returns the feature for which a route on its own needs the kernel; `None` if user space can run it.
-#[must_use]
+/// The feature for which a route by itself needs the kernel; `None` if user space can run it.
 pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
     match route.hop_limit {
         _ if route.timestamp == Timestamp::Kept => Some(KernelOnly::Timestamp),
@@ -287,8 +264,7 @@ pub fn not_for_user_space(route: &Route) -> Option<KernelOnly> {
 }
 
 impl Because {
-    /// The same words as by [`Display`](fmt::Display), with the name of the route that is met.
-    #[must_use]
+    /// As [`Display`](fmt::Display), with the name of the other route.
     pub fn in_words(self, plan: &Plan) -> String {
         match self {
             Self::Meets(route) => {
@@ -300,8 +276,7 @@ impl Because {
 }
 
 impl KernelOnly {
-    /// The same words as by [`Display`](fmt::Display), with the name of the other route.
-    #[must_use]
+    /// As [`Display`](fmt::Display), with the name of the other route.
     pub fn in_words(self, plan: &Plan) -> String {
         match self {
             Self::EchoDiffers(route) => {

@@ -1,15 +1,15 @@
 //! Static analysis of a plan: loops, duplicates, collisions and malformed frames.
 //!
 //! ```text
-//!  Plan ──▶ Edges (which frames, from where to where, what becomes of them: sets of bits) ──▶ [Hazard]
+//!  Plan ──▶ Edges (matched frames, source, destination, changes: as sets of bits) ──▶ [Hazard]
 //!             ├─ single        one route by itself            ├─ circulation    rings through vxcan pairs
-//!             ├─ overlap       two routes and one frame       └─ amplification  all ways through the buses
+//!             ├─ overlap       two routes and one frame       └─ amplification  all paths through the buses
 //! ```
 //!
-//! Identifiers are treated exactly: a filter is a set of cubes (some bits fixed, the others free), AND, OR, XOR and SET
-//! keep, flip or fix each bit, and the image of a cube under them is a cube. Content is not: a route with `payload` is
-//! taken as one that sends some frames. Every analysis has a budget, so that no file keeps candor
-//! busy; where it ends, [`Hazard::NotCompared`] says so. `docs/safety.md` says what each hazard means.
+//! Identifiers are analysed exactly: a filter is a set of cubes (some bits fixed, the others free); AND, OR, XOR and SET
+//! keep, flip or fix each bit, so the image of a cube is a cube. Content is not: a route with `payload` counts as one that
+//! sends some frames. Every analysis has a budget, so no file takes long; [`Hazard::NotCompared`] reports that it was
+//! exceeded. `docs/safety.md` explains each hazard.
 
 mod amplification;
 mod change;
@@ -21,8 +21,8 @@ mod effect;
 mod index;
 mod kind;
 mod overlap;
+mod paths;
 mod single;
-mod ways;
 
 pub use amplification::{Amplification, amplification};
 pub use kind::Kind;
@@ -30,144 +30,48 @@ pub use kind::Kind;
 use crate::plan::{BusIndex, Plan, RouteIndex};
 use edges::Edges;
 use index::Budget;
-use ways::Ways;
+use paths::Paths;
 
-/// Something that a gateway may do that was not meant.
+/// Something that a gateway does and that was probably not intended. Of two routes, `route` is the later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hazard {
-    /// One frame comes to a bus more than once, by a way of several routes.
-    ArrivesAgain {
-        /// The way.
-        routes: Vec<RouteIndex>,
-        /// The other way; none if the bus is where the frame came from.
-        other: Vec<RouteIndex>,
-        /// The bus.
-        bus: BusIndex,
-        /// A frame, as it comes in.
-        example: Kind,
-    },
-    /// Frames go round for ever.
-    Circulates {
-        /// The ring.
-        routes: Vec<RouteIndex>,
-        /// A frame on the way of the first.
-        frame: Kind,
-        /// True if the frame loops whatever its length and content.
-        is_certain: bool,
-    },
-    /// Only FD frames from a bus that has none.
-    FdFromClassicBus {
-        /// Are taken by this route.
-        route: RouteIndex,
-    },
-    /// FD frames to a bus that takes none.
-    FdToClassicBus {
-        /// Are sent by this route.
-        route: RouteIndex,
-    },
-    /// The hop limit changes nothing, because the frames meet no further route.
-    HopLimitIsIdle {
-        /// Of this route.
-        route: RouteIndex,
-    },
-    /// Routes from several buses pass on to one bus whatever identifiers they find, and nothing keeps these apart.
-    IdentifiersMeet {
-        /// All routes but the first whose identifiers meet those of an earlier one.
-        routes: Vec<RouteIndex>,
-        /// The route that the first of them meets.
-        first: RouteIndex,
-        /// An identifier.
-        sent: Kind,
-    },
-    /// Frames keep the time stamp of their reception, which some qdiscs take for the time to send them.
-    KeepsTimestamp {
-        /// On this route.
-        route: RouteIndex,
-    },
-    /// Frames are deleted because of what becomes of their length.
-    LengthDeletes {
-        /// By this route.
-        route: RouteIndex,
-        /// The shortest length that is affected, in bytes.
-        came: u8,
-        becomes: u8,
-        /// True if frames of every length are deleted.
-        is_all: bool,
-    },
-    /// Frames may go round for ever; it would take too long to know.
-    MayCirculate {
-        /// Along some of these routes.
-        routes: Vec<RouteIndex>,
-    },
-    /// A frame gets an identifier that no bus can carry.
-    MalformedId {
-        /// By this route.
-        route: RouteIndex,
-        /// Such a frame.
-        taken: Kind,
-        /// Sent frame.
-        sent: Kind,
-        /// The defect.
-        what: Malformed,
-    },
-    /// The hop limit is above the default of the module.
-    NeedsMaxHops {
-        /// Of this route.
-        route: RouteIndex,
-        /// Smallest sufficient `max_hops`.
-        limit: u8,
-    },
-    /// No frame is taken.
-    NoFrame {
-        /// By this route.
-        route: RouteIndex,
-    },
+    /// A received frame reaches a bus twice, by two paths, or returns to its own bus; then `other` is empty.
+    ArrivesAgain { routes: Vec<RouteIndex>, other: Vec<RouteIndex>, bus: BusIndex, example: Kind },
+    /// Frames loop forever. `frame` is received by the first route; `is_certain`: whatever its length and content.
+    Circulates { routes: Vec<RouteIndex>, frame: Kind, is_certain: bool },
+    /// The route matches only FD frames from a bus without them.
+    FdFromClassicBus(RouteIndex),
+    /// The route sends FD frames to a bus without them.
+    FdToClassicBus(RouteIndex),
+    /// The hop limit has no effect, because the frames reach no other route.
+    HopLimitIsIdle(RouteIndex),
+    /// Routes from several buses forward any identifiers to one bus: all that overlap an earlier route, and the one that
+    /// the first of them overlaps.
+    IdentifiersMeet { routes: Vec<RouteIndex>, first: RouteIndex, sent: Kind },
+    /// Frames keep their receive timestamp, which some qdiscs take for the time to send them.
+    KeepsTimestamp(RouteIndex),
+    /// Frames are deleted because of their length, in bytes. `came` is the shortest one affected.
+    LengthDeletes { route: RouteIndex, came: u8, becomes: u8, is_all: bool },
+    /// Frames may loop forever along some of these routes; the analysis would take too long.
+    MayCirculate { routes: Vec<RouteIndex> },
+    /// A frame gets an identifier that is not valid on a bus.
+    MalformedId { route: RouteIndex, taken: Kind, sent: Kind, what: Malformed },
+    /// The hop limit is above the default of the module; `limit` is the smallest sufficient `max_hops`.
+    NeedsMaxHops { route: RouteIndex, limit: u8 },
+    /// The route matches no frame.
+    NoFrame(RouteIndex),
     /// The file is too large to compare all its routes.
     NotCompared,
-    /// FD frames leave with a length that FD does not have.
-    OddLength {
-        /// By this route.
-        route: RouteIndex,
-        /// The shortest length that is affected, in bytes.
-        came: u8,
-        becomes: u8,
-    },
-    /// Two routes take the same frames between the same buses and change them alike.
-    Repeated {
-        /// The later one.
-        route: RouteIndex,
-        /// The earlier one.
-        first: RouteIndex,
-    },
-    /// Different messages leave on one bus with one identifier, which the routes name or make.
-    SameIdentifier {
-        /// By this route.
-        route: RouteIndex,
-        /// And by this earlier one.
-        first: RouteIndex,
-        /// An identifier.
-        sent: Kind,
-    },
-    /// Some frames are sent to one bus by two routes, with one identifier and changed in two ways.
-    SentInTwoForms {
-        /// The later one.
-        route: RouteIndex,
-        /// The earlier one.
-        first: RouteIndex,
-        /// A frame, as it comes in.
-        example: Kind,
-    },
-    /// Some frames are sent to one bus by two routes, changed alike.
-    SentTwice {
-        /// The later one.
-        route: RouteIndex,
-        /// The earlier one.
-        first: RouteIndex,
-        /// Number of frames in common.
-        share: Share,
-        /// A frame, as it comes in.
-        example: Kind,
-    },
+    /// FD frames are sent with a length, in bytes, that CAN FD does not have. `came` is the shortest one affected.
+    OddLength { route: RouteIndex, came: u8, becomes: u8 },
+    /// Two routes match the same frames between the same buses and modify them identically.
+    Repeated { route: RouteIndex, first: RouteIndex },
+    /// Different messages are sent to one bus with one identifier that the routes name or create.
+    SameIdentifier { route: RouteIndex, first: RouteIndex, sent: Kind },
+    /// Two routes send a received frame to one bus with one identifier, modified differently.
+    SentInTwoForms { route: RouteIndex, first: RouteIndex, example: Kind },
+    /// Two routes send a received frame to one bus, modified identically.
+    SentTwice { route: RouteIndex, first: RouteIndex, share: Share, example: Kind },
 }
 
 /// Defect of a `can_id`.
@@ -181,27 +85,25 @@ pub enum Malformed {
     RemoteFd,
 }
 
-/// Overlap of two routes, as far as is known.
+/// Known overlap of two routes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Share {
     /// All frames of the earlier route.
     AllOfFirst,
     /// All frames of the later route.
     AllOfThis,
-    /// Some.
     Some,
 }
 
 /// Returns the hazards of a plan, grouped by kind of analysis.
-#[must_use]
 pub fn hazards(plan: &Plan) -> Vec<Hazard> {
-    let (edges, ways, mut hazards) = (Edges::of(plan), Ways::of(plan), Vec::new());
+    let (edges, paths, mut hazards) = (Edges::of(plan), Paths::of(plan), Vec::new());
     let mut budgets = [const { Budget::new(Budget::USUAL) }; 3];
     let [overlap, circulation, amplification] = &mut budgets;
-    single::look(plan, &edges, &mut hazards);
-    overlap::look(plan, &edges, overlap, &mut hazards);
-    let in_rings = circulation::look(plan, &edges, &ways, circulation, &mut hazards);
-    amplification::look(plan, &edges, &ways, &in_rings, amplification, &mut hazards);
+    single::find(plan, &edges, &mut hazards);
+    overlap::find(plan, &edges, overlap, &mut hazards);
+    let in_rings = circulation::find(plan, &edges, &paths, circulation, &mut hazards);
+    amplification::find(plan, &edges, &paths, &in_rings, amplification, &mut hazards);
     if budgets.iter().any(Budget::is_spent) {
         hazards.push(Hazard::NotCompared);
     }

@@ -5,32 +5,31 @@
 //!                      └─────script──▶ cangw script ─import::cangw─▶ the same [Job]
 //! ```
 //!
-//! Values are written as people write them, and as bare words of the kernel only where that would mean something else.
+//! Raw values are written only if no other notation means the same.
 
 mod changes;
 mod identifiers;
 mod jobs;
 mod payload;
 mod script;
-mod trees;
 
 pub use identifiers::{Taken, taken};
 pub use jobs::of_jobs;
 pub use script::script;
-pub use trees::of_trees;
 
 use std::time::Duration;
 
 use crate::plan::{Bus, Echo, Formats, Incoming, Plan, Route, SendAs, Timestamp, WhenFull};
 use candor_core::frame::FrameFormat;
 use candor_core::realtime::Realtime;
+use candor_egress::text::{self, Unsayable};
+use candor_egress::tree::Tree;
 
-/// The text of a file that is this gateway: [`crate::config::load`] makes an equal plan of it.
+/// The text of a file that [`crate::config::load`] reads as an equal plan.
 ///
-/// That holds for every plan that comes from a file or from [`of_jobs`], unless `payload` and `mux` of a route overlap
-/// such that nothing but themselves says what is left. Keys that others can say (`both-ways`, `allow`, `[ids]`) are
-/// written as what they mean. `[egress]` is not written: plans of jobs have none.
-#[must_use]
+/// That holds for every plan from a file or from [`of_jobs`], except if `payload` and `mux` of a route overlap in a way
+/// that no other keys express. Derived keys (`both-ways`, `allow`, `[ids]`) are written as their effect. `[egress]` is not
+/// written: plans of jobs have none.
 pub fn write(plan: &Plan) -> String {
     let mut text = format!("engine = {}\n", string(plan.engine().name()));
     if !plan.realtime().is_empty() {
@@ -46,6 +45,22 @@ pub fn write(plan: &Plan) -> String {
         push(&mut text, self::route(plan, route));
     }
     text
+}
+
+/// A file with these trees, for buses with the names of their interfaces.
+///
+/// # Errors
+/// Everything of the first tree with something that the language of `tc` cannot express.
+pub fn of_trees(trees: &[(String, Tree)]) -> Result<String, (String, Vec<Unsayable>)> {
+    let mut file = String::new();
+    for (interface, _) in trees {
+        file.push_str(&format!("\n[bus.{}]\ninterface = {}\n", key(interface), string(interface)));
+    }
+    for (interface, tree) in trees {
+        let lines = text::lines(tree).map_err(|unsayable| (interface.clone(), unsayable))?;
+        file.push_str(&format!("\n[egress.{}]\ntree = '''\n{lines}'''\n", key(interface)));
+    }
+    Ok(file)
 }
 
 type Lines = Vec<(&'static str, String)>;
@@ -75,7 +90,7 @@ fn bus(plan: &Plan, bus: &Bus) -> Lines {
     lines
 }
 
-/// A time that reads back as the same; the file knows no finer unit.
+/// A time that is read as the same.
 fn duration(time: Duration) -> String {
     match time.as_nanos() {
         nanos if nanos % 1_000_000 == 0 => format!("{}ms", nanos / 1_000_000),
@@ -105,7 +120,7 @@ fn route(plan: &Plan, route: &Route) -> Lines {
         };
         ("send-as", string(word))
     }));
-    // Frames are modified after they have been converted.
+    // Frames are modified after the conversion.
     let outgoing = route.send_as.map_or(route.formats, |send_as| Formats::Only(send_as.format()));
     lines.extend(changes::modifications(&route.modifications, outgoing));
     lines.extend(changes::checksums(&route.checksums));
@@ -125,7 +140,7 @@ fn route(plan: &Plan, route: &Route) -> Lines {
     }
     lines.extend(route.hop_limit.map(|hops| ("hop-limit", hops.to_string())));
     lines.extend(route.uid.map(|uid| ("uid", string(&format!("{uid:08X}")))));
-    lines.extend(route.comment.as_deref().map(|comment| ("comment", string(comment))));
+    lines.extend(route.notes.iter().map(|(key, text)| (*key, string(text))));
     lines
 }
 
@@ -156,7 +171,7 @@ fn key(text: &str) -> String {
     if is_bare { text.to_owned() } else { string(text) }
 }
 
-/// One value, or a list of them in lines that people can read.
+/// One value, or a list of them, wrapped.
 fn one_or_list(values: &[String]) -> String {
     const MAX_WIDTH: usize = 100;
     if let [value] = values {

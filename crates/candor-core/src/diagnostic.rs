@@ -135,6 +135,17 @@ impl Findings {
         }
     }
 
+    /// Reports an error with its help.
+    pub fn error(&mut self, code: &'static str, span: &Span, message: impl Into<String>, help: impl Into<String>) {
+        self.report(Diagnostic::error(code, span.clone(), message).help(help));
+    }
+
+    /// The number of errors so far.
+    pub fn errors(&self) -> usize {
+        let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
+        errors.map(|(_, count)| count).sum()
+    }
+
     /// Counts one more finding of a code of which no more are kept; otherwise it has to be put into words and reported.
     pub fn passes_over(&mut self, severity: Severity, code: &'static str) -> bool {
         let count = self.counts.get_mut(&(severity, code)).filter(|count| **count >= MAX_KEPT);
@@ -148,8 +159,7 @@ impl Findings {
 
     /// Returns true if no more errors are kept, so that callers can stop checking.
     pub fn is_full(&self) -> bool {
-        let errors = self.counts.iter().filter(|((severity, _), _)| *severity == Severity::Error);
-        errors.map(|(_, count)| count).sum::<usize>() >= MAX_KEPT
+        self.errors() >= MAX_KEPT
     }
 
     /// Returns true if any finding is an error.

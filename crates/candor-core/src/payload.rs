@@ -12,6 +12,9 @@ pub struct PayloadPattern {
 }
 
 impl PayloadPattern {
+    /// Compares nothing.
+    pub const ANY: Self = Self { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+
     /// Bytes that a frame must have: up to the last one that is compared.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -14,14 +14,14 @@ use candor_core::document::quote;
 use places::Places;
 
 pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
-    // What a file with errors would do is not what the file without them will do.
+    // The hazards of a file with errors may differ from those of the corrected one.
     if findings.torn || findings.has_errors() {
         return;
     }
     let words = Words { plan, places: Places::of(spec) };
     let mut last_of = HashMap::new();
     for hazard in safety::hazards(plan) {
-        // There may be one for each route, and words are for those that are listed.
+        // There may be one for each route; text is formatted only for those that are listed.
         let kind = discriminant(&hazard);
         if has_one_code(&hazard)
             && last_of.get(&kind).is_some_and(|&(severity, code)| findings.passes_over(severity, code))
@@ -30,8 +30,9 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
         }
         let diagnostic = words.of(&hazard);
         last_of.insert(kind, (diagnostic.severity, diagnostic.code));
-        let is_said = diagnostic.code == code::NO_FRAME && findings.has(code::NEVER_MATCHES, &diagnostic.primary.span);
-        if !is_said {
+        let is_reported =
+            diagnostic.code == code::NO_FRAME && findings.has(code::NEVER_MATCHES, &diagnostic.primary.span);
+        if !is_reported {
             findings.report(diagnostic);
         }
     }
@@ -39,7 +40,7 @@ pub(super) fn report(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 
 /// Returns true if hazards of this kind always have the same code and are always reported.
 const fn has_one_code(hazard: &Hazard) -> bool {
-    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame { .. })
+    !matches!(hazard, Hazard::Circulates { .. } | Hazard::NoFrame(_))
 }
 
 struct Words<'s> {
@@ -55,70 +56,64 @@ impl Words<'_> {
             }
             Hazard::Circulates { ref routes, frame, is_certain } => self.circulates(routes, Some(frame), is_certain),
             Hazard::MayCirculate { ref routes } => self.circulates(routes, None, false),
-            Hazard::FdFromClassicBus { route } => {
+            Hazard::FdFromClassicBus(route) => {
                 let from = self.plan.route(route).from;
                 let message = format!("No FD frames are received from bus {} if it is a classic bus", self.bus(from));
-                self.fd(self.places.formats(route), from, message)
-                    .label(format!("route {} matches FD frames only", self.route(route)))
+                let frames = self.places.key(route, |route| route.frames.as_ref().map(|written| &written.span));
+                self.fd(frames, from, message).label(format!("route {} matches FD frames only", self.route(route)))
             }
-            Hazard::FdToClassicBus { route } => {
+            Hazard::FdToClassicBus(route) => {
                 let to = self.plan.route(route).to;
                 let message = format!("FD frames to bus {} are dropped if it is a classic bus", self.bus(to));
-                self.fd(self.places.send_as(route), to, message)
-                    .label(format!("route {} sends FD frames", self.route(route)))
+                let send_as = self.places.send_as(route);
+                self.fd(send_as, to, message).label(format!("route {} sends FD frames", self.route(route)))
             }
-            Hazard::HopLimitIsIdle { route } => Diagnostic::warning(
-                code::HOP_LIMIT_IS_IDLE,
-                self.places.hop_limit(route),
-                format!("The hop limit of route {} has no effect", self.route(route)),
-            )
-            .help(
-                "hops are counted only where a frame meets another route through echo, and this route has no echo; \
-                 add echo = true, or remove `hop-limit`",
-            ),
+            Hazard::HopLimitIsIdle(route) => {
+                let message = format!("The hop limit of route {} has no effect", self.route(route));
+                let help = "hops are counted only where a frame meets another route through echo, and this route has no \
+                            echo; add echo = true, or remove `hop-limit`";
+                Diagnostic::warning(code::HOP_LIMIT_IS_IDLE, self.hop_limit(route), message).help(help)
+            }
             Hazard::IdentifiersMeet { ref routes, first, sent } => self.identifiers_meet(routes, first, sent),
-            Hazard::KeepsTimestamp { route } => Diagnostic::note(
-                code::KEEPS_TIMESTAMP,
-                self.places.keep_timestamp(route),
-                format!("The qdisc `fq` on bus {} would drop every frame of route {}", self.to(route), self.route(route)),
-            )
-            .help("it reads the timestamp as the time at which to send the frame; `candor run` reports whether the interface has this qdisc"),
+            Hazard::KeepsTimestamp(route) => {
+                let (to, name) = (self.to(route), self.route(route));
+                let message = format!("The qdisc `fq` on bus {to} would drop every frame of route {name}");
+                let help = "it reads the timestamp as the time at which to send the frame; `candor run` reports whether the \
+                            interface has this qdisc";
+                let place = self.places.key(route, |route| route.keep_timestamp.as_ref().map(|written| &written.span));
+                Diagnostic::note(code::KEEPS_TIMESTAMP, place, message).help(help)
+            }
             Hazard::LengthDeletes { route, came, becomes, is_all } => {
                 let which = if is_all { "every frame".to_owned() } else { format!("frames of {}", bytes(came)) };
                 let message = format!("Route {} deletes {which}: the length becomes {becomes}", self.route(route));
                 Diagnostic::warning(code::LENGTH, self.places.length(route), message)
                     .help("choose operands whose result is a valid length")
             }
-            Hazard::OddLength { route, came, becomes } => Diagnostic::warning(
-                code::LENGTH,
-                self.places.length(route),
-                format!("Frames of {} are sent with {becomes} bytes, which is not a CAN FD length", bytes(came)),
-            )
-            .help("a controller uses the next longer one; CAN FD lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64"),
+            Hazard::OddLength { route, came, becomes } => {
+                let came = bytes(came);
+                let message = format!("Frames of {came} are sent with {becomes} bytes, which is not a CAN FD length");
+                let help =
+                    "a controller uses the next longer one; CAN FD lengths are 0 to 8, 12, 16, 20, 24, 32, 48 and 64";
+                Diagnostic::warning(code::LENGTH, self.places.length(route), message).help(help)
+            }
             Hazard::MalformedId { route, taken, sent, what } => self.malformed(route, taken, sent, what),
-            Hazard::NeedsMaxHops { route, limit } => Diagnostic::note(
-                code::NEEDS_MAX_HOPS,
-                self.places.hop_limit(route),
-                format!("Route {} needs can-gw with max_hops={limit} or more", self.route(route)),
-            )
-            .help(format!(
-                "the default is 1; reload the module: sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={limit}"
-            )),
-            Hazard::NoFrame { route } => Diagnostic::warning(
-                code::NO_FRAME,
-                self.places.taken(route),
-                format!("Route {} matches no frame", self.route(route)),
-            )
-            .help(
-                "no frame has the format, the identifiers and the payloads of this route: FD frames are never remote \
-                 frames, remote frames carry no payload, classic frames have at most 8 bytes",
-            ),
-            Hazard::NotCompared => Diagnostic::note(
-                code::NOT_COMPARED,
-                0..0,
-                "The file is too large to compare all routes with each other",
-            )
-            .help("routes that were not compared may send frames twice or in a loop"),
+            Hazard::NeedsMaxHops { route, limit } => {
+                let message = format!("Route {} needs can-gw with max_hops={limit} or more", self.route(route));
+                let reload = format!("sudo modprobe -r can-gw && sudo modprobe can-gw max_hops={limit}");
+                Diagnostic::note(code::NEEDS_MAX_HOPS, self.hop_limit(route), message)
+                    .help(format!("the default is 1; reload the module: {reload}"))
+            }
+            Hazard::NoFrame(route) => {
+                let message = format!("Route {} matches no frame", self.route(route));
+                let help = "no frame has the format, the identifiers and the payloads of this route: FD frames are never \
+                            remote frames, remote frames carry no payload, classic frames have at most 8 bytes";
+                Diagnostic::warning(code::NO_FRAME, self.places.taken(route), message).help(help)
+            }
+            Hazard::NotCompared => {
+                let message = "The file is too large to compare all routes with each other";
+                Diagnostic::note(code::NOT_COMPARED, 0..0, message)
+                    .help("routes that were not compared may send frames twice or in a loop")
+            }
             Hazard::Repeated { route, first } => {
                 let message = "This route duplicates another one: every frame it matches is sent twice";
                 Diagnostic::warning(code::SAME_ROUTE, self.places.header(route), message)
@@ -127,12 +122,11 @@ impl Words<'_> {
             }
             Hazard::SameIdentifier { route, first, sent } => self.same_identifier(route, first, sent),
             Hazard::SentInTwoForms { route, first, example } => {
-                let message =
-                    format!("Two routes send frame {example} to bus {}, with different content", self.to(route));
-                self.pair(code::SENT_IN_TWO_FORMS, route, first, message).help(
-                    "a frame follows every route that matches it, there is no first match; if one route is meant for all \
-                     other frames, exclude this one there: deny = [\"…\"]",
-                )
+                let to = self.to(route);
+                let message = format!("Two routes send frame {example} to bus {to}, with different content");
+                let help = "a frame follows every route that matches it, there is no first match; if one route is meant for \
+                            all other frames, exclude this one there: deny = [\"…\"]";
+                self.pair(code::SENT_IN_TWO_FORMS, route, first, message).help(help)
             }
             Hazard::SentTwice { route, first, share, example } => {
                 let (this, that) = (self.route(route), self.route(first));
@@ -141,8 +135,9 @@ impl Words<'_> {
                     Share::AllOfFirst => format!("Route {this} also sends every frame of route {that}"),
                     Share::Some => format!("Routes {that} and {this} both send frames such as {example}"),
                 };
-                self.pair(code::SENT_TWICE, route, first, message)
-                    .help("a frame follows every route that matches it, there is no first match; narrow or remove one of the routes")
+                let help = "a frame follows every route that matches it, there is no first match; narrow or remove one of \
+                            the routes";
+                self.pair(code::SENT_TWICE, route, first, message).help(help)
             }
         }
     }
@@ -151,14 +146,12 @@ impl Words<'_> {
         let last = routes.last().copied().unwrap_or(RouteIndex(0));
         let message = match other {
             [] => format!("Frame {example} returns to bus {}, where it came from", self.bus(bus)),
-            other => format!(
-                "Frame {example} reaches bus {} twice: via {} and via {}",
-                self.bus(bus),
-                self.path(other),
-                self.path(routes)
-            ),
+            other => {
+                let (bus, other, path) = (self.bus(bus), self.path(other), self.path(routes));
+                format!("Frame {example} reaches bus {bus} twice: via {other} and via {path}")
+            }
         };
-        let diagnostic = Diagnostic::warning(code::ARRIVES_AGAIN, self.places.to(last), message)
+        let diagnostic = Diagnostic::warning(code::ARRIVES_AGAIN, self.to_key(last), message)
             .label(format!("via {}", self.path(routes)));
         let others = other.iter().chain(routes).copied().filter(|&route| route != last);
         others
@@ -167,28 +160,26 @@ impl Words<'_> {
     }
 
     fn circulates(&self, routes: &[RouteIndex], frame: Option<Kind>, is_certain: bool) -> Diagnostic {
-        /// So many places explain a ring; all of a large one would bury it.
+        /// More places would hide the loop.
         const MOST_PLACES: usize = 8;
         let frame = frame.map_or_else(|| "Frames".to_owned(), |frame| format!("Frames such as {frame}"));
         let path = self.path(routes);
-        let first = routes.first().map_or(0..0, |&route| self.places.to(route));
-        let diagnostic = if is_certain {
+        let first = routes.first().map_or(0..0, |&route| self.to_key(route));
+        let mut diagnostic = if is_certain {
             Diagnostic::error(code::CIRCULATES, first, format!("{frame} loop forever: {path}"))
         } else {
-            let message = format!("{frame} may loop forever: {path}");
-            Diagnostic::warning(code::MAY_CIRCULATE, first, message)
+            Diagnostic::warning(code::MAY_CIRCULATE, first, format!("{frame} may loop forever: {path}"))
         };
         let pairs = routes.iter().filter_map(|&route| {
             let to = self.plan.route(route).to;
             Some((route, to, self.plan.bus(to).vxcan_peer?))
         });
-        let mut diagnostic = diagnostic;
         for (at, (route, to, peer)) in pairs.enumerate().take(MOST_PLACES) {
             let label = format!("frames sent to {} are received on {}", self.bus(to), self.bus(peer));
             diagnostic = if at == 0 && Some(&route) == routes.first() {
                 diagnostic.label(label)
             } else {
-                diagnostic.also(self.places.to(route), label)
+                diagnostic.also(self.to_key(route), label)
             };
         }
         diagnostic.help(
@@ -247,11 +238,19 @@ impl Words<'_> {
             )
     }
 
-    /// Two routes and what each takes.
+    /// Two routes and what each matches.
     fn pair(&self, code: &'static str, route: RouteIndex, first: RouteIndex, message: String) -> Diagnostic {
         Diagnostic::warning(code, self.places.taken(route), message)
             .label(format!("matched by route {}", self.route(route)))
             .also(self.places.taken(first), format!("and by route {}", self.route(first)))
+    }
+
+    fn hop_limit(&self, route: RouteIndex) -> Span {
+        self.places.key(route, |route| route.hop_limit.as_ref().map(|written| &written.span))
+    }
+
+    fn to_key(&self, route: RouteIndex) -> Span {
+        self.places.key(route, |route| route.to.as_ref().map(|written| &written.span))
     }
 
     fn route(&self, route: RouteIndex) -> String {
@@ -270,7 +269,7 @@ impl Words<'_> {
         self.bus(self.plan.route(route).to)
     }
 
-    /// The routes of a way; the middle of a long one is left out.
+    /// The routes of a path; the middle of a long one is omitted.
     fn path(&self, routes: &[RouteIndex]) -> String {
         const MOST_ROUTES: usize = 6;
         let names: Vec<_> = match routes {

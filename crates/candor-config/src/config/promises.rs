@@ -3,46 +3,49 @@
 use crate::config::{MAX_FILE_BYTES, code, load};
 use crate::placement::{KernelAbilities, Placement};
 use crate::plan::{Incoming, Selection};
-use candor_core::diagnostic::{Position, Severity};
+use candor_core::diagnostic::{Diagnostic, Position, Severity};
 
-/// Loads a file and checks everything that must hold whatever is in it: the body of the fuzz target `config_parse`,
-/// and what its corpus is replayed with.
+/// Loads a file and checks the invariants: the body of the fuzz target `config_parse`, and of the replay of its corpus.
 ///
 /// # Panics
-/// If [`load`] breaks a promise.
+/// If [`load`] violates an invariant.
 pub fn hold(bytes: &[u8]) {
     let findings = match load(bytes) {
         Ok(loaded) => {
             let (plan, buses) = (&loaded.plan, loaded.plan.buses().len());
             for route in plan.routes() {
                 let may_return = route.incoming == Incoming::Allowed;
-                assert!(route.from != route.to || may_return, "{} leads back", route.name);
+                assert!(route.from != route.to || may_return, "{} leads back to its bus", route.name);
                 assert!(route.from.0 < buses && route.to.0 < buses, "ends of {}", route.name);
-                assert!(!route.selections.is_empty(), "{} takes nothing", route.name);
-                // All pairs of many would take long, and they come in no other way.
+                assert!(!route.selections.is_empty(), "{} matches nothing", route.name);
+                // Comparing all pairs of many selections would take too long.
                 let some = &route.selections[..route.selections.len().min(64)];
                 for (at, one) in some.iter().enumerate() {
                     assert!(some[at + 1..].iter().all(|other| are_apart(one, other)), "{one:?} of {}", route.name);
                 }
             }
-            assert!(crate::lower(plan).len() >= plan.routes().len(), "every route has a job");
-            let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
-            assert!(Placement::of(plan, newest).is_ok(), "some kernel and candor together can run it");
+            assert!(crate::lower(plan).len() >= plan.routes().len(), "a route has no job");
+            assert!(Placement::of(plan, KernelAbilities::NEWEST).is_ok(), "no kernel can run it");
             assert!(loaded.warnings.iter().all(|finding| finding.severity != Severity::Error));
             loaded.warnings
         }
         Err(findings) => {
-            assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "a refusal has a reason");
+            assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "rejected without an error");
             findings
         }
     };
+    can_be_shown(&findings, bytes);
+}
+
+/// Findings of any file are sorted, name a remedy, and underline whole characters of the file.
+pub(crate) fn can_be_shown(findings: &[Diagnostic], bytes: &[u8]) {
     assert!(findings.is_sorted_by_key(|finding| finding.primary.span.start), "findings are in the order of the file");
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     for finding in findings {
         let has_remedy = finding.help.is_some() || !finding.primary.text.is_empty();
         assert!(
             has_remedy || finding.message.contains("must be") || is_rest(finding.code),
-            "{finding:?} says what to do"
+            "{finding:?} has no remedy"
         );
         assert!(!finding.message.is_empty() && !finding.message.contains(char::is_control), "{:?}", finding.message);
         for label in std::iter::once(&finding.primary).chain(&finding.secondary) {
@@ -57,7 +60,7 @@ pub fn hold(bytes: &[u8]) {
     }
 }
 
-/// Returns true if the finding is about those that are not listed.
+/// Returns true for the finding that stands for unlisted ones.
 fn is_rest(code: &str) -> bool {
     [code::TOO_MANY, code::TOO_MANY_WARNINGS].contains(&code)
 }

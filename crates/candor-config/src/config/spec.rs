@@ -1,31 +1,41 @@
-//! The file exactly as written, and the description of its keys. Every value keeps its place; only types are checked.
+//! Text → [`Spec`]: the file exactly as written, and the description of its keys. Every value keeps its place; only
+//! types, and bounds that do not depend on other keys, are checked.
 
 mod egress;
+mod operand;
+mod realtime;
 mod route;
+mod sections;
+mod stray;
 mod wire;
 
 pub use egress::{BandSpec, EgressSpec, J1939Spec, LimitSpec, SelectionSpec, TreeSpec};
-pub use route::{Crc8Spec, MuxSpec, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
+pub use realtime::{CpusSpec, RealtimeSpec};
+pub use route::{Crc8Spec, MuxSpec, Notes, OperandSpec, PositionsSpec, ProfileSpec, RouteSpec, XorSpec};
 pub use wire::{WireBusSpec, WireSpec};
 
+use std::borrow::Cow;
 use std::ops::Deref;
 
-use crate::config::parse::{egress as egress_tables, realtime, sections};
-use candor_core::diagnostic::Span;
-use candor_core::document::keys::{Key, Keyed, Shape};
-use candor_core::document::{Flag, Number, Spanned, Text};
+use toml::de::{DeTable, DeValue};
+
+use candor_core::diagnostic::{Findings, Span};
+use candor_core::document::entry::Entry;
+use candor_core::document::keys::{Key, Keyed, Named, Shape, Table, Value, read};
+use candor_core::document::{Flag, Text, limits, syntax};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 use candor_core::keys;
+use sections::bit_rate;
 
 const SOURCE: &[&str] = &["source", "src"];
 const TARGET: &[&str] = &["destination", "dst"];
 const TEXTS: Shape = Shape::OneOrList(&Shape::Text);
-pub(super) const IDENTIFIERS: Shape =
+const IDENTIFIERS: Shape =
     Shape::OneOrList(&Shape::AnyOf(&[Shape::Text, Shape::Table(<RawFilterSpec as Keyed>::KEYS)]));
 
 const BUS_NAME: Key = Key::new("the name of a bus, such as \"body\"");
 const BIT_RATE: Key = Key::new("a bit rate with its unit, such as \"500kbit/s\"").shape(Shape::Text);
-pub(super) const FILTERS: Key =
+const FILTERS: Key =
     Key::new("a filter such as \"123\" or \"123:C00007FF\", a range such as \"100..1FF\", or a list of them");
 const MATCH: Key = FILTERS.aliases(&["can_id", "filter", "id", "identifier", "mask"]);
 const ALLOW: Key = FILTERS.aliases(&["allowlist", "whitelist"]);
@@ -42,7 +52,7 @@ keys! {
             forwards the frames in user space, see [engines.md](engines.md). `\"auto\"`: each route in the kernel if \
             can-gw supports it, otherwise in user space")
         .default("`\"kernel\"`");
-    "realtime" => realtime: Option<RealtimeSpec> =
+    "realtime" => realtime: Option<Table<RealtimeSpec>> =
         Key::new("a table: [realtime], and below it lines such as sched = \"fifo:80\"")
         .about("scheduling, CPU affinity, memory locking and wake-up latency, see [`[realtime]`](#realtime)")
         .default("none");
@@ -56,68 +66,35 @@ keys! {
         .shape(Shape::Named("NAME", &Shape::Table(<BusSpec as Keyed>::KEYS)))
         .aliases(&["buses"])
         .about("a bus; routes connect two buses");
-    "route" => routes: Vec<RouteSpec> | sections::routes = Key::new("a list of routes")
+    "route" => routes: Vec<Table<RouteSpec>> | sections::routes = Key::new("a list of routes")
         .shape(Shape::List(&Shape::Table(<RouteSpec as Keyed>::KEYS)))
         .aliases(&["rule", "rules"])
         .about("list of routes; at least one unless there is an `egress`")
         .kernel("one can-gw job per route, filter and frame format; at most 65536");
-    "egress" => egress: Vec<EgressSpec> | egress_tables::egress =
+    "egress" => egress: Vec<Named<EgressSpec>> | egress::egress =
         Key::new("a table of buses: [egress.BUS] for each that is to have bands")
         .shape(Shape::Named("BUS", &Shape::Table(<EgressSpec as Keyed>::KEYS)))
         .about("transmit priority and rate limits, see [`[egress.BUS]`](#egressbus)")
         .default("the kernel's default qdisc")
         .kernel("qdiscs, classes and filters");
-    "wire" => wire: Option<WireSpec> = Key::new("a table: [wire], and below it [wire.bus.NAME]")
+    "wire" => wire: Option<Table<WireSpec>> = Key::new("a table: [wire], and below it [wire.bus.NAME]")
         .about("software buses for `candor-lab wire`, see [`[wire]`](#wire); not part of the gateway")
         .default("none");
 
-    /// `[realtime]`.
-    pub struct RealtimeSpec {
-        span: Span,
-        is_torn: bool,
-    }
-    "sched" => sched: Option<Text> | realtime::policy = Key::new("a policy, such as \"fifo:80\"")
-        .shape(Shape::Text)
-        .aliases(&["policy", "priority", "scheduler"])
-        .about("`\"fifo:N\"`, `\"rr:N\"` (N is 1 to 99) or `\"other\"`: scheduling policy of the forwarding threads")
-        .default("inherited")
-        .kernel("`sched_setscheduler()`");
-    "cpus" => cpus: Option<CpusSpec> = Key::new("a list of numbers, such as [2, 3]")
-        .aliases(&["affinity", "cpu"])
-        .about("list of the CPUs on which they run, such as `[2, 3]`")
-        .default("inherited")
-        .kernel("`sched_setaffinity()`");
-    "lock-memory" => lock_memory: Option<Flag> = Key::new("")
-        .aliases(&["mlock", "mlockall"])
-        .about("pre-fault all memory of the process and lock it")
-        .default("`false`")
-        .kernel("`mlockall(MCL_CURRENT \\| MCL_FUTURE)`");
-    "cpu-dma-latency" => cpu_dma_latency: Option<Text> | realtime::latency =
-        Key::new("a time with its unit, such as \"0us\"")
-        .shape(Shape::Text)
-        .aliases(&["dma-latency"])
-        .about("longest time a CPU may take to wake up while candor runs, such as `\"0us\"`")
-        .default("no limit")
-        .kernel("`/dev/cpu_dma_latency`, kept open");
-
     /// `[bus.NAME]`.
-    pub struct BusSpec {
-        name: Text,
-        /// `allow` or `deny` is not a list.
-        is_torn: bool,
-    }
+    pub struct BusSpec {}
     "interface" => interface: Option<Text> = Key::new("the name of a CAN interface, such as \"can0\"")
         .shape(Shape::TextUpTo(MAX_INTERFACE_NAME_BYTES))
         .required("its CAN interface, such as interface = \"can0\"")
         .aliases(&["device", "iface"])
         .about("name of a CAN network interface, 1 to 15 bytes. Each bus has one interface")
         .kernel("`CGW_SRC_IF`, `CGW_DST_IF`");
-    "bitrate" => bitrate: Option<Text> | sections::bit_rate = BIT_RATE
+    "bitrate" => bitrate: Option<Text> | bit_rate = BIT_RATE
         .aliases(&["baudrate"])
         .about("bit rate of the bus, with unit. candor compares it with that of the interface and does not set it")
         .default("not compared")
         .kernel("`ip link set … bitrate`");
-    "data-bitrate" => data_bitrate: Option<Text> | sections::bit_rate = BIT_RATE
+    "data-bitrate" => data_bitrate: Option<Text> | bit_rate = BIT_RATE
         .aliases(&["dbitrate"])
         .about("bit rate of the data phase of CAN FD frames")
         .default("not compared")
@@ -143,9 +120,7 @@ keys! {
         .kernel("`ip link set … down`, `up`");
 
     /// A filter as the kernel gets it.
-    pub struct RawFilterSpec {
-        span: Span,
-    }
+    pub struct RawFilterSpec {}
     "id" => id: Option<Text> = Key::new("a 32-bit word in hex, such as \"80000123\"")
         .required("the identifier word, such as id = \"00000123\"")
         .aliases(&["can_id", "identifier"])
@@ -156,14 +131,18 @@ keys! {
 }
 
 impl Spec {
-    /// The route as written of each route of the plan, in its order: one that goes both ways is there twice.
-    pub(in crate::config) fn by_route(&self) -> Vec<&RouteSpec> {
-        let goes_back = |route: &RouteSpec| route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
-        self.routes.iter().flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(goes_back(route)))).collect()
+    /// The route as written for each route of the plan: a bidirectional one twice.
+    pub(in crate::config) fn by_route(&self) -> Vec<&Table<RouteSpec>> {
+        let routes = self.routes.iter();
+        routes.flat_map(|route| std::iter::repeat_n(route, 1 + usize::from(is_true(&route.both_ways)))).collect()
     }
 }
 
-/// The sections of a file, sound or not.
+pub(in crate::config) fn is_true(written: &Option<Flag>) -> bool {
+    written.as_ref().is_some_and(|written| written.value)
+}
+
+/// The sections of a file, valid or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sections {
     pub bus: bool,
@@ -174,7 +153,7 @@ pub struct Sections {
 /// `[bus.NAME]`, in the order of the file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buses {
-    pub specs: Vec<BusSpec>,
+    pub specs: Vec<Named<BusSpec>>,
     /// Names of buses that are not tables.
     pub broken: Vec<String>,
     /// There is a bus without a name.
@@ -182,25 +161,17 @@ pub struct Buses {
 }
 
 impl Deref for Buses {
-    type Target = Vec<BusSpec>;
+    type Target = Vec<Named<BusSpec>>;
 
-    fn deref(&self) -> &Vec<BusSpec> {
+    fn deref(&self) -> &Vec<Named<BusSpec>> {
         &self.specs
     }
-}
-
-/// `cpus` of `[realtime]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CpusSpec {
-    /// The whole value.
-    pub span: Span,
-    pub numbers: Vec<Number>,
 }
 
 /// One list of `[ids]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdsSpec {
-    pub name: Spanned<String>,
+    pub name: Text,
     /// `None` if it is not a list.
     pub list: Option<ListSpec>,
 }
@@ -212,15 +183,66 @@ pub struct ListSpec {
     pub span: Span,
     /// Its entries; one if it is not a list.
     pub entries: Vec<EntrySpec>,
-    /// Some entry has the wrong type and is not here.
-    pub is_torn: bool,
+    /// An entry has the wrong type and is not here.
+    pub is_incomplete: bool,
 }
 
 /// One entry of a list of identifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntrySpec {
     /// `{ id = "…", mask = "…" }`.
-    Raw(Box<RawFilterSpec>),
+    Raw(Box<Table<RawFilterSpec>>),
     /// A filter, a range or the name of a list.
     Text(Text),
+}
+
+/// The file as written; `None` if it cannot be parsed at all.
+pub(super) fn parse(text: &str, findings: &mut Findings) -> Option<Spec> {
+    if let Err(diagnostic) = limits::depth(text) {
+        findings.report(*diagnostic);
+        return None;
+    }
+    let mended = stray::with_stray_routes_apart(text);
+    let (document, errors) = DeTable::parse_recoverable(&mended);
+    syntax::report(text, document.get_ref(), &errors, findings);
+    let has_strays = matches!(mended, Cow::Owned(_));
+    let mut spec = sections::spec(document.get_ref(), has_strays, findings);
+    for tree in spec.egress.iter_mut().filter_map(|egress| egress.table.value.tree.as_mut()) {
+        tree.at = in_quotes(text, &tree.text);
+    }
+    Some(spec)
+}
+
+/// The start of the content of a string that has no escapes.
+fn in_quotes(text: &str, written: &Text) -> Option<usize> {
+    /// Quotes, and the line end after three of them, which is not part of the content.
+    const MOST_BYTES: usize = "'''\r\n".len();
+    let starts = (1..=MOST_BYTES).rev().map(|quotes| written.span.start + quotes);
+    starts.into_iter().find(|start| text.get(*start..).is_some_and(|rest| rest.starts_with(&written.value)))
+}
+
+/// One entry, or a list of them.
+impl Value for ListSpec {
+    const SHAPE: Shape = IDENTIFIERS;
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        let mut list = Self { span: entry.span(), ..Self::default() };
+        let items = entry.items();
+        list.entries.reserve_exact(items.len());
+        for item in items {
+            let one = match item.value.get_ref() {
+                DeValue::Table(table) => raw(&item, table, findings).map(|raw| EntrySpec::Raw(Box::new(raw))),
+                _ => item.string(key.wanted, findings).map(EntrySpec::Text),
+            };
+            list.is_incomplete |= one.is_none();
+            list.entries.extend(one);
+        }
+        let is_list = matches!(entry.value.get_ref(), DeValue::Array(_));
+        (is_list || !list.is_incomplete).then_some(list)
+    }
+}
+
+fn raw(entry: &Entry<'_>, table: &DeTable<'_>, findings: &mut Findings) -> Option<Table<RawFilterSpec>> {
+    let raw = read::<RawFilterSpec>(table, &entry.span(), ["A raw filter", "The raw filter"], findings);
+    (raw.id.is_some() && raw.mask.is_some()).then_some(raw)
 }

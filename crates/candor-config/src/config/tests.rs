@@ -6,8 +6,9 @@ mod wire;
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::{Engine, Formats, Selection};
-use candor_core::diagnostic::{Diagnostic, Position, Severity};
+use crate::plan::{Engine, Formats, Route, Selection};
+use crate::testing::{BUSES, check_cases, findings, loaded, pieces, underlined, with_route};
+use candor_core::diagnostic::{Position, Severity};
 use candor_core::frame::FrameFormat;
 
 /// The files of the folder `examples`.
@@ -31,165 +32,70 @@ pub(crate) const EXAMPLES: [&str; 17] = [
     include_str!("../../../../examples/kvaser-read-write.toml"),
 ];
 
-const BUSES: &str = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
-
-/// A file with two buses and one route with these further lines.
-fn with_route(lines: &str) -> String {
-    format!("{BUSES}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{lines}\n")
-}
-
-fn findings(text: &str) -> Vec<Diagnostic> {
-    match load(text.as_bytes()) {
-        Ok(loaded) => loaded.warnings,
-        Err(findings) => findings,
-    }
-}
-
-/// Code and underlined text of every finding.
-fn underlined(text: &str) -> Vec<(&'static str, &str)> {
-    findings(text).iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect()
-}
-
-fn only_route(lines: &str) -> crate::plan::Route {
-    let text = with_route(lines);
-    load(text.as_bytes()).unwrap_or_else(|findings| panic!("{lines}: {findings:#?}")).plan.routes()[0].clone()
-}
-
 #[test]
-fn the_examples_are_valid_and_without_warnings() {
+fn examples_have_no_findings() {
     for text in EXAMPLES {
         assert_eq!(findings(text), [], "{text}");
     }
 }
 
+fn only_route(lines: &str) -> Route {
+    loaded(&with_route(lines)).routes()[0].clone()
+}
+
+/// A file with the engine `"auto"`, two buses and a route with these lines.
+fn auto(lines: &str) -> String {
+    format!("engine = \"auto\"\n{}", with_route(lines))
+}
+
+fn codes(text: &str) -> Vec<&'static str> {
+    findings(text).iter().map(|finding| finding.code).collect()
+}
+
 #[test]
-fn mistakes_in_a_route_are_found_where_they_are() {
-    let cases: &[(&str, &[(&str, &str)])] = &[
-        ("match = \"800\"", &[("E0304", "800")]),
-        ("match = \"123:1FFFFFFF\"", &[("E0304", "1FFFFFFF")]),
-        ("match = \"12345678:7FF\"", &[("E0304", "7FF")]),
-        ("match = \"123:7FF\"", &[("W0501", "\"123:7FF\"")]),
-        ("match = \"100-1FF\"", &[("E0304", "100-1FF")]),
-        ("match = \"any\"", &[("E0304", "any")]),
-        ("match = \"0~0\"", &[("W0505", "\"0~0\"")]),
-        ("frames = \"clasic\"", &[("E0305", "\"clasic\"")]),
-        ("hop-limit = 0", &[("E0308", "0")]),
-        ("hop-limit = 7", &[("E0308", "7")]),
-        ("hop-limit = \"1\"", &[("E0202", "\"1\"")]),
-        ("hop-limit = 99999999999999999999", &[("E0202", "99999999999999999999")]),
-        ("echo = 1", &[("E0202", "1")]),
-        ("hop_limit = 1", &[("E0201", "hop_limit")]),
-        ("comment = 1", &[("E0202", "1")]),
-        ("comment = \"a\\nb\"", &[("E0309", "\"a\\nb\"")]),
-        ("and = {}", &[("E0206", "{}")]),
-        ("and = { id = \"800\" }", &[("E0307", "\"800\"")]),
-        ("and = { id = \"1234\" }", &[("E0307", "\"1234\"")]),
-        ("and = { id = \"0x7FF\" }", &[("E0307", "x")]),
-        ("and = { id = 0x7ff }", &[("E0202", "0x7ff")]),
-        ("set = { id = \"20000123\" }", &[("E0307", "\"20000123\"")]),
-        ("set = { id = \"40000800\" }", &[("E0307", "\"40000800\"")]),
-        ("set = { len = 8 }", &[("E0405", "8")]),
-        ("set = { data = \"1122334455667788\" }", &[("E0405", "\"1122334455667788\"")]),
-        ("or = { data = \"112233445566778899\" }", &[("E0405", "\"112233445566778899\"")]),
-        ("or = { flags = \"01\" }", &[("E0405", "\"01\"")]),
-        ("frames = \"classic\"\nor = { flags = \"01\" }", &[("E0406", "\"01\"")]),
-        ("frames = \"classic\"\nset = { data = \"11\" }", &[("E0406", "\"11\"")]),
-        ("frames = \"classic\"\nset = { len = 16 }", &[("E0308", "16")]),
-        ("frames = \"fd\"\nset = { len = 9 }", &[("E0308", "9")]),
-        ("frames = \"fd\"\nset = { len = 65 }", &[("E0308", "65")]),
-        ("frames = \"classic\"\nor = { data = \"112233445566778899\" }", &[("E0406", "\"112233445566778899\"")]),
-        ("or = { data = \"112\" }", &[("E0306", "\"112\"")]),
-        ("or = { data = \"1x\" }", &[("E0306", "x")]),
-        ("or = { data = \"\" }", &[("E0406", "\"\"")]),
-        ("checksum-xor = { from = 0, to = 8, result = -9 }", &[("E0308", "8"), ("E0308", "-9")]),
-        ("frames = \"fd\"\nchecksum-xor = { from = 0, to = 64, result = -64 }", &[("E0308", "64")]),
-        ("checksum-xor = { from = 0, to = 6 }", &[("E0203", "checksum-xor")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7 }", &[("E0407", "{ from = 0, to = 6, result = 7 }")]),
-        ("checksum-crc8 = { from = 0, to = -2, result = -1, polynomial = \"1D\" }", &[("W0504", "-2")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7, polynomial = \"1D\", profile = {} }", &[("E0407", "{}")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7, table = \"00\" }", &[("E0306", "\"00\"")]),
-    ];
-    for (lines, expected) in cases {
-        assert_eq!(underlined(&with_route(lines)), *expected, "{lines}");
-    }
+fn underlines_errors_in_routes() {
+    check_cases(include_str!("tests/routes.txt"), with_route, findings);
+    check_cases(include_str!("tests/auto.txt"), auto, findings);
+}
+
+#[test]
+fn underlines_errors_in_files() {
+    let route = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"";
+    let file = |text: &str| {
+        let text = text.replace("{file}", "{buses}\n{route}");
+        format!("{}\n", text.replace("{buses}", BUSES.trim_end()).replace("{route}", route)).replace("\n\n", "\n")
+    };
+    check_cases(include_str!("tests/files.txt"), file, findings);
 }
 
 #[test]
 fn comments_have_at_most_200_characters() {
     let comment = "ü".repeat(200);
-    assert_eq!(only_route(&format!("comment = \"{comment}\"")).comment, Some(comment.clone()));
+    assert_eq!(only_route(&format!("comment = \"{comment}\"")).notes, [("comment", comment.clone())]);
     let text = with_route(&format!("comment = \"{comment}!\""));
-    assert_eq!(underlined(&text), [("E0309", &*format!("\"{comment}!\""))]);
+    assert_eq!(underlined(&text, &findings(&text)), [("E0309", &*format!("\"{comment}!\""))]);
 }
 
 #[test]
-fn mistakes_in_a_file_are_found_where_they_are() {
-    let route = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n";
-    let file = |head: &str, tail: &str| format!("{head}{BUSES}{route}{tail}");
-    let cases: &[(String, &[(&str, &str)])] = &[
-        (String::new(), &[("E0204", ""), ("E0205", "")]),
-        (BUSES.to_owned(), &[("E0205", "")]),
-        (route.to_owned(), &[("E0204", ""), ("E0401", "\"a\""), ("E0401", "\"b\"")]),
-        (file("engine = \"kernal\"\n", ""), &[("E0301", "\"kernal\"")]),
-        (file("engin = \"kernel\"\n", ""), &[("E0201", "engin")]),
-        (file("", "[bus.c]\ninterface = \"can1\"\n"), &[("W0502", "c"), ("E0403", "\"can1\"")]),
-        (file("", "[bus.c]\n"), &[("E0203", "c"), ("W0502", "c")]),
-        (file("", "[[route]]\nname = \"r\"\nfrom = \"b\"\nto = \"a\"\n"), &[("E0404", "\"r\"")]),
-        (file("", "[[route]]\nname = \"q\"\nfrom = \"b\"\nto = \"b\"\n"), &[("E0402", "\"b\"")]),
-        (file("", "[[route]]\nname = \"q\"\nfrom = \"b\"\nto = \"can0\"\n"), &[("E0401", "\"can0\"")]),
-        (file("", "[[route]]\nname = \"q\"\nfrom = \"a\"\nto = \"b\"\n"), &[("W0503", "[[route]]")]),
-        (file("", "[[route]]\nname = \"back\"\nfrom = \"b\"\nto = \"a\"\n"), &[]),
-        (file("", "[[route]]\nname = \"\"\nfrom = \"b\"\nto = \"a\"\n"), &[("E0309", "\"\"")]),
-        (file("", "[[route]]\n"), &[("E0203", "[[route]]"), ("E0203", "[[route]]"), ("E0203", "[[route]]")]),
-        (
-            file("engine = \"read-write\"\n", "hop-limit = 2\nkeep-timestamp = true\n"),
-            &[("E0408", "2"), ("E0408", "true")],
-        ),
-        (file("engine = \"read-write\"\n", "hop-limit = 1\nkeep-timestamp = false\n"), &[]),
-        (
-            file(
-                "engine = \"read-write\"\n",
-                "[bus.c]\ninterface = \"can2\"\n[[route]]\nname = \"q\"\nfrom = \"c\"\nto = \"b\"\necho = true\n",
-            ),
-            &[("E0409", "true")],
-        ),
-        (file("bus = 1\n", ""), &[("E0202", "1"), ("E0101", "bus"), ("E0101", "bus")]),
-        (
-            "[bus]\ninterface = \"can0\"\n[route]\nname = \"r\"\n".to_owned(),
-            &[("E0202", "interface"), ("E0202", "[route]"), ("E0203", "[route]"), ("E0203", "[route]")],
-        ),
-        (
-            file("", "hop-limit = 9\n[route]\nname = \"s\"\nto = \"a\"\nfrom = \"c\"\n"),
-            &[("E0308", "9"), ("E0202", "[route]"), ("E0401", "\"c\"")],
-        ),
-        (file("[route]\nnam = \"s\"\nfrom = \"b\"\nto = \"a\"\n", ""), &[("E0202", "[route]"), ("E0201", "nam")]),
-        ("[bus]\na = \"can0\"\n[bus.b]\ninterface = \"can1\"\n".to_owned() + route, &[("E0202", "\"can0\"")]),
-    ];
-    for (text, expected) in cases {
-        assert_eq!(underlined(text), *expected, "{text}");
-    }
-}
-
-#[test]
-fn names_of_interfaces_are_those_the_kernel_accepts() {
+fn rejects_interface_names_that_the_kernel_rejects() {
     let long = "a".repeat(16);
     for name in ["", ".", "..", "can/0", "can 0", "can:0", long.as_str()] {
         let text = with_route("").replace("can0", name);
-        assert_eq!(findings(&text).iter().map(|finding| finding.code).collect::<Vec<_>>(), ["E0303"], "{name}");
+        assert_eq!(codes(&text), ["E0303"], "{name}");
     }
     assert_eq!(findings(&with_route("").replace("can0", &"a".repeat(15))), []);
 }
 
 #[test]
-fn bit_rates_have_units() {
+fn bit_rates_need_units() {
     for (rate, code) in [("\"500kbps\"", "E0302"), ("\"500\"", "E0302"), ("500000", "E0302"), ("true", "E0202")] {
         let text = with_route("").replace("\"can0\"", &format!("\"can0\"\nbitrate = {rate}"));
-        assert_eq!(underlined(&text), [(code, rate)]);
+        assert_eq!(underlined(&text, &findings(&text)), [(code, rate)]);
     }
 }
 
 #[test]
-fn syntax_errors_do_not_hide_other_mistakes_nor_make_new_ones() {
+fn syntax_errors_neither_hide_nor_cause_other_errors() {
     let cases: &[(&str, &[&str])] = &[
         ("engine = kernel\n[bus.a]\ninterface = \"x/y\"\n", &["E0205", "E0101", "E0303"]),
         ("[bus.a\ninterface = \"can0\"\n[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n", &["E0101"]),
@@ -206,13 +112,12 @@ fn syntax_errors_do_not_hide_other_mistakes_nor_make_new_ones() {
         ("[bus.a]\ninterface = \"can0\"\nhop-limit =", &["E0205", "E0201", "E0101"]),
     ];
     for (text, expected) in cases {
-        let codes: Vec<_> = findings(text).iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, *expected, "{text}\n{:#?}", findings(text));
+        assert_eq!(codes(text), *expected, "{text}\n{:#?}", findings(text));
     }
 }
 
 #[test]
-fn a_key_that_is_there_twice_shows_both_places() {
+fn duplicate_keys_show_both_places() {
     let text = "[[route]]\nname = \"a\"\nset = { id = \"1\", id = \"2\" }\nname = \"b\"\n[bus.x]\n[bus.x]\n";
     let found: Vec<_> = findings(text)
         .into_iter()
@@ -225,7 +130,7 @@ fn a_key_that_is_there_twice_shows_both_places() {
 }
 
 #[test]
-fn files_of_other_systems_are_read() {
+fn reads_carriage_returns_and_byte_order_marks() {
     let text = with_route("hop-limit = 9");
     let line = |text: &str| Position::of(text, findings(text)[0].primary.span.start);
     for other in [text.replace('\n', "\r\n"), format!("\u{feff}{text}")] {
@@ -235,7 +140,7 @@ fn files_of_other_systems_are_read() {
 }
 
 #[test]
-fn hostile_files_are_refused_at_once() {
+fn rejects_hostile_files_quickly() {
     let kib = |kib: usize, part: &str| part.repeat(kib * 1024 / part.len());
     let numbered = |count: usize, part: fn(usize) -> String| (0..count).map(part).collect::<String>();
     let cases = [
@@ -277,7 +182,7 @@ fn hostile_files_are_refused_at_once() {
 }
 
 #[test]
-fn warnings_never_push_errors_out_of_the_list() {
+fn warnings_do_not_displace_errors() {
     let route = |index| format!("[[route]]\nname = \"r{index}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
     let loose: String = (0..300).map(route).collect();
     let warnings = load(format!("{BUSES}{loose}").as_bytes()).unwrap().warnings;
@@ -288,7 +193,7 @@ fn warnings_never_push_errors_out_of_the_list() {
 }
 
 #[test]
-fn no_number_of_findings_hides_another_kind() {
+fn many_findings_of_one_code_do_not_hide_another_code() {
     let route = |name: &str, more: &str| format!("[[route]]\nname = \"{name}\"\nfrom = \"a\"\nto = \"b\"\n{more}");
     let loose: String = (0..2000).map(|at| route(&format!("r{at}"), "match = \"123:7FF\"\n")).collect();
     let last = route("last", "match = \"456\"\nframes = \"classic\"\nhop-limit = 2\nkeep-timestamp = true\n");
@@ -303,7 +208,7 @@ fn no_number_of_findings_hides_another_kind() {
 }
 
 #[test]
-fn notes_that_are_not_listed_are_no_warning() {
+fn unlisted_notes_are_a_note() {
     let route = |at| {
         let more = format!("match = \"{at:08X}\"\nframes = \"classic\"\nkeep-timestamp = true\n");
         format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\n{more}")
@@ -316,16 +221,15 @@ fn notes_that_are_not_listed_are_no_warning() {
 }
 
 #[test]
-fn what_is_no_text_says_where() {
+fn shows_where_text_is_not_utf8() {
     let findings = load(b"engine = \"kernel\"\nname = \"\xff\"\n").unwrap_err();
     assert_eq!((findings[0].code, findings[0].primary.span.clone()), (code::NOT_UTF8, 26..27));
     assert_eq!(findings[0].severity, Severity::Error);
 }
 
 #[test]
-fn defaults_are_those_of_cangw() {
-    let text = with_route("");
-    let plan = load(text.as_bytes()).unwrap().plan;
+fn defaults_equal_those_of_cangw() {
+    let plan = loaded(&with_route(""));
     let route = &plan.routes()[0];
     assert_eq!(plan.engine(), Engine::Kernel);
     assert_eq!((route.selections.as_slice(), route.formats), ([Selection::ALL].as_slice(), Formats::Any));
@@ -333,7 +237,7 @@ fn defaults_are_those_of_cangw() {
 }
 
 #[test]
-fn identifiers_become_the_operand_their_digits_say() {
+fn digits_determine_the_operand_for_the_identifier() {
     let cases = [
         ("and = { id = \"7FF\" }", 0x7FF),
         ("and = { id = \"1FFFFFFF\" }", 0x9FFF_FFFF),
@@ -356,7 +260,7 @@ fn identifiers_become_the_operand_their_digits_say() {
 }
 
 #[test]
-fn short_data_leaves_the_other_bytes_alone() {
+fn short_data_leaves_other_bytes_unchanged() {
     let lines = |frames: &str| format!("frames = \"{frames}\"\nand = {{ data = \"0F\" }}\nor = {{ data = \"80 01\" }}");
     let fd = only_route(&lines("fd")).modifications;
     assert_eq!(fd.and.data.map(|data| (data[0], data[1], data[63])), Some((0x0F, 0xFF, 0xFF)));
@@ -368,7 +272,7 @@ fn short_data_leaves_the_other_bytes_alone() {
 }
 
 #[test]
-fn a_checksum_alone_gets_a_modification_that_changes_nothing() {
+fn checksums_alone_get_a_modification_without_effect() {
     let route = only_route("checksum-xor = { from = 0, to = 6, result = 7 }");
     assert_eq!(route.modifications.or.data, Some([0; 64]));
     assert!(
@@ -379,106 +283,31 @@ fn a_checksum_alone_gets_a_modification_that_changes_nothing() {
 }
 
 #[test]
-fn buses_and_routes_keep_the_order_of_the_file() {
+fn keeps_the_order_of_buses_and_routes() {
     let text = "[bus.z]\ninterface = \"can1\"\n[bus.a]\ninterface = \"can0\"\n\
                 [[route]]\nname = \"y\"\nfrom = \"z\"\nto = \"a\"\nframes = \"fd\"\n\
                 [[route]]\nname = \"b\"\nfrom = \"a\"\nto = \"z\"\n";
-    let plan = load(text.as_bytes()).unwrap().plan;
+    let plan = loaded(text);
     assert_eq!(plan.buses().iter().map(|bus| bus.name.as_str()).collect::<Vec<_>>(), ["z", "a"]);
     assert_eq!(plan.routes().iter().map(|route| route.name.as_str()).collect::<Vec<_>>(), ["y", "b"]);
     assert_eq!(plan.routes()[0].formats, Formats::Only(FrameFormat::Fd));
 }
 
-/// Pieces that gateway files are made of, right and wrong.
-const PIECES: [&str; 73] = [
-    "[bus.a]\n",
-    "[bus.b]\n",
-    "[bus]\n",
-    "[[route]]\n",
-    "[route]\n",
-    "[ids]\n",
-    "x = ",
-    "\"@x\"",
-    "errors = ",
-    "allow = ",
-    "deny = ",
-    "payload = ",
-    "mux = ",
-    "start-bit = ",
-    "bits = ",
-    "byte-order = ",
-    "values = ",
-    "both-ways = ",
-    "back-to-incoming = ",
-    "send-as = ",
-    "to-id = ",
-    "uid = ",
-    "restart-after = ",
-    "vxcan-peer = ",
-    "raw-id = ",
-    "raw-len = ",
-    "mask = ",
-    "\"100..1FF\"",
-    "\"500..\"",
-    "\"01 ??\"",
-    "\"auto\"",
-    "\"00000123\"",
-    "[",
-    "]",
-    "engine = ",
-    "interface = ",
-    "bitrate = ",
-    "name = ",
-    "from = ",
-    "to = ",
-    "match = ",
-    "frames = ",
-    "and = ",
-    "set = ",
-    "checksum-xor = ",
-    "checksum-crc8 = ",
-    "profile = ",
-    "echo = ",
-    "hop-limit = ",
-    "{ ",
-    " }",
-    "id = ",
-    "data = ",
-    "len = ",
-    "result = ",
-    "polynomial = ",
-    ", ",
-    "\n",
-    "\"a\"",
-    "\"b\"",
-    "\"can0\"",
-    "\"123:7FF\"",
-    "\"500kbit/s\"",
-    "\"fd\"",
-    "\"kernel\"",
-    "\"\"\"",
-    "'",
-    "7",
-    "-1",
-    "true",
-    ".",
-    "\u{1F697}",
-    "\0",
-];
-
 proptest! {
     #[test]
-    fn any_bytes_keep_the_promises(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+    fn invariants_hold_for_any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         promises::hold(&bytes);
     }
 
     #[test]
-    fn any_text_of_pieces_keeps_the_promises(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..60)) {
+    fn invariants_hold_for_text_of_pieces(
+        pieces in prop::collection::vec(prop::sample::select(pieces(include_str!("tests/pieces.txt"))), 0..60),
+    ) {
         promises::hold(pieces.concat().as_bytes());
     }
 
     #[test]
-    fn broken_examples_keep_the_promises(
+    fn invariants_hold_for_changed_examples(
         example in 0..EXAMPLES.len(),
         cut in any::<prop::sample::Index>(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 0..6),
@@ -495,35 +324,29 @@ proptest! {
 }
 
 #[test]
-fn no_number_of_warnings_hides_an_error() {
-    let mut text = String::from("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n");
+fn many_warnings_do_not_hide_an_error() {
+    let mut text = String::from(BUSES);
     for number in 0..1200 {
         text += &format!("[[route]]\nname = \"r{number}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
     }
     text += "[[route]]\nname = \"self\"\nfrom = \"a\"\nto = \"a\"\n";
-    let findings = load(text.as_bytes()).unwrap_err();
-    assert!(findings.iter().any(|finding| finding.code == "E0402"), "{:?}", findings.last());
+    assert!(codes(&text).contains(&"E0402"), "{:?}", codes(&text).last());
 }
 
 #[test]
-fn empty_sections_are_no_sections() {
+fn empty_sections_count_as_missing() {
     for text in ["bus = {}\nroute = []\n", "route = []\n[bus.a]\ninterface = \"can0\"\n"] {
-        let findings = load(text.as_bytes()).unwrap_err();
-        assert!(findings.iter().any(|finding| finding.code == "E0205"), "{findings:?}");
+        assert!(codes(text).contains(&"E0205"), "{text}");
         promises::hold(text.as_bytes());
     }
 }
 
 #[test]
-fn a_missing_value_is_one_finding() {
+fn missing_value_is_a_single_finding() {
     for key in ["match", "name", "to"] {
-        let route = "[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123\"\n";
-        let cut: String = route
-            .lines()
-            .map(|line| if line.starts_with(&format!("{key} =")) { format!("{key} =\n") } else { format!("{line}\n") })
-            .collect();
-        let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{cut}");
-        let codes: Vec<_> = load(text.as_bytes()).unwrap_err().iter().map(|finding| finding.code).collect();
-        assert_eq!(codes, ["E0101"], "{text}");
+        let cut =
+            |line: &str| if line.starts_with(&format!("{key} =")) { format!("{key} =\n") } else { format!("{line}\n") };
+        let text: String = with_route("match = \"123\"").lines().map(cut).collect();
+        assert_eq!(codes(&text), ["E0101"], "{text}");
     }
 }

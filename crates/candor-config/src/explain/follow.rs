@@ -1,4 +1,4 @@
-//! The way of a frame through the jobs of a gateway, and on from where they send it.
+//! Follows a frame through the jobs of a gateway, and the sent frames that are received again.
 
 use super::{
     Deleted, Dropped, End, Gateway, Interface, LinkState, MAX_DEPTH, MAX_FOLLOWED, Next, Outcome, Trace, Visit, Way,
@@ -10,7 +10,7 @@ use candor_core::filter::ReceiveList;
 use candor_core::frame::{CAN_MTU, CANFD_MTU, Frame, FrameFormat};
 use candor_core::job::Job;
 
-/// The visits of a frame, and whether something that happens afterwards is left out.
+/// The visits of a frame; true if later visits were cut.
 pub(super) fn follow(gateway: &Gateway<'_>, on: BusIndex, frame: &Frame) -> (Vec<Visit>, bool) {
     let mut follower = Follower { gateway, left: MAX_FOLLOWED, is_cut: false };
     let arrival = Arrival { on, frame: *frame, hops: 0, origin: on, sender: None, depth: 0 };
@@ -23,12 +23,12 @@ pub(super) fn takes(job: &Job, frame: &Frame) -> bool {
     job.takes(frame) && job.filter.normalise().matches(frame.id)
 }
 
-/// A frame where it comes in.
+/// A received frame.
 struct Arrival {
     on: BusIndex,
     frame: Frame,
     hops: u8,
-    /// Where it came into this machine.
+    /// The bus on which this machine first received it.
     origin: BusIndex,
     /// Side that sent the frame; `None` for other programs.
     sender: Option<Side>,
@@ -37,7 +37,7 @@ struct Arrival {
 
 struct Follower<'a> {
     gateway: &'a Gateway<'a>,
-    /// Visits that may still be made.
+    /// Visits left.
     left: usize,
     is_cut: bool,
 }
@@ -61,7 +61,7 @@ impl Follower<'_> {
         visits
     }
 
-    /// The jobs that take a frame, in the order in which they get it.
+    /// The jobs that match a frame, in order of delivery.
     fn offered(&self, arrival: &Arrival) -> Vec<(Side, ReceiveList, usize)> {
         let jobs = self.gateway.jobs.iter().zip(self.gateway.sides).enumerate();
         let matching = jobs.filter(|(_, (job, _))| job.from == arrival.on && takes(job, &arrival.frame));
@@ -106,7 +106,6 @@ impl Follower<'_> {
         (job.incoming == Incoming::Skipped && job.to == arrival.origin).then_some(Outcome::BackToIncoming)
     }
 
-    /// Why an interface does not take a frame.
     fn not_sent(&self, to: BusIndex, frame: &Frame) -> Option<Dropped> {
         let frame_bytes = match frame.format {
             FrameFormat::Classic => CAN_MTU,
@@ -123,7 +122,6 @@ impl Follower<'_> {
     fn echo(&mut self, arrival: &Arrival, job: &Job, side: Side, frame: Frame) -> Option<Next> {
         let max_hops = self.gateway.machine.max_hops;
         let hops = match (side, arrival.hops, job.hop_limit) {
-            // A new frame, as if from any other program.
             (Side::User, ..) => 0,
             (Side::Kernel, 0, Some(limit)) => max_hops.saturating_sub(limit) + 1,
             (Side::Kernel, hops, _) => hops + 1,
@@ -166,7 +164,7 @@ impl Arrival {
         (side, self.sender) == (Side::User, Some(Side::User))
     }
 
-    /// The frame that a job has made of this one, wherever it comes in.
+    /// The frame after a job, wherever it is received.
     fn after(&self, job: &Job, side: Side) -> Self {
         let origin = if side == Side::User { job.to } else { self.origin };
         Self { origin, depth: self.depth + 1, ..*self }

@@ -1,4 +1,4 @@
-//! Why a job does not take a frame.
+//! Reasons why a job does not match a frame.
 
 use candor_core::filter::ReceiveList;
 use candor_core::frame::{
@@ -7,99 +7,54 @@ use candor_core::frame::{
 use candor_core::job::Job;
 use candor_core::payload::PayloadPattern;
 
-/// A job that does not take a frame.
+/// A job that does not match a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Miss {
-    /// Position of the job.
     pub job: usize,
-    /// Everything that stands against it; never empty.
+    /// Never empty.
     pub reasons: Vec<Reason>,
 }
 
-/// Something that stands between a frame and a job.
+/// A reason why a job does not match a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The error classes of an error frame are others.
-    ErrorClass {
-        /// Classes that the filter is for.
-        wanted: u32,
-        /// Classes of the frame.
-        found: u32,
-    },
-    /// An error message frame; the filter is for other frames, as all are whose mask does not ask for these.
+    /// Error classes of the filter, and others of the frame.
+    ErrorClass { wanted: u32, found: u32 },
+    /// An error message frame, and the mask of the filter does not select these.
     ErrorFrame,
-    /// A frame of the other format; the job is for this one.
+    /// The job is for this format, the frame has the other one.
     Format(FrameFormat),
-    /// An inverted filter, and the frame is what it is not for: `id` in the bits of `mask`, flags included.
-    HeldBack {
-        /// Bits of the frame.
-        id: u32,
-        /// In these bits.
-        mask: u32,
-    },
-    /// The filter compares the format of the identifier.
-    IdFormat {
-        /// True if the filter matches 29-bit identifiers.
-        is_eff: bool,
-    },
-    /// Bits of the identifier differ.
-    Identifier {
-        /// The identifier of the frame, with its flags.
-        id: RawId,
-        /// Bits of the filter.
-        wanted: u32,
-        /// Bits of the frame.
-        found: u32,
-        /// Bits that are compared.
-        mask: u32,
-    },
-    /// The frame says that it is longer than its format allows.
-    Length {
-        /// Length field of the frame, in bytes.
-        len: u8,
-    },
-    /// An inverted filter that holds back every frame.
+    /// An inverted filter excludes the frame: it has `id` in the bits of `mask`, flags included.
+    HeldBack { id: u32, mask: u32 },
+    /// The filter is for identifiers of the other format.
+    IdFormat { is_eff: bool },
+    /// Bits of the identifier in `mask` differ; `id` is that of the frame, with flags.
+    Identifier { id: RawId, wanted: u32, found: u32, mask: u32 },
+    /// The length field, in bytes, is above the maximum of the format.
+    Length { len: u8 },
+    /// An inverted filter that excludes every frame.
     NeverMatches,
-    /// The filter is for error message frames, and this is none.
+    /// The filter is for error message frames only.
     OnlyErrorFrames,
-    /// A data byte differs.
-    PayloadByte {
-        /// Its position.
-        at: usize,
-        /// Actual value.
-        found: u8,
-        /// Required value, in the bits of `mask`.
-        wanted: u8,
-        /// In these bits.
-        mask: u8,
-    },
-    /// A remote frame, which carries no data that could be compared.
+    /// A data byte differs in the bits of `mask`.
+    PayloadByte { at: usize, found: u8, wanted: u8, mask: u8 },
+    /// A remote frame has no data to compare.
     PayloadOfRemote,
-    /// The frame has fewer data bytes than are compared.
-    PayloadTooShort {
-        /// Bytes that are needed.
-        needs: usize,
-        /// Bytes that it has.
-        carries: usize,
-    },
-    /// The filter compares whether the frame is a remote frame.
-    Remote {
-        /// True if the filter matches remote frames.
-        is_rtr: bool,
-    },
+    /// The frame has fewer data bytes than the pattern.
+    PayloadTooShort { needs: usize, carries: usize },
+    /// The filter is only for remote frames, or only for others.
+    Remote { is_rtr: bool },
 }
 
 impl Reason {
     /// Returns true if the filter rejects the identifier, its format or its kind.
-    #[must_use]
     pub const fn is_of_identifiers(&self) -> bool {
         matches!(self, Self::HeldBack { .. } | Self::IdFormat { .. } | Self::Identifier { .. } | Self::Remote { .. })
     }
 }
 
 impl Miss {
-    /// Everything that stands against a job; `None` if it takes the frame.
-    #[must_use]
+    /// All reasons; `None` if the job matches the frame.
     pub fn of(at: usize, job: &Job, frame: &Frame) -> Option<Self> {
         let mut reasons = Vec::new();
         if frame.format != job.format {
@@ -114,8 +69,7 @@ impl Miss {
     }
 
     /// Distance of the frame from a match, for sorting only. Data bytes count least, then kinds of frames, then the
-    /// identifier; among misses of the same kind, by how far the identifier is from the nearest that is taken.
-    #[must_use]
+    /// identifier; the second number is the distance to the nearest matching identifier.
     pub fn distance(&self) -> (u32, u32) {
         let kind = |reason: &Reason| match reason {
             Reason::PayloadByte { .. } | Reason::PayloadTooShort { .. } => 1,

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::{Echo, Incoming};
+use crate::testing::pattern;
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_RTR_FLAG, CANFD_MAX_DLEN, FrameFormat, RawId};
@@ -47,11 +48,8 @@ fn reasons(filter: &str, text: &str) -> Vec<Reason> {
 fn any_job() -> BoxedStrategy<Job> {
     let send_as =
         prop_oneof![Just(SendAs::Classic), any::<bool>().prop_map(|bit_rate_switch| SendAs::Fd { bit_rate_switch })];
-    let payload = (0..CANFD_MAX_DLEN, any::<u8>(), any::<u8>()).prop_map(|(at, mask, value)| {
-        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-        (pattern.mask[at / 8], pattern.value[at / 8]) = (mask & 0x81, value & mask & 0x81);
-        pattern
-    });
+    let payload = (0..CANFD_MAX_DLEN, any::<u8>(), any::<u8>())
+        .prop_map(|(at, mask, value)| pattern(at / 8, mask & 0x81, value & mask & 0x81));
     (arbitrary::job(BUSES).boxed(), option::weighted(0.3, send_as), vec(payload, 0..3), any::<bool>())
         .prop_map(|(job, send_as, payload, echo)| Job {
             send_as: send_as.filter(|send_as| send_as.format() != job.format),
@@ -66,7 +64,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn what_is_explained_is_what_the_oracle_does(
+    fn explanation_equals_the_oracle(
         jobs in vec((any_job(), any::<bool>()), 0..12),
         on in 0..BUSES,
         frame in prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()],
@@ -157,7 +155,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn what_happens_afterwards_is_what_the_machine_of_the_oracle_does(
+    fn explanation_equals_the_simulated_machine(
         jobs in vec((any_job(), option::of(1..=6_u8), any::<bool>()), 0..6),
         (interfaces, max_hops) in any_machine(),
         frame in prop_oneof![arbitrary::wire_frame(), arbitrary::any_frame()],
@@ -205,7 +203,7 @@ proptest! {
 }
 
 #[test]
-fn each_step_shows_its_frame_and_what_it_changed() {
+fn steps_show_frame_and_changes() {
     let operand = |data: u8, id| {
         let mut bytes = [0; CANFD_MAX_DLEN];
         bytes[1] = data;
@@ -236,7 +234,7 @@ fn each_step_shows_its_frame_and_what_it_changed() {
 }
 
 #[test]
-fn a_checksum_that_finds_no_place_is_left_out() {
+fn checksum_outside_the_frame_is_left_out() {
     let xor = XorChecksum { span: ChecksumSpan { from: 0, to: -2, result: -1 }, init: 0 };
     let or = Operand { data: Some([0; CANFD_MAX_DLEN]), ..Operand::NONE };
     let job = Job {
@@ -250,7 +248,7 @@ fn a_checksum_that_finds_no_place_is_left_out() {
 }
 
 #[test]
-fn the_machine_can_stop_a_frame() {
+fn link_state_and_mtu_drop_frames() {
     let jobs = [job(A, B, "0:0"), Job { format: FrameFormat::Fd, ..job(A, B, "0:0") }];
     let on_b = |interface| Machine { max_hops: 1, interfaces: vec![Interface::default(), interface] };
     let outcome = |interface, side, text| explained(&jobs, side, &on_b(interface), text).visits[0].outcome;
@@ -266,7 +264,7 @@ fn the_machine_can_stop_a_frame() {
 }
 
 #[test]
-fn frames_do_not_go_back_unless_they_may() {
+fn frames_return_only_if_allowed() {
     let back = job(A, A, "0:0");
     assert_eq!(in_kernel(std::slice::from_ref(&back), "123#").visits[0].outcome, Outcome::BackToIncoming);
     assert_eq!(Outcome::BackToIncoming.counter(), None);
@@ -275,7 +273,7 @@ fn frames_do_not_go_back_unless_they_may() {
 }
 
 #[test]
-fn an_echo_meets_the_hop_limit_in_the_kernel_and_nothing_in_user_space() {
+fn echo_counts_hops_in_the_kernel_only() {
     let jobs = [echoing(A, B), echoing(B, A), job(B, C, "0:0")];
     let next = &in_kernel(&jobs, "123#").visits[0].next[0];
     assert_eq!((next.by, next.on, next.own.as_slice()), (Way::Echo, B, &[][..]));
@@ -291,7 +289,7 @@ fn an_echo_meets_the_hop_limit_in_the_kernel_and_nothing_in_user_space() {
 }
 
 #[test]
-fn with_more_hops_frames_go_on_until_they_would_come_back() {
+fn frames_are_forwarded_up_to_the_hop_limit() {
     let ring = |first: Option<u8>| {
         [Job { hop_limit: first, ..echoing(A, B) }, echoing(B, C), Job { incoming: Incoming::Skipped, ..echoing(C, A) }]
     };
@@ -312,7 +310,7 @@ fn with_more_hops_frames_go_on_until_they_would_come_back() {
 }
 
 #[test]
-fn a_vxcan_pair_lets_frames_circulate() {
+fn loops_through_a_vxcan_pair_are_cut() {
     let end = |peer| Interface { peer: Some(peer), ..Interface::default() };
     let machine = Machine { max_hops: 1, interfaces: vec![Interface::default(), end(C), end(B)] };
     let jobs = [job(A, B, "0:0"), job(C, B, "0:0")];
@@ -323,7 +321,7 @@ fn a_vxcan_pair_lets_frames_circulate() {
 }
 
 #[test]
-fn what_happens_afterwards_has_an_end() {
+fn number_of_followed_visits_is_limited() {
     let jobs: Vec<_> = (0..100).flat_map(|_| [echoing(A, B), echoing(B, A)]).collect();
     let explanation = in_kernel(&jobs, "123#");
     assert_eq!(explanation.visits.len(), 100);
@@ -349,7 +347,7 @@ fn filters_have_reasons() {
 }
 
 #[test]
-fn error_frames_and_their_filters() {
+fn error_frame_filters_have_reasons() {
     let errors = Job { filter: Filter { id: 0, mask: 0x2000_0040 }, ..job(A, B, "0:0") };
     let of = |text| Miss::of(7, &errors, &frame(text)).map(|miss| (miss.job, miss.reasons));
     assert_eq!(of("20000040#0000000000000000"), None);
@@ -366,11 +364,6 @@ fn formats_lengths_and_payloads_have_reasons() {
     let too_long = Frame { len: 9, ..frame("123#") };
     assert_eq!(of(&classic, &too_long), Some(vec![Reason::Length { len: 9 }]));
 
-    let pattern = |at: usize, mask: u8, value: u8| {
-        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-        (pattern.mask[at], pattern.value[at]) = (mask, value);
-        pattern
-    };
     let mut both = pattern(0, 0xFF, 0x01);
     (both.mask[2], both.value[2]) = (0xF0, 0x30);
     let looking = Job { payload: vec![both, pattern(2, 0xFF, 0x44)], ..classic };
@@ -383,7 +376,7 @@ fn formats_lengths_and_payloads_have_reasons() {
 }
 
 #[test]
-fn the_nearest_miss_comes_first() {
+fn nearest_miss_comes_first() {
     let pattern = PayloadPattern { mask: [0xFF; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
     let jobs = [
         job(A, B, "7FF"),
@@ -401,7 +394,7 @@ fn the_nearest_miss_comes_first() {
 }
 
 #[test]
-fn a_range_is_as_near_as_its_nearest_end() {
+fn distance_to_a_range_is_that_of_its_nearest_end() {
     let jobs = ["600:C0000700", "400:C0000780", "501", "480:C0000780", "500~C00007FF"].map(|filter| job(A, B, filter));
     let misses = |text| in_kernel(&jobs, text).misses.iter().map(|miss| miss.job).collect::<Vec<_>>();
     assert_eq!(misses("500#"), [4, 2, 3, 1, 0]);

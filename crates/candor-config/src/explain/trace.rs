@@ -1,4 +1,4 @@
-//! One job and one frame, step by step.
+//! Steps of one job for one frame.
 
 use super::Deleted;
 use crate::plan::SendAs;
@@ -9,74 +9,56 @@ use candor_core::rule::{ChecksumSpan, Operation, Verdict, convert};
 /// Result of a job for a frame that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// Everything that was done, in order. Empty if the job changes nothing.
+    /// In order; empty if the job changes nothing.
     pub steps: Vec<Step>,
-    /// Result.
     pub end: End,
 }
 
-/// End of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// This frame is to be sent.
+    /// The frame to send.
     Leaves(Frame),
-    /// The job gives it up.
     Deleted(Deleted),
 }
 
-/// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Operation of this step.
     pub act: Act,
-    /// The frame afterwards.
     pub frame: Frame,
-    /// Fields that the step changed.
     pub changed: Changes,
 }
 
-/// Operation of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Act {
-    /// A checksum is computed and stored.
     Checksum(ChecksumKind),
-    /// A checksum is not computed: a position from the end is before the start of the frame.
+    /// Not computed: a position from the end is before the start of the frame.
     ChecksumLeftOut(ChecksumKind),
-    /// The frame gets the other format.
     Convert(SendAs),
     /// The network layer marks the frame as CAN FD again (`CANFD_FDF`).
     Mark,
-    /// A modification with one operation.
     Modify(Operation),
 }
 
-/// A checksum of can-gw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ChecksumKind {
-    /// `CGW_CS_CRC8`.
     Crc8,
-    /// `CGW_CS_XOR`.
     Xor,
 }
 
-/// In which fields two frames differ.
+/// Fields in which two frames differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Changes {
-    /// The format.
     pub format: bool,
     /// Identifier or its flags.
     pub id: bool,
     /// Length or raw DLC.
     pub len: bool,
-    /// FD flags.
     pub flags: bool,
     /// Data bytes: bit `k` is byte `k`, also beyond the length.
     pub bytes: u64,
 }
 
 impl Changes {
-    /// Compares two frames.
-    #[must_use]
     pub fn between(before: &Frame, after: &Frame) -> Self {
         let byte = |at: usize| u64::from(before.data[at] != after.data[at]) << at;
         Self {
@@ -88,20 +70,17 @@ impl Changes {
         }
     }
 
-    /// Returns true if the frames are equal.
-    #[must_use]
     pub fn is_empty(self) -> bool {
         self == Self::default()
     }
 
-    /// Positions of the data bytes that are different.
+    /// Positions of the changed data bytes.
     pub fn positions(self) -> impl Iterator<Item = usize> {
         (0..CANFD_MAX_DLEN).filter(move |at| self.bytes >> at & 1 != 0)
     }
 }
 
-/// Does what [`Job::apply`] does, and keeps the frame after each step.
-#[must_use]
+/// As [`Job::apply`], but keeps the frame after each step.
 pub fn trace(job: &Job, frame: &Frame) -> Trace {
     let mut tracer = Tracer { frame: *frame, steps: Vec::new() };
     let end = tracer.run(job).map_or_else(|| End::Leaves(tracer.frame), End::Deleted);
@@ -114,7 +93,7 @@ struct Tracer {
 }
 
 impl Tracer {
-    /// Why the frame is deleted; `None` if it leaves.
+    /// The reason if the frame is deleted.
     fn run(&mut self, job: &Job) -> Option<Deleted> {
         if let Some(send_as) = job.send_as.filter(|send_as| send_as.format() != self.frame.format) {
             let before = self.frame;

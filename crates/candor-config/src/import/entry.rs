@@ -1,4 +1,4 @@
-//! A can-gw job as a cangw command asks for it: what the kernel gets, bit for bit.
+//! The can-gw job of a cangw command, bit for bit.
 
 use std::num::NonZeroU32;
 
@@ -8,63 +8,37 @@ use super::{ENDS_HELP, code};
 use crate::plan::{BusIndex, Echo, Incoming, Timestamp};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::filter::Filter;
-use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FrameFormat};
+use candor_core::interface_name;
 use candor_core::job::Job;
 use candor_core::rule::{ChecksumSpan, Checksums, Modifications, Operand, Operation};
 
-/// `CGW_MOD_FUNCS`: cangw ignores further modifications.
+/// `CGW_MOD_FUNCS`; cangw ignores further modifications.
 const MAX_MODIFICATIONS: usize = 4;
 
-/// `CGW_MAX_HOPS`: can-gw's module parameter goes no higher.
+/// `CGW_MAX_HOPS`, the largest `max_hops` of can-gw.
 const MAX_HOPS: u8 = 6;
 
-/// Everything that can-gw compares when it looks for a job.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A job, and the values by which can-gw compares it with another one.
+#[derive(Clone, Debug)]
 pub(super) struct Entry {
     /// The command.
     pub(super) span: Span,
-    pub(super) ends: Ends,
-    pub(super) handling: Handling,
-    pub(super) changes: Changes,
-    /// Only if there is a modification.
-    pub(super) uid: Option<NonZeroU32>,
-}
-
-/// Attributes that an update by uid does not change: `struct can_can_gw`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ends {
     pub(super) source: String,
     pub(super) destination: String,
-    pub(super) filter: Filter,
-}
-
-/// Flags and hop limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Handling {
-    pub(super) format: FrameFormat,
-    pub(super) echo: Echo,
-    pub(super) timestamp: Timestamp,
-    pub(super) incoming: Incoming,
-    pub(super) hop_limit: Option<u8>,
-}
-
-/// `struct cf_mod`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Changes {
-    and: Option<RawOperand>,
-    or: Option<RawOperand>,
-    xor: Option<RawOperand>,
-    set: Option<RawOperand>,
-    checksums: Checksums,
+    /// The buses are set by [`job`](Self::job).
+    job: Job,
+    /// By operation.
+    operands: [Option<RawOperand>; 4],
 }
 
 impl Entry {
-    /// Reads the options of -A or -D. `None`, after saying why, if cangw would refuse them.
+    /// Reads the options of -A or -D. `None` if cangw would reject them, which is reported.
     pub(super) fn read(span: Span, given: &[Given<'_>], findings: &mut Findings) -> Option<Self> {
         let has = |letter| given.iter().any(|option| option.letter == letter);
         let format = if has('X') { FrameFormat::Fd } else { FrameFormat::Classic };
 
-        // Everything is read before anything is missed, so that all mistakes are told at once.
+        // All options are read first, so that all errors are reported.
         let (_, source) = last(given, 's', findings, |value, findings| interface(value, 's', findings));
         let (_, destination) = last(given, 'd', findings, |value, findings| interface(value, 'd', findings));
         let (_, filter) = last(given, 'f', findings, value::filter);
@@ -73,20 +47,18 @@ impl Entry {
         let (xor, xor_value) = last(given, 'x', findings, value::xor_checksum);
         let (crc8, crc8_value) = last(given, 'c', findings, value::crc8_checksum);
         let (profile, profile_value) = last(given, 'p', findings, value::crc8_profile);
-        let changes = modifications(given, format, findings);
+        let operands = operands(given, format, findings);
         for (letter, end) in [('s', &source), ('d', &destination)] {
             if *end == Some(None) {
                 let message = format!("-{letter} is missing: cangw requires a source and a destination");
-                findings.report(Diagnostic::error(code::USAGE, span.clone(), message).help(ENDS_HELP));
+                findings.error(code::USAGE, &span, message, ENDS_HELP);
             }
         }
-        let mut changes = changes?;
-        let is_changed = changes.is_active();
-        if !is_changed && let Some(checksum) = xor.or(crc8) {
-            findings.report(
-                Diagnostic::error(code::USAGE, checksum.span(), "cangw rejects a checksum without a modification")
-                    .help("add one without effect: -m OR:D:0.0.0000000000000000, or with -X a -M with 64 zero bytes"),
-            );
+        let operands = operands?;
+        let is_changed = operands.iter().any(Option::is_some);
+        if let (false, Some(checksum)) = (is_changed, xor.or(crc8)) {
+            let help = "add one without effect: -m OR:D:0.0.0000000000000000, or with -X a -M with 64 zero bytes";
+            findings.error(code::USAGE, &checksum.span(), "cangw rejects a checksum without a modification", help);
             return None;
         }
         let mut ignored = |value: &Value<'_>, message: &str, help: &str| {
@@ -104,42 +76,49 @@ impl Entry {
                 uid_number = None;
             }
         }
-        changes.checksums.xor = xor_value?;
-        changes.checksums.crc8 = crc8_value?;
-        if let (Some(crc8), Some(profile)) = (&mut changes.checksums.crc8, profile_value?) {
+        let mut checksums = Checksums { crc8: crc8_value?, xor: xor_value? };
+        if let (Some(crc8), Some(profile)) = (&mut checksums.crc8, profile_value?) {
             crc8.profile = profile;
         }
-        let (echo, timestamp, incoming) = (
-            if has('e') { Echo::On } else { Echo::Off },
-            if has('t') { Timestamp::Kept } else { Timestamp::Fresh },
-            if has('i') { Incoming::Allowed } else { Incoming::Skipped },
-        );
-        let handling = Handling { format, echo, timestamp, incoming, hop_limit: hop_limit? };
-        let ends = Ends { source: source??, destination: destination??, filter: filter?.unwrap_or(Filter::ALL) };
-        Some(Self { span, ends, handling, changes, uid: uid_number })
+        let operand =
+            |operation: Operation| operands[operation as usize].as_ref().map_or(Operand::NONE, RawOperand::operand);
+        let job = Job {
+            modifications: Modifications {
+                and: operand(Operation::And),
+                or: operand(Operation::Or),
+                xor: operand(Operation::Xor),
+                set: operand(Operation::Set),
+            },
+            checksums,
+            echo: if has('e') { Echo::On } else { Echo::Off },
+            hop_limit: hop_limit?,
+            timestamp: if has('t') { Timestamp::Kept } else { Timestamp::Fresh },
+            incoming: if has('i') { Incoming::Allowed } else { Incoming::Skipped },
+            uid: uid_number,
+            ..Job::plain(BusIndex(0), BusIndex(0), format, filter?.unwrap_or(Filter::ALL))
+        };
+        Some(Self { span, source: source??, destination: destination??, job, operands })
     }
 
     /// Returns true if the kernel accepts the job and it can ever forward a frame; reports it otherwise.
     pub(super) fn is_accepted(&self, findings: &mut Findings) -> bool {
-        let max_len = self.handling.format.max_len();
-        let refusal = match self.handling.hop_limit {
-            Some(hops) if hops > MAX_HOPS => {
-                Some((format!("The hop limit {hops} is above {MAX_HOPS}, the highest max_hops of can-gw"), "lower -l"))
-            }
-            _ => self.changes.spans().find(|span| !fits(*span, max_len)).map(|ChecksumSpan { from, to, result }| {
-                let message = format!(
-                    "The kernel rejects the positions {from}:{to}:{result}; the range is -{max_len} to {}",
-                    max_len - 1
-                );
-                (message, "correct the checksum")
-            }),
-        };
-        if let Some((message, help)) = refusal {
-            findings.report(Diagnostic::error(code::KERNEL, self.span.clone(), message).help(help));
+        let max_len = self.format().max_len();
+        let Checksums { crc8, xor } = self.job.checksums;
+        let mut spans = crc8.map(|crc8| crc8.span).into_iter().chain(xor.map(|xor| xor.span));
+        if let Some(hops) = self.job.hop_limit.filter(|hops| *hops > MAX_HOPS) {
+            let message = format!("The hop limit {hops} is above {MAX_HOPS}, the highest max_hops of can-gw");
+            findings.error(code::KERNEL, &self.span, message, "lower -l");
             return false;
         }
-        let Ends { source, destination, filter } = &self.ends;
-        if source == destination && self.handling.incoming == Incoming::Skipped {
+        if let Some(ChecksumSpan { from, to, result }) = spans.find(|span| !fits(*span, max_len)) {
+            let last = max_len - 1;
+            let message =
+                format!("The kernel rejects the positions {from}:{to}:{result}; the range is -{max_len} to {last}");
+            findings.error(code::KERNEL, &self.span, message, "correct the checksum");
+            return false;
+        }
+        let source = &self.source;
+        if *source == self.destination && self.job.incoming == Incoming::Skipped {
             let message = format!("The job leads from {source} to {source}, so it never forwards a frame: left out");
             findings.report(
                 Diagnostic::warning(code::NEVER_FIRES, self.span.clone(), message)
@@ -147,53 +126,48 @@ impl Entry {
             );
             return false;
         }
-        filter_keeps_its_bits(*filter, &self.span, findings);
+        filter_keeps_its_bits(self.job.filter, &self.span, findings);
         true
     }
 
     /// The job, between these buses.
     pub(super) fn job(&self, from: BusIndex, to: BusIndex) -> Job {
-        let Handling { format, echo, timestamp, incoming, hop_limit } = self.handling;
-        Job {
-            modifications: self.changes.modifications(),
-            checksums: self.changes.checksums,
-            echo,
-            hop_limit,
-            timestamp,
-            incoming,
-            uid: self.uid,
-            ..Job::plain(from, to, format, self.ends.filter)
-        }
-    }
-}
-
-impl Changes {
-    fn modifications(&self) -> Modifications {
-        let operand = |raw: &Option<RawOperand>| raw.as_ref().map_or(Operand::NONE, RawOperand::operand);
-        Modifications {
-            and: operand(&self.and),
-            or: operand(&self.or),
-            xor: operand(&self.xor),
-            set: operand(&self.set),
-        }
+        Job { from, to, ..self.job.clone() }
     }
 
-    const fn is_active(&self) -> bool {
-        self.and.is_some() || self.or.is_some() || self.xor.is_some() || self.set.is_some()
+    pub(super) const fn format(&self) -> FrameFormat {
+        self.job.format
     }
 
-    fn spans(&self) -> impl Iterator<Item = ChecksumSpan> {
-        let Checksums { crc8, xor } = self.checksums;
-        crc8.map(|crc8| crc8.span).into_iter().chain(xor.map(|xor| xor.span))
+    pub(super) const fn uid(&self) -> Option<NonZeroU32> {
+        self.job.uid
     }
 
-    const fn slot(&mut self, operation: Operation) -> &mut Option<RawOperand> {
-        match operation {
-            Operation::And => &mut self.and,
-            Operation::Or => &mut self.or,
-            Operation::Xor => &mut self.xor,
-            Operation::Set => &mut self.set,
-        }
+    /// Equal interfaces and filters (`struct can_can_gw`), which an update by uid does not change.
+    pub(super) fn has_ends_of(&self, other: &Self) -> bool {
+        let ends = |entry: &Self| (entry.source.clone(), entry.destination.clone(), entry.job.filter);
+        ends(self) == ends(other)
+    }
+
+    /// Equal flags and hop limits.
+    pub(super) fn has_flags_of(&self, other: &Self) -> bool {
+        let flags = |Job { format, echo, timestamp, incoming, hop_limit, .. }: &Job| {
+            (*format, *echo, *timestamp, *incoming, *hop_limit)
+        };
+        flags(&self.job) == flags(&other.job)
+    }
+
+    /// Equal modifications and checksums (`struct cf_mod`).
+    pub(super) fn has_changes_of(&self, other: &Self) -> bool {
+        self.operands == other.operands && self.job.checksums == other.job.checksums
+    }
+
+    /// Takes modifications and checksums from another command.
+    pub(super) fn update(&mut self, other: Self) {
+        self.job.modifications = other.job.modifications;
+        self.job.checksums = other.job.checksums;
+        self.operands = other.operands;
+        self.span = other.span;
     }
 }
 
@@ -210,8 +184,8 @@ impl RawOperand {
     }
 }
 
-/// An option that counts once: its last value, and what is read from it. The latter is `None` if a value is wrong, be it
-/// one that is lost, for cangw reads them all; and `Some(None)` if there is none.
+/// An option of which cangw uses the last value: that value, and the parsed one. The latter is `None` after an error in
+/// any value, because cangw reads them all, and `Some(None)` without the option.
 fn last<'g, 'w, T>(
     given: &'g [Given<'w>],
     letter: char,
@@ -237,40 +211,31 @@ fn last<'g, 'w, T>(
     (last, result)
 }
 
-/// # Source
-/// [`dev_valid_name()`](https://github.com/gregkh/linux/blob/v6.1.192/net/core/dev.c#L1049) in Linux 6.1.
 fn interface(value: &Value<'_>, letter: char, findings: &mut Findings) -> Option<String> {
-    let name = value.text();
-    let is_odd = |c: char| matches!(c, '/' | ':') || c.is_whitespace() || c.is_control();
-    let message = match name {
-        "(null)" => "The interface had been removed when cangw listed the job".to_owned(),
-        "" | "." | ".." => format!("{name:?} is not a valid interface name"),
-        _ if name.len() > 15 => format!("An interface name has at most 15 bytes; {name:?} has {}", name.len()),
-        _ if name.contains(is_odd) => format!("{name:?} is not a valid interface name"),
-        _ => return Some(name.to_owned()),
+    let message = match interface_name::check(value.text()) {
+        _ if value.text() == "(null)" => "The interface had been removed when cangw listed the job".to_owned(),
+        Ok(()) => return Some(value.text().to_owned()),
+        Err(error) => error.to_string(),
     };
-    let help = format!("write a name listed by `ip link` after -{letter}");
-    findings.report(Diagnostic::error(code::VALUE, value.span(), message).help(help));
+    findings.error(code::VALUE, &value.span(), message, format!("write a name listed by `ip link` after -{letter}"));
     None
 }
 
-/// All modifications; `None` if one is wrong or of the other format.
-fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findings) -> Option<Changes> {
+/// All modifications, by operation; `None` after an error.
+fn operands(given: &[Given<'_>], format: FrameFormat, findings: &mut Findings) -> Option<[Option<RawOperand>; 4]> {
+    let errors = findings.errors();
     let (right, wrong, help) = match format {
         FrameFormat::Classic => ('m', 'M', "write -m with 8 data bytes, or add -X for a CAN FD job"),
         FrameFormat::Fd => ('M', 'm', "write -M with flags and 64 data bytes, or remove -X"),
     };
-    let mut is_right = true;
     for option in given.iter().filter(|option| option.letter == wrong) {
         let message = match format {
             FrameFormat::Classic => "cangw rejects -M without -X",
             FrameFormat::Fd => "cangw rejects -m with -X",
         };
-        findings.report(Diagnostic::error(code::USAGE, option.span.clone(), message).help(help));
-        is_right = false;
+        findings.error(code::USAGE, &option.span, message, help);
     }
-    let mut changes = Changes::default();
-    let mut places: [Option<Span>; 4] = [const { None }; 4];
+    let mut operands: [Option<(RawOperand, Span)>; 4] = [const { None }; 4];
     let values = given.iter().filter(|option| option.letter == right).filter_map(|option| option.value.as_ref());
     for (count, value) in values.enumerate() {
         if count >= MAX_MODIFICATIONS {
@@ -279,12 +244,8 @@ fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findin
             findings.report(Diagnostic::warning(code::IGNORED, value.span(), message).help(help));
             continue;
         }
-        let Some((operation, operand)) = value::modification(value, format, findings) else {
-            is_right = false;
-            continue;
-        };
-        let place = &mut places[operation as usize];
-        if let Some(first) = place.replace(value.span()) {
+        let Some((operation, operand)) = value::modification(value, format, findings) else { continue };
+        if let Some((_, first)) = operands[operation as usize].replace((operand, value.span())) {
             let message = format!("can-gw uses only the last {}; this one is ignored", operation.name().to_uppercase());
             findings.report(
                 Diagnostic::warning(code::OVERWRITTEN, first, message)
@@ -292,9 +253,8 @@ fn modifications(given: &[Given<'_>], format: FrameFormat, findings: &mut Findin
                     .help("combine all fields in one, as in SET:ID:…"),
             );
         }
-        *changes.slot(operation) = Some(operand);
     }
-    is_right.then_some(changes)
+    (findings.errors() == errors).then(|| operands.map(|operand| operand.map(|(operand, _)| operand)))
 }
 
 /// # Source
@@ -307,9 +267,8 @@ fn fits(span: ChecksumSpan, max_len: usize) -> bool {
     })
 }
 
-/// cangw takes identifiers as they are, so that many a 29-bit identifier is written without its flag.
+/// cangw passes identifiers unchanged, so 29-bit identifiers are often written without their flag.
 fn filter_keeps_its_bits(filter: Filter, span: &Span, findings: &mut Findings) {
-    use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK};
     let Filter { id, mask } = filter;
     let bits = id & CAN_EFF_MASK;
     if mask & CAN_ERR_FLAG == 0 && mask & CAN_EFF_FLAG != 0 && id & CAN_EFF_FLAG == 0 && bits > CAN_SFF_MASK {

@@ -1,29 +1,27 @@
-//! The lines of `cangw -L`. They are no shell: names stand in them unquoted, and the newest job comes first.
+//! The lines of `cangw -L`. Names are not quoted for a shell, and the newest job comes first.
 
 use super::shell::Word;
 use candor_core::diagnostic::Span;
 
-/// A line of `cangw -L`, counters left out.
+/// A line of `cangw -L`, without counters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
-    /// Options and values; the name of the program is left out.
+    /// Options and values, without the program name.
     pub(super) words: Vec<Word>,
     pub(super) span: Span,
 }
 
-/// Statistics of the lines of a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Count {
     /// Lines of a listing.
     pub(super) listed: usize,
-    /// Lines that are neither that nor empty nor a comment.
+    /// Other lines, except empty ones and comments.
     pub(super) other: usize,
-    /// True if the first line begins with `#!`.
     pub(super) is_script: bool,
 }
 
 pub(super) fn count(text: &str) -> Count {
-    let text = without_mark(text);
+    let text = without_bom(text);
     let mut count = Count { is_script: text.starts_with("#!"), ..Count::default() };
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if before_counters(line).is_some() {
@@ -35,7 +33,7 @@ pub(super) fn count(text: &str) -> Count {
     count
 }
 
-/// The lines of a text that are neither empty nor comments.
+/// All lines except empty ones and comments.
 pub(super) fn lines(text: &str) -> Vec<Line> {
     let mut start = 0;
     let mut lines = Vec::new();
@@ -43,7 +41,7 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
         let at = start;
         start += line.len();
         let trimmed = line.trim();
-        let trimmed = if at == 0 { without_mark(trimmed).trim_start() } else { trimmed };
+        let trimmed = if at == 0 { without_bom(trimmed).trim_start() } else { trimmed };
         if !trimmed.is_empty() && !trimmed.starts_with('#') {
             let at = at + (line.trim_end().len() - trimmed.len());
             let options = before_counters(trimmed).unwrap_or(trimmed);
@@ -53,8 +51,8 @@ pub(super) fn lines(text: &str) -> Vec<Line> {
     lines
 }
 
-/// The text without the mark at the beginning that some editors write.
-fn without_mark(text: &str) -> &str {
+/// Strips a byte order mark.
+fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{FEFF}').unwrap_or(text)
 }
 
@@ -67,14 +65,14 @@ fn words(line: &str, start: usize) -> Vec<Word> {
         }
         at += part.len() + 1;
     }
-    // cangw writes its own name first, whatever it is called.
+    // cangw writes its program name first.
     if words.first().is_some_and(|word| !word.text().starts_with('-')) {
         words.remove(0);
     }
     words
 }
 
-/// Returns the text before `# 3 handled 0 dropped 0 deleted`. cangw prints the counters as signed numbers.
+/// The text before `# 3 handled 0 dropped 0 deleted`. cangw prints the counters as signed numbers.
 fn before_counters(line: &str) -> Option<&str> {
     let (options, counters) = line.rsplit_once('#')?;
     let words: Vec<_> = counters.split_ascii_whitespace().collect();

@@ -1,4 +1,4 @@
-//! The options of a cangw command, taken apart as `getopt()` of the GNU C library does.
+//! The options of a cangw command, parsed like `getopt()` of the GNU C library.
 
 use std::ops::Range;
 
@@ -12,7 +12,6 @@ const WITH_VALUE: &str = "sdulfcpxmM";
 /// Dashes that word processors write in place of a hyphen.
 const LONG_DASHES: [char; 5] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}'];
 
-/// Action of a cangw command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Action {
     Add,
@@ -37,40 +36,32 @@ impl Value<'_> {
         self.part(0..self.text().len())
     }
 
-    /// Where a part of the text stands.
     pub(super) fn part(&self, range: Range<usize>) -> Span {
         self.word.part(self.start + range.start..self.start + range.end)
     }
 }
 
-/// An option and where its letter stands.
+/// An option and the place of its letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Given<'w> {
     pub(super) letter: char,
     pub(super) span: Span,
-    /// Only for options that take one.
     pub(super) value: Option<Value<'w>>,
 }
 
-/// The options in their order. `None`, after saying why, if cangw would refuse them or say how it is used.
+/// The options, in order. `None` if cangw would reject them or print its usage, which is reported.
 pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Vec<Given<'w>>> {
     let mut given = Vec::new();
-    let mut refused = false;
-    let mut refuse = |span, message: String, help: &str| {
-        findings.report(Diagnostic::error(code::USAGE, span, message).help(help));
-        refused = true;
-    };
+    let errors = findings.errors();
+    let mut refuse = |span: Span, message: String, help: &str| findings.error(code::USAGE, &span, message, help);
     let mut words = words.iter();
     let mut only_arguments = false;
     while let Some(word) = words.next() {
         let text = word.text();
         if only_arguments || !text.starts_with('-') || text == "-" {
             if text == "Unknown" && words.as_slice().first().is_some_and(|next| next.text() == "attribute") {
-                refuse(
-                    word.span(),
-                    "The cangw that printed this is too old for the job".to_owned(),
-                    "use cangw of can-utils 2020.11 or later",
-                );
+                let message = "The cangw that printed this is too old for the job".to_owned();
+                refuse(word.span(), message, "use cangw of can-utils 2020.11 or later");
                 return None;
             }
             if text.starts_with(|c| LONG_DASHES.contains(&c)) {
@@ -79,11 +70,8 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
                 refuse(word.span(), format!("{text:?} begins with a dash that is not a hyphen"), help);
                 return None;
             }
-            refuse(
-                word.span(),
-                format!("cangw accepts no argument {text:?} besides its options"),
-                "cangw would only print its usage; remove it, or write its option in front of it",
-            );
+            let help = "cangw would only print its usage; remove it, or write its option in front of it";
+            refuse(word.span(), format!("cangw accepts no argument {text:?} in addition to its options"), help);
             continue;
         }
         if text == "--" {
@@ -114,10 +102,10 @@ pub(super) fn given<'w>(words: &'w [Word], findings: &mut Findings) -> Option<Ve
             }
         }
     }
-    (!refused).then_some(given)
+    (findings.errors() == errors).then_some(given)
 }
 
-/// Returns the action of a command: the first of -A, -D, -F and -L.
+/// The first of -A, -D, -F and -L.
 pub(super) fn action(given: &[Given<'_>], findings: &mut Findings) -> Option<Action> {
     let mut actions = given.iter().filter_map(|option| {
         let action = match option.letter {

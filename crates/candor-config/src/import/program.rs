@@ -3,20 +3,18 @@
 use super::options;
 use super::shell::Word;
 
-/// Program that a command runs.
 #[derive(Debug)]
 pub(super) enum Program<'w> {
-    /// cangw; its arguments begin with this word.
+    /// Its arguments begin with this word.
     Cangw(usize),
-    /// cangw in a network namespace that this word names.
+    /// cangw in another network namespace.
     Elsewhere(&'w Word),
-    /// Something else.
     Other,
-    /// A variable, with arguments as cangw has them.
+    /// A variable with arguments of cangw.
     Unknown(&'w Word),
 }
 
-/// Programs that only speak of others; grep looks for them.
+/// Programs that print or search text.
 const TALKERS: &[&str] =
     &["command", "echo", "egrep", "fgrep", "grep", "hash", "logger", "man", "pgrep", "printf", "type", "which"];
 
@@ -63,7 +61,6 @@ pub(super) fn is_talk(words: &[Word]) -> bool {
     program.is_some_and(|text| TALKERS.contains(&text))
 }
 
-/// Returns true if the words are only assignments of variables.
 pub(super) fn is_assigning(words: &[Word]) -> bool {
     words.iter().all(|word| is_assignment(word.text()))
 }
@@ -78,7 +75,7 @@ pub(super) fn speaks_of_changes(text: &str) -> bool {
     })
 }
 
-/// Returns true if a variable is followed by arguments of cangw that change jobs, or by cangw and these.
+/// Returns true if the words are arguments of cangw that change jobs, or contain cangw and such arguments.
 fn acts(words: &[Word]) -> bool {
     if let Some(at) = words.iter().position(is_cangw) {
         return acts(&words[at + 1..]);

@@ -1,17 +1,17 @@
 //! Invariants of [`cangw`] for arbitrary text.
 
-use crate::config;
+use crate::config::{self, promises::can_be_shown};
 use crate::import::{Imported, Reading, cangw};
 use crate::plan::BusIndex;
 use crate::text;
-use candor_core::diagnostic::{Diagnostic, Severity};
+use candor_core::diagnostic::Severity;
 use candor_core::job::cangw_arguments;
 
-/// Reads a text in every way and checks what must hold whatever is in it: the body of the fuzz target `cangw_import`, and
-/// what its corpus is replayed with.
+/// Imports a text in every way and checks the invariants: the body of the fuzz target `cangw_import`, and of the replay of
+/// its corpus.
 ///
 /// # Panics
-/// If [`cangw`] breaks a promise.
+/// If [`cangw`] violates an invariant.
 pub fn hold(bytes: &[u8]) {
     let readings = [None, Some(Reading::Listing), Some(Reading::Script)];
     for reading in readings {
@@ -26,25 +26,24 @@ pub fn hold(bytes: &[u8]) {
                 imported.warnings
             }
             Err(findings) => {
-                assert!(findings.iter().any(|finding| finding.severity == Severity::Error), "a refusal has a reason");
+                assert!(
+                    findings.iter().any(|finding| finding.severity == Severity::Error),
+                    "rejected without an error"
+                );
                 findings
             }
         };
-        assert!(
-            findings.is_sorted_by_key(|finding| finding.primary.span.start),
-            "findings are in the order of the text"
-        );
-        findings.iter().for_each(|finding| can_be_shown(finding, bytes));
+        can_be_shown(&findings, bytes);
     }
 }
 
-/// A gateway file and a script of these jobs are these jobs again.
+/// A gateway file and a script written from these jobs are read as the same jobs.
 fn means_the_same_everywhere(imported: &Imported) {
     assert!(!imported.jobs.is_empty());
     assert_eq!(imported.jobs.len(), imported.places.len());
     let plan = text::of_jobs(&imported.interfaces, &imported.jobs);
     let written = text::write(&plan);
-    // A gateway file takes fewer buses and routes than a text can have.
+    // A text can have more buses and routes than a gateway file.
     if let Ok(loaded) = config::load(written.as_bytes()) {
         assert_eq!(loaded.plan, plan, "{written}");
     }
@@ -53,20 +52,8 @@ fn means_the_same_everywhere(imported: &Imported) {
     assert_eq!(commands(&again), commands(imported), "{script}");
 }
 
-/// The jobs as cangw is told of them, which is all that the kernel gets.
+/// The arguments of cangw for each job, which determine what the kernel gets.
 fn commands(imported: &Imported) -> Vec<Vec<String>> {
     let name = |bus: BusIndex| imported.interfaces[bus.0].as_str();
     imported.jobs.iter().map(|job| cangw_arguments(job, name(job.from), name(job.to))).collect()
-}
-
-fn can_be_shown(finding: &Diagnostic, bytes: &[u8]) {
-    let message = &finding.message;
-    assert!(!message.is_empty() && !message.contains(char::is_control), "{message:?}");
-    assert!(finding.help.is_some() || finding.code == "E0107" || finding.code == "W0506", "no remedy: {message}");
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    for label in std::iter::once(&finding.primary).chain(&finding.secondary) {
-        let span = &label.span;
-        assert!(span.start <= span.end && span.end <= bytes.len(), "{span:?} is outside of the text");
-        assert!(text.is_empty() || text.get(span.clone()).is_some(), "{span:?} cuts a character");
-    }
 }

@@ -15,14 +15,14 @@ use candor_core::diagnostic::{Diagnostic, Findings};
 
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    /// In the order in which can-gw delivers.
+    /// In order of delivery.
     entries: VecDeque<Entry>,
-    /// Those of the entries; each is there once.
+    /// The uids of the entries; unique.
     uids: HashSet<NonZeroU32>,
 }
 
 impl Table {
-    /// Returns the remaining jobs, in the order of delivery.
+    /// In order of delivery.
     pub(super) fn into_entries(self) -> Vec<Entry> {
         self.entries.into()
     }
@@ -32,54 +32,47 @@ impl Table {
         self.entries.push_back(entry);
     }
 
-    /// `cangw -A`: at the head, or into the job with the same uid.
+    /// `cangw -A`: adds at the head, or updates the job with the same uid.
     pub(super) fn add(&mut self, entry: Entry, findings: &mut Findings) {
-        let is_new = entry.uid.is_none_or(|uid| self.uids.insert(uid));
-        let existing = if is_new { None } else { self.entries.iter_mut().find(|other| other.uid == entry.uid) };
+        let is_new = entry.uid().is_none_or(|uid| self.uids.insert(uid));
+        let existing = if is_new { None } else { self.entries.iter_mut().find(|other| other.uid() == entry.uid()) };
         let Some(existing) = existing else {
             self.entries.push_front(entry);
             return;
         };
         let first = existing.span.clone();
         let report = |diagnostic: Diagnostic| diagnostic.also(first, "the job with this uid");
-        if existing.ends != entry.ends {
+        if !existing.has_ends_of(&entry) {
             let message = "The kernel rejects this: another job has this uid, with other interfaces or another filter";
-            findings
-                .report(report(Diagnostic::error(code::KERNEL, entry.span, message)).help("give each job its own uid"));
-            return;
-        }
-        if existing.handling.format != entry.handling.format {
-            let message = "This gives a job of one frame format modifications for the other";
-            findings.report(
-                report(Diagnostic::error(code::NOT_EXPRESSIBLE, entry.span, message))
-                    .help("give the classic and the CAN FD job different uids"),
+            return findings.report(
+                report(Diagnostic::error(code::KERNEL, entry.span, message)).help("give each job its own uid"),
             );
-            return;
         }
-        if existing.handling != entry.handling {
+        if existing.format() != entry.format() {
+            let message = "This gives a job of one frame format modifications for the other";
+            let diagnostic = report(Diagnostic::error(code::NOT_EXPRESSIBLE, entry.span, message));
+            return findings.report(diagnostic.help("give the classic and the CAN FD job different uids"));
+        }
+        if !existing.has_flags_of(&entry) {
             let message = "This replaces only the modifications of the job with this uid; flags and hop limit stay";
             findings.report(
                 report(Diagnostic::warning(code::IGNORED, entry.span.clone(), message))
                     .help("to change these as well, delete the job and add it again"),
             );
         }
-        existing.changes = entry.changes;
-        existing.span = entry.span;
+        existing.update(entry);
     }
 
-    /// `cangw -D`: the newest job that is the same; with a uid the modifications do not matter.
+    /// `cangw -D`: deletes the newest equal job; with a uid, modifications are not compared.
     pub(super) fn delete(&mut self, wanted: &Entry, findings: &mut Findings) {
         let is_same = |entry: &Entry| {
-            let changes = if entry.uid.is_some() || wanted.uid.is_some() {
-                entry.uid == wanted.uid
-            } else {
-                entry.changes == wanted.changes
-            };
-            entry.handling == wanted.handling && changes && entry.ends == wanted.ends
+            let has_uid = entry.uid().is_some() || wanted.uid().is_some();
+            let is_changed_alike = if has_uid { entry.uid() == wanted.uid() } else { entry.has_changes_of(wanted) };
+            is_changed_alike && entry.has_flags_of(wanted) && entry.has_ends_of(wanted)
         };
         match self.entries.iter().position(is_same) {
             Some(found) => {
-                let uid = self.entries.remove(found).and_then(|entry| entry.uid);
+                let uid = self.entries.remove(found).and_then(|entry| entry.uid());
                 uid.map(|uid| self.uids.remove(&uid));
             }
             None => findings.report(

@@ -3,7 +3,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::plan::{Echo, Incoming, Timestamp};
-use candor_core::diagnostic::Severity;
+use crate::testing::{check_cases, pieces};
 use candor_core::filter::Filter;
 use candor_core::frame::FrameFormat;
 use candor_core::job::cangw_arguments;
@@ -22,7 +22,11 @@ fn findings(text: &str) -> Vec<Diagnostic> {
 
 /// Code and underlined text of every finding.
 fn underlined(text: &str) -> Vec<(&'static str, &str)> {
-    findings(text).iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect()
+    crate::testing::underlined(text, &findings(text))
+}
+
+fn check(data: &str) {
+    check_cases(data, str::to_owned, findings);
 }
 
 /// The jobs as cangw commands again, in the order of delivery.
@@ -33,7 +37,7 @@ fn jobs(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_script_adds_at_the_head_and_a_listing_begins_there() {
+fn scripts_reverse_the_order_and_listings_keep_it() {
     let script = "cangw -A -s can0 -d can1\ncangw -A -s can1 -d can0\n";
     assert_eq!(jobs(script), ["-A -s can1 -d can0", "-A -s can0 -d can1"]);
     let listing = "cangw -A -s can0 -d can1 # 0 handled 0 dropped 0 deleted\n\
@@ -62,13 +66,13 @@ fn a_script_adds_at_the_head_and_a_listing_begins_there() {
 }
 
 #[test]
-fn names_in_a_listing_are_not_for_a_shell() {
+fn names_in_a_listing_are_not_parsed_by_a_shell() {
     let listing = "cangw -A -s ca$n;0 -d it's(1) # 0 handled 0 dropped 0 deleted\n";
     assert_eq!(imported(listing).interfaces, ["ca$n;0", "it's(1)"]);
 }
 
 #[test]
-fn everything_that_cangw_can_say() {
+fn reads_all_options() {
     let table: String = (0..=255_u8).map(|byte| format!("{byte:02X}")).collect();
     let text = format!(
         "cangw -A -s can0 -d can1 -eti -f 92345678~DFFFFFFF -l 2 -uABCD -m AND:I:7ff.0.0000000000000000 \
@@ -100,7 +104,7 @@ fn everything_that_cangw_can_say() {
 }
 
 #[test]
-fn commands_between_other_commands() {
+fn finds_commands_between_others() {
     let text = "#!/bin/sh -e\nmodprobe can-gw && sudo -n cangw -F\nip link set can0 up; # cangw -A -s can9 -d can8\n\
                 sudo /usr/bin/cangw -A -s 'can0' \\\n  -d \"can1\" >/dev/null 2>&1 || exit 1\n\
                 echo cangw done\ncangw -L | grep can0\nX=1 env Y=2 cangw -A -s can1 -d can0 &\n";
@@ -116,7 +120,7 @@ fn commands_between_other_commands() {
 }
 
 #[test]
-fn delete_and_flush() {
+fn runs_delete_and_flush() {
     let add = "cangw -A -s a -d b -f 1:7FF\ncangw -A -s a -d b -e\ncangw -A -s a -d b -f 1:7FF\n";
     assert_eq!(jobs(add).len(), 3);
     assert_eq!(jobs(&format!("{add}cangw -D -s a -d b -e")), ["-A -s a -d b -f 001:7FF", "-A -s a -d b -f 001:7FF"]);
@@ -141,7 +145,7 @@ fn delete_and_flush() {
 }
 
 #[test]
-fn a_uid_exchanges_modifications_in_place() {
+fn uid_replaces_modifications_in_place() {
     let first = "cangw -A -s a -d b -u 5 -l 1 -m SET:I:1.0.0000000000000000\ncangw -A -s a -d b\n";
     let text = format!("{first}cangw -A -s a -d b -u 5 -l 1 -m SET:I:2.0.0000000000000000");
     assert_eq!(jobs(&text), ["-A -s a -d b", "-A -s a -d b -l 1 -u 5 -m SET:I:002.0.0000000000000000"]);
@@ -155,26 +159,9 @@ fn a_uid_exchanges_modifications_in_place() {
 }
 
 #[test]
-fn peculiarities_are_told() {
-    for (arguments, expected) in [
-        ("-s c -f 1:7FF -f 2:7FF", &[("W0951", "a"), ("W0951", "1:7FF")][..]),
-        ("-m SET:I:1.0.0000000000000000 -m SET:D:0.0.1122334455667788", &[("W0951", "SET:I:1.0.0000000000000000")]),
-        ("-p 1:2F", &[("W0952", "1:2F")]),
-        ("-u 5", &[("W0952", "5")]),
-        ("-u 0", &[("W0952", "0")]),
-        ("-f 123:7FF,456", &[("W0952", ",456")]),
-        ("-f 12345678:DFFFFFFF", &[("W0958", "cangw -A -s a -d b -f 12345678:DFFFFFFF")]),
-        ("-L", &[("W0952", "L")]),
-        (
-            "-m OR:I:1.0.0000000000000000 -m AND:I:1.0.0000000000000000 -m XOR:I:1.0.0000000000000000 \
-             -m SET:I:1.0.0000000000000000 -m rubbish",
-            &[("W0952", "rubbish")],
-        ),
-    ] {
-        let text = format!("cangw -A -s a -d b {arguments}");
-        assert!(findings(&text).iter().all(|finding| finding.severity == Severity::Warning), "{text}");
-        assert_eq!(underlined(&text), expected, "{text}");
-    }
+fn warns_of_peculiarities() {
+    let warnings = |text: &str| imported(text).warnings;
+    check_cases(include_str!("tests/warnings.txt"), str::to_owned, warnings);
     assert_eq!(jobs("cangw -A -s c -s a -d b"), ["-A -s a -d b"], "the last one counts");
     let text = "cangw -A -s a -d a\ncangw -A -s a -d b";
     assert_eq!((jobs(text).len(), underlined(text)), (1, vec![("W0953", "cangw -A -s a -d a")]));
@@ -182,107 +169,23 @@ fn peculiarities_are_told() {
 }
 
 #[test]
-fn mistakes_are_found_where_they_are() {
+fn underlines_errors() {
+    check(include_str!("tests/mistakes.txt"));
     let long = "0".repeat(40);
-    for (arguments, expected) in [
-        ("-s a", &[("E0905", "cangw -A -s a")][..]),
-        ("-s a -d b x", &[("E0905", "x")]),
-        ("-s a -d b -z", &[("E0905", "z")]),
-        ("-s a -d", &[("E0905", "d")]),
-        ("-s a -d b -f 123", &[("E0906", "")]),
-        ("-s a -d b -f 12G:7FF", &[("E0906", "G")]),
-        ("-s a -d b -f 123456789:7FF", &[("E0906", "123456789")]),
-        ("-s a -d b -l 0", &[("E0906", "0")]),
-        ("-s a -d b -l A", &[("E0906", "A")]),
-        ("-s a -d b -l 257", &[("E0906", "257")]),
-        ("-s a -d b -l 7", &[("E0907", "cangw -A -s a -d b -l 7")]),
-        ("-s a -d b -m SET", &[("E0906", "SET")]),
-        ("-s a -d b -m set:I:1.0.0000000000000000", &[("E0906", "set")]),
-        ("-s a -d b -m SET:X:1.0.0000000000000000", &[("E0906", "X")]),
-        ("-s a -d b -m SET::1.0.0000000000000000", &[("E0906", "")]),
-        ("-s a -d b -m SET:I:1.0.00000000000000", &[("E0906", "00000000000000")]),
-        ("-s a -d b -m SET:I:1.100.0000000000000000", &[("E0906", "100")]),
-        ("-s a -d b -m SET:D:1.0.00000000000000XX", &[("E0906", "00000000000000X")]),
-        ("-s a -d b -X -m SET:I:1.0.0000000000000000", &[("E0905", "m")]),
-        ("-s a -d b -M SET:I:1.0.0.00", &[("E0905", "M")]),
-        ("-s a -d b -x 0:1:2:3", &[("E0905", "0:1:2:3")]),
-        ("-s a -d b -m OR:D:0.0.0000000000000000 -x 0:A:7:0", &[("E0906", "A")]),
-        (
-            "-s a -d b -m OR:D:0.0.0000000000000000 -x 0:1:8:0",
-            &[("E0907", "cangw -A -s a -d b -m OR:D:0.0.0000000000000000 -x 0:1:8:0")],
-        ),
-        ("-s a -d b -m OR:D:0.0.0000000000000000 -c 0:1:2:0:0:00", &[("E0906", "00")]),
-        (
-            "-s a -d b -p 2:00112233445566778899AABBCCDDEEFF0",
-            &[("W0952", "2:00112233445566778899AABBCCDDEEFF0"), ("E0906", "0")],
-        ),
-        ("-s a -d b -f 1 -f 1:7FF", &[("W0951", "1"), ("E0906", "")]),
-        ("\u{2013}s a -d b", &[("E0905", "\u{2013}s")]),
-        ("Unknown attribute 15!", &[("E0905", "Unknown")]),
-        ("-s a -d b -p 4:", &[("E0906", "4:"), ("W0952", "4:")]),
-        ("-s (null) -d b", &[("E0906", "(null)")]),
-        ("-s $IF -d b", &[("E0902", "$IF")]),
-        ("-s a -d can${N}", &[("E0902", "${N}")]),
-        ("-s a -d $(cat x) -l `y`", &[("E0902", "$(cat x)"), ("E0902", "`y`")]),
-        ("-s a -d can{0,1}", &[("E0902", "{0,1}")]),
-        ("-s a -d 'b", &[("E0901", "'")]),
-        ("-s a/b -d b", &[("E0906", "a/b")]),
-    ] {
-        let text = format!("cangw -A {}", arguments.replace("(null)", "'(null)'"));
-        let found: Vec<_> =
-            underlined(&text).into_iter().map(|(code, at)| (code, at.trim_matches('\'')).to_owned()).collect();
-        let expected: Vec<_> = expected.iter().map(|(code, at)| (*code, at.trim_matches('\''))).collect();
-        assert_eq!(found, expected, "{text}");
-    }
     let fd = format!("cangw -A -X -s a -d b -M SET:L:0.0.9.{long}");
     assert_eq!(underlined(&fd), [("E0906", long.as_str())]);
 }
 
 #[test]
-fn what_cannot_be_known_is_said() {
-    for (text, expected) in [
-        ("", &[("E0908", "")][..]),
-        ("modprobe can-gw", &[("E0908", "")]),
-        ("cangw -s a -d b", &[("E0905", "cangw -s a -d b")]),
-        ("for i in 0 1; do cangw -A -s a -d b; done", &[("E0903", "cangw -A -s a -d b")]),
-        ("if x; then cangw -F; fi", &[("E0903", "cangw -F")]),
-        ("x || cangw -A -s a -d b", &[("E0903", "cangw -A -s a -d b")]),
-        ("up() { cangw -A -s a -d b; }", &[("E0903", "cangw -A -s a -d b")]),
-        ("[ -e x ] && cangw -A -s a -d b", &[("W0956", "cangw -A -s a -d b")]),
-        ("ip netns exec n cangw -A -s a -d b", &[("E0904", "ip")]),
-        ("$GW -A -s a -d b", &[("E0902", "$GW")]),
-        ("cangw -A -s a -d b; xargs cangw", &[("W0955", "xargs cangw")]),
-        ("cangw -A -s a -d b; sh <<X\ncangw -F\nX\n", &[("E0912", "cangw -F\nX\n")]),
-        ("cangw -A -s a -d b; cat <<X\nabout cangw\nX\n", &[("W0955", "about cangw\nX\n")]),
-        ("sh -c 'cangw -XAs a -d b'", &[("E0912", "sh -c 'cangw -XAs a -d b'")]),
-        ("timeout 5 cangw -F", &[("E0912", "timeout 5 cangw -F")]),
-        ("ExecStart=/usr/bin/cangw -A -s a -d b", &[("E0912", "ExecStart=/usr/bin/cangw -A -s a -d b")]),
-        ("GW='cangw -A -s a -d b'\n$GW -e", &[("E0912", "GW='cangw -A -s a -d b'")]),
-        ("$GW -XAes a -d b $MORE", &[("E0902", "$GW")]),
-        ("$SUDO cangw -A -s a -d b", &[("E0902", "$SUDO")]),
-        ("cangw -A -s a -d b; trap 'cangw -F' EXIT", &[("W0955", "trap 'cangw -F' EXIT")]),
-        ("cangw -A -s a -d b; GW=/usr/bin/cangw; grep -A1 cangw x | grep -F cangw; $IPT -A FORWARD -s x", &[]),
-        ("cangw -A -s a -d b; ip link set cangw up", &[("W0955", "ip link set cangw up")]),
-        (
-            "cangw -A -s a -d b\nexit 0\ncangw -A -s b -d a\n$GW -F",
-            &[("W0959", "cangw -A -s b -d a"), ("W0959", "$GW -F")],
-        ),
-        ("function up() {\n cangw -A -s a -d b\n}\n", &[("E0903", "cangw -A -s a -d b")]),
-        ("RULE=(-s a -d b); cangw -A \"${RULE[@]}\"", &[("E0902", "${RULE[@]}")]),
-        ("N=$(sed 's/(.*//' f)\ncangw -A -s $N -d b; M=$(x)", &[("E0902", "$N")]),
-        ("cangw -A -s a -d b > \"x\n", &[("E0901", "\"")]),
-        ("echo \"cangw\n", &[("E0901", "\"")]),
-        ("cangw -A -s a -d b; command -v cangw; which cangw", &[]),
-    ] {
-        assert_eq!(underlined(text), expected, "{text}");
-    }
+fn reports_what_only_a_shell_knows() {
+    check(include_str!("tests/unknown.txt"));
     for text in ["start() { cangw -L; }\ncangw -A -s a -d b", "if cangw -L; then x; fi; cangw -A -s a -d b"] {
         assert_eq!(jobs(text), ["-A -s a -d b"]);
     }
 }
 
 #[test]
-fn a_text_without_jobs_says_why() {
+fn explains_why_there_is_no_job() {
     for (text, expected) in [
         (" \n", "The text is empty"),
         ("# cangw -A -s a -d b\n#x", "cangw -A appears only in comments"),
@@ -296,7 +199,7 @@ fn a_text_without_jobs_says_why() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn rejects_bytes_that_are_not_text() {
     let finding = |bytes: &[u8]| {
         let finding = cangw(bytes, None).unwrap_err().remove(0);
         (finding.code, finding.primary.span)
@@ -306,87 +209,15 @@ fn bytes_that_are_no_text() {
     assert_eq!(finding(&vec![b' '; MAX_BYTES + 1]), ("E0910", 0..0));
 }
 
-/// Pieces of scripts, well-formed or not, in any order.
+/// Pieces of scripts in any order.
 fn scraps() -> impl Strategy<Value = String> {
-    const SCRAPS: &[&str] = &[
-        " ",
-        "\n",
-        "\r\n",
-        "cangw",
-        "-A",
-        "-D",
-        "-F",
-        " -s a",
-        " -d b",
-        "-f",
-        "123:7FF",
-        "~",
-        "-m",
-        "SET:ID:1.2.",
-        "0",
-        "0011223344556677",
-        "-X",
-        "-M",
-        "-x",
-        "-c",
-        "-p",
-        "1:",
-        "-u",
-        "-l",
-        ":",
-        ".",
-        "'",
-        "\"",
-        "\\",
-        "$",
-        "${",
-        "$(",
-        ")",
-        "(",
-        "`",
-        "{",
-        "}",
-        "{a,b}",
-        ";",
-        "&&",
-        "||",
-        "|",
-        "&",
-        "<<",
-        "<<-",
-        ">",
-        "#",
-        "# 0 handled 0 dropped 0 deleted",
-        "if ",
-        "then ",
-        "fi",
-        "case ",
-        " in ",
-        "esac",
-        "for ",
-        "do ",
-        "done",
-        "function ",
-        "sudo ",
-        "ip ",
-        "é",
-        "\u{1F68C}",
-        "\0",
-        "\u{FEFF}",
-        "exit ",
-        "X=(",
-        "<(",
-        "[[ ",
-        "*",
-        "[",
-    ];
-    prop::collection::vec(prop_oneof![4 => select(SCRAPS).prop_map(String::from), 1 => ".{0,3}"], 0..40)
-        .prop_map(|scraps| scraps.concat())
+    let piece = select(pieces(include_str!("tests/pieces.txt")));
+    prop::collection::vec(prop_oneof![4 => piece, 1 => ".{0,3}"], 0..40).prop_map(|pieces| pieces.concat())
 }
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_with_a_reason(text in scraps()) {
+    fn invariants_hold_for_text_of_pieces(text in scraps()) {
         promises::hold(text.as_bytes());
     }
 }

@@ -1,5 +1,5 @@
-//! The values of cangw's options. cangw reads them with `sscanf()`, which stops where it understands no more; what it
-//! would misread in silence is a mistake here.
+//! Values of the options of cangw. cangw reads them with `sscanf()`, which stops at the first invalid character; values
+//! that it would silently misread are errors here.
 
 use super::code;
 use super::options::Value;
@@ -8,7 +8,7 @@ use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::FrameFormat;
 use candor_core::rule::{ChecksumSpan, Crc8Checksum, Crc8Profile, Operation, XorChecksum};
 
-/// A modification as cangw sends it: can-gw compares all of it when it looks for a job to delete.
+/// A modification with all values that cangw sends: can-gw compares them to find a job to delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RawOperand {
     pub(super) has_id: bool,
@@ -163,10 +163,10 @@ pub(super) fn crc8_profile(value: &Value<'_>, findings: &mut Findings) -> Option
     Some(profile)
 }
 
-/// A value that is being read.
+/// Parses a value.
 struct Reader<'v, 'f> {
     value: &'v Value<'v>,
-    /// Bytes that are done.
+    /// Bytes parsed so far.
     at: usize,
     /// Help for invalid values.
     help: &'static str,
@@ -182,7 +182,7 @@ impl<'v, 'f> Reader<'v, 'f> {
         self.value.text().get(self.at..).unwrap_or_default()
     }
 
-    /// Returns the text before the next separator.
+    /// The text before the next separator.
     fn field(&self, separator: char) -> Option<&'v str> {
         self.rest().split_once(separator).map(|(field, _)| field)
     }
@@ -191,7 +191,7 @@ impl<'v, 'f> Reader<'v, 'f> {
         let rest = self.rest();
         let end = (length..=rest.len()).find(|&end| rest.is_char_boundary(end)).unwrap_or(rest.len());
         let span = self.value.part(self.at..self.at + end);
-        self.findings.report(Diagnostic::error(code::VALUE, span, message).help(self.help));
+        self.findings.error(code::VALUE, &span, message, self.help);
         None
     }
 
@@ -274,7 +274,7 @@ impl<'v, 'f> Reader<'v, 'f> {
         })
     }
 
-    /// Exactly so many bytes of two digits.
+    /// Exactly `count` bytes of two digits.
     fn bytes(&mut self, what: &str, count: usize) -> Option<Vec<u8>> {
         let rest = self.rest();
         let length = rest.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(rest.len());

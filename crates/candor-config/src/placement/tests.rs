@@ -1,6 +1,6 @@
 use super::*;
-use crate::config;
 use crate::plan::UserEngine;
+use crate::testing::{loaded, pattern};
 
 /// Two buses and these routes, each a line of the form `FROM TO KEYS`.
 fn plan(engine: &str, routes: &[&str]) -> Plan {
@@ -14,14 +14,12 @@ fn plan(engine: &str, routes: &[&str]) -> Plan {
         let keys = words.next().unwrap_or_default().replace("; ", "\n");
         file += &format!("[[route]]\nname = \"r{index}\"\nfrom = \"{from}\"\nto = \"{to}\"\n{keys}\n");
     }
-    config::load(file.as_bytes()).unwrap_or_else(|findings| panic!("{findings:#?}\n{file}")).plan
+    loaded(&file)
 }
 
-/// Makes one route look at data bytes.
+/// Adds a payload pattern to one route.
 fn with_payload(mut plan: Plan, route: usize) -> Plan {
-    let mut mask = [0; 64];
-    mask[0] = 0xFF;
-    plan.routes[route].payload.push(candor_core::payload::PayloadPattern { mask, value: [0; 64] });
+    plan.routes[route].payload.push(pattern(0, 0xFF, 0));
     plan
 }
 
@@ -30,14 +28,14 @@ fn reasons(plan: &Plan) -> Vec<Option<Because>> {
 }
 
 #[test]
-fn what_can_gw_can_express_is_in_the_kernel() {
+fn routes_that_can_gw_supports_are_in_the_kernel() {
     let plan = with_payload(plan("auto", &["a b", "a c"]), 1);
     assert_eq!(reasons(&plan), [None, Some(Because::Payload)]);
     assert_eq!(reasons(&plan.with_engine(Engine::User(UserEngine::PLAINEST))), [Some(Because::Chosen); 2]);
 }
 
 #[test]
-fn routes_that_meet_with_echo_stay_together() {
+fn routes_linked_by_echo_stay_together() {
     let alone = with_payload(plan("auto", &["a b echo = true", "b a"]), 1);
     assert_eq!(reasons(&alone), [Some(Because::Meets(RouteIndex(1))), Some(Because::Payload)]);
     let silent = with_payload(plan("auto", &["a b", "b a"]), 1);
@@ -50,7 +48,7 @@ fn routes_that_meet_with_echo_stay_together() {
 }
 
 #[test]
-fn a_route_that_no_side_can_run_is_refused() {
+fn rejects_a_route_that_no_side_supports() {
     let plan = with_payload(plan("auto", &["a b keep-timestamp = true"]), 0);
     let refused = Placement::of(&plan, KernelAbilities::EVERY).unwrap_err();
     assert_eq!((refused.kernel, refused.user), (Because::Payload, Some(KernelOnly::Timestamp)));
@@ -59,7 +57,7 @@ fn a_route_that_no_side_can_run_is_refused() {
 }
 
 #[test]
-fn every_conflict_is_told_at_once() {
+fn reports_all_conflicts() {
     let sound = plan("auto", &["a b", "c b echo = true", "a b echo = true", "c b", "b c keep-timestamp = true"]);
     let plan = (0..5).fold(sound, with_payload);
     let found = Placement::conflicts(&plan, KernelAbilities::EVERY);
@@ -70,16 +68,16 @@ fn every_conflict_is_told_at_once() {
 }
 
 #[test]
-fn a_relative_crc8_depends_on_the_kernel() {
+fn relative_crc8_depends_on_the_kernel() {
     let keys = "set = { id = \"1\" }; checksum-crc8 = { from = 0, to = -2, result = -1, polynomial = \"1D\" }";
     let plan = plan("auto", &[&format!("a b {keys}")]);
     assert_eq!(reasons(&plan), [Some(Because::RelativeCrc8)]);
-    let fixed = Placement::of(&plan, KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY }).unwrap();
+    let fixed = Placement::of(&plan, KernelAbilities::NEWEST).unwrap();
     assert_eq!(fixed.side(RouteIndex(0)), Side::Kernel);
 }
 
 #[test]
-fn what_this_kernel_lacks_is_in_user_space() {
+fn routes_that_this_kernel_lacks_are_in_user_space() {
     let plan = with_payload(plan("auto", &["a b", "a b frames = \"classic\"", "b c"]), 2);
     let of = |kernel| Placement::of(&plan, kernel).unwrap().routes;
     let old = KernelAbilities { fd_jobs: false, ..KernelAbilities::EVERY };
@@ -92,7 +90,7 @@ fn what_this_kernel_lacks_is_in_user_space() {
 }
 
 #[test]
-fn hops_beyond_those_of_the_module_are_refused_with_both_reasons() {
+fn rejects_more_hops_than_the_module_with_both_reasons() {
     let plan = plan("auto", &["a b hop-limit = 1", "b c hop-limit = 3"]);
     let module = |max_hops| Placement::of(&plan, KernelAbilities { max_hops, ..KernelAbilities::EVERY });
     assert_eq!(module(3).unwrap().routes, [None, None]);
@@ -101,7 +99,7 @@ fn hops_beyond_those_of_the_module_are_refused_with_both_reasons() {
     assert_eq!((refused.route, refused.kernel, refused.user), expected);
 }
 
-/// Routes between `a` and `b` with this filter, so many of them, and then others.
+/// `count` routes between `a` and `b` with these filters, then others.
 fn crowd(count: usize, filter: impl Fn(usize) -> String, others: &[&str]) -> Plan {
     let crowd: Vec<String> =
         (0..count).map(|at| format!("a b frames = \"classic\"; match = \"{}\"", filter(at))).collect();
@@ -113,47 +111,47 @@ fn masked(at: usize) -> String {
 }
 
 #[test]
-fn walked_filters_of_a_bus_are_counted_over_all_of_its_routes() {
+fn counts_walked_filters_of_all_routes_of_a_bus() {
     let others = [
         "a c match = \"123\"",
         "b c match = \"00000000:9FFFFF00\"",
         "a c frames = \"classic\"; match = \"123~C00007FF\"",
     ];
     let few = reasons(&crowd(MAX_WALKED_FILTERS - 1, masked, &others));
-    assert_eq!(few.iter().flatten().count(), 0, "as many as there may be");
+    assert_eq!(few.iter().flatten().count(), 0, "the limit");
     let many = reasons(&crowd(MAX_WALKED_FILTERS, masked, &others));
     let walks = Some(Because::Walks(MAX_WALKED_FILTERS + 1));
     let (crowd, others) = many.split_at(MAX_WALKED_FILTERS);
     assert!(crowd.iter().all(|because| *because == walks));
-    assert_eq!(others, [None, None, walks], "what is looked up, or of another bus, stays");
+    assert_eq!(others, [None, None, walks], "filters that are looked up, or of another bus, stay");
 }
 
 #[test]
-fn single_identifiers_cost_the_kernel_nothing() {
+fn single_identifiers_are_not_walked() {
     let many = crowd(2 * MAX_WALKED_FILTERS, |at| format!("{at:08X}"), &[]);
     assert_eq!(reasons(&many).iter().flatten().count(), 0);
 }
 
 #[test]
-fn a_route_for_both_formats_is_walked_twice() {
+fn both_formats_walk_a_filter_twice() {
     let both = plan("auto", &["a b match = \"00000000:9FFFFF00\"", "a b frames = \"fd\"; match = \"123\""]);
     assert_eq!(both.routes().iter().map(walked_filters).collect::<Vec<_>>(), [2, 0]);
 }
 
-/// Being slow is no reason to refuse what the kernel can do.
+/// Many filters are slow, but not an error.
 #[test]
-fn what_only_the_kernel_can_do_stays_there_however_many_filters_it_walks() {
+fn kernel_only_routes_stay_in_the_kernel_with_many_filters() {
     let keeping =
         crowd(MAX_WALKED_FILTERS, masked, &["a b keep-timestamp = true; frames = \"classic\"; match = \"1~7FF\""]);
     let placed = reasons(&keeping);
     assert_eq!(placed.last(), Some(&None));
     assert_eq!(placed[0], Some(Because::Walks(MAX_WALKED_FILTERS + 1)));
     let echo = ["c a echo = true; keep-timestamp = true"];
-    assert_eq!(reasons(&crowd(MAX_WALKED_FILTERS + 1, masked, &echo)).iter().flatten().count(), 0, "they would meet");
+    assert_eq!(reasons(&crowd(MAX_WALKED_FILTERS + 1, masked, &echo)).iter().flatten().count(), 0, "linked by echo");
 }
 
 #[test]
-fn a_long_walk_is_told_with_figures() {
+fn reason_of_a_long_walk_has_numbers() {
     let expected = "can-gw would compare each frame of its bus with 2400 filters, one after another; above 985, user space is faster";
     assert_eq!(Because::Walks(2400).to_string(), expected);
 }

@@ -1,13 +1,12 @@
-//! The modifications of a route, applied to one kind of frame or to a set of kinds.
+//! Modifications of a route, for one kind of frame or a set of kinds.
 
 use super::cube::{BITS, Cube, FD};
 use crate::plan::{IdChange, Route, Selection, SendAs};
 use candor_core::frame::FrameFormat;
 use candor_core::rule::Operation;
 
-/// Any sequence of AND, OR, XOR and SET: every bit is kept, flipped, or constant.
-///
-/// So the image of a [`Cube`] is a cube, and so is what leads to one.
+/// Any sequence of AND, OR, XOR and SET: every bit is kept, flipped, or constant. So images and preimages of a [`Cube`] are
+/// cubes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Change {
     keep: u64,
@@ -17,7 +16,6 @@ pub(super) struct Change {
 impl Change {
     pub(super) const NONE: Self = Self { keep: BITS, flip: 0 };
 
-    /// Identifier change of one selection of a route.
     pub(super) fn of(route: &Route, selection: &Selection) -> Self {
         let converted = match route.send_as.map(SendAs::format) {
             Some(FrameFormat::Classic) => Self { keep: BITS & !FD, flip: 0 },
@@ -25,7 +23,7 @@ impl Change {
             None => Self::NONE,
         };
         route.modifications.operands().into_iter().fold(converted, |change, (operation, operand)| {
-            // `to-id` takes the place of what the route's own operand would be, as in `job::lower`.
+            // `to-id` replaces the operand of the route, as in `lower`.
             let id = match (operation, selection.id) {
                 (Operation::Set, Some(IdChange::Set(id))) => Some(id),
                 (Operation::And, Some(IdChange::Move { and, .. })) => Some(and),
@@ -45,7 +43,6 @@ impl Change {
         }
     }
 
-    /// This change, and then another.
     pub(super) const fn then(self, next: Self) -> Self {
         Self { keep: self.keep & next.keep, flip: self.flip & next.keep ^ next.flip }
     }
@@ -54,24 +51,22 @@ impl Change {
         kind & self.keep ^ self.flip
     }
 
-    /// Returns the image of these kinds of frames.
     pub(super) const fn image(self, cube: Cube) -> Cube {
         Cube::new(cube.mask() | BITS & !self.keep, self.on(cube.lowest()))
     }
 
-    /// Returns the preimage of these kinds of frames.
     pub(super) const fn preimage(self, cube: Cube) -> Option<Cube> {
         let differs = (cube.lowest() ^ self.flip) & cube.mask();
         if differs & !self.keep == 0 { Some(Cube::new(cube.mask() & self.keep, differs)) } else { None }
     }
 
-    /// Returns true if all of these keep their identifier and its flags.
+    /// Returns true if all these kinds keep their identifier and flags.
     pub(super) fn keeps_identifiers(self, cube: Cube) -> bool {
         let of_identifiers = Self { keep: self.keep | FD, flip: self.flip & !FD };
         of_identifiers.agrees(Self::NONE).is_some_and(|kept| cube.is_within(kept))
     }
 
-    /// The kinds of frames of which both make the same.
+    /// The kinds of frames that both change identically.
     pub(super) const fn agrees(self, other: Self) -> Option<Cube> {
         let (mask, value) = (self.keep ^ other.keep, self.flip ^ other.flip);
         if value & !mask == 0 { Some(Cube::new(mask, value)) } else { None }

@@ -1,18 +1,15 @@
-//! Frames that go round for ever: through a vxcan pair, where the kernel forgets how many routes they took.
-
-mod survivors;
+//! Frames that loop forever: through a vxcan pair, where the kernel clears the hop count.
 
 use std::collections::{HashMap, HashSet};
 
 use super::cube::{Cube, WELL_FORMED};
 use super::edges::{Edge, Edges};
 use super::index::{Budget, Index};
-use super::ways::{Place, Ways};
+use super::paths::{Paths, Place};
 use super::{Hazard, Kind};
 use crate::plan::{Plan, Route, RouteIndex};
-use survivors::{Survivors, survivors};
 
-/// One step: an edge sends a frame that is in one place, and it shows up in another.
+/// An edge sends a frame at one place, and it is received at another.
 #[derive(Clone, Copy, Debug)]
 struct Move {
     from: Place,
@@ -20,52 +17,51 @@ struct Move {
     to: Place,
 }
 
-/// A frame and where it is.
 type Stop = (Place, u64);
 
-/// A stop of a way, with what was done there.
+/// A stop of a path.
 #[derive(Debug)]
 struct Step {
     stop: Stop,
-    /// The edge that was taken last.
+    /// The edge followed last.
     edge: usize,
-    /// The moves still to be tried, each with what it takes.
+    /// The remaining moves, with the frames each matches.
     next: Vec<(usize, Cube)>,
 }
 
-/// Gives the routes by which frames circulate or may come into a ring; none if there is none.
-pub(super) fn look(
+/// Returns the routes by which frames loop or may enter a loop.
+pub(super) fn find(
     plan: &Plan,
     edges: &Edges,
-    ways: &Ways<'_>,
+    paths: &Paths<'_>,
     budget: &mut Budget,
     hazards: &mut Vec<Hazard>,
 ) -> HashSet<RouteIndex> {
     if plan.buses().iter().all(|bus| bus.vxcan_peer.is_none()) {
         return HashSet::new();
     }
-    let moves = moves_of_rings(edges, ways, budget);
+    let moves = moves_of_rings(edges, paths, budget);
     if moves.is_empty() {
         return HashSet::new();
     }
     let always_sends = |step: &&Move| sends_all(plan.route(edges.all()[step.edge].route));
     let certain: Vec<_> = moves.iter().filter(always_sends).copied().collect();
-    let mut told = HashSet::new();
+    let mut reported = HashSet::new();
     for (moves, is_certain) in [(certain, true), (moves.clone(), false)] {
         let map = Map::of(edges, &moves, budget);
-        for (start, ring) in map.rings(ways, budget) {
+        for (start, ring) in map.rings(paths, budget) {
             let routes = in_order(ring.iter().map(|&edge| edges.all()[edge].route));
-            if routes.iter().all(|&route| !told.contains(&route)) {
-                told.extend(routes.iter().copied());
+            if routes.iter().all(|&route| !reported.contains(&route)) {
+                reported.extend(routes.iter().copied());
                 let frame = Kind::from_bits(start.1);
                 hazards.push(Hazard::Circulates { routes, frame, is_certain });
             }
         }
     }
     let routes = || in_order(moves.iter().map(|step| edges.all()[step.edge].route));
-    // No ring was met, which proves nothing yet.
-    if told.is_empty() {
-        if survivors(edges, &moves, budget) == Survivors::None {
+    // Finding no loop is not a proof.
+    if reported.is_empty() {
+        if none_survives(edges, &moves, budget) {
             return HashSet::new();
         }
         hazards.push(Hazard::MayCirculate { routes: routes() });
@@ -73,7 +69,7 @@ pub(super) fn look(
     routes().into_iter().collect()
 }
 
-/// Each route once, in the order of the way.
+/// Each route once, in order.
 fn in_order(routes: impl Iterator<Item = RouteIndex>) -> Vec<RouteIndex> {
     let mut seen = HashSet::new();
     routes.filter(|&route| seen.insert(route)).collect()
@@ -85,17 +81,17 @@ fn sends_all(route: &Route) -> bool {
     route.payload.is_empty() && !changes_length
 }
 
-/// The steps that lead from ring to ring or stay in one, as far as that can be told without looking at the frames.
-fn moves_of_rings(edges: &Edges, ways: &Ways<'_>, budget: &mut Budget) -> Vec<Move> {
+/// The moves in rings or between rings, without considering the frames.
+fn moves_of_rings(edges: &Edges, paths: &Paths<'_>, budget: &mut Budget) -> Vec<Move> {
     let mut moves = Vec::new();
-    let mut places: Vec<_> = ways.entrances().collect();
+    let mut places: Vec<_> = paths.entries().collect();
     let mut known: HashSet<_> = places.iter().copied().collect();
     while let Some(from) = places.pop() {
         if !budget.steps(edges.all().len()) {
             break;
         }
-        for (number, edge) in edges.all().iter().enumerate().filter(|(_, edge)| ways.sends(from, edge)) {
-            for to in ways.after(from, edge) {
+        for (number, edge) in edges.all().iter().enumerate().filter(|(_, edge)| paths.sends(from, edge)) {
+            for to in paths.after(from, edge) {
                 moves.push(Move { from, edge: number, to });
                 if known.insert(to) {
                     places.push(to);
@@ -113,12 +109,53 @@ fn moves_of_rings(edges: &Edges, ways: &Ways<'_>, budget: &mut Budget) -> Vec<Mo
     }
 }
 
-/// The moves, found by what they take.
+/// Returns true if no frame loops forever: repeatedly removes frames that cannot move, until none is left. `false` if some
+/// remain, or if it takes too long.
+fn none_survives(edges: &Edges, moves: &[Move], budget: &mut Budget) -> bool {
+    let mut alive: HashMap<Place, Vec<Cube>> = moves.iter().map(|step| (step.from, vec![Cube::ALL])).collect();
+    loop {
+        let mut next: HashMap<Place, Vec<Cube>> = HashMap::new();
+        for step in moves {
+            let edge = &edges.all()[step.edge];
+            for goal in alive.get(&step.to).into_iter().flatten() {
+                let Some(lead_there) = edge.change.preimage(*goal) else { continue };
+                let here = next.entry(step.from).or_default();
+                for cube in edge.takes.iter().filter_map(|takes| takes.intersect(lead_there)) {
+                    if !budget.steps(1 + here.len()) {
+                        return false;
+                    }
+                    if !here.iter().any(|known| cube.is_within(*known)) {
+                        here.push(cube);
+                    }
+                }
+            }
+        }
+        if next.values().all(Vec::is_empty) {
+            return true;
+        }
+        // The sets only shrink, so they are final when all frames are still alive.
+        let still = |place: &Place, cube: &Cube| {
+            let mut rest = vec![*cube];
+            for other in next.get(place).into_iter().flatten() {
+                rest = rest.into_iter().flat_map(|left| left.without(*other)).collect();
+            }
+            rest.is_empty()
+        };
+        let size: usize = alive.values().chain(next.values()).map(Vec::len).sum();
+        if !budget.steps(size * size) || alive.iter().all(|(place, cubes)| cubes.iter().all(|cube| still(place, cube)))
+        {
+            return false;
+        }
+        alive = next;
+    }
+}
+
+/// The moves, indexed by the frames they match.
 #[derive(Debug)]
 struct Map<'e> {
     edges: &'e Edges,
     moves: &'e [Move],
-    /// By place, with the number of the move.
+    /// By place; values are indices of moves.
     takes: HashMap<Place, Index>,
 }
 
@@ -132,15 +169,15 @@ impl<'e> Map<'e> {
         Self { edges, moves, takes }
     }
 
-    /// Frames that go round, with the edges of their way: from every place that frames reach, one of each set that
-    /// a move takes there is followed.
-    fn rings(mut self, ways: &Ways<'_>, budget: &mut Budget) -> Vec<(Stop, Vec<usize>)> {
+    /// Frames that loop, with the edges of their loop: at every place that frames reach, follows one frame of each set that a
+    /// move matches.
+    fn rings(mut self, paths: &Paths<'_>, budget: &mut Budget) -> Vec<(Stop, Vec<usize>)> {
         let mut rings = Vec::new();
         let mut done = HashSet::new();
         let mut reached: HashMap<Place, Vec<Cube>> = HashMap::new();
-        // The last is the first: 11-bit data frames, which make the best examples.
+        // The last one is tried first: 11-bit data frames, which are the best examples.
         let kinds = || WELL_FORMED.into_iter().rev();
-        let mut waiting: Vec<_> = kinds().flat_map(|cube| ways.entrances().map(move |place| (place, cube))).collect();
+        let mut waiting: Vec<_> = kinds().flat_map(|cube| paths.entries().map(move |place| (place, cube))).collect();
         while let Some((place, cube)) = waiting.pop() {
             let known = reached.entry(place).or_default();
             if budget.is_spent() || !budget.steps(known.len()) {
@@ -163,7 +200,7 @@ impl<'e> Map<'e> {
         &self.edges.all()[step.edge]
     }
 
-    /// The moves that take some of these frames, and which.
+    /// The moves that match some of these frames, and which ones.
     fn leaving(&mut self, place: Place, cube: Cube, budget: &mut Budget) -> Vec<(usize, Cube)> {
         let mut leaving = Vec::new();
         let Some(index) = self.takes.get_mut(&place) else { return leaving };
@@ -174,28 +211,28 @@ impl<'e> Map<'e> {
         leaving
     }
 
-    /// Follows one frame and all its copies until one is where it was before, depth first.
+    /// Follows one frame and all its copies, depth first, until one returns to a previous stop.
     fn follow(&mut self, start: Stop, done: &mut HashSet<Stop>, budget: &mut Budget) -> Option<(Stop, Vec<usize>)> {
-        let mut way: Vec<Step> = Vec::new();
+        let mut path: Vec<Step> = Vec::new();
         let mut at = start;
         loop {
-            budget.steps(way.len());
-            if let Some(ring) = way.iter().position(|step| step.stop == at) {
-                return Some((at, way[ring..].iter().map(|step| step.edge).collect()));
+            budget.steps(path.len());
+            if let Some(ring) = path.iter().position(|step| step.stop == at) {
+                return Some((at, path[ring..].iter().map(|step| step.edge).collect()));
             }
             if done.insert(at) {
                 let next = self.leaving(at.0, Cube::one(at.1), budget);
-                way.push(Step { stop: at, edge: usize::MAX, next });
+                path.push(Step { stop: at, edge: usize::MAX, next });
             }
             loop {
-                let Step { stop, edge, next } = way.last_mut()?;
+                let Step { stop, edge, next } = path.last_mut()?;
                 if let Some((number, _)) = next.pop() {
                     let step = self.moves[number];
                     *edge = step.edge;
                     at = (step.to, self.edges.all()[step.edge].change.on(stop.1));
                     break;
                 }
-                way.pop();
+                path.pop();
             }
         }
     }

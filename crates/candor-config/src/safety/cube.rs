@@ -1,18 +1,17 @@
-//! Sets of frames as far as routes tell them apart: some bits fixed, the others free.
+//! Sets of kinds of frames: some bits fixed, the others free.
 
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG, CAN_SFF_MASK};
 
-/// Above the 32 bits of `can_id`: the frame is a CAN FD frame.
+/// A CAN FD frame; above the 32 bits of `can_id`.
 pub(super) const FD: u64 = 1 << 32;
-/// All bits that tell kinds of frames apart.
+/// All bits of a kind.
 pub(super) const BITS: u64 = FD | 0xFFFF_FFFF;
 
 pub(super) const EFF: u64 = CAN_EFF_FLAG as u64;
 pub(super) const RTR: u64 = CAN_RTR_FLAG as u64;
 pub(super) const ERR: u64 = CAN_ERR_FLAG as u64;
-/// Identifier bits.
 pub(super) const IDENTIFIER: u64 = CAN_EFF_MASK as u64;
-/// Identifier bits that only 29-bit identifiers have.
+/// Bits of 29-bit identifiers only.
 pub(super) const HIGH: u64 = (CAN_EFF_MASK & !CAN_SFF_MASK) as u64;
 
 /// Frames whose bits in `mask` are those of `value`.
@@ -31,7 +30,6 @@ impl Cube {
         Self { mask, value: value & mask }
     }
 
-    /// One kind of frame.
     pub(super) const fn one(kind: u64) -> Self {
         Self::new(BITS, kind)
     }
@@ -40,12 +38,12 @@ impl Cube {
         self.mask
     }
 
-    /// The lowest kind in here: its free bits are 0.
+    /// The lowest kind: all free bits are 0.
     pub(super) const fn lowest(self) -> u64 {
         self.value
     }
 
-    /// Returns the number of kinds in the cube.
+    /// The number of kinds.
     pub(super) const fn count(self) -> u64 {
         1 << (BITS & !self.mask).count_ones()
     }
@@ -62,7 +60,7 @@ impl Cube {
         other.mask & !self.mask == 0 && (self.value ^ other.value) & other.mask == 0
     }
 
-    /// Returns the difference to another cube, as disjoint cubes.
+    /// The difference, as disjoint cubes.
     pub(super) fn without(self, other: Self) -> Vec<Self> {
         if self.intersect(other).is_none() {
             return vec![self];
@@ -81,7 +79,7 @@ impl Cube {
     }
 }
 
-/// Frames that can be on a bus: the controllers see to that. An error message frame comes from the driver.
+/// Frames that controllers can receive, and error message frames from the driver.
 pub(super) const WELL_FORMED: [Cube; 5] = [
     Cube::new(FD | ERR | EFF | HIGH, 0),
     Cube::new(FD | ERR | EFF, EFF),

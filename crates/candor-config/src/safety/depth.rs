@@ -3,7 +3,7 @@
 use super::cube::{BITS, Cube};
 use super::index::Budget;
 
-/// The most cubes that one kind of frame is in, that kind, and whether it is certain that there is no more.
+/// The largest number of cubes that contain one kind of frame, and that kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Depth {
     pub(super) count: usize,
@@ -11,7 +11,7 @@ pub(super) struct Depth {
     pub(super) is_exact: bool,
 }
 
-/// Divides the cubes by one bit after another; halves with no more cubes than were found already are not looked at.
+/// Divides the cubes by one bit after another; skips halves with no more cubes than already found.
 pub(super) fn depth(cubes: &[Cube], budget: &mut Budget) -> Depth {
     let mut best = Depth { count: 0, kind: 0, is_exact: true };
     let mut parts = vec![(Cube::ALL, cubes.to_vec())];
@@ -19,7 +19,7 @@ pub(super) fn depth(cubes: &[Cube], budget: &mut Budget) -> Depth {
         if cubes.len() <= best.count {
             continue;
         }
-        // Down to the first kind it goes in any case, at a few steps for each cube: what is there is more than nothing.
+        // The first kind is always reached, at a few steps per cube, so the result is not 0.
         if !budget.steps(cubes.len()) && best.count > 0 {
             best.is_exact = false;
             break;
@@ -35,14 +35,14 @@ pub(super) fn depth(cubes: &[Cube], budget: &mut Budget) -> Depth {
             (part, cubes.iter().copied().filter(|cube| cube.intersect(half).is_some()).collect::<Vec<_>>())
         };
         let (zero, one) = (half(0), half(bit));
-        // The larger half last, which is the next: it raises the bar. Of equal ones that of the lower kinds.
+        // The larger half is next, because it raises the bound; of equal halves, that of the lower kinds.
         let is_sorted = zero.1.len() < one.1.len();
         parts.extend(if is_sorted { [zero, one] } else { [one, zero] });
     }
     best
 }
 
-/// An open bit that some cube fixes: the one that most of a few do.
+/// An open bit that most cubes of a sample fix.
 fn dividing_bit(cubes: &[Cube], open: u64) -> Option<u64> {
     const FEW: usize = 16;
     let fixed = cubes.iter().fold(0, |bits, cube| bits | cube.mask()) & open;
@@ -59,7 +59,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn depth_is_that_of_the_deepest_kind(cubes in prop::collection::vec((0..64_u64, 0..64_u64), 0..30)) {
+        fn depth_equals_the_deepest_kind(cubes in prop::collection::vec((0..64_u64, 0..64_u64), 0..30)) {
             let cubes: Vec<_> = cubes.into_iter().map(|(mask, value)| Cube::new(mask, value)).collect();
             let count = |kind| cubes.iter().filter(|cube| Cube::one(kind).is_within(**cube)).count();
             let depth = depth(&cubes, &mut Budget::new(Budget::USUAL));
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_budget_something_is_found() {
+    fn finds_something_without_a_budget() {
         let different = [1, 3, 5, 7, 9].map(|value| Cube::new(15, value));
         let cubes = [&different[..], &[Cube::new(1, 0); 3]].concat();
         let found = depth(&cubes, &mut Budget::new(0));
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn many_exact_identifiers_are_divided_quickly() {
+    fn many_identifiers_need_few_steps() {
         let cubes: Vec<_> = (0..100_000_u64).map(|id| Cube::one(id * 5003)).collect();
         let mut budget = Budget::new(4_000_000);
         assert_eq!(depth(&cubes, &mut budget).count, 1);

@@ -1,4 +1,4 @@
-//! The routes of a plan as edges between buses, each with the frames that it carries and what it makes of them.
+//! The routes of a plan as edges between buses, with the frames they match and their changes.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) struct Edge {
     pub(super) route: RouteIndex,
     pub(super) from: BusIndex,
     pub(super) to: BusIndex,
-    /// Frames it sends, malformed ones included, as disjoint cubes.
+    /// Matched frames that are sent, also malformed ones, as disjoint cubes.
     pub(super) takes: Vec<Cube>,
     pub(super) change: Change,
 }
@@ -24,7 +24,7 @@ pub(super) struct Edge {
 #[derive(Debug)]
 pub(super) struct Edges {
     list: Vec<Edge>,
-    /// By route, where its edges begin; and the end of all.
+    /// The first edge of each route, and the number of edges.
     starts: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ impl Edges {
         &self.list
     }
 
-    /// Where the edges of each route are, in order.
+    /// The range of edges of each route.
     pub(super) fn by_route(&self) -> impl Iterator<Item = Range<usize>> + '_ {
         self.starts.windows(2).map(|ends| ends[0]..ends[1])
     }
@@ -60,7 +60,7 @@ impl Edges {
 }
 
 impl Edge {
-    /// Well-formed frames it sends, as disjoint cubes.
+    /// Well-formed frames in `takes`, as disjoint cubes.
     pub(super) fn well_formed(&self) -> impl Iterator<Item = Cube> + '_ {
         self.takes.iter().flat_map(|takes| WELL_FORMED.iter().filter_map(|cube| takes.intersect(*cube)))
     }
@@ -70,12 +70,12 @@ fn meet(ones: &[Cube], others: &[Cube]) -> Vec<Cube> {
     ones.iter().flat_map(|one| others.iter().filter_map(|other| one.intersect(*other))).collect()
 }
 
-/// Frames that get through all that a route has besides its filters; for some content, if it looks at the content.
+/// Frames that a route sends if its filters match, with some content if it has payload patterns.
 fn passing(route: &Route) -> Vec<Cube> {
     let bytes = route.payload.iter().map(PayloadPattern::bytes).min().unwrap_or(0);
-    // Remote frames carry nothing that a pattern could match.
+    // Remote frames have no data that a pattern could match.
     let carrying = if bytes > 0 { Cube::new(RTR, 0) } else { Cube::ALL };
-    // A frame that has to be longer than the other format allows is deleted, too.
+    // Frames that are too long for the other format are deleted.
     let room = route.send_as.map_or(usize::MAX, |send_as| send_as.format().max_len());
     let has_room = |format: FrameFormat| bytes <= format.max_len().min(room);
     let of_format = |format| match format {
@@ -83,7 +83,7 @@ fn passing(route: &Route) -> Vec<Cube> {
         FrameFormat::Fd => Cube::new(FD, FD),
     };
     let passes = |format| {
-        // What has no form in the other format is deleted: `rule::convert`.
+        // Frames that cannot be converted are deleted: `rule::convert`.
         let is_refused = matches!(route.send_as, Some(SendAs::Fd { .. })) && format == FrameFormat::Classic;
         let convertible = if is_refused { Cube::new(RTR | ERR, 0) } else { Cube::ALL };
         has_room(format).then(|| of_format(format).intersect(carrying)?.intersect(convertible)).flatten()
@@ -109,7 +109,7 @@ fn matching(filter: Filter) -> Vec<Cube> {
     }
 }
 
-/// Error message frames of one of these classes: those with this class and none of the lower ones, for each.
+/// Error message frames of one of these classes: for each class, those without a lower one.
 fn error_classes(classes: u32) -> Vec<Cube> {
     let bits = (0..u32::BITS).map(|bit| u64::from(classes) & 1 << bit).filter(|&bit| bit != 0);
     let mut lower = ERR;
@@ -122,4 +122,4 @@ fn error_classes(classes: u32) -> Vec<Cube> {
 }
 
 #[cfg(test)]
-pub(super) mod tests;
+mod tests;

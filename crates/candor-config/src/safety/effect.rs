@@ -1,12 +1,10 @@
-//! The effect of a route on everything but the identifier, for comparing two routes.
+//! The effect of a route on length, flags and data.
 
 use crate::plan::{Formats, Route, SendAs};
 use candor_core::frame::CANFD_MAX_DLEN;
 use candor_core::rule::{Checksums, Operation};
 
-/// Equal for routes that change length, flags and data alike, however they are written.
-///
-/// Routes that differ here may still do the same to every frame, by lengths or checksums that come out alike.
+/// Equal for routes with the same effect, in most notations. Different effects may still give equal lengths or checksums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Effect {
     send_as: Option<SendAs>,
@@ -17,7 +15,7 @@ pub(super) struct Effect {
     checksums: Checksums,
 }
 
-/// The bits of a byte that are kept, and what is flipped then.
+/// Keeps some bits of a byte, then flips some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Byte {
     keep: u8,
@@ -38,7 +36,7 @@ impl Effect {
         for (at, (operation, operand)) in route.modifications.operands().into_iter().enumerate() {
             effect.len[at] = operand.len;
             effect.flags = operand.flags.map_or(effect.flags, |flags| effect.flags.then(operation, flags));
-            // What stands behind the end of these frames makes no difference.
+            // Bytes after the end of these frames have no effect.
             for (byte, operand) in effect.data.iter_mut().take(room).zip(operand.data.iter().flatten()) {
                 *byte = byte.then(operation, *operand);
             }
@@ -66,13 +64,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::safety::edges::tests::route;
+    use crate::testing::route;
     use candor_core::arbitrary;
     use candor_core::filter::Filter;
 
     proptest! {
         #[test]
-        fn bytes_become_what_the_rule_makes_of_them(frame in arbitrary::any_frame(), job in arbitrary::job(2)) {
+        fn bytes_equal_those_of_the_rule(frame in arbitrary::any_frame(), job in arbitrary::job(2)) {
             let effect = Effect::of(&Route { modifications: job.modifications, ..route("r", 0, 1, Filter::ALL) });
             let mut changed = frame;
             job.modifications.apply(&mut changed);

@@ -1,27 +1,27 @@
-//! Finds the cubes that meet a cube without looking at all of them.
+//! Finds the cubes that intersect a cube without visiting all of them.
 //!
-//! Cubes with equal masks are kept together, in a table by value: what meets a cube of another mask has the same value
-//! in the bits that both fix. Files have few masks (one for exact identifiers of each format, some for ranges), so a
-//! look-up costs one probe for each of them. Where there are many, the [`Budget`] ends the search.
+//! Cubes with equal masks are in one table, by value: a cube of another mask intersects those with the same value in the
+//! bits that both fix. Files have few masks (one for exact identifiers of each format, some for ranges), so a search costs
+//! one look-up for each. If there are many, the [`Budget`] ends the search.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::cube::Cube;
 
-/// Steps of one analysis, so that no file can make it run for long.
+/// Steps left for one analysis.
 #[derive(Debug)]
 pub(super) struct Budget(u32);
 
 impl Budget {
-    /// Steps take some ten nanoseconds.
+    /// A step takes about ten nanoseconds.
     pub(super) const USUAL: u32 = 2_000_000;
 
     pub(super) const fn new(steps: u32) -> Self {
         Self(steps)
     }
 
-    /// Takes so many steps; `false` when there is none left.
+    /// Takes steps; `false` when none is left.
     pub(super) fn steps(&mut self, count: usize) -> bool {
         self.0 = self.0.saturating_sub(u32::try_from(count).unwrap_or(u32::MAX));
         self.0 > 0
@@ -32,12 +32,10 @@ impl Budget {
     }
 }
 
-/// A table of masks, values or numbers.
 pub(super) type Table<K, V> = HashMap<K, V, BuildHasherDefault<Mixer>>;
-/// Some values.
 pub(super) type Values = HashSet<u64, BuildHasherDefault<Mixer>>;
 
-/// Cubes, each with a number.
+/// Numbered cubes.
 #[derive(Debug, Default)]
 pub(super) struct Index {
     groups: Vec<Group>,
@@ -49,14 +47,14 @@ pub(super) struct Index {
 struct Group {
     mask: u64,
     cubes: Vec<(Cube, usize)>,
-    /// By the bits that this mask and another have in common; none while the cubes are few.
+    /// By the common bits of this mask and another; empty while there are few cubes.
     views: Table<u64, View>,
 }
 
-/// So few cubes are looked at one by one.
+/// Up to this many cubes are visited one by one.
 const FEW: usize = 8;
 
-/// Of a cube in its group. Not wider than it must be, because a large file has many of them.
+/// Position of a cube in its group. 32 bits, because a large file has many.
 type Position = u32;
 
 /// Cubes by their value in some bits.
@@ -64,7 +62,7 @@ type Position = u32;
 struct View {
     /// The first and the last position of each value.
     ends: Table<u64, (Position, Position)>,
-    /// By position, the next one of the same value, or the position itself.
+    /// The next position with the same value, or the position itself.
     next: Vec<Position>,
 }
 
@@ -77,16 +75,16 @@ impl Index {
         });
         let group = &mut self.groups[group];
         budget.steps(1 + group.views.len());
-        // No budget is enough for so many.
+        // No budget suffices for more.
         let Ok(position) = Position::try_from(group.cubes.len()) else { return };
         group.views.iter_mut().for_each(|(common, view)| view.push(cube.lowest() & common, position));
         group.cubes.push((cube, number));
     }
 
-    /// The first cube that meets this one and is what is looked for, by `wanted(its cube, its number)`.
+    /// The first cube that intersects this one and for which `wanted(cube, number)` returns a result.
     ///
-    /// "First" is the same for the same insertions, and the earliest of those with one mask. `None` also when the
-    /// budget is spent.
+    /// The order depends only on the insertions, and is that of the insertions for one mask. `None` also if the budget is
+    /// spent.
     pub(super) fn find<T>(
         &mut self,
         cube: Cube,
@@ -146,8 +144,7 @@ impl View {
     }
 }
 
-/// Hashes masks, values and numbers of buses. Collisions cost time only; steps are counted, and buses have their numbers
-/// from their order in the file.
+/// Hashes masks, values and indices of buses. Collisions only cost time, and steps are limited.
 #[derive(Debug, Default)]
 pub(super) struct Mixer(u64);
 
@@ -169,7 +166,7 @@ impl Hasher for Mixer {
     }
 
     fn write_u64(&mut self, number: u64) {
-        // Tables take the bits at both ends, so both have to depend on all of the number.
+        // Tables use the bits at both ends, so both depend on the whole number.
         let product = u128::from(self.0 ^ number ^ 0x9E37_79B9_7F4A_7C15) * 0xD6E8_FEB8_6659_FD93_u128;
         let [low, high] = [product, product >> 64].map(|half| u64::try_from(half & u128::from(u64::MAX)).unwrap_or(0));
         self.0 = low ^ high;
@@ -188,7 +185,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_exactly_what_meets(
+        fn finds_exactly_the_intersecting_cubes(
             cubes in prop::collection::vec(cube(), 0..40),
             queries in prop::collection::vec((0..40_usize, cube()), 1..20),
         ) {
@@ -214,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spent_budget_ends_the_search() {
+    fn spent_budget_ends_the_search() {
         let mut index = Index::default();
         (0..1000).for_each(|number| index.insert(Cube::ALL, number, &mut Budget::new(Budget::USUAL)));
         let mut budget = Budget::new(1500);

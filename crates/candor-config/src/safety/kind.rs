@@ -1,21 +1,19 @@
-//! One kind of frame, as people write it.
+//! One kind of frame, as text.
 
 use std::fmt;
 
 use super::cube::{Cube, FD};
 use candor_core::frame::{CAN_EFF_MASK, FrameFormat, RawId};
 
-/// Kind of a frame, as far as routes without `payload` distinguish them: `can_id` and format.
+/// The properties of a frame that routes without `payload` match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Kind {
-    /// The `can_id`.
     pub id: RawId,
-    /// Classic or FD.
     pub format: FrameFormat,
 }
 
 impl Kind {
-    /// The lowest kind of a cube: a classic frame if there is one.
+    /// The lowest kind of a cube: a classic frame if it contains one.
     pub(super) fn of(cube: Cube) -> Self {
         Self::from_bits(cube.lowest())
     }

@@ -1,4 +1,4 @@
-//! Two routes and one frame, or one identifier: what reaches a bus twice because there is no first match.
+//! Two routes that send one frame, or one identifier, to a bus: there is no first match.
 
 use std::collections::BTreeMap;
 use std::hash::{Hash as _, Hasher as _};
@@ -12,7 +12,7 @@ use super::{Hazard, Kind, Share};
 use crate::plan::{BusIndex, Plan, Route, RouteIndex};
 use candor_core::payload::PayloadPattern;
 
-/// More cubes than this on a side and it is not said whether one route carries all that the other does.
+/// With more cubes, routes are not tested for inclusion.
 const MOST_CUBES: usize = 64;
 
 /// A set of frames of one edge.
@@ -20,24 +20,23 @@ const MOST_CUBES: usize = 64;
 struct Piece {
     edge: usize,
     cube: Cube,
-    /// Where the identifiers come from with which it leaves.
     origin: Origin,
 }
 
-/// Origin of the sent identifiers.
+/// Origin of a sent identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
-    /// The route makes them.
+    /// Created by the route.
     Made,
-    /// The route is for this one, and not for its neighbours.
+    /// Matched by the route without its neighbours.
     Named,
-    /// Whoever sends on the bus where they come from.
+    /// Any sender on the source bus.
     PassedOn,
 }
 
-/// For each route the first earlier one that sends the same frames to the same bus, or else one that sends the same
-/// identifiers there: before all one of which the file says so.
-pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
+/// Finds for each route the first earlier one that sends the same frames to the same bus, otherwise one that sends the same
+/// identifiers there, preferably named ones.
+pub(super) fn find(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mut Vec<Hazard>) {
     let mut search = Search { plan, edges, pieces: Vec::new(), taken: Table::default(), sent: Table::default() };
     let mut meetings: Vec<Meeting> = Vec::new();
     let mut firsts: Table<u64, RouteIndex> = Table::default();
@@ -46,7 +45,7 @@ pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mu
         let first = *firsts.entry(hash_of(plan.route(route))).or_insert(route);
         if first != route && say_the_same(plan.route(route), plan.route(first)) {
             hazards.push(Hazard::Repeated { route, first });
-            // What meets this one meets the first.
+            // Overlaps of this route are overlaps of the first.
             continue;
         }
         let pieces = pieces(edges, range);
@@ -63,14 +62,14 @@ pub(super) fn look(plan: &Plan, edges: &Edges, budget: &mut Budget, hazards: &mu
     report(plan, meetings, hazards);
 }
 
-/// By what is compared first: the buses and the selections of a route.
+/// Hashes the buses and selections of a route.
 fn hash_of(route: &Route) -> u64 {
     let mut hasher = Mixer::default();
     (route.from, route.to, &route.selections).hash(&mut hasher);
     hasher.finish()
 }
 
-/// Returns true if two routes have equal modifications. Routes that differ may still have the same effect.
+/// Returns true if two routes are written alike. Others may still have the same effect.
 fn say_the_same(one: &Route, other: &Route) -> bool {
     (one.from, one.to, one.formats, one.send_as) == (other.from, other.to, other.formats, other.send_as)
         && one.selections == other.selections
@@ -78,7 +77,7 @@ fn say_the_same(one: &Route, other: &Route) -> bool {
         && (one.modifications, one.checksums) == (other.modifications, other.checksums)
 }
 
-/// The pieces of a route. An identifier is named if those next to it are not taken as well: then it is part of a range.
+/// The pieces of a route. An identifier is named unless it is part of a range, with neighbours that match too.
 fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
     let in_edge = |edge: usize| edges.all()[edge].well_formed().map(move |cube| (edge, cube));
     let pieces: Vec<_> = range.flat_map(in_edge).collect();
@@ -87,7 +86,6 @@ fn pieces(edges: &Edges, range: Range<usize>) -> Vec<Piece> {
         (free & (free + 1) == 0).then(|| (cube.lowest(), cube.lowest() | free))
     };
     let is_one = |cube: Cube| cube.mask() & IDENTIFIER == IDENTIFIER;
-    // Neighbours are looked for only where there is somebody who may have one.
     let has_neighbours = pieces.len() > 1 && pieces.iter().any(|(_, cube)| is_one(*cube));
     let ends = pieces.iter().filter(|_| has_neighbours).filter_map(|(_, cube)| ends(*cube));
     let (first, last): (Values, Values) = ends.unzip();
@@ -109,11 +107,11 @@ struct Meeting {
     route: RouteIndex,
     first: RouteIndex,
     sent: Kind,
-    /// Returns true if the file names the identifier of both messages.
+    /// The file names the identifier of both messages.
     is_meant: bool,
 }
 
-/// Explicit identifiers give one hazard each, implicit ones one hazard per bus.
+/// Named identifiers are one hazard each, others one hazard per bus.
 fn report(plan: &Plan, meetings: Vec<Meeting>, hazards: &mut Vec<Hazard>) {
     let mut by_bus: BTreeMap<BusIndex, (Meeting, Vec<RouteIndex>)> = BTreeMap::new();
     for meeting in meetings {
@@ -133,19 +131,18 @@ struct Search<'p> {
     plan: &'p Plan,
     edges: &'p Edges,
     pieces: Vec<Piece>,
-    /// Matched frames, by source and destination bus.
+    /// By source and destination bus.
     taken: Table<(BusIndex, BusIndex), Index>,
-    /// Sent frames, by destination bus.
+    /// By destination bus.
     sent: Table<BusIndex, Sent>,
 }
 
 /// Frames sent to one bus.
 #[derive(Debug)]
 enum Sent {
-    /// All pieces so far, by number: passed on from this bus. None of them meets another one of that kind, so there is
-    /// nothing to look up.
+    /// Indices of the pieces so far, which all forward identifiers from this bus: such pieces do not overlap.
     PassedOnFrom(BusIndex, Vec<usize>),
-    /// By identifiers that are sent.
+    /// By sent identifiers.
     Any(Index),
 }
 
@@ -164,7 +161,7 @@ impl Search<'_> {
         }
     }
 
-    /// An earlier route of which some frames leave with the same identifier for the same bus.
+    /// An earlier route that sends some of the same frames with the same identifier to the same bus.
     fn twice(&mut self, piece: Piece, budget: &mut Budget) -> Option<Hazard> {
         let edge = &self.edges.all()[piece.edge];
         let index = self.taken.get_mut(&(edge.from, edge.to))?;
@@ -188,14 +185,14 @@ impl Search<'_> {
         Some(Hazard::SentTwice { route, first, share, example })
     }
 
-    /// An earlier route that sends one of the same identifiers to the same bus, but other frames.
+    /// An earlier route that sends other frames with one of the same identifiers to the same bus.
     fn meeting(&mut self, pieces: &[Piece], budget: &mut Budget) -> Option<Meeting> {
         let mut first = None;
         let meant = pieces.iter().find_map(|piece| self.meeting_of(*piece, &mut first, budget));
         meant.or(first)
     }
 
-    /// One that is meant, if there is one; `first` is then the first of all.
+    /// A named one, if any; sets `first` to the first one of all.
     fn meeting_of(&mut self, piece: Piece, first: &mut Option<Meeting>, budget: &mut Budget) -> Option<Meeting> {
         let edge = &self.edges.all()[piece.edge];
         let (edges, pieces) = (self.edges, &self.pieces);
@@ -215,7 +212,7 @@ impl Search<'_> {
                 Some(here == there && here.is_within(agreed))
             };
             let is_made = piece.origin == Origin::Made || other_piece.origin == Origin::Made;
-            // From one bus, the same frames on two routes are parts of one message, told apart by their payload or format.
+            // From one bus, two routes for the same frames send parts of one message, which differ in payload or format.
             if edge.from == other.from && (!is_made || is_one_message() == Some(true)) {
                 return None;
             }
@@ -228,14 +225,14 @@ impl Search<'_> {
 }
 
 impl Piece {
-    /// Returns true if its frames come from this bus and keep their identifiers.
+    /// Returns true for frames from this bus that keep their identifiers.
     fn is_passed_on_from(&self, bus: BusIndex, edges: &Edges) -> bool {
         edges.all()[self.edge].from == bus && self.origin != Origin::Made
     }
 }
 
 impl Sent {
-    /// The index, which is made when it is wanted first.
+    /// The index, built on first use.
     fn index(&mut self, pieces: &[Piece], edges: &Edges, budget: &mut Budget) -> &mut Index {
         if let Self::PassedOnFrom(_, numbers) = self {
             let mut index = Index::default();
@@ -263,7 +260,7 @@ pub(super) fn can_meet(one: &Route, other: &Route) -> bool {
         || one.payload.iter().any(|one| other.payload.iter().any(|other| agree(one, other)))
 }
 
-/// Returns true if one route sends every frame of the other, with the same identifiers; `false` if unknown.
+/// Returns true if route `by` sends every frame of route `of`, with the same identifiers; `false` if unknown.
 fn is_all(plan: &Plan, edges: &Edges, of: RouteIndex, by: RouteIndex) -> bool {
     let (one, other) = (plan.route(of), plan.route(by));
     if !other.payload.is_empty() && one.payload != other.payload {
@@ -278,7 +275,7 @@ fn is_all(plan: &Plan, edges: &Edges, of: RouteIndex, by: RouteIndex) -> bool {
     if cubes(of) > MOST_CUBES || cubes(by) > MOST_CUBES {
         return false;
     }
-    // The cubes of a route do not meet, so they hold all of another cube if what they have of it is as much.
+    // The cubes of a route are disjoint, so they cover another cube if the sizes of the intersections add up.
     of.iter().all(|edge| {
         edge.well_formed().all(|cube| {
             let alike = by.iter().filter_map(|other| Some((other, edge.change.agrees(other.change)?.intersect(cube)?)));

@@ -9,12 +9,12 @@ use candor_core::frame::{CAN_MAX_RAW_DLC, CANFD_MAX_DLEN, FD_LENGTHS, Frame, Fra
 use candor_core::payload::PayloadPattern;
 use candor_core::rule::{self, Verdict};
 
-pub(super) fn look(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
+pub(super) fn find(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
     for (index, route) in plan.routes().iter().enumerate() {
         let (index, edges) = (RouteIndex(index), edges.of_route(RouteIndex(index)));
         let pieces = || edges.iter().flat_map(|edge| edge.well_formed().map(move |cube| (edge, cube)));
         if pieces().next().is_none() {
-            hazards.push(Hazard::NoFrame { route: index });
+            hazards.push(Hazard::NoFrame(index));
             continue;
         }
         let is_fd = |(_, cube): (&Edge, Cube)| cube.lowest() & FD != 0;
@@ -23,51 +23,46 @@ pub(super) fn look(plan: &Plan, edges: &Edges, hazards: &mut Vec<Hazard>) {
         lengths(route, index, hazards);
         if let Some(limit @ 2..) = route.hop_limit {
             // A frame reaches another job of this machine by the echo, or through a vxcan pair, which forgets the hops.
-            let idle = Hazard::HopLimitIsIdle { route: index };
+            let idle = Hazard::HopLimitIsIdle(index);
             let needs = Hazard::NeedsMaxHops { route: index, limit };
             hazards.push(if route.echo == Echo::Off { idle } else { needs });
         }
         if route.timestamp == Timestamp::Kept {
-            hazards.push(Hazard::KeepsTimestamp { route: index });
+            hazards.push(Hazard::KeepsTimestamp(index));
         }
     }
 }
 
-/// A bus whose bit rate is written down, and no data bit rate, is a bus without CAN FD. `takes_fd` is whether the route
-/// takes FD frames only, and whether it takes any.
+/// A bus with a bit rate and no data bit rate is a bus without CAN FD. `takes_fd`: the route matches only FD frames, and
+/// matches any.
 fn fd_on_classic_bus(plan: &Plan, index: RouteIndex, takes_fd: [bool; 2], hazards: &mut Vec<Hazard>) {
     let route = plan.route(index);
     let [only_fd, some_fd] = takes_fd;
     let is_classic = |bus| plan.bus(bus).bitrate.is_some() && plan.bus(bus).data_bitrate.is_none();
-    // Of a bus that says nothing of its bit rates only a route that is for FD frames says that there are some.
+    // On a bus without bit rates, only a route for FD frames implies that there are FD frames.
     let fd_comes = only_fd || some_fd && plan.bus(route.from).data_bitrate.is_some();
     let fd_goes = route.send_as.map_or(fd_comes, |send_as| send_as.format() == FrameFormat::Fd);
     if only_fd && is_classic(route.from) {
-        hazards.push(Hazard::FdFromClassicBus { route: index });
+        hazards.push(Hazard::FdFromClassicBus(index));
     }
     if fd_goes && is_classic(route.to) {
-        hazards.push(Hazard::FdToClassicBus { route: index });
+        hazards.push(Hazard::FdToClassicBus(index));
     }
 }
 
-/// The first kind of frame, if any, of which a route makes one that no bus can carry.
+/// The first kind of frame that a route changes into one that is not valid on a bus.
 fn malformed(edge: &Edge, cube: Cube) -> Option<Hazard> {
     if edge.change == Change::NONE {
         return None;
     }
     let image = edge.change.image(cube);
-    let long_without_eff = (0..u32::BITS)
-        .map(|bit| HIGH & 1 << bit)
-        .filter(|&bit| bit != 0)
-        .map(|bit| (Cube::new(FD | EFF | ERR | bit, bit), Malformed::HighBits));
+    let high_bits = || (0..u32::BITS).map(|bit| HIGH & 1 << bit).filter(|&bit| bit != 0);
+    let of_format =
+        |fd: u64| high_bits().map(move |bit| (Cube::new(FD | EFF | ERR | bit, fd | bit), Malformed::HighBits));
     let fd_remote = (Cube::new(FD | RTR | ERR, FD | RTR), Malformed::RemoteFd);
-    let fd_long = (0..u32::BITS)
-        .map(|bit| HIGH & 1 << bit)
-        .filter(|&bit| bit != 0)
-        .map(|bit| (Cube::new(FD | EFF | ERR | bit, FD | bit), Malformed::HighBits));
     let error = (Cube::new(ERR, ERR), Malformed::Error);
-    // Error message frames are warned of anyway, and whatever becomes of them.
-    let kinds = long_without_eff.chain(fd_long).chain([fd_remote, error]);
+    // Error message frames have a warning of their own.
+    let kinds = of_format(0).chain(of_format(FD)).chain([fd_remote, error]);
     kinds.filter(|_| cube.lowest() & ERR == 0).find_map(|(wrong, what)| {
         let taken = edge.change.preimage(image.intersect(wrong)?)?.intersect(cube)?.lowest();
         let sent = Kind::from_bits(edge.change.on(taken));
@@ -75,7 +70,6 @@ fn malformed(edge: &Edge, cube: Cube) -> Option<Hazard> {
     })
 }
 
-/// Computes the resulting length for every length of a received frame.
 fn lengths(route: &Route, index: RouteIndex, hazards: &mut Vec<Hazard>) {
     if route.modifications.operands().iter().all(|(_, operand)| operand.len.is_none()) {
         return;
@@ -113,7 +107,7 @@ fn lengths(route: &Route, index: RouteIndex, hazards: &mut Vec<Hazard>) {
     }
 }
 
-/// A frame of each length that the format has; classic ones of each raw DLC.
+/// A frame of each length of a format, classic ones of each raw DLC.
 fn frames(format: FrameFormat) -> Vec<Frame> {
     let frame = |len, len8_dlc| Frame { format, id: RawId(0), len, len8_dlc, flags: 0, data: [0; CANFD_MAX_DLEN] };
     match format {

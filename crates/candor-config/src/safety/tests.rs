@@ -7,10 +7,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::RngSeed;
 
-use super::edges::tests::{plan, route};
 use super::*;
 use crate::placement::{KernelAbilities, Placement, Side};
 use crate::plan::{Echo, Engine, Formats, Incoming, Route, SendAs};
+use crate::testing::{exact, pair, plan, route};
 use candor_core::arbitrary;
 use candor_core::filter::{CAN_INV_FILTER, Filter};
 use candor_core::frame::{CANFD_MAX_DLEN, Frame, FrameFormat, RawId};
@@ -21,10 +21,9 @@ use candor_core::rule::Operand;
 
 const EXACT: u32 = 0xC000_07FF;
 
-/// So many random cases, each time the same ones: what a change breaks is then broken by that change. With `CANDOR_CASES`
-/// as many other ones, for a search that may find what was always there:
-/// `CANDOR_CASES=10000 cargo test --release -p candor-core --lib hazards`.
-#[expect(clippy::disallowed_methods, reason = "how long to test is said from outside")]
+/// A number of random cases that are the same in every run. `CANDOR_CASES` sets another number of cases, which differ in
+/// every run: `CANDOR_CASES=10000 cargo test --release -p candor-config --lib hazards`.
+#[expect(clippy::disallowed_methods, reason = "the number of cases is a parameter of the test run")]
 pub(crate) fn random_cases(usual: u32) -> ProptestConfig {
     let asked = std::env::var("CANDOR_CASES").ok().map(|cases| cases.parse().expect("CANDOR_CASES is a number"));
     let (cases, config) = (asked.unwrap_or(usual), ProptestConfig::default());
@@ -32,7 +31,7 @@ pub(crate) fn random_cases(usual: u32) -> ProptestConfig {
         (None, RngSeed::Random) => RngSeed::Fixed(0x0CA7),
         (_, seed) => seed,
     };
-    // Some are for another property of the same machines.
+    // Some cases are rejected, because they test another property.
     ProptestConfig { cases, rng_seed, max_global_rejects: cases.saturating_mul(4), ..config }
 }
 
@@ -61,7 +60,7 @@ fn sent(jobs: &[Job], from: BusIndex, frame: &Frame) -> Vec<(RouteIndex, BusInde
     deliveries.map(|sent| (jobs[sent.job].route, sent.to, sent.frame.id, sent.frame.format)).collect()
 }
 
-/// The hazards that two routes send one frame to one bus, by the later route.
+/// The later routes of hazards about frames sent twice.
 fn twice(hazards: &[Hazard]) -> HashSet<RouteIndex> {
     let later = |hazard: &Hazard| match *hazard {
         Hazard::Repeated { route, .. } | Hazard::SentTwice { route, .. } | Hazard::SentInTwoForms { route, .. } => {
@@ -85,7 +84,7 @@ proptest! {
     #![proptest_config(random_cases(256))]
 
     #[test]
-    fn what_is_sent_twice_is_found(routes in routes(2..6), frame in arbitrary::wire_frame(), from in 0..3_usize) {
+    fn finds_frames_sent_twice(routes in routes(2..6), frame in arbitrary::wire_frame(), from in 0..3_usize) {
         let plan = plan(3, routes);
         let hazards = hazards(&plan);
         let sent = sent(&crate::lower(&plan), BusIndex(from), &frame);
@@ -100,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_found_is_sent_twice(routes in routes(2..6)) {
+    fn examples_are_sent_twice(routes in routes(2..6)) {
         let plan = plan(3, routes);
         let jobs = crate::lower(&plan);
         for hazard in hazards(&plan) {
@@ -113,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn what_leaves_with_one_identifier_is_found(
+    fn finds_messages_sent_with_one_identifier(
         routes in routes(2..6),
         frames in [(0..3_usize, arbitrary::wire_frame()), (0..3_usize, arbitrary::wire_frame())],
     ) {
@@ -165,7 +164,7 @@ fn machine() -> impl Strategy<Value = Plan> {
         route.incoming = if back { Incoming::Allowed } else { Incoming::Skipped };
         route.modifications.xor = Operand { id: xor, ..Operand::NONE };
         route.modifications.set = Operand { id: set, ..Operand::NONE };
-        // Does nothing to classic frames, and only user space can do it.
+        // Has no effect on classic frames, and only user space supports it.
         route.send_as = converts.then_some(SendAs::Classic);
         route
     });
@@ -174,14 +173,13 @@ fn machine() -> impl Strategy<Value = Plan> {
         let mut plan = plan(4, routes);
         plan.engine = engine;
         if paired {
-            plan.buses[2].vxcan_peer = Some(BusIndex(3));
-            plan.buses[3].vxcan_peer = Some(BusIndex(2));
+            pair(&mut plan, 2, 3);
         }
         for route in &mut plan.routes {
             match engine {
                 Engine::Kernel => route.send_as = None,
                 Engine::User(_) => route.hop_limit = None,
-                // One socket for each bus has one answer.
+                // There is one socket per bus.
                 Engine::Auto => route.echo = if route.to.0 % 2 == 0 { Echo::On } else { Echo::Off },
             }
             if route.send_as.is_some() {
@@ -194,26 +192,25 @@ fn machine() -> impl Strategy<Value = Plan> {
     machine.prop_filter("some route has no place", has_place)
 }
 
-/// The kernel's `sk_buff`, as far as `can_can_gw_rcv()` and `vxcan_xmit()` look at it.
+/// The fields of the kernel's `sk_buff` that `can_can_gw_rcv()` and `vxcan_xmit()` use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Skb {
     device: BusIndex,
     can_id: u32,
     iif: BusIndex,
     hops: u8,
-    /// True if candor's user-space gateway sent it on this device, so does not receive it.
+    /// candor sent it on this device in user space, and does not receive it.
     is_own: bool,
 }
 
-/// Result of one frame.
 #[derive(Debug, Default)]
 struct Run {
-    /// Bus, identifier, how many routes it took to there, and where the first of them begins.
+    /// Bus, identifier, number of routes, and the bus of the first route.
     sent: Vec<(BusIndex, u32, usize, BusIndex)>,
     goes_round: bool,
 }
 
-/// Runs a frame through a machine, one skb after another.
+/// Forwards a frame through a machine, one skb after another.
 fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
     let max_hops = plan.routes.iter().filter_map(|route| route.hop_limit).max().unwrap_or(1);
     let placement = Placement::of(plan, KernelAbilities::EVERY).ok().filter(|_| plan.engine == Engine::Auto);
@@ -242,7 +239,7 @@ fn run(plan: &Plan, entry: BusIndex, can_id: u32) -> Run {
             let xored = skb.can_id ^ route.modifications.xor.id.unwrap_or(0);
             let can_id = route.modifications.set.id.unwrap_or(xored);
             let mut next = Skb { device: route.to, can_id, hops: skb.hops + 1, is_own: user, ..skb };
-            // As `candor run` installs it.
+            // As installed by `candor run`.
             let limit = route.hop_limit.or_else(|| (plan.engine == Engine::Auto).then_some(1));
             if let Some(limit) = limit.filter(|_| next.hops == 1) {
                 next.hops = max_hops - limit + 1;
@@ -271,7 +268,7 @@ proptest! {
     #![proptest_config(random_cases(500))]
 
     #[test]
-    fn rings_are_found_where_frames_go_round(plan in machine()) {
+    fn finds_loops_exactly(plan in machine()) {
         let goes_round = runs(&plan).iter().any(|(_, _, run)| run.goes_round);
         let hazards = hazards(&plan);
         let found = hazards.iter().any(|hazard| matches!(hazard, Hazard::Circulates { is_certain: true, .. }));
@@ -281,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn one_identifier_of_two_messages_is_found_and_nothing_else(mut plan in machine()) {
+    fn finds_one_identifier_of_two_messages_exactly(mut plan in machine()) {
         plan.routes.iter_mut().for_each(|route| route.incoming = Incoming::Skipped);
         let (jobs, hazards) = (crate::lower(&plan), hazards(&plan));
         let from = |(bus, id)| {
@@ -301,7 +298,7 @@ proptest! {
     }
 
     #[test]
-    fn amplification_is_that_of_the_worst_frame(plan in machine()) {
+    fn amplification_equals_the_worst_frame(plan in machine()) {
         let runs = runs(&plan);
         prop_assume!(!runs.iter().any(|(_, _, run)| run.goes_round));
         let most = runs.iter().map(|(_, _, run)| run.sent.len()).max().unwrap();
@@ -316,13 +313,13 @@ proptest! {
     }
 
     #[test]
-    fn what_arrives_again_is_found(plan in machine()) {
+    fn finds_frames_that_arrive_again_exactly(plan in machine()) {
         let runs = runs(&plan);
         prop_assume!(!runs.iter().any(|(_, _, run)| run.goes_round));
         let again = runs.iter().any(|(entry, id, run)| {
             let came_back = run.sent.iter().any(|(to, sent, ..)| (to, sent) == (entry, id));
             came_back || run.sent.iter().enumerate().any(|(at, one)| {
-                // Two routes between the same two buses are hazards of another kind.
+                // Two routes between the same buses are hazards of another kind.
                 let is_told = |other: &(BusIndex, u32, usize, BusIndex)| (one.2, other.2) == (1, 1) && one.3 == other.3;
                 run.sent[at + 1..].iter().any(|other| (one.0, one.1) == (other.0, other.1) && !is_told(other))
             })
@@ -334,31 +331,31 @@ proptest! {
 }
 
 #[test]
-fn sixteen_thousand_routes_are_compared_in_a_few_steps_each() {
-    let exact = |bus, id: u32| route("r", bus, 2, Filter::exact(RawId(0x8000_0000 + id * 97)));
+fn compares_16384_routes_within_the_budget() {
+    let one = |bus, id: u32| route("r", bus, 2, exact(0x8000_0000 + id * 97));
     let masked = |id: u32| Filter { id: 0x8000_0000 | id, mask: 0xDFFF_FF00 | (0xFF >> (id % 8)) };
     // All different; all in pairs from two buses; half of them with one of eight masks; all the same.
-    let different = (0..16_384).map(|id| exact(0, id)).collect();
-    let paired = (0..16_384).map(|id| exact(id as usize & 1, id / 2)).collect();
-    let mixed = (0..16_384).map(|id| if id % 2 == 0 { exact(0, id) } else { route("r", 0, 2, masked(id * 997)) });
-    let same = (0..16_384).map(|_| exact(0, 1)).collect();
+    let different = (0..16_384).map(|id| one(0, id)).collect();
+    let paired = (0..16_384).map(|id| one(id as usize & 1, id / 2)).collect();
+    let mixed = (0..16_384).map(|id| if id % 2 == 0 { one(0, id) } else { route("r", 0, 2, masked(id * 997)) });
+    let same = (0..16_384).map(|_| one(0, 1)).collect();
     for (routes, least) in [(different, 0), (paired, 8192), (mixed.collect(), 0), (same, 16_383)] {
         let (plan, mut hazards) = (plan(3, routes), Vec::new());
         let mut budget = Budget::new(16_384 * 64);
-        overlap::look(&plan, &Edges::of(&plan), &mut budget, &mut hazards);
+        overlap::find(&plan, &Edges::of(&plan), &mut budget, &mut hazards);
         assert!(!budget.is_spent());
         assert!(hazards.len() >= least, "{}", hazards.len());
     }
 }
 
 #[test]
-fn what_was_not_compared_is_said() {
-    // One identifier and as many values of a multiplexer: only a look at each pair tells them apart.
+fn reports_what_was_not_compared() {
+    // One identifier with many values of a multiplexer, which are compared in pairs.
     let of = |value: u16| {
-        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
+        let mut pattern = PayloadPattern::ANY;
         pattern.mask[..2].fill(0xFF);
         pattern.value[..2].copy_from_slice(&value.to_be_bytes());
-        Route { payload: vec![pattern], ..route("r", 0, 1, Filter::exact(RawId(0x123))) }
+        Route { payload: vec![pattern], ..route("r", 0, 1, exact(0x123)) }
     };
     assert_eq!(hazards(&plan(2, (0..500).map(of).collect())), []);
     assert_eq!(hazards(&plan(2, (0..5000).map(of).collect())), [Hazard::NotCompared]);

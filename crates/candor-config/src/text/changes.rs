@@ -1,6 +1,7 @@
 //! `and`, `or`, `xor`, `set` and the checksums.
 
 use super::{Lines, hex, string};
+use crate::crc8::table_of;
 use crate::plan::Formats;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, FD_LENGTHS, FrameFormat};
 use candor_core::rule::{ChecksumSpan, Checksums, Crc8Profile, Modifications, Operand, Operation};
@@ -26,7 +27,7 @@ fn operand(operation: Operation, operand: &Operand, formats: Formats) -> String 
             Formats::Any => FrameFormat::Fd.max_len(),
             Formats::Only(format) => format.max_len(),
         };
-        // Bytes at the end that change nothing are filled up when the file is read.
+        // Bytes at the end without effect are added when the file is read.
         let changes = |byte: &u8| Some(*byte) != operation.identity();
         let bytes = data[..room].iter().rposition(changes).map_or(1, |last| last + 1);
         format!("data = \"{}\"", hex(&data[..bytes]))
@@ -34,7 +35,7 @@ fn operand(operation: Operation, operand: &Operand, formats: Formats) -> String 
     format!("{{ {} }}", fields.join(", "))
 }
 
-/// The identifier as people write it; `None` if only its bare 32 bits say the same.
+/// The identifier with 3 or 8 digits; `None` if only `raw-id` means the same.
 pub(super) fn identifier(operation: Operation, id: u32) -> Option<String> {
     let is_extended = id & CAN_EFF_FLAG != 0;
     match operation {
@@ -53,7 +54,7 @@ pub(super) fn identifier(operation: Operation, id: u32) -> Option<String> {
 
 fn is_length(operation: Operation, len: u8, formats: Formats) -> bool {
     match (formats, operation) {
-        // Such a route has no length.
+        // Routes for any format have no `len`.
         (Formats::Any, _) => false,
         (Formats::Only(FrameFormat::Classic), _) => len <= 15,
         (Formats::Only(FrameFormat::Fd), Operation::Set) => FD_LENGTHS.contains(&len),
@@ -65,10 +66,11 @@ pub(super) fn checksums(checksums: &Checksums) -> Lines {
     let mut lines = Lines::new();
     lines.extend(checksums.crc8.as_ref().map(|crc8| {
         let mut fields = span(crc8.span);
-        match polynomial(&crc8.table) {
-            Some(polynomial) => fields.push(format!("polynomial = \"{polynomial:02X}\"")),
-            None => fields.push(format!("table = \"{}\"", hex(&crc8.table))),
-        }
+        let polynomial = crc8.table[1];
+        fields.push(match table_of(polynomial) == crc8.table {
+            true => format!("polynomial = \"{polynomial:02X}\""),
+            false => format!("table = \"{}\"", hex(&crc8.table)),
+        });
         fields.extend((crc8.init != 0).then(|| format!("init = \"{:02X}\"", crc8.init)));
         fields.extend((crc8.final_xor != 0).then(|| format!("final-xor = \"{:02X}\"", crc8.final_xor)));
         fields.extend(match crc8.profile {
@@ -90,16 +92,4 @@ pub(super) fn checksums(checksums: &Checksums) -> Lines {
 fn span(span: ChecksumSpan) -> Vec<String> {
     let ChecksumSpan { from, to, result } = span;
     vec![format!("from = {from}"), format!("to = {to}"), format!("result = {result}")]
-}
-
-/// The polynomial of a table, if it has one: then each entry follows from the one with half its number.
-fn polynomial(table: &[u8; 256]) -> Option<u8> {
-    let polynomial = table[1];
-    let shifted = |crc: u8| crc << 1 ^ if crc & 0x80 == 0 { 0 } else { polynomial };
-    let is_table = table[0] == 0
-        && (0..128).all(|at| {
-            let even = shifted(table[at]);
-            table[2 * at] == even && table[2 * at + 1] == even ^ polynomial
-        });
-    is_table.then_some(polynomial)
 }

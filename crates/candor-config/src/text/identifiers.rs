@@ -8,7 +8,7 @@ use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_RTR_FLAG,
 use candor_core::ids::IdRange;
 use candor_core::rule::Operation;
 
-/// Asks for error message frames, which are classic frames without further words.
+/// Selects error message frames, which are always classic frames.
 pub(super) const ERRORS: &str = "errors";
 
 pub(super) fn lines(selections: &[Selection], formats: Formats) -> Lines {
@@ -31,7 +31,7 @@ fn one_filter(wanted: Filter, formats: Formats) -> Lines {
     }
 }
 
-/// Several selections are the parts of a set, so any text for the set makes the same ones of it.
+/// Several selections are parts of a set, so any text for the set is read as the same selections.
 fn list(selections: &[Selection]) -> Vec<String> {
     let written = |taken| match taken {
         Taken::Filter(wanted) => filter(wanted),
@@ -40,17 +40,15 @@ fn list(selections: &[Selection]) -> Vec<String> {
     taken(selections).into_iter().map(written).collect()
 }
 
-/// What some selections take, in the notation that says it best.
+/// A part of a selection, in its shortest notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// The frames of a filter.
     Filter(Filter),
     /// Data frames from the first to the last identifier.
     Range(IdRange),
 }
 
-/// What selections take together. Those that are ranges are given as such, and as one where they touch.
-#[must_use]
+/// The frames that selections match together; adjacent ranges are merged.
 pub fn taken(selections: &[Selection]) -> Vec<Taken> {
     let mut entries: Vec<Taken> = Vec::new();
     for selection in selections {
@@ -67,7 +65,7 @@ pub fn taken(selections: &[Selection]) -> Vec<Taken> {
     entries
 }
 
-/// The data frames of one format that a filter takes, if they are a range and the range makes the very same filter.
+/// The range of data frames that a filter matches, if the range is read as the same filter.
 fn range(filter: Filter) -> Option<IdRange> {
     const FLAGS: u32 = CAN_EFF_FLAG | CAN_RTR_FLAG;
     let is_extended = filter.id & CAN_EFF_FLAG != 0;
@@ -86,7 +84,7 @@ fn written_range(range: IdRange) -> String {
     }
 }
 
-/// As people write it, if that is read as the very same bits.
+/// The shortest notation that is read as the same bits.
 fn filter(wanted: Filter) -> String {
     let written = wanted.to_string();
     // A 29-bit identifier is written without its flag.
@@ -100,7 +98,7 @@ fn filter(wanted: Filter) -> String {
     }
 }
 
-/// One identifier for all, or the first one of a range that all of it is moved to.
+/// One identifier for all, or the first one of the new range.
 fn to_id(selections: &[Selection]) -> Option<String> {
     let target = |change: IdChange| match change {
         IdChange::Set(id) | IdChange::Move { or: id, .. } => id,

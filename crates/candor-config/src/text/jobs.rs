@@ -8,18 +8,16 @@ use candor_core::job::Job;
 use candor_core::realtime::Realtime;
 use candor_core::rule::{Checksums, Modifications, Operand, Operation};
 
-/// The gateway that consists of these jobs, in their order: [`lower()`](crate::lower()) makes the same jobs of it.
+/// The gateway of these jobs; [`lower()`](crate::lower()) makes the same jobs in the same order.
 ///
-/// Buses are called like their interfaces, routes by their ends: `can0-to-can1`, `can0-to-can1-2`. A classic job and
-/// an FD job behind it that say the same become one route for any format. All others become a route each, so that the
-/// order stays as it is.
+/// Buses have the names of their interfaces, routes those of their ends: `can0-to-can1`, `can0-to-can1-2`. A classic job
+/// and an equal FD job after it become one route for any format; all others become a route each.
 ///
-/// What has no effect is left out, as the kernel does: checksums and uid without a modification, bytes beyond the
-/// eighth and flags in a classic job.
+/// Values without effect are omitted, as in the kernel: checksums and uid without a modification, bytes after the eighth
+/// and flags in a classic job.
 ///
 /// # Panics
-/// If a job's bus is no position in `interfaces`.
-#[must_use]
+/// If a bus of a job is not a position in `interfaces`.
 pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
     let mut names = Names::default();
     let mut routes = Vec::new();
@@ -40,11 +38,11 @@ pub fn of_jobs(interfaces: &[String], jobs: &[Job]) -> Plan {
     Plan { engine: Engine::Kernel, realtime: Realtime::default(), buses, routes, egress: Vec::new() }
 }
 
-/// Names for routes, each given once.
+/// Unique names for routes.
 #[derive(Debug, Default)]
 struct Names {
     taken: HashSet<String>,
-    /// For each pair of ends the number to try next, so that many routes between them take no longer each.
+    /// The next number for each pair of ends, so that many routes between them take no longer.
     next: HashMap<String, u64>,
 }
 
@@ -62,7 +60,7 @@ impl Names {
     }
 }
 
-/// The job without what has no effect.
+/// The job without values that have no effect.
 fn effective(job: &Job) -> Job {
     let mut job = job.clone();
     if job.format == FrameFormat::Classic {
@@ -81,10 +79,10 @@ fn effective(job: &Job) -> Job {
     job
 }
 
-/// The modifications of one route for a classic job and the FD job behind it, if it does the same as they do.
+/// The modifications of one route for a classic and an FD job, if they have the same effect.
 fn for_any_format(classic: &Job, fd: &Job) -> Option<Modifications> {
     let alike = Job { modifications: classic.modifications, format: FrameFormat::Classic, ..fd.clone() };
-    // A uid is for one job: can-gw would take the second for a change of the first.
+    // A uid is for one job: can-gw would take the second for an update of the first.
     if classic.format != FrameFormat::Classic
         || fd.format != FrameFormat::Fd
         || alike != *classic

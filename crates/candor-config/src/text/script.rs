@@ -7,12 +7,10 @@ use candor_core::job::{Job, cangw_arguments};
 use crate::placement::{Because, KernelAbilities, Placement};
 use crate::plan::{Engine, Plan, RouteIndex};
 
-/// A script that installs the same can-gw jobs.
+/// A script that installs the same can-gw jobs, which [`crate::import::cangw`] reads as the same jobs.
 ///
-/// can-gw puts a new job at the head of its list, so the commands stand in reverse, as `candor run` installs them: then
-/// frames are delivered in the order of the file. What [`crate::import::cangw`] makes of the script are the same jobs
-/// in the same order. A route that can-gw cannot express becomes a comment that says why, in its place.
-#[must_use]
+/// can-gw adds a new job at the head of its list, so the commands are in reverse order, as in `candor run`. A route that
+/// can-gw does not support becomes a comment with the reason.
 pub fn script(plan: &Plan) -> String {
     let mut text = String::from("#!/bin/sh\n# The last route comes first: can-gw delivers to the newest job first.\n");
     if matches!(plan.engine(), Engine::User(_)) {
@@ -46,7 +44,7 @@ pub fn script(plan: &Plan) -> String {
     text
 }
 
-/// Why cangw has no words for a job.
+/// The reason why cangw cannot express a job.
 fn beyond_cangw(job: &Job) -> Option<Because> {
     let payload = (!job.payload.is_empty()).then_some(Because::Payload);
     payload.or_else(|| job.send_as.map(Because::SendAs))
@@ -59,7 +57,7 @@ fn command(plan: &Plan, job: &Job) -> String {
     format!("cangw {}\n", words.join(" "))
 }
 
-/// A word that the shell leaves alone. Interfaces may have almost any name.
+/// A word, quoted for the shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':' | '~' | '/' | '=');
     if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {

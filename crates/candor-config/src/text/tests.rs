@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::plan::BusIndex;
+use crate::testing::{loaded, with_route};
 use crate::{config, import};
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
@@ -79,12 +80,6 @@ fn commands(jobs: &[Job]) -> Vec<String> {
     jobs.iter().map(|job| cangw_arguments(job, INTERFACES[job.from.0], INTERFACES[job.to.0]).join(" ")).collect()
 }
 
-fn loaded(text: &str) -> Plan {
-    config::load(text.as_bytes()).unwrap_or_else(|findings| panic!("{text}\n{findings:#?}")).plan
-}
-
-const FILE_BUSES: &str = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
-
 /// Lists of identifiers, what is taken from them, and where they are moved to; and payloads.
 fn route_lines() -> impl Strategy<Value = String> {
     let range = (0..0x7FF_u32, 0..0x7FF_u32, any::<bool>()).prop_map(|(one, other, is_extended)| {
@@ -132,20 +127,20 @@ fn route_lines() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn a_written_plan_is_read_as_the_same(jobs in jobs()) {
+    fn written_plan_is_read_as_the_same(jobs in jobs()) {
         let plan = of_jobs(&interfaces(), &jobs);
         let text = write(&plan);
         prop_assert_eq!(loaded(&text), plan, "{}", text);
     }
 
     #[test]
-    fn routes_of_jobs_are_the_same_jobs_in_the_same_order(jobs in jobs()) {
+    fn routes_of_jobs_are_lowered_to_the_same_jobs(jobs in jobs()) {
         let lowered = crate::lower(&of_jobs(&interfaces(), &jobs));
         prop_assert_eq!(commands(&lowered), commands(&jobs));
     }
 
     #[test]
-    fn the_script_of_a_plan_is_imported_as_the_same_jobs_in_the_same_order(jobs in jobs()) {
+    fn script_is_imported_as_the_same_jobs(jobs in jobs()) {
         let plan = of_jobs(&interfaces(), &jobs);
         let imported = import::cangw(script(&plan).as_bytes(), None).unwrap();
         let name = |bus: BusIndex| imported.interfaces[bus.0].as_str();
@@ -169,8 +164,8 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_of_a_file_is_written_as_the_same(lines in route_lines()) {
-        let text = format!("engine = \"auto\"\n{FILE_BUSES}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n{lines}");
+    fn plan_of_a_file_is_written_as_the_same(lines in route_lines()) {
+        let text = format!("engine = \"auto\"\n{}", with_route(&lines));
         // Not all that is drawn can be: a route may take nothing, or too much for `to-id`.
         if let Ok(config::Loaded { plan, .. }) = config::load(text.as_bytes()) {
             let written = write(&plan);
@@ -179,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn what_means_the_same_in_both_formats_becomes_one_route(jobs in jobs()) {
+    fn equal_jobs_of_both_formats_become_one_route(jobs in jobs()) {
         let mut job = jobs[0].clone();
         mean_the_same_in_both_formats(&mut job);
         let fd = Job { format: FrameFormat::Fd, uid: None, ..job };
@@ -194,46 +189,9 @@ proptest! {
 }
 
 #[test]
-fn values_are_written_as_people_write_them() {
+fn values_are_written_as_in_the_file() {
     let buses = "[bus.a]\ninterface = \"can0\"\nbitrate = \"500kbit/s\"\ndata-bitrate = \"2Mbit/s\"\n\n[bus.\"b c\"]\ninterface = \"can1\"\n";
-    for lines in [
-        "",
-        "match = \"123\"",
-        "match = \"12345678\"",
-        "match = \"123:7FF\"",
-        "match = \"123~C00007FF\"",
-        "match = \"18FEF100:1FFFFF00\"",
-        "match = \"400..4FF\"",
-        "match = \"18DA0000..18DAFFFF\"",
-        "match = [\"100..1BF\", \"123:40000000\"]",
-        "match = [\"100..1BF\", \"300\", \"18DA0000..18DA00FE\"]",
-        "match = { id = \"00000800\", mask = \"000007FF\" }",
-        "errors = \"1FF\"",
-        "match = \"100..1FF\"\nto-id = \"500..\"",
-        "match = \"100..1FE\"\nto-id = \"18DA0500..\"",
-        "match = \"123\"\nto-id = \"456\"",
-        "match = [\"123\", \"200..20F\"]\nto-id = \"00000456\"",
-        "payload = \"01 ?? 3?\"",
-        "payload = [\"01\", \"?2\"]",
-        "mux = { start-bit = 2, bits = 5, byte-order = \"little\", values = [1, 2, 17] }",
-        "mux = { start-bit = 10, bits = 7, byte-order = \"big\", values = [1, 100] }",
-        "payload = [\"?? ?? 11\", \"?? ?? 22\"]\nmux = { start-bit = 1, bits = 1, byte-order = \"little\", values = [1] }",
-        "send-as = \"classic\"",
-        "frames = \"classic\"\nsend-as = \"fd-brs\"",
-        "send-as = \"fd\"\nor = { flags = \"01\", data = \"000000000000000000000000000000FF\" }\nset = { len = 16 }",
-        "frames = \"fd\"\nsend-as = \"classic\"\nset = { len = 9, data = \"1122334455667788\" }",
-        "and = { id = \"7FF\" }\nset = { id = \"12345678\" }",
-        "xor = { id = \"00001000\", data = \"00FF\" }",
-        "frames = \"classic\"\nand = { raw-id = \"00000800\", raw-len = 240 }\nset = { raw-id = \"00000800\", len = 15 }",
-        "frames = \"fd\"\nor = { flags = \"01\" }\nset = { raw-len = 9 }",
-        "or = { data = \"00\" }\nchecksum-crc8 = { from = 0, to = 5, result = 6, polynomial = \"1D\", init = \"FF\", profile = { byte = \"2F\" } }\nchecksum-xor = { from = -8, to = -2, result = -1, init = \"A5\" }",
-        "echo = true\nkeep-timestamp = true\nback-to-incoming = true\nhop-limit = 2",
-        "frames = \"fd\"\nset = { len = 8 }\nuid = \"0000ABCD\"",
-        "max-age = \"20ms\"",
-        "comment = \"the display's speed, \\\"dash\\\"\"",
-        "max-age = \"1500us\"\nwhen-full = \"drop-oldest\"",
-        "when-full = \"block\"\nblock-limit = \"7ms\"",
-    ] {
+    for lines in std::iter::once("").chain(include_str!("tests/routes.txt").trim_end().split("\n\n")) {
         let engine = if ["payload", "mux", "send-as", "max-age", "when-full"].iter().any(|key| lines.contains(key)) {
             "auto"
         } else {
@@ -253,7 +211,7 @@ fn values_are_written_as_people_write_them() {
 }
 
 #[test]
-fn the_examples_are_written_as_the_same_gateways() {
+fn examples_are_written_as_the_same_gateways() {
     for text in config::tests::EXAMPLES {
         let mut plan = loaded(text);
         // Routes are written, what waits before a bus is not.
@@ -265,7 +223,7 @@ fn the_examples_are_written_as_the_same_gateways() {
 }
 
 #[test]
-fn names_of_routes_differ_whatever_interfaces_are_called() {
+fn names_of_routes_are_unique() {
     let interfaces = ["a", "b", "a-to-b", "b-to-b", "b-2"].map(String::from);
     let job = |from, to| Job::plain(BusIndex(from), BusIndex(to), FrameFormat::Classic, Filter::ALL);
     let plan = of_jobs(&interfaces, &[job(0, 4), job(0, 1), job(0, 1), job(2, 1), job(0, 3), job(0, 1)]);
@@ -275,10 +233,9 @@ fn names_of_routes_differ_whatever_interfaces_are_called() {
 }
 
 #[test]
-fn a_script_says_which_hops_candor_takes_away() {
-    let buses = "[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n";
+fn script_mentions_hop_limits() {
     let says = |lines: &str| {
-        let text = format!("{lines}\n{buses}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"b\"\n");
+        let text = format!("{lines}\n{}", with_route(""));
         (script(&loaded(&text)).contains("max_hops"), script(&loaded(&(text + "hop-limit = 1"))).contains("max_hops"))
     };
     assert_eq!(says("engine = \"auto\""), (true, false), "only where it is not written");

@@ -20,6 +20,8 @@ pub const UNKNOWN_KEY: &str = "E0201";
 pub const WRONG_TYPE: &str = "E0202";
 /// A required key is missing.
 pub const MISSING_KEY: &str = "E0203";
+/// A number out of its range.
+pub const RANGE: &str = "E0308";
 /// More warnings than are listed.
 pub const TOO_MANY_WARNINGS: &str = "W0506";
 /// More notes than are listed.

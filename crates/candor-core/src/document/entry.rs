@@ -35,6 +35,16 @@ impl<'t> Entry<'t> {
         self.key_span.0..self.key_span.1
     }
 
+    /// The key as a name given by the user.
+    pub fn name(&self) -> Spanned<String> {
+        Spanned { value: self.key.to_owned(), span: self.key_span() }
+    }
+
+    /// Byte range of the value in the text.
+    pub fn span(&self) -> Span {
+        self.value.span()
+    }
+
     /// The same key with another value: an item of its list.
     pub fn with_value(&self, value: &'t TomlSpanned<DeValue<'t>>) -> Self {
         Self { value, ..*self }

@@ -1,11 +1,13 @@
 //! Keys of a table, each described once. From the descriptions come the struct that holds the table as written, its
 //! reader, the findings about unknown and missing keys, the tables of the reference and the JSON Schema.
 
+use std::ops::Deref;
+
 use toml::de::{DeTable, DeValue};
 
 use crate::diagnostic::{Diagnostic, Findings, Span, code};
 use crate::document::entry::{Entry, entries, put};
-use crate::document::{Flag, Number, Text};
+use crate::document::{Spanned, Text};
 
 /// One key of a table.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +16,8 @@ pub struct Key {
     pub shape: Shape,
     /// The value as an error describes it, with an example; empty if the words of its shape say it.
     pub wanted: &'static str,
+    /// What to write in place of a value that is out of range.
+    pub help: &'static str,
     /// The line to add where the key is missing; empty if it may be.
     pub required: &'static str,
     /// Names of the same setting in other tools.
@@ -27,7 +31,17 @@ pub struct Key {
 impl Key {
     /// A key whose value an error calls `wanted`.
     pub const fn new(wanted: &'static str) -> Self {
-        Self { name: "", shape: Shape::Any, wanted, required: "", aliases: &[], about: "", default: "", kernel: "" }
+        Self {
+            name: "",
+            shape: Shape::Any,
+            wanted,
+            help: "",
+            required: "",
+            aliases: &[],
+            about: "",
+            default: "",
+            kernel: "",
+        }
     }
 
     /// A key with one of a few words as its value.
@@ -37,6 +51,10 @@ impl Key {
 
     pub const fn shape(self, shape: Shape) -> Self {
         Self { shape, ..self }
+    }
+
+    pub const fn help(self, help: &'static str) -> Self {
+        Self { help, ..self }
     }
 
     /// A number within these bounds.
@@ -99,6 +117,17 @@ pub enum Shape {
     /// Text of at most this many characters.
     TextUpTo(usize),
     Words(&'static [&'static str]),
+}
+
+impl Shape {
+    /// The bounds of a number, or of the numbers of a list.
+    const fn bounds(&self) -> (i64, i64) {
+        match self {
+            Self::Integer(least, most) => (*least, *most),
+            Self::List(item) | Self::OneOrList(item) => item.bounds(),
+            _ => (i64::MIN, i64::MAX),
+        }
+    }
 }
 
 /// The keys of a table.
@@ -173,27 +202,62 @@ pub trait Value: Sized {
     fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self>;
 }
 
-impl Value for Text {
+impl Value for String {
     const SHAPE: Shape = Shape::Text;
 
     fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
-        entry.string(&key.wanted(), findings)
+        entry.string(&key.wanted(), findings).map(|text| text.value)
     }
 }
 
-impl Value for Number {
-    const SHAPE: Shape = Shape::Integer(i64::MIN, i64::MAX);
+/// Any number. Its bounds depend on other keys.
+impl Value for i64 {
+    const SHAPE: Shape = Shape::Integer(Self::MIN, Self::MAX);
 
     fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
-        entry.integer(key.wanted, findings)
+        entry.integer(key.wanted, findings).map(|number| number.value)
     }
 }
 
-impl Value for Flag {
+impl Value for bool {
     const SHAPE: Shape = Shape::Boolean;
 
     fn read(entry: &Entry<'_>, _: &Key, findings: &mut Findings) -> Option<Self> {
-        entry.boolean(findings)
+        entry.boolean(findings).map(|flag| flag.value)
+    }
+}
+
+/// Numbers within the bounds of their key.
+macro_rules! bounded_numbers {
+    ($($Number:ty),*) => { $(
+        impl Value for $Number {
+            const SHAPE: Shape = Shape::Integer(0, i64::MAX);
+
+            fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+                bounded(entry, key, findings)
+            }
+        }
+    )* };
+}
+
+bounded_numbers!(u8, u32, u64);
+
+fn bounded<T: TryFrom<i64>>(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<T> {
+    let Spanned { value, span } = entry.integer(key.wanted, findings)?;
+    let (least, most) = key.shape.bounds();
+    let number = if (least..=most).contains(&value) { T::try_from(value).ok() } else { None };
+    if number.is_none() {
+        let range = if most == i64::MAX { format!("at least {least}") } else { format!("{least} to {most}") };
+        findings.error(code::RANGE, &span, format!("`{}` must be {range}, not {value}", key.name), key.help);
+    }
+    number
+}
+
+impl<T: Value> Value for Spanned<T> {
+    const SHAPE: Shape = T::SHAPE;
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        T::read(entry, key, findings).map(|value| Self { value, span: entry.span() })
     }
 }
 
@@ -243,22 +307,48 @@ pub fn one_or_list<T: Value>(into: &mut Option<Vec<T>>, entry: &Entry<'_>, key: 
     put(into, all.into_iter().collect())
 }
 
-/// The keys of a table that could not be used.
-#[derive(Debug, Default)]
-pub struct Broken {
-    /// Those with a value of the wrong type.
-    pub keys: Vec<&'static str>,
-    /// Some key is not known.
-    pub has_unknown: bool,
+/// A table as written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table<T> {
+    pub value: T,
+    pub span: Span,
+    /// Keys with a value of the wrong type.
+    pub broken: Vec<&'static str>,
+    /// There are errors, in tables within this one too, so keys may be missing.
+    pub is_incomplete: bool,
 }
 
-impl Broken {
-    pub fn is_torn(&self) -> bool {
-        self.has_unknown || !self.keys.is_empty()
-    }
+impl<T> Deref for Table<T> {
+    type Target = T;
 
-    pub fn has(&self, keys: &[&str]) -> bool {
-        self.keys.iter().any(|key| keys.contains(key))
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+/// A table with a name given by the user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Named<T> {
+    pub name: Text,
+    pub table: Table<T>,
+}
+
+impl<T> Deref for Named<T> {
+    type Target = Table<T>;
+
+    fn deref(&self) -> &Table<T> {
+        &self.table
+    }
+}
+
+/// A table that findings call by the name of its key.
+impl<T: Keyed> Value for Table<T> {
+    const SHAPE: Shape = Shape::Table(T::KEYS);
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        let table = entry.table(key.wanted, findings)?;
+        let place = format!("`{}`", key.name);
+        Some(Self { span: entry.span(), ..read(table, &entry.key_span(), [&place; 2], findings) })
     }
 }
 
@@ -266,7 +356,7 @@ impl Broken {
 pub type Unknown = fn(&Entry<'_>, &str, &KeyTable, &mut Findings) -> Option<&'static str>;
 
 /// Reads the keys of a table at `span`. `places` name it in findings about unknown and about missing keys.
-pub fn read<T: Keyed>(table: &DeTable<'_>, span: &Span, places: [&str; 2], findings: &mut Findings) -> (T, Broken) {
+pub fn read<T: Keyed>(table: &DeTable<'_>, span: &Span, places: [&str; 2], findings: &mut Findings) -> Table<T> {
     read_with(table, span, places, |entry, place, keys, findings| entry.unknown(place, keys, findings), findings)
 }
 
@@ -277,21 +367,22 @@ pub fn read_with<T: Keyed>(
     places: [&str; 2],
     unknown: Unknown,
     findings: &mut Findings,
-) -> (T, Broken) {
-    let (mut value, mut broken) = (T::default(), Broken::default());
-    let (mut suggested, mut required) = (Vec::new(), 0);
+) -> Table<T> {
+    let mut read = Table { value: T::default(), span: span.clone(), broken: Vec::new(), is_incomplete: false };
+    let (mut suggested, mut required, errors) = (Vec::new(), 0, findings.errors());
     for entry in entries(table) {
-        match value.put(entry.key, &entry, findings) {
+        match read.value.put(entry.key, &entry, findings) {
             Some((key, is_sound)) => {
                 required += usize::from(!key.required.is_empty());
-                broken.keys.extend((!is_sound).then_some(key.name));
+                read.broken.extend((!is_sound).then_some(key.name));
             }
             None => {
                 suggested.extend(unknown(&entry, places[0], T::KEYS, findings));
-                broken.has_unknown = true;
+                read.is_incomplete = true;
             }
         }
     }
+    read.is_incomplete |= !read.broken.is_empty() || findings.errors() > errors;
     if required < T::KEYS.required && !findings.torn {
         let keys = T::KEYS.keys().into_iter().filter(|key| !key.required.is_empty());
         for key in keys.filter(|key| !table.contains_key(key.name) && !suggested.contains(&key.name)) {
@@ -302,7 +393,7 @@ pub fn read_with<T: Keyed>(
             );
         }
     }
-    (value, broken)
+    read
 }
 
 /// Declares structs that hold tables as written, with their keys.

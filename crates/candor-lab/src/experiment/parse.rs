@@ -102,7 +102,7 @@ pub(super) fn plan(bytes: &[u8], findings: &mut Findings) -> Result<Option<Spec>
 }
 
 fn spec(document: &DeTable<'_>, findings: &mut Findings) -> Spec {
-    read(document, &(0..0), ["A plan"; 2], findings).0
+    read(document, &(0..0), ["A plan"; 2], findings).value
 }
 
 fn factors(into: &mut Vec<Levels>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
@@ -142,7 +142,7 @@ fn named<T: Named>(into: &mut Vec<T>, entry: &Entry<'_>, key: &Key, findings: &m
         let Some(keys) = named.table(&format!("a table: [{word}.{}]", named.key), findings) else { continue };
         let name = Spanned { value: named.key.to_owned(), span: named.key_span() };
         let place = format!("{} {}", T::WORD, quote(named.key));
-        let (spec, _) = read::<T>(keys, &name.span, [&place; 2], findings);
+        let spec = read::<T>(keys, &name.span, [&place; 2], findings).value;
         into.push(spec.with_name(name));
     }
     true
@@ -151,7 +151,7 @@ fn named<T: Named>(into: &mut Vec<T>, entry: &Entry<'_>, key: &Key, findings: &m
 /// The table of a key.
 fn table<T: Keyed>(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<T> {
     let keys = entry.table(key.wanted, findings)?;
-    Some(read(keys, &entry.key_span(), [&format!("`{}`", key.name); 2], findings).0)
+    Some(read(keys, &entry.key_span(), [&format!("`{}`", key.name); 2], findings).value)
 }
 
 impl Value for BenchSpec {

@@ -1,85 +1,113 @@
-//! Buses: names, interfaces, bit rates.
+//! Buses: names, interfaces, bit rates, vxcan pairs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use crate::config::check::lateness::duration;
+use crate::config::check::value::{bit_rate, duration, interface};
 use crate::config::code;
-use crate::config::spec::{BusSpec, Spec};
+use crate::config::spec::{BusSpec, Buses, Spec};
 use crate::plan::{Bus, BusIndex};
 use candor_core::diagnostic::{Diagnostic, Findings};
-use candor_core::document::Spanned;
-use candor_core::document::quote;
-use candor_core::interface_name;
-use candor_core::units::BitRate;
+use candor_core::document::keys::Named;
+use candor_core::document::{Text, closest, quote};
 
-/// A controller that is off the bus has to wait for 128 times 11 recessive bits anyway, which is 11 ms at 125 kbit/s.
+/// A controller in bus-off waits for 128 times 11 recessive bits anyway, which is 11 ms at 125 kbit/s.
 const RESTART_AFTER: RangeInclusive<Duration> = Duration::from_millis(10)..=Duration::from_secs(3600);
 
-/// The buses of a file by name. toml sees to it that no name is there twice.
+/// The buses of a file by name. TOML does not allow a name twice.
 pub(super) struct BusNames<'s> {
-    specs: &'s [BusSpec],
+    spec: &'s Buses,
     by_name: BTreeMap<&'s str, BusIndex>,
     broken: HashSet<&'s str>,
-    has_nameless: bool,
 }
 
 impl<'s> BusNames<'s> {
     pub(super) fn new(spec: &'s Spec) -> Self {
-        let specs = spec.buses.as_slice();
-        let by_name = specs.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index))).collect();
+        let names = spec.buses.iter().enumerate().map(|(index, bus)| (bus.name.value.as_str(), BusIndex(index)));
         let broken = spec.buses.broken.iter().map(String::as_str).collect();
-        Self { specs, by_name, broken, has_nameless: spec.buses.has_nameless }
+        Self { spec: &spec.buses, by_name: names.collect(), broken }
     }
 
-    pub(super) fn index(&self, name: &str) -> Option<BusIndex> {
-        self.by_name.get(name).copied()
-    }
-
-    /// Returns true if a bus whose table has errors is, or may be, the one with this name.
-    pub(super) fn may_be_broken(&self, name: &str) -> bool {
-        self.has_nameless || self.broken.contains(name)
-    }
-
-    pub(super) const fn specs(&self) -> &'s [BusSpec] {
-        self.specs
+    /// The bus of this name. Reports an unknown one, unless it may be one whose table has errors.
+    pub(super) fn index(&self, written: &Text, findings: &mut Findings) -> Option<BusIndex> {
+        let found = self.by_name.get(written.value.as_str()).copied();
+        let may_be_broken = self.spec.has_nameless || self.broken.contains(written.value.as_str());
+        if found.is_none() && !may_be_broken && !findings.torn && !findings.is_full() {
+            unknown_bus(written, &self.spec.specs, findings);
+        }
+        found
     }
 }
 
-pub(super) fn buses(specs: &[BusSpec], findings: &mut Findings) -> Option<Vec<Bus>> {
+fn unknown_bus(written: &Text, buses: &[Named<BusSpec>], findings: &mut Findings) {
+    /// Searching more names for a suggestion takes too long.
+    const MOST_CANDIDATES: usize = 64;
+    const MOST_NAMES: usize = 8;
+    let buses = &buses[..buses.len().min(MOST_CANDIDATES)];
+    let names: Vec<_> = buses.iter().map(|bus| bus.name.value.as_str()).collect();
+    let message = format!("Unknown bus {}", quote(&written.value));
+    let diagnostic = Diagnostic::error(code::UNKNOWN_BUS, written.span.clone(), message);
+    let owner = buses.iter().find_map(|bus| {
+        let interface = bus.interface.as_ref().filter(|interface| interface.value == written.value)?;
+        Some((quote(&bus.name.value), interface.span.clone()))
+    });
+    if let Some((name, interface)) = owner {
+        let diagnostic = diagnostic.also(interface, format!("the interface of bus {name}"));
+        return findings.report(diagnostic.help(format!("write the name of the bus: {name}")));
+    }
+    let mut list: Vec<_> = names.iter().take(MOST_NAMES).map(|name| quote(name)).collect();
+    if names.len() > MOST_NAMES {
+        list.push("…".to_owned());
+    }
+    let diagnostic = diagnostic.help(match list.as_slice() {
+        [] => "the file has no bus; add a table [bus.NAME]".to_owned(),
+        list => format!("buses of this file: {}", list.join(", ")),
+    });
+    findings.report(match closest(&written.value, &names) {
+        Some(name) => diagnostic.label(format!("did you mean {}?", quote(name))),
+        None => diagnostic,
+    });
+}
+
+pub(super) fn buses(specs: &[Named<BusSpec>], names: &BusNames<'_>, findings: &mut Findings) -> Vec<Bus> {
     let mut owners = HashMap::new();
-    let buses: Vec<_> = specs
-        .iter()
-        .map(|spec| {
-            name(&spec.name, findings);
-            if let Some(written) = &spec.interface {
-                match owners.get(written.value.as_str()) {
-                    None => {
-                        owners.insert(written.value.as_str(), spec);
-                    }
-                    Some(owner) => shared_interface(written, owner, findings),
+    let mut buses = Vec::with_capacity(specs.len());
+    for spec in specs {
+        name(&spec.name, findings);
+        if let Some(written) = &spec.interface {
+            match owners.get(written.value.as_str()) {
+                None => {
+                    owners.insert(written.value.as_str(), spec);
                 }
+                Some(owner) => shared_interface(written, owner, findings),
             }
-            bus(spec, findings)
-        })
-        .collect();
-    buses.into_iter().collect()
+        }
+        buses.push(Bus {
+            name: spec.name.value.clone(),
+            interface: spec.interface.as_ref().and_then(|written| interface(written, findings)).unwrap_or_default(),
+            bitrate: spec.bitrate.as_ref().and_then(|written| bit_rate(written, findings)),
+            data_bitrate: spec.data_bitrate.as_ref().and_then(|written| bit_rate(written, findings)),
+            vxcan_peer: None,
+            restart_after: spec.restart_after.as_ref().and_then(|written| restart_after(written, findings)),
+        });
+    }
+    vxcan_pairs(specs, names, &mut buses, findings);
+    buses
 }
 
-/// Names appear in messages, in tables and on command lines; anything printable will do.
-pub(super) fn name(name: &Spanned<String>, findings: &mut Findings) {
+/// Names appear in messages, in tables and on command lines, so they must be printable.
+pub(super) fn name(name: &Text, findings: &mut Findings) {
     let problem = match name.value.as_str() {
         "" => "The name is empty",
         text if text.chars().any(char::is_control) => "The name contains a control character",
         text if text.trim() != text => "The name begins or ends with a space",
         _ => return,
     };
-    findings
-        .report(Diagnostic::error(code::NAME, name.span.clone(), problem).help("write a short name, such as \"body\""));
+    findings.error(code::NAME, &name.span, problem, "write a short name, such as \"body\"");
 }
 
-fn shared_interface(written: &Spanned<String>, owner: &BusSpec, findings: &mut Findings) {
+fn shared_interface(written: &Text, owner: &Named<BusSpec>, findings: &mut Findings) {
     let message = format!("Interface {} already belongs to bus {}", quote(&written.value), quote(&owner.name.value));
     let diagnostic = Diagnostic::error(code::SHARED_INTERFACE, written.span.clone(), message)
         .help("give this bus an interface of its own, or use the first bus in the routes");
@@ -89,57 +117,46 @@ fn shared_interface(written: &Spanned<String>, owner: &BusSpec, findings: &mut F
     });
 }
 
-fn bus(spec: &BusSpec, findings: &mut Findings) -> Option<Bus> {
-    let interface = spec.interface.as_ref().and_then(|written| interface(written, findings));
-    let bitrate = spec.bitrate.as_ref().map(|written| bit_rate(written, findings));
-    let data_bitrate = spec.data_bitrate.as_ref().map(|written| bit_rate(written, findings));
-    Some(Bus {
-        name: spec.name.value.clone(),
-        interface: interface?,
-        bitrate: bitrate.map_or(Some(None), |rate| rate.map(Some))?,
-        data_bitrate: data_bitrate.map_or(Some(None), |rate| rate.map(Some))?,
-        vxcan_peer: None,
-        restart_after: spec
-            .restart_after
-            .as_ref()
-            .map_or(Some(None), |written| restart_after(written, findings).map(Some))?,
-    })
-}
-
-fn restart_after(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
+fn restart_after(written: &Text, findings: &mut Findings) -> Option<Duration> {
     let wait = duration(written, findings)?;
-    if RESTART_AFTER.contains(&wait) {
-        return Some(wait);
+    if !RESTART_AFTER.contains(&wait) {
+        let message = "`restart-after` must be 10 ms to 1 hour";
+        let help = "the cause of the bus-off needs time to disappear; start with \"1s\"";
+        findings.error(code::DURATION, &written.span, message, help);
     }
-    findings.report(
-        Diagnostic::error(code::DURATION, written.span.clone(), "`restart-after` must be 10 ms to 1 hour")
-            .help("the cause of the bus-off needs time to disappear; start with \"1s\""),
-    );
-    None
+    Some(wait)
 }
 
-pub(super) fn interface(written: &Spanned<String>, findings: &mut Findings) -> Option<String> {
-    match interface_name::check(&written.value) {
-        Ok(()) => Some(written.value.clone()),
-        Err(problem) => {
-            findings.report(
-                Diagnostic::error(code::INTERFACE, written.span.clone(), problem.to_string())
-                    .help("write a name listed by `ip link show type can` or `type vcan`, such as \"can0\""),
-            );
-            None
+/// Sets the peer of each bus. One of the two ends has to name the other.
+fn vxcan_pairs(specs: &[Named<BusSpec>], names: &BusNames<'_>, buses: &mut [Bus], findings: &mut Findings) {
+    // The bus that named the peer.
+    let mut named_by: Vec<Option<usize>> = vec![None; specs.len()];
+    for (index, bus) in specs.iter().enumerate() {
+        let Some(written) = &bus.vxcan_peer else { continue };
+        let Some(peer) = names.index(written, findings) else { continue };
+        let own = BusIndex(index);
+        if peer == own {
+            let message = format!("Bus {} cannot be its own peer", quote(&bus.name.value));
+            let help = "a vxcan pair has two ends; name the bus at the other end";
+            findings.error(code::VXCAN_PEER, &written.span, message, help);
+            continue;
         }
-    }
-}
-
-pub(super) fn bit_rate(written: &Spanned<String>, findings: &mut Findings) -> Option<BitRate> {
-    match written.value.parse() {
-        Ok(rate) => Some(rate),
-        Err(error) => {
+        let taken = [(own, peer), (peer, own)]
+            .into_iter()
+            .find(|(end, other_end)| buses[end.0].vxcan_peer.is_some_and(|known| known != *other_end));
+        if let Some((end, first)) = taken.and_then(|(end, _)| Some((end.0, named_by[end.0]?))) {
+            let message = format!("Bus {} already has a peer", quote(&specs[end].name.value));
+            let first = specs[first].vxcan_peer.as_ref().unwrap_or(&specs[first].name).span.clone();
             findings.report(
-                Diagnostic::error(code::BIT_RATE, written.span.clone(), format!("{error}"))
-                    .help("write a bit rate such as \"500kbit/s\" or \"1Mbit/s\""),
+                Diagnostic::error(code::VXCAN_PEER, written.span.clone(), message)
+                    .also(first, "first named here")
+                    .help("a vxcan pair has two ends, and each end is one bus"),
             );
-            None
+            continue;
+        }
+        for (end, other_end) in [(own, peer), (peer, own)] {
+            buses[end.0].vxcan_peer = Some(other_end);
+            named_by[end.0].get_or_insert(index);
         }
     }
 }

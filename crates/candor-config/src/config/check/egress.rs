@@ -1,150 +1,114 @@
 //! `[egress.BUS]`: bands and limits as a policy, or a tree.
 
-mod group;
 mod queue;
 mod selection;
-mod source;
 mod tree;
 
 use std::collections::HashMap;
 use std::num::{NonZeroU8, NonZeroU32};
 
 use crate::config::check::Checks;
-use crate::config::check::route;
 use crate::config::code;
 use crate::config::spec::{BandSpec, EgressSpec, LimitSpec, Spec};
-use crate::plan::{Bus, BusIndex, Egress, Wish};
-use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
-use candor_core::document::{closest, quote};
+use crate::placement::{KernelAbilities, Placement, Side};
+use crate::plan::{Bus, BusIndex, Egress, Plan, RouteIndex, Wish};
+use candor_core::diagnostic::{Diagnostic, Findings};
+use candor_core::document::keys::{Named, Table};
+use candor_core::document::{Spanned, Text, quote};
+use candor_egress::handle::Handle;
 use candor_egress::policy::{Band, Limit, Policy, PolicyError};
 
-pub(super) use source::are_forwarded;
-
-/// Checks `[egress]` of all buses; `None` after an error.
-pub(super) fn egress(
-    spec: &Spec,
-    buses: Option<&[Bus]>,
-    checks: &mut Checks<'_>,
-    findings: &mut Findings,
-) -> Option<Vec<Egress>> {
-    let all: Vec<_> = spec.egress.iter().map(|written| of_bus(written, buses, checks, findings)).collect();
-    all.into_iter().collect()
+pub(super) fn egress(spec: &Spec, buses: &[Bus], checks: &mut Checks<'_>, findings: &mut Findings) -> Vec<Egress> {
+    spec.egress.iter().filter_map(|written| of_bus(written, buses, checks, findings)).collect()
 }
 
-fn of_bus(
-    spec: &EgressSpec,
-    buses: Option<&[Bus]>,
-    checks: &mut Checks<'_>,
-    findings: &mut Findings,
-) -> Option<Egress> {
-    let bus = route::bus(&spec.bus, &checks.buses, findings);
-    let name = quote(&spec.bus.value);
-    let misfit = |span: Span, message: String| Diagnostic::error(code::EGRESS, span, message);
+/// `None` after an error.
+fn of_bus(spec: &Named<EgressSpec>, buses: &[Bus], checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Egress> {
+    let index = checks.buses.index(&spec.name, findings);
+    let bus = index.and_then(|BusIndex(index)| buses.get(index));
+    let name = quote(&spec.name.value);
     if let Some(tree) = &spec.tree {
-        let other = spec.bands.first().map(|band| &band.header);
-        let other = other.or_else(|| spec.limits.first().map(|limit| &limit.header));
+        let other = spec.bands.first().map(|band| &band.span);
+        let other = other.or_else(|| spec.limits.first().map(|limit| &limit.span));
         if let Some(other) = other.or_else(|| spec.queue.as_ref().map(|queue| &queue.span)) {
             let message = format!("`egress` of bus {name} has both `tree` and bands, limits or a queue");
-            let diagnostic = misfit(tree.text.span.clone(), message).also(other.clone(), "conflicts with `tree`");
-            findings.report(diagnostic.help("keep either `tree`, or the bands and limits"));
+            findings.report(
+                Diagnostic::error(code::EGRESS, tree.text.span.clone(), message)
+                    .also(other.clone(), "conflicts with `tree`")
+                    .help("keep either `tree`, or the bands and limits"),
+            );
             return None;
         }
-        let bus_of_tree = bus.and_then(|BusIndex(index)| buses?.get(index));
-        let wish = Wish::Tree(tree::tree(tree, bus_of_tree, findings)?);
-        return Some(Egress { bus: bus?, wish }).filter(|_| !spec.is_torn);
+        return Some(Egress { wish: Wish::Tree(tree::tree(tree, bus, findings)?), bus: index? });
     }
     if spec.bands.is_empty() {
-        if !spec.is_torn {
+        if !spec.is_incomplete {
+            let bus = spec.name.value.escape_debug();
             let help = format!(
-                "add a table [[egress.{}.band]] for each band, highest priority first, or write tree = '''…'''",
-                spec.bus.value.escape_debug()
+                "add a table [[egress.{bus}.band]] for each band, highest priority first, or write tree = '''…'''"
             );
-            findings.report(misfit(spec.bus.span.clone(), format!("`egress` of bus {name} has no band")).help(help));
+            findings.error(code::EGRESS, &spec.name.span, format!("`egress` of bus {name} has no band"), help);
         }
         return None;
     }
-    let facts = Facts { bus: bus.and_then(|BusIndex(index)| buses?.get(index)), queue: spec.queue.as_ref() };
-    // Said once, and not for each band.
-    if let Some(written) = &spec.queue {
-        queue::of_all(written, findings)?;
-    }
     names_are_unique(&spec.bands, findings);
-    let bands: Vec<_> = spec.bands.iter().map(|written| band(written, facts, checks, findings)).collect();
-    let limits: Vec<_> = spec.limits.iter().map(|written| limit(written, facts, checks, findings)).collect();
-    let bands = bands.into_iter().collect::<Option<Vec<_>>>()?;
-    let limits = limits.into_iter().collect::<Option<Vec<_>>>()?;
+    let errors = findings.errors();
+    let facts = Facts { bus, queue: spec.queue.as_ref() };
+    let bands = spec.bands.iter().filter_map(|written| band(written, facts, checks, findings)).collect();
+    let limits = spec.limits.iter().filter_map(|written| limit(written, facts, checks, findings)).collect();
+    if spec.is_incomplete || findings.errors() > errors {
+        return None;
+    }
     match Policy::new(bands, limits) {
-        Ok(policy) => Some(Egress { bus: bus?, wish: Wish::Bands(policy) }).filter(|_| !spec.is_torn),
+        Ok(policy) => Some(Egress { bus: index?, wish: Wish::Bands(policy) }),
         Err(error) => {
-            findings.report(no_policy(spec, &error));
+            invalid_policy(spec, &error, findings);
             None
         }
     }
 }
 
-/// The bus of a band.
+/// Known facts about the bus of a band.
 #[derive(Clone, Copy)]
 struct Facts<'s> {
     bus: Option<&'s Bus>,
-    /// `queue` of the bus, for bands that have none.
-    queue: Option<&'s Spanned<i64>>,
+    /// `queue` of the bus, for bands without one.
+    queue: Option<&'s Spanned<u32>>,
 }
 
-fn band(spec: &BandSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Band> {
-    let take = selection::all(&spec.take, &spec.own, checks, findings);
-    let rate = spec.rate.as_ref().map(|written| queue::rate(written, facts, findings));
-    let rate = rate.map_or(Some(None), |rate| rate.map(Some));
-    let queue = queue::queue(spec, rate.flatten(), facts, findings);
-    let share = spec.share.as_ref().map(|written| share(written, findings));
-    let share = share.map_or(Some(None), |share| share.map(Some));
+fn band(spec: &Table<BandSpec>, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Band> {
+    let take = selection::all(&spec.take, &spec.own, (&spec.span, &spec.broken), checks, findings);
+    let rate = spec.rate.as_ref().and_then(|written| queue::rate(written, facts, findings));
+    let queue = queue::queue(spec, rate, facts, findings);
+    let share = spec.share.as_ref().and_then(|written| NonZeroU8::new(written.value));
     let name = spec.name.as_ref().filter(|name| is_name(name, findings));
-    let band = Band { name: name?.value.clone(), take: take?, queue: queue?, rate: rate?, share: share? };
-    (!spec.is_torn).then_some(band)
+    Some(Band { name: name?.value.clone(), take, queue: queue?, rate, share })
 }
 
-fn share(written: &Spanned<i64>, findings: &mut Findings) -> Option<NonZeroU8> {
-    let share = u8::try_from(written.value).ok().and_then(NonZeroU8::new).filter(|share| share.get() <= 100);
-    if share.is_none() {
-        let message = format!("A share must be 1 to 100, not {}", written.value);
-        let help = "shares are relative weights: 3 and 1 are 75 % and 25 %";
-        findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
-    }
-    share
-}
-
-fn limit(spec: &LimitSpec, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Limit> {
-    let take = selection::all(&spec.take, &spec.own, checks, findings)?;
-    if take.is_empty() && !spec.is_torn {
-        let diagnostic = Diagnostic::error(code::EGRESS, spec.header.clone(), "The limit selects no frames");
-        findings.report(diagnostic.help("add match = \"123\", mark = \"7\" or another selection"));
+fn limit(spec: &Table<LimitSpec>, facts: Facts<'_>, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Limit> {
+    let errors = findings.errors();
+    let take = selection::all(&spec.take, &spec.own, (&spec.span, &spec.broken), checks, findings);
+    if take.is_empty() && !spec.is_incomplete && findings.errors() == errors {
+        let help = "add match = \"123\", mark = \"7\" or another selection";
+        findings.error(code::EGRESS, &spec.span, "The limit selects no frames", help);
         return None;
     }
-    let burst = spec.burst.as_ref().map_or(Some(NonZeroU32::MIN), |written| {
-        let burst = u32::try_from(written.value).ok().and_then(NonZeroU32::new).filter(|burst| burst.get() <= 1 << 16);
-        if burst.is_none() {
-            let message = format!("A burst must be 1 to 65536 frames, not {}", written.value);
-            let help = "this many frames may be sent at once; 1 enforces the rate most strictly";
-            findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
-        }
-        burst
-    });
-    let rate = spec.rate.as_ref().and_then(|written| queue::rate(written, facts, findings));
-    let limit = Limit { take, rate: rate?, burst_frames: burst? };
-    (!spec.is_torn).then_some(limit)
+    let burst_frames =
+        spec.burst.as_ref().and_then(|written| NonZeroU32::new(written.value)).unwrap_or(NonZeroU32::MIN);
+    let rate = queue::rate(spec.rate.as_ref()?, facts, findings)?;
+    Some(Limit { take, rate, burst_frames })
 }
 
-fn is_name(name: &Spanned<String>, findings: &mut Findings) -> bool {
+fn is_name(name: &Text, findings: &mut Findings) -> bool {
     let is_name = crate::wire::is_bus_name(&name.value);
     if !is_name {
         let message = format!("{} is not a valid name for a band", quote(&name.value));
-        let help = "write letters, digits, - and _, such as \"control\"";
-        findings.report(Diagnostic::error(code::NAME, name.span.clone(), message).help(help));
+        findings.error(code::NAME, &name.span, message, "write letters, digits, - and _, such as \"control\"");
     }
     is_name
 }
 
-fn names_are_unique(bands: &[BandSpec], findings: &mut Findings) {
+fn names_are_unique(bands: &[Table<BandSpec>], findings: &mut Findings) {
     let mut owners = HashMap::new();
     for name in bands.iter().filter_map(|band| band.name.as_ref()) {
         if let Some(first) = owners.insert(&name.value, &name.span) {
@@ -159,55 +123,94 @@ fn names_are_unique(bands: &[BandSpec], findings: &mut Findings) {
 }
 
 /// Converts an error of the policy to a finding.
-fn no_policy(spec: &EgressSpec, error: &PolicyError) -> Diagnostic {
-    let of_band = |at: usize| spec.bands.get(at).map_or(&spec.bus.span, |band| &band.header).clone();
-    let last = of_band(spec.bands.len().saturating_sub(1));
-    let (span, help) = match error {
-        PolicyError::EmptyBand(at) => {
-            (of_band(*at), "add match = \"080..0FF\" or another selection; only the last band has none")
-        }
-        PolicyError::LargeLimit(at) => {
-            let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
-            (span, "write ranges in place of single identifiers, or set a mark in the sending programs and match that")
-        }
-        PolicyError::MixedLimit(at) => {
-            let span = spec.limits.get(*at).map_or_else(|| spec.bus.span.clone(), |limit| limit.header.clone());
-            (span, "write one limit for the cgroups and one for the rest; they are counted separately")
-        }
-        PolicyError::LastChooses => (last, "remove its selection, or add a last band for the rest"),
-        PolicyError::LonelyShare(at) => (of_band(*at), "bands with a `share` must be the last ones, and two or more"),
+fn invalid_policy(spec: &Named<EgressSpec>, error: &PolicyError, findings: &mut Findings) {
+    let bus = &spec.name.span;
+    let band = |at: usize| spec.bands.get(at).map_or(bus, |band| &band.span);
+    let limit = |at: usize| spec.limits.get(at).map_or(bus, |limit| &limit.span);
+    let last = band(spec.bands.len().saturating_sub(1));
+    let (span, message, help) = match error {
+        PolicyError::EmptyBand(at) => (
+            band(*at),
+            "This band selects no frames",
+            "add match = \"080..0FF\" or another selection; only the last band has none",
+        ),
+        PolicyError::LargeLimit(at) => (
+            limit(*at),
+            "This limit selects more than one kernel filter can express",
+            "write ranges in place of single identifiers, or set a mark in the sending programs and match that",
+        ),
+        PolicyError::MixedLimit(at) => (
+            limit(*at),
+            "This limit selects frames both by cgroup and by other criteria",
+            "write one limit for the cgroups and one for the rest; they are counted separately",
+        ),
+        PolicyError::LonelyShare(at) => (
+            band(*at),
+            "This band has a share, but no neighbour to share with",
+            "bands with a `share` must be the last ones, and two or more",
+        ),
         PolicyError::ShareAndRate(at) => (
-            of_band(*at),
+            band(*at),
+            "This band has both a share and a rate",
             "remove one of them: while the rate holds this band back, the bands that share with it would wait, too",
         ),
-        PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "merge bands"),
-        PolicyError::TooManyRules(_) => (spec.bus.span.clone(), "write ranges in place of single identifiers"),
-        PolicyError::MixedSelection => (spec.bus.span.clone(), "write two selections in `take`"),
+        PolicyError::LastChooses => (last, "", "remove its selection, or add a last band for the rest"),
+        PolicyError::NoBand | PolicyError::TooManyBands(_) => (last, "", "merge bands"),
+        PolicyError::TooManyRules(_) => (bus, "", "write ranges in place of single identifiers"),
+        PolicyError::MixedSelection => (bus, "", "write two selections in `take`"),
     };
-    let message = match error {
-        PolicyError::EmptyBand(_) => "This band selects no frames".to_owned(),
-        PolicyError::LonelyShare(_) => "This band has a share, but no neighbour to share with".to_owned(),
-        PolicyError::ShareAndRate(_) => "This band has both a share and a rate".to_owned(),
-        PolicyError::MixedLimit(_) => "This limit selects frames both by cgroup and by other criteria".to_owned(),
-        PolicyError::LargeLimit(_) => "This limit selects more than one kernel filter can express".to_owned(),
-        other => other.to_string(),
-    };
-    Diagnostic::error(code::EGRESS, span, message).help(help)
+    let message = if message.is_empty() { error.to_string() } else { message.to_owned() };
+    findings.error(code::EGRESS, span, message, help);
 }
 
-/// One of some words.
-fn one_of<T: Copy>(written: &Spanned<String>, what: &str, known: &[(&str, T)], findings: &mut Findings) -> Option<T> {
-    if let Some((_, value)) = known.iter().find(|(name, _)| *name == written.value) {
-        return Some(*value);
+/// Reports each `from` that cannot match: only frames that the kernel forwards have a known source, because candor sends
+/// its frames from a socket.
+pub(super) fn are_forwarded(plan: &Plan, spec: &Spec, findings: &mut Findings) {
+    if spec.egress.is_empty() {
+        return;
     }
-    let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-    let list: Vec<_> = names.iter().map(|name| format!("\"{name}\"")).collect();
-    let message = format!("Unknown {what} {}", quote(&written.value));
-    let diagnostic = Diagnostic::error(code::EGRESS_WORD, written.span.clone(), message);
-    let diagnostic = diagnostic.help(format!("write {}", list.join(" or ")));
-    findings.report(match closest(&written.value, &names) {
-        Some(name) => diagnostic.label(format!("did you mean \"{name}\"?")),
-        None => diagnostic,
+    let placement = Placement::of(plan, KernelAbilities::EVERY).ok();
+    for (written, egress) in spec.egress.iter().zip(plan.egress()) {
+        for from in sources(written) {
+            let Some(bus) = plan.buses().iter().position(|bus| bus.name == from.value).map(BusIndex) else { continue };
+            if let Some((why, help)) = why_not(plan, placement.as_ref(), bus, egress) {
+                let message = format!("Frames from {} cannot be matched here: {why}", quote(&from.value));
+                findings.error(code::SOURCE, &from.span, message, help);
+            }
+        }
+    }
+}
+
+fn sources(spec: &EgressSpec) -> impl Iterator<Item = &Text> {
+    let of_bands = spec.bands.iter().map(|band| (&band.own, &band.take));
+    let of_limits = spec.limits.iter().map(|limit| (&limit.own, &limit.take));
+    let all = of_bands.chain(of_limits);
+    let selections =
+        all.flat_map(|(own, take)| std::iter::once(own).chain(take.iter().map(|selection| &selection.value)));
+    selections.filter_map(|selection| selection.from.as_ref()).flatten()
+}
+
+fn why_not(
+    plan: &Plan,
+    placement: Option<&Placement>,
+    from: BusIndex,
+    egress: &Egress,
+) -> Option<(&'static str, &'static str)> {
+    let mut routes = plan.routes().iter().enumerate().filter(|(_, route)| route.from == from && route.to == egress.bus);
+    if routes.clone().next().is_none() {
+        return Some(("no route leads from that bus", "add a route, or select by match, mark or socket-priority"));
+    }
+    let in_kernel = |at| placement.is_none_or(|placement| placement.side(RouteIndex(at)) == Side::Kernel);
+    if !routes.all(|(at, _)| in_kernel(at)) {
+        let help = "candor sends them from a socket of its own: run the route in the kernel, or select by `match`";
+        return Some(("a route from that bus runs in user space", help));
+    }
+    let has_own_ingress = plan.egress().iter().filter(|other| other.bus == from).any(|other| match &other.wish {
+        Wish::Tree(tree) => tree.filters.iter().any(|filter| filter.parent == Handle::INGRESS),
+        Wish::Bands(_) => false,
     });
-    None
+    has_own_ingress.then_some((
+        "the tree of that bus has its own filters for received frames",
+        "set the mark in one of them, with skbedit mark 7, and write mark = \"7\" here",
+    ))
 }

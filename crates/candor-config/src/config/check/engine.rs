@@ -2,20 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::config::check::{Checked, selection};
+use crate::config::check::Checked;
+use crate::config::check::selection::place as matched;
 use crate::config::code;
-use crate::config::spec::{RouteSpec, Spec};
+use crate::config::spec::{RouteSpec, Spec, is_true};
 use crate::placement::{self, Because, KernelAbilities, KernelOnly, Placement, Unplaceable};
 use crate::plan::{BusIndex, Engine, Plan, Route, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::keys::Table;
 use candor_core::document::quote;
 
-/// A kernel with the fix of March 2026.
-const NEWEST: KernelAbilities = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
+const NEWEST: KernelAbilities = KernelAbilities::NEWEST;
 
 /// Checks each route on its own.
 pub(super) fn can_run(engine: Engine, spec: &Spec, routes: &[Checked], findings: &mut Findings) {
-    // A way back has the faults of the way there.
+    // The opposite direction of a route has the same errors.
     let sound = routes
         .chunk_by(|one, other| one.spec == other.spec)
         .filter_map(|of_spec| Some((&spec.routes[of_spec.first()?.spec], of_spec.first()?.route.as_ref()?)));
@@ -48,12 +49,12 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
         return;
     }
     for unplaceable in Placement::conflicts(plan, KernelAbilities::EVERY) {
-        // What a route wants by itself has been looked at before.
+        // The routes by themselves have been checked before.
         let by_itself = matches!(unplaceable.user, Some(KernelOnly::Timestamp | KernelOnly::Hops(_)));
         if by_itself && unplaceable.kernel == Because::RelativeCrc8 {
             continue;
         }
-        let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.header.clone());
+        let place = specs.get(unplaceable.route.0).map_or(0..0, |spec| spec.span.clone());
         let message = "On some kernels, no engine can run this route";
         findings.report(Diagnostic::warning(code::RELATIVE_CRC8, place, message).help(format!(
             "{}; the cause is a CRC8 with positions from the end, which is correct only on kernels with the fix of \
@@ -63,19 +64,16 @@ pub(super) fn has_place_for_all(plan: &Plan, spec: &Spec, findings: &mut Finding
     }
 }
 
-fn kernel_can(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
+fn kernel_can(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(because) = placement::not_for_kernel(route, NEWEST) else { return };
-    let place = place(spec, because);
-    findings.report(
-        Diagnostic::error(code::ENGINE_CANNOT, place, sentence(&because.to_string()))
-            .help("write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\""),
-    );
+    let help = "write engine = \"auto\", which keeps the other routes in the kernel, or \"read-write\"";
+    findings.error(code::ENGINE_CANNOT, &place(spec, because), sentence(&because.to_string()), help);
 }
 
-/// Buses of which every frame is compared with so many filters that user space would be faster, each told once, where
-/// the most of them are.
+/// Buses whose frames are compared with more filters than user space would need to be faster; reported once per bus, at
+/// the route with the most filters.
 fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
-    let mut by_bus = BTreeMap::<BusIndex, (usize, usize, &RouteSpec)>::new();
+    let mut by_bus = BTreeMap::<BusIndex, (usize, usize, &Table<RouteSpec>)>::new();
     for (spec, route) in routes.iter().filter_map(|checked| Some((&spec.routes[checked.spec], checked.route.as_ref()?)))
     {
         let filters = placement::walked_filters(route);
@@ -88,7 +86,7 @@ fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
     for (all, most, spec) in by_bus.into_values().filter(|(all, ..)| *all > placement::MAX_WALKED_FILTERS) {
         let message = format!("can-gw compares every frame of this bus with {all} filters, one after another");
         findings.report(
-            Diagnostic::warning(code::MANY_JOBS, selection::place(spec), message)
+            Diagnostic::warning(code::MANY_JOBS, matched(spec), message)
                 .label(format!("{most} of them from this route"))
                 .help(format!(
                     "from about {} filters on, user space is faster: write engine = \"auto\"",
@@ -98,8 +96,8 @@ fn long_walks(spec: &Spec, routes: &[Checked], findings: &mut Findings) {
     }
 }
 
-/// Before a fix of March 2026 (6.1.168 among the stable kernels) can-gw takes the negative indices of a CRC8 as they
-/// are, and reads and writes outside the frame.
+/// Before a fix of March 2026 (6.1.168 among the stable kernels), can-gw uses the negative indices of a CRC8 unchecked,
+/// and reads and writes outside the frame.
 ///
 /// # Source
 /// Mainline commit [`b9c310d72783`](https://github.com/torvalds/linux/commit/b9c310d72783).
@@ -108,7 +106,7 @@ fn relative_crc8(place: Span) -> Diagnostic {
     Diagnostic::warning(code::RELATIVE_CRC8, place, message)
 }
 
-fn relative_crc8_in_kernel(spec: &RouteSpec, findings: &mut Findings) {
+fn relative_crc8_in_kernel(spec: &Table<RouteSpec>, findings: &mut Findings) {
     if let Some(place) = relative_position(spec) {
         findings.report(relative_crc8(place).help(
             "count from the start, or use engine = \"read-write\", unless the kernel has the fix of March 2026 (6.1.168)",
@@ -116,15 +114,10 @@ fn relative_crc8_in_kernel(spec: &RouteSpec, findings: &mut Findings) {
     }
 }
 
-fn has_a_place(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
+fn has_a_place(spec: &Table<RouteSpec>, route: &Route, findings: &mut Findings) {
     let Some(lacks) = placement::not_for_user_space(route) else { return };
-    let (only_kernel, says) = match lacks {
-        KernelOnly::Timestamp => {
-            (spec.keep_timestamp.as_ref().map(|keep| keep.span.clone()), format!("user space cannot {lacks}"))
-        }
-        _ => (spec.hop_limit.as_ref().map(|limit| limit.span.clone()), format!("user space cannot {lacks}")),
-    };
-    let only_kernel = only_kernel.unwrap_or_else(|| spec.header.clone());
+    let says = format!("user space cannot {lacks}");
+    let only_kernel = only_kernel(spec, lacks);
     if let Some(because) = placement::not_for_kernel(route, NEWEST) {
         findings.report(
             Diagnostic::error(code::ENGINE_CANNOT, only_kernel, "No engine supports both of these")
@@ -138,18 +131,12 @@ fn has_a_place(spec: &RouteSpec, route: &Route, findings: &mut Findings) {
     }
 }
 
-fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Findings) {
+fn together(unplaceable: &Unplaceable, specs: &[&Table<RouteSpec>], findings: &mut Findings) {
     let Some(spec) = specs.get(unplaceable.route.0) else { return };
     let name = |RouteIndex(index): RouteIndex| {
         specs.get(index).and_then(|spec| spec.name.as_ref()).map_or_else(String::new, |name| quote(&name.value))
     };
-    let echo = |spec: &RouteSpec| spec.echo.as_ref().map_or_else(|| spec.header.clone(), |echo| echo.span.clone());
-    let place = match unplaceable.user {
-        Some(KernelOnly::Timestamp) => spec.keep_timestamp.as_ref().map(|keep| keep.span.clone()),
-        Some(KernelOnly::Hops(_)) => spec.hop_limit.as_ref().map(|limit| limit.span.clone()),
-        _ => Some(echo(spec)),
-    };
-    let place = place.unwrap_or_else(|| spec.header.clone());
+    let place = unplaceable.user.map_or_else(|| echo(spec), |lacks| only_kernel(spec, lacks));
     let mut diagnostic = Diagnostic::error(code::ENGINE_CANNOT, place, "No engine can run this route");
     if let Some(lacks) = unplaceable.user {
         diagnostic = diagnostic.label(format!("user space cannot {lacks}"));
@@ -160,7 +147,7 @@ fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Find
     }
     if let Because::Meets(other) = unplaceable.kernel {
         let says = format!("route {} must run in user space", name(other));
-        diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| spec.header.clone()), says);
+        diagnostic = diagnostic.also(specs.get(other.0).map_or(0..0, |spec| spec.span.clone()), says);
     } else {
         diagnostic = diagnostic.also(self::place(spec, unplaceable.kernel), unplaceable.kernel.to_string());
     }
@@ -172,25 +159,39 @@ fn together(unplaceable: &Unplaceable, specs: &[&RouteSpec], findings: &mut Find
     }));
 }
 
-/// Where a route says what the kernel cannot do.
-fn place(spec: &RouteSpec, because: Because) -> Span {
+fn echo(spec: &Table<RouteSpec>) -> Span {
+    spec.echo.as_ref().map_or(&spec.span, |echo| &echo.span).clone()
+}
+
+/// The key that only the kernel supports.
+fn only_kernel(spec: &Table<RouteSpec>, lacks: KernelOnly) -> Span {
+    let place = match lacks {
+        KernelOnly::Timestamp => spec.keep_timestamp.as_ref().map(|keep| &keep.span),
+        KernelOnly::Hops(_) => spec.hop_limit.as_ref().map(|limit| &limit.span),
+        KernelOnly::EchoDiffers(_) => return echo(spec),
+    };
+    place.unwrap_or(&spec.span).clone()
+}
+
+/// The key that the kernel does not support.
+fn place(spec: &Table<RouteSpec>, because: Because) -> Span {
     let place = match because {
         Because::Payload => {
             let payload = spec.payload.as_ref().and_then(|texts| texts.first()).map(|text| &text.span);
             payload.or_else(|| spec.mux.as_ref().map(|mux| &mux.span))
         }
         Because::SendAs(_) => spec.send_as.as_ref().map(|send_as| &send_as.span),
-        Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.header.clone()),
+        Because::RelativeCrc8 => return relative_position(spec).unwrap_or_else(|| spec.span.clone()),
         Because::MaxAge => spec.max_age.as_ref().map(|age| &age.span),
         Because::WhenFull => spec.when_full.as_ref().map(|policy| &policy.span),
-        Because::Walks(_) => return selection::place(spec),
-        // Of this kernel and this process a file knows nothing.
+        Because::Walks(_) => return matched(spec),
+        // Reasons in this kernel or process have no key in the file.
         Because::Chosen | Because::FdJobs | Because::HopLimit { .. } | Because::Meets(_) | Because::Missing(_) => None,
     };
-    place.unwrap_or(&spec.header).clone()
+    place.unwrap_or(&spec.span).clone()
 }
 
-fn relative_position(spec: &RouteSpec) -> Option<Span> {
+fn relative_position(spec: &Table<RouteSpec>) -> Option<Span> {
     let positions = &spec.checksum_crc8.as_ref()?.positions;
     let positions = [&positions.from, &positions.to, &positions.result];
     let negative = positions.into_iter().flatten().find(|position| position.value < 0)?;
@@ -209,10 +210,8 @@ fn sentence(words: &str) -> String {
     rest.unwrap_or_else(|| words.to_owned())
 }
 
-fn kernel_only_keys(route: &RouteSpec, findings: &mut Findings) {
-    let mut refuse = |span: &Span, message: &str, help: &str| {
-        findings.report(Diagnostic::error(code::ENGINE_CANNOT, span.clone(), message).help(help));
-    };
+fn kernel_only_keys(route: &Table<RouteSpec>, findings: &mut Findings) {
+    let mut refuse = |span: &Span, message: &str, help: &str| findings.error(code::ENGINE_CANNOT, span, message, help);
     if let Some(keep) = route.keep_timestamp.as_ref().filter(|keep| keep.value) {
         let message = "User-space engines cannot keep timestamps";
         refuse(&keep.span, message, "use engine = \"kernel\", or remove `keep-timestamp`");
@@ -223,23 +222,22 @@ fn kernel_only_keys(route: &RouteSpec, findings: &mut Findings) {
     }
 }
 
-/// io_uring's receive gives no time stamp along with a frame.
-fn without_stamps(route: &RouteSpec, findings: &mut Findings) {
+/// io_uring passes no timestamp along with a frame.
+fn without_stamps(route: &Table<RouteSpec>, findings: &mut Findings) {
     if let Some(age) = &route.max_age {
         let message = "io_uring receivers get no timestamps, so they cannot enforce `max-age`";
         let help = "use another receiver, such as engine = \"mmap-adaptive\", or remove `max-age`";
-        findings.report(Diagnostic::error(code::ENGINE_CANNOT, age.span.clone(), message).help(help));
+        findings.error(code::ENGINE_CANNOT, &age.span, message, help);
     }
 }
 
-/// One socket for each interface means one answer to whether local sockets see what it sends.
-fn one_echo_for_each_bus(routes: &[RouteSpec], findings: &mut Findings) {
+/// There is one socket per interface, and echo is an option of the socket.
+fn one_echo_for_each_bus(routes: &[Table<RouteSpec>], findings: &mut Findings) {
     let mut first_by_bus = HashMap::new();
     for route in routes {
-        let goes_back = route.both_ways.as_ref().is_some_and(|both_ways| both_ways.value);
-        for to in [route.to.as_ref(), route.from.as_ref().filter(|_| goes_back)].into_iter().flatten() {
-            let echo = route.echo.as_ref().is_some_and(|echo| echo.value);
-            let place = route.echo.as_ref().map_or_else(|| route.header.clone(), |echo| echo.span.clone());
+        let back = route.from.as_ref().filter(|_| is_true(&route.both_ways));
+        for to in route.to.iter().chain(back) {
+            let (echo, place) = (is_true(&route.echo), echo(route));
             let (first, first_place) = first_by_bus.entry(to.value.as_str()).or_insert_with(|| (echo, place.clone()));
             if *first != echo {
                 let message = format!("Routes to bus {} disagree on echo", quote(&to.value));

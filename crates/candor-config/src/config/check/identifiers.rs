@@ -1,15 +1,15 @@
-//! Lists of identifiers: filters, ranges and names of lists, as the set they say together.
+//! Lists of identifiers: filters, ranges and names of lists, as the set of identifiers they define together.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use crate::config::check::{number, warnings};
+use crate::config::check::value;
 use crate::config::code;
 use crate::config::spec::{EntrySpec, ListSpec, RawFilterSpec, Spec};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
-use candor_core::document::{closest, quote};
-use candor_core::filter::{Filter, FilterTextError, ReceiveList};
+use candor_core::document::{Text, closest, quote};
+use candor_core::filter::{CAN_INV_FILTER, Filter, FilterTextError, ReceiveList};
+use candor_core::frame::CAN_RTR_FLAG;
 use candor_core::ids::{Effort, IdRange, IdSet, TooComplex};
 
 /// Steps that all lists of a file may take together: eight times those of 16 384 single 29-bit identifiers.
@@ -18,10 +18,10 @@ const EFFORT: u32 = 2 << 20;
 /// Before the name of a list of `[ids]`.
 const REFERENCE: char = '@';
 
-/// The lists of `[ids]`, and what becomes of all others.
+/// The lists of `[ids]`, and the effort left for all lists.
 pub(super) struct Identifiers<'s> {
     named: HashMap<&'s str, Named<'s>>,
-    /// Those that have been read.
+    /// Lists read so far.
     names: Vec<&'s str>,
     effort: Effort,
     is_exhausted: bool,
@@ -29,7 +29,7 @@ pub(super) struct Identifiers<'s> {
 
 struct Named<'s> {
     place: &'s Span,
-    /// `None` before it has been read, and where it is wrong.
+    /// `None` before it is read, and after an error.
     set: Option<Rc<IdSet>>,
     is_read: bool,
     is_used: bool,
@@ -58,25 +58,26 @@ impl<'s> Identifiers<'s> {
         identifiers
     }
 
-    /// The one filter of a list that has nothing else, as it is written: also a raw one for error message frames.
-    /// `Some(None)` if the list is no such list.
+    /// The only entry of a list if it is a filter, also a raw one for error message frames. The inner value is `None`
+    /// after an error.
+    #[expect(clippy::option_option, reason = "a filter with an error is still the only entry")]
     pub(super) fn only_filter(&mut self, list: &ListSpec, findings: &mut Findings) -> Option<Option<Filter>> {
         match list.entries.as_slice() {
-            [EntrySpec::Raw(raw)] if !list.is_torn => raw_filter(raw, findings).map(Some),
-            [EntrySpec::Text(text)] if !list.is_torn && self.is_filter(text) => filter(text, findings).map(Some),
-            _ => Some(None),
+            [EntrySpec::Raw(raw)] if !list.is_incomplete => Some(raw_filter(raw, findings)),
+            [EntrySpec::Text(text)] if !list.is_incomplete && self.is_filter(text) => Some(filter(text, findings)),
+            _ => None,
         }
     }
 
-    /// The identifiers of a list; `None` if something in it is wrong.
+    /// The identifiers of a list; `None` after an error.
     pub(super) fn set(&mut self, list: &ListSpec, findings: &mut Findings) -> Option<Rc<IdSet>> {
-        if list.entries.is_empty() && !list.is_torn {
+        if list.entries.is_empty() && !list.is_incomplete {
             let help = "write at least one identifier, such as [\"123\"], or remove the key";
-            findings.report(Diagnostic::error(code::FILTER, list.span.clone(), "The list is empty").help(help));
+            findings.error(code::FILTER, &list.span, "The list is empty", help);
             return None;
         }
         let (mut filters, mut ranges, mut sets) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut is_sound, mut seen) = (!list.is_torn, HashSet::new());
+        let (mut is_sound, mut seen) = (!list.is_incomplete, HashSet::new());
         for entry in &list.entries {
             match self.entry(entry, findings) {
                 Some(Entry::Filter(filter)) => match IdRange::of_exact(filter) {
@@ -140,7 +141,7 @@ impl<'s> Identifiers<'s> {
         }
     }
 
-    fn is_filter(&self, text: &Spanned<String>) -> bool {
+    fn is_filter(&self, text: &Text) -> bool {
         let is_other = text.value.starts_with(REFERENCE) || text.value.contains(IdRange::DOTS);
         !is_other && !self.named.contains_key(text.value.as_str())
     }
@@ -152,7 +153,7 @@ impl<'s> Identifiers<'s> {
                 if filter.normalise().list == ReceiveList::Error {
                     let message = "Error message frames have no identifier and cannot be part of a list";
                     let help = "write a separate route for them, with errors = \"1FF\"";
-                    findings.report(Diagnostic::error(code::FILTER, raw.span.clone(), message).help(help));
+                    findings.error(code::FILTER, &raw.span, message, help);
                     return None;
                 }
                 Some(Entry::Filter(filter))
@@ -161,17 +162,17 @@ impl<'s> Identifiers<'s> {
                 Some(name) => self.named(text, name, findings).map(Entry::List),
                 None if text.value.contains(IdRange::DOTS) => match IdRange::parse(&text.value) {
                     Ok(range) => Some(Entry::Range(range)),
-                    Err(error) => no_filter(text, &error, findings),
+                    Err(error) => invalid_filter(text, &error, findings),
                 },
                 None => match Filter::parse(&text.value) {
-                    Err(_) if self.named.contains_key(text.value.as_str()) => no_reference(text, findings),
+                    Err(_) if self.named.contains_key(text.value.as_str()) => missing_reference(text, findings),
                     _ => filter(text, findings).map(Entry::Filter),
                 },
             },
         }
     }
 
-    fn named(&mut self, written: &Spanned<String>, name: &str, findings: &mut Findings) -> Option<Rc<IdSet>> {
+    fn named(&mut self, written: &Text, name: &str, findings: &mut Findings) -> Option<Rc<IdSet>> {
         if let Some(named) = self.named.get_mut(name) {
             named.is_used = true;
             if named.is_read {
@@ -188,7 +189,7 @@ impl<'s> Identifiers<'s> {
         if findings.is_full() {
             return None;
         }
-        /// Beyond these a suggestion is not worth the search.
+        /// Searching more names for a suggestion takes too long.
         const MOST_CANDIDATES: usize = 64;
         let candidates = &self.names[..self.names.len().min(MOST_CANDIDATES)];
         let message = format!("Unknown list {}", quote(name));
@@ -202,41 +203,65 @@ impl<'s> Identifiers<'s> {
 }
 
 /// A name is written in a text after `@`.
-fn name(name: &Spanned<String>, findings: &mut Findings) {
+fn name(name: &Text, findings: &mut Findings) {
     if name.value.is_empty() || name.value.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        let message = "The name of a list must be one word";
+        findings.error(code::NAME, &name.span, message, "write a short name, such as \"diagnostics\"");
+    }
+}
+
+fn filter(written: &Text, findings: &mut Findings) -> Option<Filter> {
+    match Filter::parse(&written.value) {
+        Ok(filter) => {
+            suspicious_filter(written, filter, findings);
+            Some(filter)
+        }
+        Err(error) => invalid_filter(written, &error, findings),
+    }
+}
+
+/// Warns of a filter that matches more frames than it seems to, or none.
+fn suspicious_filter(written: &Text, filter: Filter, findings: &mut Findings) {
+    if filter.is_loose() {
+        let (is_inverted, compares_remote) = (filter.id & CAN_INV_FILTER != 0, filter.mask & CAN_RTR_FLAG != 0);
+        let does = if is_inverted { "excludes" } else { "matches" };
+        let remote = if compares_remote { "" } else { ", and remote frames" };
+        let kind = if compares_remote && filter.id & CAN_RTR_FLAG != 0 { "remote" } else { "data" };
+        let only = if is_inverted {
+            format!("to exclude only {kind} frames of one format,")
+        } else {
+            format!("for {kind} frames of one format,")
+        };
+        let message = format!("Filter {} {does} 11-bit and 29-bit frames{remote}", quote(&written.value));
         findings.report(
-            Diagnostic::error(code::NAME, name.span.clone(), "The name of a list must be one word")
-                .help("write a short name, such as \"diagnostics\""),
+            Diagnostic::warning(code::LOOSE_FILTER, written.span.clone(), message)
+                .label("the mask does not compare the format")
+                .help(format!("{only} write \"{}\"", filter.tightened())),
+        );
+    }
+    if filter.id & CAN_INV_FILTER != 0 && filter.mask == 0 {
+        findings.report(
+            Diagnostic::warning(code::NEVER_MATCHES, written.span.clone(), "This filter matches no frame")
+                .label("all frames except all frames")
+                .help("omit `match` to match every frame"),
         );
     }
 }
 
-fn filter(written: &Spanned<String>, findings: &mut Findings) -> Option<Filter> {
-    match Filter::parse(&written.value) {
-        Ok(filter) => {
-            warnings::filter(written, filter, findings);
-            Some(filter)
-        }
-        Err(error) => no_filter(written, &error, findings),
-    }
-}
-
-fn no_filter<T>(written: &Spanned<String>, error: &FilterTextError, findings: &mut Findings) -> Option<T> {
-    findings.report(
-        Diagnostic::error(code::FILTER, written.part(error.range.clone()), error.to_string()).help(error.kind.help()),
-    );
+fn invalid_filter<T>(written: &Text, error: &FilterTextError, findings: &mut Findings) -> Option<T> {
+    findings.error(code::FILTER, &written.part(error.range.clone()), error.to_string(), error.kind.help());
     None
 }
 
-fn no_reference<T>(text: &Spanned<String>, findings: &mut Findings) -> Option<T> {
+fn missing_reference<T>(text: &Text, findings: &mut Findings) -> Option<T> {
     let message = format!("{} is the name of a list, not a filter", quote(&text.value));
     let help = format!("write \"{REFERENCE}{}\"", text.value.escape_debug());
-    findings.report(Diagnostic::error(code::FILTER, text.span.clone(), message).help(help));
+    findings.error(code::FILTER, &text.span, message, help);
     None
 }
 
 fn raw_filter(raw: &RawFilterSpec, findings: &mut Findings) -> Option<Filter> {
-    let id = raw.id.as_ref().and_then(|written| number::word(written, findings));
-    let mask = raw.mask.as_ref().and_then(|written| number::word(written, findings));
+    let id = raw.id.as_ref().and_then(|written| value::word_32(written, findings));
+    let mask = raw.mask.as_ref().and_then(|written| value::word_32(written, findings));
     Some(Filter { id: id?, mask: mask? })
 }

@@ -1,81 +1,60 @@
-//! Operands of `and`, `or`, `xor` and `set`: what is written, and the bits that can-gw gets.
+//! Operands of `and`, `or`, `xor` and `set`: from text to the bits passed to can-gw.
 
-use crate::config::check::{conflict, number};
+use crate::config::check::{conflict, value};
 use crate::config::code;
 use crate::config::spec::{OperandSpec, RouteSpec};
 use crate::plan::Formats;
-use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
-use candor_core::document::quote;
+use candor_core::diagnostic::{Findings, Span};
+use candor_core::document::keys::Table;
+use candor_core::document::{Number, Spanned, Text, quote};
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_ERR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN, FD_LENGTHS, FrameFormat,
 };
 use candor_core::rule::{Modifications, Operand, Operation};
 
-/// All modifications of a route. `formats` is `None` when the file does not say a valid one.
-pub(super) fn modifications(
-    route: &RouteSpec,
-    formats: Option<Formats>,
-    findings: &mut Findings,
-) -> Option<Modifications> {
-    let mut one = |operation, spec: &Option<Box<OperandSpec>>| match spec {
-        Some(spec) => operand(operation, spec, formats, findings),
-        None => Some(Operand::default()),
+/// All modifications of a route. `formats` is `None` after an error in it.
+pub(super) fn modifications(route: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) -> Modifications {
+    let mut one = |operation, spec: &Option<Box<Table<OperandSpec>>>| {
+        spec.as_ref().map_or_else(Operand::default, |spec| operand(operation, spec, formats, findings))
     };
-    // All four are checked before any of them is missed.
-    let (and, or, xor, set) = (
-        one(Operation::And, &route.and),
-        one(Operation::Or, &route.or),
-        one(Operation::Xor, &route.xor),
-        one(Operation::Set, &route.set),
-    );
-    Some(Modifications { and: and?, or: or?, xor: xor?, set: set? })
+    Modifications {
+        and: one(Operation::And, &route.and),
+        or: one(Operation::Or, &route.or),
+        xor: one(Operation::Xor, &route.xor),
+        set: one(Operation::Set, &route.set),
+    }
 }
 
-fn operand(
-    operation: Operation,
-    spec: &OperandSpec,
-    formats: Option<Formats>,
-    findings: &mut Findings,
-) -> Option<Operand> {
-    let is_twice = is_twice(spec, findings);
-    let id = match (&spec.id, &spec.raw_id) {
-        (_, Some(raw)) => number::word(raw, findings).map(Some),
-        (written, None) => optional(written.as_ref(), |written| {
-            identifier(operation, &written.value, &written.span, |range| written.part(range), findings)
-        }),
-    };
-    let len = match (&spec.len, &spec.raw_len) {
-        (_, Some(raw)) => raw_length(raw, formats, findings).map(Some),
-        (written, None) => optional(written.as_ref(), |written| length(operation, written, formats, findings)),
-    };
-    let flags = optional(spec.flags.as_ref(), |written| fd_flags(written, formats, findings));
-    let data = optional(spec.data.as_ref(), |written| payload(operation, written, formats, findings));
-    let operand = Operand { id: id?, len: len?, flags: flags?, data: data? };
-    (!is_twice && !spec.is_torn).then_some(operand)
-}
-
-fn is_twice(spec: &OperandSpec, findings: &mut Findings) -> bool {
+fn operand(operation: Operation, spec: &OperandSpec, formats: Option<Formats>, findings: &mut Findings) -> Operand {
     let id = spec.id.as_ref().map(|id| &id.span).zip(spec.raw_id.as_ref().map(|raw| &raw.span));
     let len = spec.len.as_ref().map(|len| &len.span).zip(spec.raw_len.as_ref().map(|raw| &raw.span));
     for (one, raw) in [id, len].into_iter().flatten() {
-        conflict(raw, "Two keys set the same field", one.clone(), "and here", "keep one of them", findings);
+        conflict(raw, "Two keys set the same field", (one, "and here"), "keep one of them", findings);
     }
-    id.or(len).is_some()
-}
-
-/// Applies a check to a value that may be absent; `None` only if the check fails.
-fn optional<S, T>(written: Option<&S>, check: impl FnOnce(&S) -> Option<T>) -> Option<Option<T>> {
-    written.map_or(Some(None), |written| check(written).map(Some))
+    let id = match (&spec.id, &spec.raw_id) {
+        (_, Some(raw)) => value::word_32(raw, findings),
+        (Some(written), None) => {
+            identifier(operation, &written.value, &written.span, |range| written.part(range), findings)
+        }
+        (None, None) => None,
+    };
+    let len = match (&spec.len, &spec.raw_len) {
+        (_, Some(raw)) => raw_length(raw, formats, findings),
+        (Some(written), None) => length(operation, written, formats, findings),
+        (None, None) => None,
+    };
+    let flags = spec.flags.as_ref().and_then(|written| fd_flags(written, formats, findings));
+    let data = spec.data.as_ref().and_then(|written| payload(operation, written, formats, findings));
+    Operand { id, len, flags, data }
 }
 
 /// The 32-bit operand for `can_id`.
 ///
-/// Up to 3 digits are an 11-bit value and go out as they are. 8 digits up to `1FFFFFFF` are a 29-bit value and get
-/// the EFF flag, so that the result is (SET, OR) or stays (AND) a 29-bit frame; XOR goes without, because there the
-/// flag would turn the format around. 8 digits above that are a raw `can_id` and go out as they are.
+/// Up to 3 digits are an 11-bit value and are passed unchanged. 8 digits up to `1FFFFFFF` are a 29-bit value and get the
+/// EFF flag, so that the result is (SET, OR) or stays (AND) a 29-bit frame; XOR gets none, because the flag would
+/// invert the format. 8 digits above that are a raw `can_id` and are passed unchanged.
 ///
-/// `part` gives the place of a part of the text.
+/// `part` returns the place of a part of the text.
 pub(super) fn identifier(
     operation: Operation,
     text: &str,
@@ -84,26 +63,23 @@ pub(super) fn identifier(
     findings: &mut Findings,
 ) -> Option<u32> {
     let mut refuse = |span: Span, message: String, help: String| {
-        findings.report(Diagnostic::error(code::IDENTIFIER, span, message).help(help));
+        findings.error(code::IDENTIFIER, &span, message, help);
         None
     };
-    if let Some((at, character)) = text.char_indices().find(|(_, character)| !character.is_ascii_hexdigit()) {
+    if let Some((place, character)) = value::not_hex(text, part) {
         let help = match text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
             Some(digits) => format!("identifiers are always hexadecimal; write \"{}\"", digits.escape_debug()),
             None => "write 3 digits (11 bits) or 8 digits (29 bits), such as \"123\"".to_owned(),
         };
-        return refuse(part(at..at + character.len_utf8()), format!("{character:?} is not a hexadecimal digit"), help);
+        return refuse(place, format!("{character:?} is not a hexadecimal digit"), help);
     }
     let span = span.clone();
     let digits = "write 3 digits for 11 bits or 8 digits for 29 bits".to_owned();
     let value = match (text.len(), u32::from_str_radix(text, 16)) {
         (1..=3 | 8, Ok(value)) => value,
         (4..=7, Ok(value)) => {
-            return refuse(
-                span,
-                format!("{} has neither 3 nor 8 digits", quote(text)),
-                format!("{digits}: \"{value:08X}\""),
-            );
+            let message = format!("{} has neither 3 nor 8 digits", quote(text));
+            return refuse(span, message, format!("{digits}: \"{value:08X}\""));
         }
         _ => return refuse(span, "An identifier has 3 or 8 hexadecimal digits".to_owned(), digits),
     };
@@ -135,29 +111,20 @@ pub(super) fn identifier(
     }
 }
 
-fn length(
-    operation: Operation,
-    written: &Spanned<i64>,
-    formats: Option<Formats>,
-    findings: &mut Findings,
-) -> Option<u8> {
+const LENGTH_DIFFERS: &str = "it is the DLC in classic frames, the number of bytes in FD frames";
+
+fn length(operation: Operation, written: &Number, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     match formats? {
-        Formats::Any => needs_format(
-            "`len`",
-            &written.span,
-            "it is the DLC in classic frames, the number of bytes in FD frames",
-            findings,
-        ),
+        Formats::Any => needs_format("`len`", &written.span, LENGTH_DIFFERS, findings),
         Formats::Only(FrameFormat::Classic) => {
             let help = "for classic frames this is the raw DLC; 9 to 15 mean 8 bytes";
-            number::within(written, 0..=15, "The length", help, findings)
+            value::within(written, 0..=15, "The length", help, findings)
         }
         Formats::Only(FrameFormat::Fd) if operation == Operation::Set => {
             let length = u8::try_from(written.value).ok().filter(|length| FD_LENGTHS.contains(length));
             if length.is_none() {
                 let message = format!("No CAN FD frame has {} bytes", written.value);
-                let help = "use 0 to 8, 12, 16, 20, 24, 32, 48 or 64";
-                findings.report(Diagnostic::error(code::RANGE, written.span.clone(), message).help(help));
+                findings.error(code::RANGE, &written.span, message, "use 0 to 8, 12, 16, 20, 24, 32, 48 or 64");
             }
             length
         }
@@ -166,93 +133,76 @@ fn length(
                 Operation::And => (255, "the length of an FD frame is one byte"),
                 _ => (127, "an FD frame longer than 64 bytes would be deleted"),
             };
-            number::within(written, 0..=most, "The operand for the length", help, findings)
+            value::within(written, 0..=most, "The operand for the length", help, findings)
         }
     }
 }
 
-/// As the kernel gets it. It means something else in each format all the same.
-fn raw_length(written: &Spanned<i64>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
-    if formats? == Formats::Any {
-        let why = "it is the DLC in classic frames, the number of bytes in FD frames";
-        return needs_format("`raw-len`", &written.span, why, findings);
+/// The byte for the kernel, whose meaning depends on the format too.
+fn raw_length(written: &Spanned<u8>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
+    match formats? {
+        Formats::Any => needs_format("`raw-len`", &written.span, LENGTH_DIFFERS, findings),
+        Formats::Only(_) => Some(written.value),
     }
-    number::within(written, 0..=255, "The raw length", "the kernel takes one byte", findings)
 }
 
-fn fd_flags(written: &Spanned<String>, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
+fn fd_flags(written: &Text, formats: Option<Formats>, findings: &mut Findings) -> Option<u8> {
     match formats? {
         Formats::Any => needs_format("`flags`", &written.span, "classic frames have none", findings),
         Formats::Only(FrameFormat::Classic) => {
-            findings.report(
-                Diagnostic::error(code::NOT_IN_FORMAT, written.span.clone(), "Classic frames have no flags")
-                    .help("remove `flags`, or write frames = \"fd\""),
-            );
+            let help = "remove `flags`, or write frames = \"fd\"";
+            findings.error(code::NOT_IN_FORMAT, &written.span, "Classic frames have no flags", help);
             None
         }
-        Formats::Only(FrameFormat::Fd) => number::byte(written, findings),
+        Formats::Only(FrameFormat::Fd) => value::byte(written, findings),
     }
 }
 
 fn payload(
     operation: Operation,
-    written: &Spanned<String>,
+    written: &Text,
     formats: Option<Formats>,
     findings: &mut Findings,
 ) -> Option<[u8; CANFD_MAX_DLEN]> {
-    let bytes = number::bytes(written, findings)?;
+    let bytes = value::bytes(written, findings)?;
     let room = match formats? {
         Formats::Any if operation == Operation::Set => {
             return needs_format("`data` of `set`", &written.span, "it replaces all 8 or all 64 bytes", findings);
         }
         Formats::Any if bytes.len() > FrameFormat::Classic.max_len() => {
-            return needs_format(
-                "`data` of more than 8 bytes",
-                &written.span,
-                "classic frames have at most 8 bytes",
-                findings,
-            );
+            let why = "classic frames have at most 8 bytes";
+            return needs_format("`data` of more than 8 bytes", &written.span, why, findings);
         }
         Formats::Any => FrameFormat::Fd.max_len(),
         Formats::Only(format) => format.max_len(),
     };
     let mut refuse = |message: String, help: String| {
-        findings.report(Diagnostic::error(code::NOT_IN_FORMAT, written.span.clone(), message).help(help));
+        findings.error(code::NOT_IN_FORMAT, &written.span, message, help);
         None
     };
     if bytes.is_empty() {
-        return refuse(
-            "`data` is empty".to_owned(),
-            format!("write hex digits, or remove `data` from `{}`", operation.name()),
-        );
+        let help = format!("write hex digits, or remove `data` from `{}`", operation.name());
+        return refuse("`data` is empty".to_owned(), help);
     }
     if bytes.len() > room {
         let message = format!("{} bytes do not fit: these frames have at most {room}", bytes.len());
         return refuse(message, format!("write at most {} digits", 2 * room));
     }
-    match operation.identity() {
-        Some(identity) => {
-            let mut data = [0; CANFD_MAX_DLEN];
-            data[..room].fill(identity);
-            data[..bytes.len()].copy_from_slice(&bytes);
-            Some(data)
-        }
-        None if bytes.len() == room => {
-            let mut data = [0; CANFD_MAX_DLEN];
-            data[..room].copy_from_slice(&bytes);
-            Some(data)
-        }
-        None => refuse(
+    let identity = operation.identity();
+    if identity.is_none() && bytes.len() < room {
+        return refuse(
             format!("`set` needs all {room} data bytes, not {}", bytes.len()),
             format!("write all {room} bytes; to change only some, clear them with `and` and set them with `or`"),
-        ),
+        );
     }
+    let mut data = [0; CANFD_MAX_DLEN];
+    data[..room].fill(identity.unwrap_or(0));
+    data[..bytes.len()].copy_from_slice(&bytes);
+    Some(data)
 }
 
 fn needs_format<T>(what: &str, span: &Span, why: &str, findings: &mut Findings) -> Option<T> {
-    findings.report(
-        Diagnostic::error(code::NEEDS_FORMAT, span.clone(), format!("{what} needs a frame format: {why}"))
-            .help("add frames = \"classic\" or frames = \"fd\" to the route; for both, write two routes"),
-    );
+    let help = "add frames = \"classic\" or frames = \"fd\" to the route; for both, write two routes";
+    findings.error(code::NEEDS_FORMAT, span, format!("{what} needs a frame format: {why}"), help);
     None
 }

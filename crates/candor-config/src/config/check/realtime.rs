@@ -1,4 +1,4 @@
-//! `[realtime]`: what the threads of user space are asked for, and whether there are any.
+//! `[realtime]`: settings of the threads in user space, and whether there are any threads.
 
 use std::time::Duration;
 
@@ -7,87 +7,67 @@ use crate::config::spec::{CpusSpec, RealtimeSpec, Spec};
 use crate::placement::{KernelAbilities, Placement, Side};
 use crate::plan::{Engine, Plan, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings};
-use candor_core::document::Spanned;
-use candor_core::document::quote;
+use candor_core::document::{Text, quote};
 use candor_core::realtime::{Cpu, CpuList, Realtime, Sched, SchedError};
 use candor_core::units::parse_duration_or_zero;
 
-/// No processor takes so long to wake up; larger values would ask for nothing.
+/// No CPU takes longer to wake up; larger values would have no effect.
 const MAX_LATENCY: Duration = Duration::from_secs(1);
 
-pub(super) fn realtime(spec: &RealtimeSpec, findings: &mut Findings) -> Option<Realtime> {
-    let sched = spec.sched.as_ref().map(|written| sched(written, findings));
-    let cpus = spec.cpus.as_ref().map(|written| cpus(written, findings));
-    let latency = spec.cpu_dma_latency.as_ref().map(|written| latency(written, findings));
-    let realtime = Realtime {
-        sched: sched.map_or(Some(None), |sched| sched.map(Some))?,
-        cpus: cpus.unwrap_or_else(|| Some(Vec::new()))?,
+pub(super) fn realtime(spec: &RealtimeSpec, findings: &mut Findings) -> Realtime {
+    Realtime {
+        sched: spec.sched.as_ref().and_then(|written| sched(written, findings)),
+        cpus: spec.cpus.as_ref().map_or_else(Vec::new, |written| cpus(written, findings)),
         lock_memory: spec.lock_memory.as_ref().is_some_and(|lock| lock.value),
-        cpu_dma_latency: latency.map_or(Some(None), |latency| latency.map(Some))?,
-    };
-    (!spec.is_torn).then_some(realtime)
+        cpu_dma_latency: spec.cpu_dma_latency.as_ref().and_then(|written| latency(written, findings)),
+    }
 }
 
-fn sched(written: &Spanned<String>, findings: &mut Findings) -> Option<Sched> {
-    let error = match written.value.parse() {
+fn sched(written: &Text, findings: &mut Findings) -> Option<Sched> {
+    let message = match written.value.parse() {
         Ok(sched) => return Some(sched),
-        Err(error) => error,
+        Err(SchedError::Unknown) => format!("Unknown scheduling policy {}", quote(&written.value)),
+        Err(error) => error.to_string(),
     };
-    let message = match error {
-        SchedError::Unknown => format!("Unknown scheduling policy {}", quote(&written.value)),
-        error => error.to_string(),
-    };
-    findings.report(Diagnostic::error(code::SCHED, written.span.clone(), message).help(
-        "use \"fifo:N\", \"rr:N\" (round robin among threads of equal priority) or \"other\" (no real-time policy); N is \
-         1 to 99, and interrupt threads have 50",
-    ));
+    let help = "use \"fifo:N\", \"rr:N\" (round robin among threads of equal priority) or \"other\" (no real-time policy); \
+                N is 1 to 99, and interrupt threads have 50";
+    findings.error(code::SCHED, &written.span, message, help);
     None
 }
 
-fn cpus(written: &CpusSpec, findings: &mut Findings) -> Option<Vec<Cpu>> {
+fn cpus(written: &CpusSpec, findings: &mut Findings) -> Vec<Cpu> {
     let mut refuse = |span, message: String| {
-        findings.report(
-            Diagnostic::error(code::CPUS, span, message)
-                .help("write CPU numbers, such as [2, 3]; `lscpu -e` lists them"),
-        );
-        None
+        findings.error(code::CPUS, span, message, "write CPU numbers, such as [2, 3]; `lscpu -e` lists them");
     };
     if written.numbers.is_empty() {
-        return refuse(written.span.clone(), "The list of CPUs is empty".into());
+        refuse(&written.span, "The list of CPUs is empty".into());
     }
     let mut cpus = Vec::new();
     for number in &written.numbers {
-        let cpu = match u16::try_from(number.value) {
-            Ok(cpu) if cpu <= Cpu::MAX => Cpu(cpu),
-            _ => {
-                let message = format!("CPU numbers are 0 to {}, not {}", Cpu::MAX, number.value);
-                return refuse(number.span.clone(), message);
-            }
-        };
-        if cpus.contains(&cpu) {
-            return refuse(number.span.clone(), format!("CPU {} is listed twice", cpu.0));
+        match u16::try_from(number.value) {
+            Ok(cpu) if cpus.contains(&Cpu(cpu)) => refuse(&number.span, format!("CPU {cpu} is listed twice")),
+            Ok(cpu) if cpu <= Cpu::MAX => cpus.push(Cpu(cpu)),
+            _ => refuse(&number.span, format!("CPU numbers are 0 to {}, not {}", Cpu::MAX, number.value)),
         }
-        cpus.push(cpu);
     }
     cpus.sort_unstable();
-    Some(cpus)
+    cpus
 }
 
-fn latency(written: &Spanned<String>, findings: &mut Findings) -> Option<Duration> {
-    let mut refuse = |message: String| {
-        findings.report(Diagnostic::error(code::DURATION, written.span.clone(), message).help(
-            "write the longest wake-up time of a CPU in whole microseconds, at most 1s; \"0us\" keeps it from sleeping",
-        ));
-        None
-    };
-    match parse_duration_or_zero(&written.value) {
-        Ok(latency) if latency > MAX_LATENCY => refuse("`cpu-dma-latency` must be at most 1 second".into()),
+fn latency(written: &Text, findings: &mut Findings) -> Option<Duration> {
+    let latency = parse_duration_or_zero(&written.value);
+    let message = match &latency {
+        Ok(latency) if *latency > MAX_LATENCY => "`cpu-dma-latency` must be at most 1 second".into(),
         Ok(latency) if latency.subsec_nanos() % 1000 != 0 => {
-            refuse("`cpu-dma-latency` must be a whole number of microseconds".into())
+            "`cpu-dma-latency` must be a whole number of microseconds".into()
         }
-        Ok(latency) => Some(latency),
-        Err(error) => refuse(error.to_string()),
-    }
+        Ok(_) => return latency.ok(),
+        Err(error) => error.to_string(),
+    };
+    let help =
+        "write the longest wake-up time of a CPU in whole microseconds, at most 1s; \"0us\" keeps it from sleeping";
+    findings.error(code::DURATION, &written.span, message, help);
+    None
 }
 
 /// Warns of real-time settings without effect, and of spinning threads that share a CPU.
@@ -105,8 +85,7 @@ pub(super) fn has_effect(plan: &Plan, spec: &Spec, findings: &mut Findings) {
 
 /// Returns true if some route runs in user space even on a kernel with every can-gw feature.
 fn has_threads(plan: &Plan) -> bool {
-    let newest = KernelAbilities { relative_crc8: true, ..KernelAbilities::EVERY };
-    let placement = Placement::of(plan, newest);
+    let placement = Placement::of(plan, KernelAbilities::NEWEST);
     let is_user =
         |placement: Placement| (0..plan.routes().len()).any(|at| placement.side(RouteIndex(at)) == Side::User);
     placement.is_ok_and(is_user)
@@ -118,10 +97,9 @@ fn idle(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
         ("`cpus`", written.cpus.as_ref().map(|cpus| &cpus.span)),
         ("`lock-memory`", written.lock_memory.as_ref().filter(|lock| lock.value).map(|lock| &lock.span)),
     ];
-    let there: Vec<_> = keys.into_iter().filter_map(|(key, span)| Some((key, span?))).collect();
-    let Some((_, span)) = there.first() else { return };
-    let names: Vec<_> = there.iter().map(|(key, _)| *key).collect();
-    let (names, does) = (names.join(" and "), if there.len() == 1 { "has" } else { "have" });
+    let (names, spans): (Vec<_>, Vec<_>) = keys.into_iter().filter_map(|(key, span)| Some((key, span?))).unzip();
+    let Some(span) = spans.first() else { return };
+    let (names, does) = (names.join(" and "), if spans.len() == 1 { "has" } else { "have" });
     let (message, help) = match plan.engine() {
         Engine::Auto => (
             format!("{names} {does} no effect while all routes run in the kernel"),
@@ -137,7 +115,7 @@ fn idle(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
     findings.report(Diagnostic::warning(code::REALTIME_IS_IDLE, (*span).clone(), message).help(help));
 }
 
-/// A thread that spins with a real-time policy never leaves its processor to another of the same priority.
+/// A thread that spins with a real-time policy never yields its CPU to another one of the same priority.
 fn spinners(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
     let Realtime { sched, cpus, .. } = plan.realtime();
     let Some((sched, place)) = sched.filter(|sched| sched.priority().is_some()).zip(written.cpus.as_ref()) else {
@@ -149,21 +127,15 @@ fn spinners(plan: &Plan, written: &RealtimeSpec, findings: &mut Findings) {
     if sources.len() <= cpus.len() {
         return;
     }
-    let becomes = match sched {
+    let effect = match sched {
         Sched::RoundRobin(_) => "they take turns of 100 ms, and frames wait that long",
         _ => "the others never run, and nothing is forwarded from their buses",
     };
-    let message = format!("{} threads spin at {sched} on {}", sources.len(), many(cpus));
+    let noun = if cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let message = format!("{} threads spin at {sched} on {noun} {}", sources.len(), CpuList(cpus));
     findings.report(
         Diagnostic::warning(code::SPINNERS_SHARE, place.span.clone(), message)
-            .label(becomes)
+            .label(effect)
             .help("list one CPU per source bus, or use a receiver that sleeps, such as mmap"),
     );
-}
-
-fn many(cpus: &[Cpu]) -> String {
-    match cpus.len() {
-        1 => format!("CPU {}", CpuList(cpus)),
-        _ => format!("CPUs {}", CpuList(cpus)),
-    }
 }

@@ -1,35 +1,35 @@
-//! `to-id`: other identifiers, as AND, OR and SET of can-gw.
+//! `to-id`: new identifiers, as AND, OR and SET of can-gw.
 
 use crate::config::check::identifiers::Identifiers;
-use crate::config::check::selection::{self, Left, Taken, Wanted};
+use crate::config::check::selection::{Left, Taken, Wanted, place};
 use crate::config::check::{conflict, operand};
 use crate::config::code;
 use crate::config::spec::RouteSpec;
 use crate::plan::{IdChange, Selection};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
+use candor_core::document::Text;
+use candor_core::document::keys::Table;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK, RawId};
 use candor_core::ids::{Cube, Effort, IdRange, IdSet, TooComplex};
 use candor_core::rule::Operation;
 
-/// Where identifiers go.
+/// `to-id`.
 pub(super) struct Target {
-    /// Where `to-id` is.
     place: Span,
-    way: Way,
+    shift: Shift,
 }
 
-enum Way {
-    /// All of them to this one.
-    One(u32),
-    /// The first one of `match` to this one, the others behind it.
+enum Shift {
+    /// All identifiers become this one.
+    ToOne(u32),
+    /// Identifier `base`, the lowest of `match`, becomes `first`, and so on.
     From { base: u32, first: RawId },
 }
 
 /// Checks `to-id` against the selection and the modifications of the route.
 pub(super) fn target(
-    spec: &RouteSpec,
-    written: &Spanned<String>,
+    spec: &Table<RouteSpec>,
+    written: &Text,
     wanted: Option<&Wanted>,
     findings: &mut Findings,
 ) -> Option<Target> {
@@ -39,16 +39,10 @@ pub(super) fn target(
         None => (written.value.as_str(), false),
     };
     let first = if text.contains(IdRange::DOTS) {
-        let help = format!(
-            "write only the first identifier: \"{}..\"",
-            text.split(IdRange::DOTS).next().unwrap_or_default().escape_debug()
-        );
-        refuse(
-            written.span.clone(),
-            "`to-id` has no end: the range is as long as that of `match`".to_owned(),
-            help,
-            findings,
-        )
+        let first = text.split(IdRange::DOTS).next().unwrap_or_default().escape_debug();
+        let message = "`to-id` has no end: the range is as long as that of `match`".to_owned();
+        let help = format!("write only the first identifier: \"{first}..\"");
+        refuse(&written.span, message, help, findings)
     } else {
         let span = if is_range { written.part(0..text.len()) } else { written.span.clone() };
         operand::identifier(Operation::Set, text, &span, |range| written.part(range), findings)
@@ -56,41 +50,41 @@ pub(super) fn target(
     let first = RawId(first.filter(|_| is_free)?);
     if first.is_rtr() {
         let help = format!("write \"{}\"", in_digits(first.bits(), first));
-        return refuse(written.span.clone(), "`to-id` is for data frames only".to_owned(), help, findings);
+        return refuse(&written.span, "`to-id` is for data frames only".to_owned(), help, findings);
     }
     let wanted = wanted?;
     let set = data_frames_only(spec, written, &wanted.taken, findings)?;
-    let target = |way| Some(Target { place: written.span.clone(), way });
+    let target = |shift| Some(Target { place: written.span.clone(), shift });
     if !is_range {
-        return target(Way::One(first.0));
+        return target(Shift::ToOne(first.0));
     }
     let (base, _) = match (set.bounds(false), set.bounds(true)) {
         (Some(bounds), None) | (None, Some(bounds)) => bounds,
-        (None, None) => return target(Way::One(first.0)),
+        (None, None) => return target(Shift::ToOne(first.0)),
         (Some(_), Some(_)) => {
             let message = "`match` has 11-bit and 29-bit identifiers, which cannot be moved together".to_owned();
-            return refuse(selection::place(spec), message, "write one route per format".to_owned(), findings);
+            return refuse(&place(spec), message, "write one route per format".to_owned(), findings);
         }
     };
-    target(Way::From { base, first })
+    target(Shift::From { base, first })
 }
 
-/// The filters for what a route takes and what becomes of the identifiers of each, or how many there would be.
+/// The filters of a route with the change of their identifiers, or their number if it is above `most`.
 pub(super) fn selections(
-    Target { place, way }: &Target,
+    Target { place, shift }: &Target,
     left: &Left,
     most: u64,
     ids: &mut Identifiers<'_>,
     findings: &mut Findings,
 ) -> Option<Result<Vec<Selection>, u64>> {
     let set = left.set()?;
-    match *way {
-        Way::One(id) => {
+    match *shift {
+        Shift::ToOne(id) => {
             collapse(&set, id, place, findings);
             let to_one = |filter| Selection { filter, id: Some(IdChange::Set(id)) };
             Some(left.filters(most).map(|filters| filters.into_iter().map(to_one).collect()))
         }
-        Way::From { base, first } => {
+        Shift::From { base, first } => {
             let (bits, room) = (if first.is_eff() { 29 } else { 11 }, room(first));
             let (_, last) = set.bounds(false).or_else(|| set.bounds(true))?;
             let moved_to = u64::from(last - base) + u64::from(first.bits());
@@ -99,11 +93,9 @@ pub(super) fn selections(
                     format!("Identifier {last:X} would become {moved_to:X}, which does not fit into {bits} bits");
                 let help = match room.checked_sub(last - base) {
                     Some(most) => format!("write \"{}..\" or lower", in_digits(most, first)),
-                    None => {
-                        "the range does not fit into 11 bits: write 8 digits, or a shorter range in `match`".to_owned()
-                    }
+                    None => "the range does not fit into 11 bits: write 8 digits, or a shorter range in `match`".into(),
                 };
-                return refuse(place.clone(), message, help, findings);
+                return refuse(place, message, help, findings);
             }
             let count = set.cube_count();
             if count > most {
@@ -130,8 +122,8 @@ pub(super) fn selections(
     }
 }
 
-/// Cuts a cube until moving it changes no free bit, from the lowest bit that would change: the bits above it then
-/// stay as they are in one half. `false` when that makes more than `most`.
+/// Splits a cube until shifting it changes no free bit, starting at the lowest bit that would change: in one half, the
+/// bits above it then stay the same. `false` if that makes more than `most`.
 fn push_moved(
     cube: Cube,
     base: u32,
@@ -145,7 +137,7 @@ fn push_moved(
     while let Some(cube) = ahead.pop() {
         effort.steps(1)?;
         let free = cube.free();
-        // With the free bits 0. If none of them changes here, none does for any of their values: no bit is carried.
+        // With all free bits 0. If none of them changes here, none changes for any value: there is no carry.
         let id = RawId(cube.id).bits() - base + first.bits();
         let changed = id & free;
         if changed == 0 {
@@ -170,11 +162,11 @@ fn unaligned(set: &IdSet, base: u32, first: RawId, place: &Span, findings: &mut 
     let sign = if by < 0 { "-" } else { "" };
     let message = format!("Moving these identifiers by {sign}{:X} needs too many can-gw jobs", by.abs());
     let below = first.bits() & !low | base & low;
-    // To stay is no move.
+    // The same identifiers would be no change.
     let above = below.checked_add(low + 1).filter(|above| below == base && above | low <= room(first));
     let aligned = in_digits(above.unwrap_or(below), first);
     let help = format!("can-gw cannot add; if the low digits stay the same, one job is enough: \"{aligned}..\"");
-    refuse::<()>(place.clone(), message, help, findings);
+    refuse::<()>(place, message, help, findings);
 }
 
 /// The highest identifier of the format of `first`.
@@ -182,28 +174,21 @@ const fn room(first: RawId) -> u32 {
     if first.is_eff() { CAN_EFF_MASK } else { CAN_SFF_MASK }
 }
 
-/// As many digits as the format of `first` has.
 fn in_digits(id: u32, first: RawId) -> String {
     if first.is_eff() { format!("{id:08X}") } else { format!("{id:03X}") }
 }
 
 /// The identifiers, if they are those of data frames.
 fn data_frames_only(
-    spec: &RouteSpec,
-    written: &Spanned<String>,
+    spec: &Table<RouteSpec>,
+    written: &Text,
     taken: &Taken,
     findings: &mut Findings,
 ) -> Option<std::rc::Rc<IdSet>> {
     let Some(set) = taken.set() else {
         let why = "Error message frames have no identifier that could be changed";
-        conflict(
-            &written.span,
-            why,
-            selection::place(spec),
-            "matches error message frames",
-            "remove `to-id`",
-            findings,
-        );
+        let other = (&place(spec), "matches error message frames");
+        conflict(&written.span, why, other, "remove `to-id`", findings);
         return None;
     };
     if !set.has_any(false, true) && !set.has_any(true, true) {
@@ -216,27 +201,21 @@ fn data_frames_only(
         }
         _ => "add bit 40000000 to the masks, or write ranges; remote frames need a route of their own".to_owned(),
     };
-    let diagnostic = Diagnostic::error(
-        code::NOT_MOVABLE,
-        written.span.clone(),
-        "`to-id` is for data frames, and the route also matches remote frames",
-    );
-    findings.report(
-        match &spec.filter {
-            Some(list) => diagnostic.also(list.span.clone(), "matches remote frames"),
-            None => diagnostic,
-        }
-        .help(help),
-    );
+    let message = "`to-id` is for data frames, and the route also matches remote frames";
+    let diagnostic = Diagnostic::error(code::NOT_MOVABLE, written.span.clone(), message).help(help);
+    findings.report(match &spec.filter {
+        Some(list) => diagnostic.also(list.span.clone(), "matches remote frames"),
+        None => diagnostic,
+    });
     None
 }
 
-fn changes_no_identifier(spec: &RouteSpec, written: &Spanned<String>, findings: &mut Findings) -> bool {
+fn changes_no_identifier(spec: &Table<RouteSpec>, written: &Text, findings: &mut Findings) -> bool {
     let operands = [&spec.and, &spec.or, &spec.xor, &spec.set];
     let other = operands.into_iter().flatten().find_map(|operand| operand.id.as_ref().or(operand.raw_id.as_ref()));
     if let Some(other) = other {
         let why = "The identifier is changed twice";
-        conflict(&written.span, why, other.span.clone(), "and here", "keep `to-id` or the modification", findings);
+        conflict(&written.span, why, (&other.span, "and here"), "keep `to-id` or the modification", findings);
     }
     other.is_none()
 }
@@ -255,7 +234,7 @@ fn collapse(set: &IdSet, id: u32, place: &Span, findings: &mut Findings) {
     );
 }
 
-fn refuse<T>(span: Span, message: String, help: String, findings: &mut Findings) -> Option<T> {
-    findings.report(Diagnostic::error(code::NOT_MOVABLE, span, message).help(help));
+fn refuse<T>(place: &Span, message: String, help: String, findings: &mut Findings) -> Option<T> {
+    findings.error(code::NOT_MOVABLE, place, message, help);
     None
 }

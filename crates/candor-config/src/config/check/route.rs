@@ -4,41 +4,32 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::config::check::buses::{self, BusNames};
-use crate::config::check::selection::{Wanted, Written};
+use crate::config::check::remap::Target;
+use crate::config::check::selection::{Wanted, place};
 use crate::config::check::{
-    Checked, Checks, both_ways, checksum, conflict, lateness, number, operand, payload, remap, uid,
+    Checked, Checks, MAX_JOBS, buses, checksum, conflict, handling, operand, payload, remap, value,
 };
 use crate::config::code;
-use crate::config::spec::{BusSpec, RouteSpec};
+use crate::config::spec::{RouteSpec, is_true};
 use crate::plan::{BusIndex, Echo, Formats, Incoming, Route, Selection, SendAs, Timestamp};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
-use candor_core::document::{closest, quote};
+use candor_core::document::keys::Table;
+use candor_core::document::quote;
 use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 use candor_core::rule::{Checksums, Modifications};
 
-const FORMATS: [(&str, Formats); 3] =
-    [("any", Formats::Any), ("classic", Formats::Only(FrameFormat::Classic)), ("fd", Formats::Only(FrameFormat::Fd))];
+/// After the name of a bidirectional route, in the opposite direction.
+const BACK: &str = "/back";
 
-const SEND_AS: [(&str, SendAs); 3] = [
-    ("classic", SendAs::Classic),
-    ("fd", SendAs::Fd { bit_rate_switch: false }),
-    ("fd-brs", SendAs::Fd { bit_rate_switch: true }),
-];
-
-/// `CGW_MAX_HOPS`: the largest `max_hops` that the can-gw module can be loaded with.
-const MAX_HOPS: i64 = 6;
-
-/// The route, and its way back if it has one.
+/// The route, and its opposite direction if it is bidirectional.
 pub(super) fn routes(
     index: usize,
-    spec: &RouteSpec,
+    spec: &Table<RouteSpec>,
     checks: &mut Checks<'_>,
     findings: &mut Findings,
     routes: &mut Vec<Checked>,
 ) {
-    let goes_back = both_ways::goes_back(spec, findings);
+    let goes_back = goes_back(spec, findings);
     let (route, back) = match route(spec, goes_back, checks, findings) {
         Some((route, back)) => (Some(route), back),
         None => (None, None),
@@ -46,7 +37,7 @@ pub(super) fn routes(
     let mut add = |route| routes.push(Checked { spec: index, route });
     match (&route, back) {
         (Some(there), Some((from, to, selections))) if goes_back => {
-            let name = format!("{}{}", there.name, both_ways::BACK);
+            let name = format!("{}{BACK}", there.name);
             let back = Route { name, from, to, selections, ..there.clone() };
             add(route);
             add(Some(back));
@@ -56,92 +47,154 @@ pub(super) fn routes(
     }
 }
 
-/// Ends and selections of the way back.
+/// Returns true if the route is bidirectional. A modification is not its own inverse, so such a route has none.
+fn goes_back(spec: &RouteSpec, findings: &mut Findings) -> bool {
+    let Some(both_ways) = spec.both_ways.as_ref().filter(|both_ways| both_ways.value) else { return false };
+    let change = changes(spec).next();
+    if let Some((key, place)) = change {
+        let why = "A route that modifies frames cannot be bidirectional";
+        let help = format!("write a second route for the opposite direction, or remove `{key}`");
+        conflict(&both_ways.span, why, (place, "modifies frames"), &help, findings);
+    }
+    if let (Some(from), Some(to)) = (&spec.from, &spec.to)
+        && from.value == to.value
+    {
+        let why = "Both directions of this route are the same";
+        conflict(&both_ways.span, why, (&to.span, "the same bus as `from`"), "remove `both-ways`", findings);
+        return false;
+    }
+    change.is_none()
+}
+
+fn changes(spec: &RouteSpec) -> impl Iterator<Item = (&'static str, &Span)> {
+    let operands = [("and", &spec.and), ("or", &spec.or), ("xor", &spec.xor), ("set", &spec.set)];
+    let operands = operands.into_iter().filter_map(|(key, operand)| Some((key, &operand.as_ref()?.span)));
+    let others = [
+        ("to-id", spec.to_id.as_ref().map(|to_id| &to_id.span)),
+        ("send-as", spec.send_as.as_ref().map(|send_as| &send_as.span)),
+        ("checksum-crc8", spec.checksum_crc8.as_ref().map(|checksum| &checksum.span)),
+        ("checksum-xor", spec.checksum_xor.as_ref().map(|checksum| &checksum.span)),
+    ];
+    operands.chain(others.into_iter().filter_map(|(key, span)| Some((key, span?))))
+}
+
+/// Ends and selections of the opposite direction.
 type Back = (BusIndex, BusIndex, Vec<Selection>);
 
+/// `None` after an error.
 fn route(
-    spec: &RouteSpec,
+    spec: &Table<RouteSpec>,
     goes_back: bool,
     checks: &mut Checks<'_>,
     findings: &mut Findings,
 ) -> Option<(Route, Option<Back>)> {
+    let errors = findings.errors();
     if let Some(name) = &spec.name {
         buses::name(name, findings);
     }
-    let from = spec.from.as_ref().and_then(|written| bus(written, &checks.buses, findings));
-    let to = spec.to.as_ref().and_then(|written| bus(written, &checks.buses, findings));
-    let is_to_itself = from.is_some() && from == to && !is_true(spec.back_to_incoming.as_ref());
-    if is_to_itself {
+    let from = spec.from.as_ref().and_then(|written| checks.buses.index(written, findings));
+    let to = spec.to.as_ref().and_then(|written| checks.buses.index(written, findings));
+    if from.is_some() && from == to && !is_true(&spec.back_to_incoming) {
         to_itself(spec, findings);
     }
     let formats = formats(spec, findings);
-    let send_as = send_as(spec, formats, findings);
+    let (send_as, outgoing) = send_as(spec, formats, findings);
     let wanted = Wanted::of(spec, &mut checks.ids, findings);
     let target = spec.to_id.as_ref().map(|written| remap::target(spec, written, wanted.as_ref(), findings));
     let payload = payload::patterns(spec, formats, findings);
-    // What a route changes is looked at in the format in which frames leave.
-    let outgoing = send_as.and_then(|send_as| send_as.map_or(formats, |send_as| Some(Formats::Only(send_as.format()))));
+    // Frames are modified after the conversion.
     let modifications = operand::modifications(spec, outgoing, findings);
     let checksums = checksum::checksums(spec, outgoing, findings);
-    let hop_limit = spec.hop_limit.as_ref().map(|written| {
-        let help = "can-gw counts at most 6 hops; a limit above 1 also needs the module parameter max_hops";
-        number::within(written, 1..=MAX_HOPS, "The hop limit", help, findings)
-    });
-    let uid = uid::uid(spec, findings);
-    comment(spec, findings);
-    let (max_age, when_full) = (lateness::max_age(spec, findings), lateness::when_full(spec, findings));
-    // Everything has been looked at; from here on it must be there.
-    let (from, to, formats, payload, checksums) = (from?, to?, formats?, payload?, checksums?);
-    let target = target.map_or(Some(None), |target| target.map(Some))?;
+    let uid = handling::uid(spec, findings);
+    let max_age = spec.max_age.as_ref().and_then(|written| value::duration(written, findings));
+    let when_full = handling::when_full(spec, findings);
+    let notes = handling::notes(&spec.notes, findings);
+    let (from, to, formats) = (from?, to?, formats?);
     let changes_id = target.is_some();
+    let target = target.flatten();
+    if changes_id && target.is_none() {
+        return None;
+    }
     let jobs_for_each_filter = (formats.list().len() * payload.len().max(1)) as u64;
-    let written = Written { route: spec, wanted: wanted?, target, jobs_for_each_filter };
-    let selections = written.selections(from, checks, findings);
-    let back = goes_back.then(|| written.selections(to, checks, findings)).flatten();
+    let selections = Selections { route: spec, wanted: wanted?, target, jobs_for_each_filter };
+    let modifications = with_checksums(modifications, checksums, changes_id);
+    let forward = selections.from(from, checks, findings);
+    let back = goes_back.then(|| selections.from(to, checks, findings)).flatten();
     let route = Route {
         name: spec.name.as_ref()?.value.clone(),
         from,
         to,
-        selections: selections?,
+        selections: forward?,
         formats,
         payload,
-        send_as: send_as?,
-        modifications: with_checksums(modifications?, checksums, changes_id),
+        send_as,
+        modifications,
         checksums,
-        echo: if is_true(spec.echo.as_ref()) { Echo::On } else { Echo::Off },
-        hop_limit: hop_limit.map_or(Some(None), |limit| limit.map(Some))?,
-        timestamp: if is_true(spec.keep_timestamp.as_ref()) { Timestamp::Kept } else { Timestamp::Fresh },
-        incoming: if is_true(spec.back_to_incoming.as_ref()) { Incoming::Allowed } else { Incoming::Skipped },
-        max_age: max_age?,
-        when_full: when_full?,
-        uid: uid?,
-        comment: spec.comment.as_ref().map(|written| written.value.clone()),
+        echo: if is_true(&spec.echo) { Echo::On } else { Echo::Off },
+        hop_limit: spec.hop_limit.as_ref().map(|written| written.value),
+        timestamp: if is_true(&spec.keep_timestamp) { Timestamp::Kept } else { Timestamp::Fresh },
+        incoming: if is_true(&spec.back_to_incoming) { Incoming::Allowed } else { Incoming::Skipped },
+        max_age,
+        when_full,
+        uid,
+        notes,
     };
-    let is_sound = spec.broken.is_empty() && !is_to_itself && uid::fits(spec, &route, findings);
-    is_sound.then(|| (route, back.map(|selections| (to, from, selections))))
+    if spec.is_incomplete || findings.errors() > errors {
+        return None;
+    }
+    handling::uid_fits(spec, &route, findings);
+    (findings.errors() == errors).then(|| (route, back.map(|selections| (to, from, selections))))
 }
 
-/// Reports a comment that is too long, or that would not be one line on a terminal.
-fn comment(spec: &RouteSpec, findings: &mut Findings) {
-    let Some(written) = &spec.comment else { return };
-    let problem = if written.value.chars().any(char::is_control) {
-        "The comment contains a control character".to_owned()
-    } else {
-        match written.value.chars().count() {
-            count if count > RouteSpec::MAX_COMMENT_CHARS => format!("The comment has {count} characters"),
-            _ => return,
+/// The filters of a route.
+struct Selections<'r> {
+    route: &'r Table<RouteSpec>,
+    wanted: Wanted,
+    target: Option<Target>,
+    /// Jobs, times payload patterns, for each filter.
+    jobs_for_each_filter: u64,
+}
+
+impl Selections<'_> {
+    /// The filters for frames from a bus, with the changes of their identifiers.
+    fn from(&self, from: BusIndex, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<Vec<Selection>> {
+        let jobs_left = checks.jobs_left?;
+        let of_bus = checks.limits[from.0].clone()?;
+        let most = jobs_left / self.jobs_for_each_filter;
+        let left = self.wanted.left(self.route, &of_bus, &mut checks.ids, findings)?;
+        let selections = match &self.target {
+            Some(target) => remap::selections(target, &left, most, &mut checks.ids, findings)?,
+            None => left
+                .filters(most)
+                .map(|filters| filters.into_iter().map(|filter| Selection { filter, id: None }).collect::<Vec<_>>()),
+        };
+        let count = selections.as_ref().map_or_else(|count| *count, |selections| selections.len() as u64);
+        if count > most {
+            checks.jobs_left = None;
+            too_many_jobs(self.route, count, findings);
+            return None;
         }
-    };
-    let help = format!("write one line of at most {} characters, or use a # comment", RouteSpec::MAX_COMMENT_CHARS);
-    findings.report(Diagnostic::error(code::NAME, written.span.clone(), problem).help(help));
+        checks.jobs_left = Some(jobs_left - count * self.jobs_for_each_filter);
+        selections.ok()
+    }
 }
 
-pub(super) fn names_are_unique(routes: &[RouteSpec], findings: &mut Findings) {
+fn too_many_jobs(spec: &Table<RouteSpec>, filters: u64, findings: &mut Findings) {
+    let filters = if filters == 1 { "1 filter".to_owned() } else { format!("{filters} filters") };
+    let message = format!("With this route, which needs {filters}, the file has more than {MAX_JOBS} can-gw jobs");
+    findings.report(
+        Diagnostic::error(code::TOO_MANY_JOBS, place(spec), message)
+            .label("the limit is reached here")
+            .help("write ranges in place of single identifiers, or set `frames`, which halves the jobs of a route"),
+    );
+}
+
+pub(super) fn names_are_unique(routes: &[Table<RouteSpec>], findings: &mut Findings) {
     let mut places: HashMap<Cow<'_, str>, (&Span, bool)> = HashMap::with_capacity(routes.len());
     let claims = routes.iter().flat_map(|route| {
         let name = route.name.as_ref();
-        let back = name.filter(|_| is_true(route.both_ways.as_ref()));
-        let back = back.map(|name| (Cow::Owned(format!("{}{}", name.value, both_ways::BACK)), &name.span, true));
+        let back = name.filter(|_| is_true(&route.both_ways));
+        let back = back.map(|name| (Cow::Owned(format!("{}{BACK}", name.value)), &name.span, true));
         name.map(|name| (Cow::Borrowed(name.value.as_str()), &name.span, false)).into_iter().chain(back)
     });
     for (name, place, is_back) in claims {
@@ -162,7 +215,7 @@ pub(super) fn names_are_unique(routes: &[RouteSpec], findings: &mut Findings) {
     }
 }
 
-/// can-gw ignores checksums where nothing is modified. Setting no bit is a modification that changes nothing.
+/// can-gw ignores checksums without a modification. OR of zeros is one that changes nothing.
 fn with_checksums(mut modifications: Modifications, checksums: Checksums, changes_id: bool) -> Modifications {
     if checksums != Checksums::default() && modifications.is_empty() && !changes_id {
         modifications.or.data = Some([0; CANFD_MAX_DLEN]);
@@ -170,136 +223,80 @@ fn with_checksums(mut modifications: Modifications, checksums: Checksums, change
     modifications
 }
 
-fn is_true(written: Option<&Spanned<bool>>) -> bool {
-    written.is_some_and(|written| written.value)
-}
-
-pub(super) fn bus(written: &Spanned<String>, buses: &BusNames<'_>, findings: &mut Findings) -> Option<BusIndex> {
-    let found = buses.index(&written.value);
-    if found.is_none() && !buses.may_be_broken(&written.value) && !findings.torn && !findings.is_full() {
-        unknown_bus(written, buses.specs(), findings);
-    }
-    found
-}
-
-fn unknown_bus(written: &Spanned<String>, buses: &[BusSpec], findings: &mut Findings) {
-    /// Beyond these a suggestion is not worth the search.
-    const MOST_CANDIDATES: usize = 64;
-    let buses = &buses[..buses.len().min(MOST_CANDIDATES)];
-    let names: Vec<_> = buses.iter().map(|bus| bus.name.value.as_str()).collect();
-    let message = format!("Unknown bus {}", quote(&written.value));
-    let diagnostic = Diagnostic::error(code::UNKNOWN_BUS, written.span.clone(), message);
-    let owner = buses.iter().find_map(|bus| {
-        let interface = bus.interface.as_ref().filter(|interface| interface.value == written.value)?;
-        Some((quote(&bus.name.value), interface.span.clone()))
-    });
-    findings.report(if let Some((name, interface)) = owner {
-        diagnostic
-            .also(interface, format!("the interface of bus {name}"))
-            .help(format!("write the name of the bus: {name}"))
-    } else if let Some(name) = closest(&written.value, &names) {
-        diagnostic.label(format!("did you mean {}?", quote(name))).help(known_buses(&names))
-    } else {
-        diagnostic.help(known_buses(&names))
-    });
-}
-
-fn known_buses(names: &[&str]) -> String {
-    const MOST_NAMES: usize = 8;
-    let mut list: Vec<_> = names.iter().take(MOST_NAMES).map(|name| quote(name)).collect();
-    if names.len() > MOST_NAMES {
-        list.push("…".to_owned());
-    }
-    match list.as_slice() {
-        [] => "the file has no bus; add a table [bus.NAME]".to_owned(),
-        list => format!("buses of this file: {}", list.join(", ")),
-    }
-}
-
 fn to_itself(spec: &RouteSpec, findings: &mut Findings) {
     let (Some(from), Some(to)) = (&spec.from, &spec.to) else { return };
+    let message = format!("The route leads from bus {} back to itself", quote(&from.value));
+    let help = "a frame is never sent back to the interface that received it; name two different buses, or write \
+                back-to-incoming = true if this is intended";
     findings.report(
-        Diagnostic::error(
-            code::ROUTE_TO_ITSELF,
-            to.span.clone(),
-            format!("The route leads from bus {} back to itself", quote(&from.value)),
-        )
-        .also(from.span.clone(), "source is here")
-        .help(
-            "a frame is never sent back to the interface that received it; name two different buses, or write \
-             back-to-incoming = true if this is intended",
-        ),
+        Diagnostic::error(code::ROUTE_TO_ITSELF, to.span.clone(), message)
+            .also(from.span.clone(), "source is here")
+            .help(help),
     );
 }
 
-/// `None` when the file does not say valid ones.
-fn formats(spec: &RouteSpec, findings: &mut Findings) -> Option<Formats> {
+/// `None` after an error.
+fn formats(spec: &Table<RouteSpec>, findings: &mut Findings) -> Option<Formats> {
+    const FORMATS: [(&str, Formats); 3] = [
+        ("any", Formats::Any),
+        ("classic", Formats::Only(FrameFormat::Classic)),
+        ("fd", Formats::Only(FrameFormat::Fd)),
+    ];
     let known = match &spec.frames {
         _ if spec.broken.contains(&"frames") => None,
-        // Drivers make error message frames of the classic format only.
+        // Drivers report errors in classic frames only.
         None if spec.errors.is_some() => Some(Formats::Only(FrameFormat::Classic)),
         None => Some(Formats::Any),
-        Some(written) => one_of(
-            &FORMATS,
-            written,
-            "use \"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes) or \"any\" (both)",
-            findings,
-        ),
+        Some(written) => {
+            let help = "use \"classic\" (CAN CC, up to 8 bytes), \"fd\" (CAN FD, up to 64 bytes) or \"any\" (both)";
+            value::word(written, (code::FRAMES, "frame format", help), &FORMATS, findings)
+        }
     };
     if let (Some(errors), Some(frames)) = (&spec.errors, &spec.frames)
         && known.is_some_and(|known| known != Formats::Only(FrameFormat::Classic))
     {
         let why = "Error message frames are classic frames";
-        conflict(&frames.span, why, errors.span.clone(), "matches them", "remove `frames`", findings);
+        conflict(&frames.span, why, (&errors.span, "matches them"), "remove `frames`", findings);
         return None;
     }
     known
 }
 
-/// `None` when the file does not say a valid one; `Some(None)` when it says none.
-fn send_as(spec: &RouteSpec, formats: Option<Formats>, findings: &mut Findings) -> Option<Option<SendAs>> {
+/// The conversion, and the formats of outgoing frames, `None` after an error.
+fn send_as(
+    spec: &Table<RouteSpec>,
+    formats: Option<Formats>,
+    findings: &mut Findings,
+) -> (Option<SendAs>, Option<Formats>) {
+    const SEND_AS: [(&str, SendAs); 3] = [
+        ("classic", SendAs::Classic),
+        ("fd", SendAs::Fd { bit_rate_switch: false }),
+        ("fd-brs", SendAs::Fd { bit_rate_switch: true }),
+    ];
     let Some(written) = &spec.send_as else {
-        return (!spec.broken.contains(&"send-as")).then_some(None);
+        return (None, formats.filter(|_| !spec.broken.contains(&"send-as")));
     };
     let help = "use \"classic\", \"fd\" or \"fd-brs\" (CAN FD with bit-rate switch)";
-    let send_as = one_of(&SEND_AS, written, help, findings)?;
+    let send_as = value::word(written, (code::FRAMES, "frame format", help), &SEND_AS, findings);
+    let Some(send_as) = send_as else { return (None, None) };
     if let Some(errors) = &spec.errors {
         let why = "Error message frames cannot be converted";
-        conflict(&written.span, why, errors.span.clone(), "matches them", "remove `send-as`", findings);
-        return None;
+        conflict(&written.span, why, (&errors.span, "matches them"), "remove `send-as`", findings);
+        return (None, None);
     }
     if let (Some(Formats::Only(format)), Some(frames)) = (formats, &spec.frames)
         && format == send_as.format()
     {
         let help = match send_as {
             SendAs::Fd { bit_rate_switch: true } => {
-                "`send-as` converts frames of the other format; to set the bit-rate switch of FD frames, write or = { flags = \"01\" }"
+                "`send-as` converts frames of the other format; to set the bit-rate switch of FD frames, write \
+                 or = { flags = \"01\" }"
             }
             _ => "`send-as` converts frames of the other format; remove it",
         };
-        conflict(
-            &written.span,
-            "The frames already have this format",
-            frames.span.clone(),
-            "selects only these",
-            help,
-            findings,
-        );
-        return None;
+        let why = "The frames already have this format";
+        conflict(&written.span, why, (&frames.span, "selects only these"), help, findings);
+        return (None, None);
     }
-    Some(Some(send_as))
-}
-
-fn one_of<T: Copy>(known: &[(&str, T)], written: &Spanned<String>, help: &str, findings: &mut Findings) -> Option<T> {
-    let found = known.iter().find(|(name, _)| *name == written.value);
-    if found.is_none() {
-        let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
-        let message = format!("Unknown frame format {}", quote(&written.value));
-        let mut diagnostic = Diagnostic::error(code::FRAMES, written.span.clone(), message).help(help);
-        if let Some(name) = closest(&written.value, &names) {
-            diagnostic = diagnostic.label(format!("did you mean \"{name}\"?"));
-        }
-        findings.report(diagnostic);
-    }
-    found.map(|&(_, value)| value)
+    (Some(send_as), Some(Formats::Only(send_as.format())))
 }

@@ -3,14 +3,13 @@
 use std::rc::Rc;
 
 use crate::config::check::identifiers::Identifiers;
-use crate::config::check::remap::{self, Target};
-use crate::config::check::withheld::ListKind;
-use crate::config::check::{Checks, JobsLeft, MAX_JOBS, conflict, number, warnings};
+use crate::config::check::{conflict, value};
 use crate::config::code;
-use crate::config::spec::{BusSpec, ListSpec, RouteSpec};
-use crate::plan::{BusIndex, Selection};
+use crate::config::spec::{BusSpec, ListSpec, RouteSpec, Spec};
+use crate::plan::{Plan, RouteIndex};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
-use candor_core::document::Spanned;
+use candor_core::document::Text;
+use candor_core::document::keys::Table;
 use candor_core::filter::{Filter, ReceiveList};
 use candor_core::frame::{CAN_EFF_MASK, CAN_ERR_FLAG, RawId};
 use candor_core::ids::{IdRange, IdSet};
@@ -23,29 +22,27 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    pub(super) fn of_bus(spec: &BusSpec, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Self> {
-        let limits = Self::of(spec.allow.as_ref(), spec.deny.as_ref(), ids, findings);
-        limits.filter(|_| !spec.is_torn)
+    pub(super) fn of_bus(spec: &Table<BusSpec>, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Self> {
+        let is_broken = ["allow", "deny"].iter().any(|key| spec.broken.contains(key));
+        Self::of(&spec.allow, &spec.deny, ids, findings).filter(|_| !is_broken)
     }
 
+    /// `None` after an error.
     fn of(
-        allow: Option<&ListSpec>,
-        deny: Option<&ListSpec>,
+        allow: &Option<ListSpec>,
+        deny: &Option<ListSpec>,
         ids: &mut Identifiers<'_>,
         findings: &mut Findings,
     ) -> Option<Self> {
-        let mut set = |list: Option<&ListSpec>| list.map_or(Some(None), |list| ids.set(list, findings).map(Some));
-        let (allow, deny) = (set(allow), set(deny));
-        Some(Self { allow: allow?, deny: deny? })
+        let errors = findings.errors();
+        let mut set = |list: &Option<ListSpec>| ids.set(list.as_ref()?, findings);
+        let limits = Self { allow: set(allow), deny: set(deny) };
+        let has_both = (allow.is_some(), deny.is_some()) == (limits.allow.is_some(), limits.deny.is_some());
+        (has_both && findings.errors() == errors).then_some(limits)
     }
 
-    /// Returns true if a frame that the route matches passes both lists.
-    fn leave(&self, id: RawId) -> bool {
-        self.against(id).is_empty()
-    }
-
-    /// Those of the two that do not leave it.
-    pub(super) fn against(&self, id: RawId) -> Vec<ListKind> {
+    /// The lists that exclude a frame.
+    fn against(&self, id: RawId) -> Vec<ListKind> {
         let is_not_allowed = self.allow.as_ref().is_some_and(|allow| !allow.contains(id));
         let is_denied = self.deny.as_ref().is_some_and(|deny| deny.contains(id));
         let against = [(ListKind::Allow, is_not_allowed), (ListKind::Deny, is_denied)];
@@ -60,9 +57,8 @@ impl Limits {
 /// `match` or `errors`, before `allow` and `deny`.
 #[derive(Debug)]
 pub(super) enum Taken {
-    /// One filter, to be used as it is written.
+    /// One filter, used as written.
     Filter(Filter),
-    /// Everything else.
     Set(Rc<IdSet>),
 }
 
@@ -76,7 +72,7 @@ impl Taken {
     }
 }
 
-/// The selection of a route and the lists of the route.
+/// `match` or `errors`, and `allow` and `deny`, of a route.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) taken: Taken,
@@ -84,32 +80,24 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    pub(super) fn of(spec: &RouteSpec, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Self> {
+    pub(super) fn of(spec: &Table<RouteSpec>, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Self> {
         let taken = taken(spec, ids, findings);
-        let limits = Limits::of(spec.allow.as_ref(), spec.deny.as_ref(), ids, findings);
+        let limits = Limits::of(&spec.allow, &spec.deny, ids, findings);
         let is_broken = ["match", "errors", "allow", "deny"].iter().any(|key| spec.broken.contains(key));
         let wanted = Self { taken: taken?, limits: limits? };
-        let (false, true, Some(list)) =
-            (wanted.limits.is_none(), wanted.is_errors(), spec.allow.as_ref().or(spec.deny.as_ref()))
-        else {
-            return (!is_broken).then_some(wanted);
-        };
-        let why = "Error message frames have no identifier that could be allowed or denied";
-        conflict(
-            &list.span,
-            why,
-            place(spec),
-            "matches error message frames",
-            "write a separate route for them",
-            findings,
-        );
-        None
+        if let (true, Some(list)) = (wanted.is_errors(), spec.allow.as_ref().or(spec.deny.as_ref())) {
+            let why = "Error message frames have no identifier that could be allowed or denied";
+            let other = (&place(spec), "matches error message frames");
+            conflict(&list.span, why, other, "write a separate route for them", findings);
+            return None;
+        }
+        (!is_broken).then_some(wanted)
     }
 
     /// Applies the lists of the source bus; `None` if nothing is left, which is reported.
-    fn left(
+    pub(super) fn left(
         &self,
-        written: &Written<'_>,
+        route: &Table<RouteSpec>,
         of_bus: &Limits,
         ids: &mut Identifiers<'_>,
         findings: &mut Findings,
@@ -119,18 +107,17 @@ impl Wanted {
             Taken::Filter(filter) if self.is_errors() || limits.iter().all(|limits| limits.is_none()) => {
                 return Some(Left::AsWritten(filter));
             }
-            // One identifier is left or not.
             Taken::Filter(filter) if IdRange::of_exact(filter).is_some() => {
                 let id = RawId(filter.normalise().id);
-                let is_left = limits.iter().all(|limits| limits.leave(id));
+                let is_left = limits.iter().all(|limits| limits.against(id).is_empty());
                 if !is_left {
-                    nothing_left(written.route, false, findings);
+                    nothing_left(route, false, findings);
                 }
                 return is_left.then_some(Left::AsWritten(filter));
             }
             _ => self.taken.set()?,
         };
-        let left = ids.within_effort(&place(written.route), findings, |effort| {
+        let left = ids.within_effort(&place(route), findings, |effort| {
             let mut left = Rc::clone(&all);
             for limits in limits {
                 if let Some(allow) = &limits.allow {
@@ -146,35 +133,28 @@ impl Wanted {
             })
         })?;
         if matches!(&left, Left::Set(set) if set.is_empty()) {
-            nothing_left(written.route, all.is_empty(), findings);
+            nothing_left(route, all.is_empty(), findings);
             return None;
         }
         Some(left)
     }
 
-    /// Returns true if `match` or `errors` matches the frame.
-    pub(super) fn takes(&self, id: RawId) -> bool {
+    fn takes(&self, id: RawId) -> bool {
         match &self.taken {
             Taken::Filter(filter) => filter.normalise().matches(id) && !self.is_errors(),
             Taken::Set(set) => set.contains(id),
         }
     }
 
-    /// Its own lists, without those of the bus.
-    pub(super) const fn limits(&self) -> &Limits {
-        &self.limits
-    }
-
-    pub(super) fn is_errors(&self) -> bool {
+    fn is_errors(&self) -> bool {
         matches!(self.taken, Taken::Filter(filter) if filter.normalise().list == ReceiveList::Error)
     }
 }
 
 /// The identifiers of a route after `allow` and `deny`.
 pub(super) enum Left {
-    /// All that its one filter says.
+    /// All identifiers of the only filter.
     AsWritten(Filter),
-    /// These.
     Set(Rc<IdSet>),
 }
 
@@ -187,7 +167,7 @@ impl Left {
         }
     }
 
-    /// The filters, or how many there would be if they are more than `most`.
+    /// The filters, or their number if it is above `most`.
     pub(super) fn filters(&self, most: u64) -> Result<Vec<Filter>, u64> {
         match self {
             Self::AsWritten(filter) => Ok(vec![*filter]),
@@ -196,108 +176,60 @@ impl Left {
     }
 }
 
-/// A route, and what has been found out about it.
-pub(super) struct Written<'r> {
-    pub(super) route: &'r RouteSpec,
-    pub(super) wanted: Wanted,
-    pub(super) target: Option<Target>,
-    /// Jobs, times payload patterns, for each filter.
-    pub(super) jobs_for_each_filter: u64,
-}
-
-impl Written<'_> {
-    /// The filters of the route for frames from a bus, with what becomes of their identifiers.
-    pub(super) fn selections(
-        &self,
-        from: BusIndex,
-        checks: &mut Checks<'_>,
-        findings: &mut Findings,
-    ) -> Option<Vec<Selection>> {
-        let JobsLeft::Some(jobs_left) = checks.jobs_left else { return None };
-        let of_bus = checks.limits[from.0].clone()?;
-        let most = jobs_left / self.jobs_for_each_filter;
-        let left = self.wanted.left(self, &of_bus, &mut checks.ids, findings)?;
-        let selections = match &self.target {
-            Some(target) => remap::selections(target, &left, most, &mut checks.ids, findings)?,
-            None => left
-                .filters(most)
-                .map(|filters| filters.into_iter().map(|filter| Selection { filter, id: None }).collect::<Vec<_>>()),
-        };
-        match selections {
-            Ok(selections) if selections.len() as u64 <= most => {
-                let jobs = selections.len() as u64 * self.jobs_for_each_filter;
-                checks.jobs_left = JobsLeft::Some(jobs_left - jobs);
-                Some(selections)
-            }
-            Ok(selections) => too_many(self.route, selections.len() as u64, checks, findings),
-            Err(count) => too_many(self.route, count, checks, findings),
-        }
-    }
-}
-
-/// Where a route says what it takes.
-pub(super) fn place(spec: &RouteSpec) -> Span {
+/// The span of `match` or `errors`, otherwise the header of the route.
+pub(in crate::config) fn place(spec: &Table<RouteSpec>) -> Span {
     let filter = spec.filter.as_ref().map(|list| &list.span);
-    filter.or_else(|| spec.errors.as_ref().map(|errors| &errors.span)).unwrap_or(&spec.header).clone()
+    filter.or_else(|| spec.errors.as_ref().map(|errors| &errors.span)).unwrap_or(&spec.span).clone()
 }
 
 fn taken(spec: &RouteSpec, ids: &mut Identifiers<'_>, findings: &mut Findings) -> Option<Taken> {
     match (&spec.filter, &spec.errors) {
         (None, None) => Some(Taken::Filter(Filter::ALL)),
         (Some(list), None) => {
-            let Some(filter) = ids.only_filter(list, findings)? else {
+            let Some(filter) = ids.only_filter(list, findings) else {
                 return ids.set(list, findings).map(Taken::Set);
             };
+            let filter = filter?;
             if filter.normalise().list == ReceiveList::Error {
-                warnings::error_frames(&list.span, findings);
+                error_frames(&list.span, findings);
             }
             Some(Taken::Filter(filter))
         }
         (None, Some(written)) => errors(written, findings),
         (Some(list), Some(written)) => {
             let why = "A route matches data and remote frames, or error message frames, but not both";
-            conflict(
-                &written.span,
-                why,
-                list.span.clone(),
-                "matches data and remote frames",
-                "write a second route",
-                findings,
-            );
+            let other = (&list.span, "matches data and remote frames");
+            conflict(&written.span, why, other, "write a second route", findings);
             None
         }
     }
 }
 
-fn errors(written: &Spanned<String>, findings: &mut Findings) -> Option<Taken> {
-    let classes = number::hex(written, findings)?;
+fn errors(written: &Text, findings: &mut Findings) -> Option<Taken> {
+    let classes = value::hex(written, findings)?;
     if classes == 0 || classes > CAN_EFF_MASK {
         let message = "The mask of error classes must be 1 to 1FFFFFFF";
-        findings.report(
-            Diagnostic::error(code::RANGE, written.span.clone(), message)
-                .help("1FFFFFFF matches all classes, 40 only bus-off; see the table in docs/config.md"),
-        );
+        let help = "1FFFFFFF matches all classes, 40 only bus-off; see the table in docs/config.md";
+        findings.error(code::RANGE, &written.span, message, help);
         return None;
     }
-    warnings::error_frames(&written.span, findings);
+    error_frames(&written.span, findings);
     Some(Taken::Filter(Filter { id: 0, mask: CAN_ERR_FLAG | classes }))
 }
 
-fn too_many<T>(spec: &RouteSpec, filters: u64, checks: &mut Checks<'_>, findings: &mut Findings) -> Option<T> {
-    checks.jobs_left = JobsLeft::Exceeded;
-    let filters = if filters == 1 { "1 filter".to_owned() } else { format!("{filters} filters") };
-    let message = format!("With this route, which needs {filters}, the file has more than {MAX_JOBS} can-gw jobs");
+/// Drivers report events on a bus with these frames, so they are misleading on another bus.
+fn error_frames(place: &Span, findings: &mut Findings) {
+    let message = "Error message frames are forwarded unchanged";
     findings.report(
-        Diagnostic::error(code::TOO_MANY_JOBS, place(spec), message)
-            .label("the limit is reached here")
-            .help("write ranges in place of single identifiers, or set `frames`, which halves the jobs of a route"),
+        Diagnostic::warning(code::ERROR_FRAMES, place.clone(), message)
+            .label("drivers use them to report events on their own bus")
+            .help("on the other bus they look like errors of that bus; forward them to virtual buses only"),
     );
-    None
 }
 
-fn nothing_left(spec: &RouteSpec, never_had_any: bool, findings: &mut Findings) {
+fn nothing_left(spec: &Table<RouteSpec>, is_always_empty: bool, findings: &mut Findings) {
     let diagnostic = Diagnostic::error(code::NOTHING_LEFT, place(spec), "The route matches no frame");
-    findings.report(if never_had_any {
+    findings.report(if is_always_empty {
         diagnostic
             .label("this matches no identifier")
             .help("write identifiers that frames can have, or remove the route")
@@ -307,3 +239,61 @@ fn nothing_left(spec: &RouteSpec, never_had_any: bool, findings: &mut Findings) 
         )
     });
 }
+
+/// `match` of every route of a file, and the `allow` and `deny` lists that restrict it.
+#[derive(Debug)]
+pub struct Lists {
+    /// In the order of the plan; the limits are those of the bus.
+    routes: Vec<Option<(Wanted, Rc<Limits>)>>,
+}
+
+/// A list that excludes a frame from a route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Withheld {
+    pub by: ListOf,
+    pub list: ListKind,
+}
+
+/// Owner of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListOf {
+    /// The source bus of the route.
+    Bus,
+    Route,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ListKind {
+    Allow,
+    Deny,
+}
+
+impl Lists {
+    pub(in crate::config) fn of(spec: &Spec, plan: &Plan) -> Self {
+        // Errors were reported when the plan was made.
+        let reported = &mut Findings::default();
+        let mut ids = Identifiers::new(spec, reported);
+        let of_buses: Vec<_> =
+            spec.buses.iter().map(|bus| Limits::of_bus(bus, &mut ids, reported).map(Rc::new)).collect();
+        let written = spec.by_route().into_iter().zip(plan.routes());
+        let routes = written.map(|(written, route)| {
+            let of_bus = of_buses.get(route.from.0).cloned().flatten();
+            Wanted::of(written, &mut ids, reported).zip(of_bus)
+        });
+        Self { routes: routes.collect() }
+    }
+
+    /// The lists that exclude a frame that `match` of the route includes.
+    pub fn withhold(&self, route: RouteIndex, id: RawId) -> Vec<Withheld> {
+        let Some(Some((wanted, of_bus))) = self.routes.get(route.0) else { return Vec::new() };
+        let lists = [(ListOf::Bus, &**of_bus), (ListOf::Route, &wanted.limits)];
+        let withheld = lists.into_iter().flat_map(|(by, limits)| {
+            let lists = limits.against(id).into_iter();
+            lists.map(move |list| Withheld { by, list })
+        });
+        if wanted.takes(id) { withheld.collect() } else { Vec::new() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

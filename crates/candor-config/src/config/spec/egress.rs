@@ -1,12 +1,15 @@
-//! `[egress.BUS]` as written.
+//! `[egress.BUS]` as written: bands, limits, or a tree.
 
-use super::{BUS_NAME, IDENTIFIERS, MATCH, SOURCE, TEXTS};
-use crate::config::parse::egress;
-use crate::config::spec::ListSpec;
-use candor_core::diagnostic::Span;
-use candor_core::document::keys::{Key, Keyed, Shape, one_or_list};
+use toml::de::DeValue;
+
+use super::{BUS_NAME, IDENTIFIERS, ListSpec, MATCH, SOURCE, TEXTS};
+use crate::config::code;
+use candor_core::diagnostic::{Diagnostic, Findings};
+use candor_core::document::entry::{Entry, entries, put, quote};
+use candor_core::document::keys::{Key, KeyTable, Keyed, Named, Shape, Table, Value, one_or_list, read, read_with};
 use candor_core::document::{Number, Spanned, Text};
 use candor_core::keys;
+use candor_egress::policy::Fair;
 
 const FRAMES: Key = Key::new("a number of frames, such as 100").range(1, i64::MAX);
 const RATE: Key = Key::new("a rate with its unit, such as \"200 frames/s\" or \"20 %\"");
@@ -14,18 +17,17 @@ const TAKE: Key = Key::new("a list of selections, such as [{ match = \"123\" }, 
     .shape(Shape::OneOrList(&Shape::Table(<SelectionSpec as Keyed>::KEYS)));
 
 keys! {
-    /// `[egress.BUS]`.
-    pub struct EgressSpec {
-        bus: Spanned<String>,
-        is_torn: bool,
-    }
-    "queue" => queue: Option<Number> = FRAMES
+    /// `[egress.BUS]`, under the name of the bus.
+    pub struct EgressSpec {}
+    "queue" => queue: Option<Spanned<u32>> = FRAMES
+        .range(1, Fair::No.most_frames() as i64)
+        .help("write another number")
         .about("queue length in frames of each band without a `queue` of its own")
         .default("`100`");
-    "band" => bands: Vec<BandSpec> | egress::tables = Key::new("")
+    "band" => bands: Vec<Table<BandSpec>> | tables = Key::new("")
         .shape(Shape::List(&Shape::Table(<BandSpec as Keyed>::KEYS)))
         .about("a list, [`[[egress.BUS.band]]`](#bands), highest priority first; 1 to 16");
-    "limit" => limits: Vec<LimitSpec> | egress::tables = Key::new("")
+    "limit" => limits: Vec<Table<LimitSpec>> | tables = Key::new("")
         .shape(Shape::List(&Shape::Table(<LimitSpec as Keyed>::KEYS)))
         .about("a list, [`[[egress.BUS.limit]]`](#limits)")
         .default("none");
@@ -34,15 +36,11 @@ keys! {
         .about("lines of `tc` in place of all the other keys, see [egress.md](egress.md#trees)");
 
     /// `[[egress.BUS.band]]`.
-    pub struct BandSpec {
-        /// Its header.
-        header: Span,
-        is_torn: bool,
-    }
+    pub struct BandSpec {}
     "name" => name: Option<Text> = Key::new("a name, such as \"control\"")
         .required("a name of its own, such as name = \"control\"")
         .about("letters, digits, `-` and `_`; unique within the bus");
-    "take" => take: Vec<SelectionSpec> | egress::take = TAKE
+    "take" => take: Vec<Table<SelectionSpec>> | take = TAKE
         .about("a list of selections: a frame belongs to the band if one of them matches");
     ..own: SelectionSpec = "keys of a [selection](#selections) set directly in the band form one more selection";
     "fair" => fair: Option<Text> = Key::words(&["per-socket", "per-mark", "per-user"])
@@ -53,8 +51,9 @@ keys! {
         .about("maximum rate, `\"200 frames/s\"` or `\"20 %\"` of the bus (from its `bitrate` and the longest classic \
             frame, 160 bits); burst of one frame")
         .default("the rate of the bus");
-    "share" => share: Option<Number> = Key::new("a number of frames for each round, such as 3")
+    "share" => share: Option<Spanned<u8>> = Key::new("a number of frames for each round, such as 3")
         .range(1, 100)
+        .help("shares are relative weights: 3 and 1 are 75 % and 25 %")
         .about("weight, `1` to `100` frames per round among the bands with a share: `3`, `1` and `6` are tenths of the \
             rate, and capacity that one band does not use goes to the others. These are the last bands, at least two; \
             not with `rate`; needs `sch_ets` (Linux 5.6)")
@@ -72,12 +71,8 @@ keys! {
         .default("any age");
 
     /// `[[egress.BUS.limit]]`.
-    pub struct LimitSpec {
-        /// Its header.
-        header: Span,
-        is_torn: bool,
-    }
-    "take" => take: Vec<SelectionSpec> | egress::take = TAKE
+    pub struct LimitSpec {}
+    "take" => take: Vec<Table<SelectionSpec>> | take = TAKE
         .about("a list of selections, as in a band; either by cgroup (up to 8) or by other keys, because a limit is one \
             filter")
         .default("this or keys of a selection");
@@ -85,24 +80,25 @@ keys! {
     "rate" => rate: Option<Text> = RATE
         .required("how many frames there may be, such as rate = \"20 frames/s\"")
         .about("`\"20 frames/s\"` or `\"5 %\"`");
-    "burst" => burst: Option<Number> = FRAMES.about("frames that may be sent at once").default("`1`");
+    "burst" => burst: Option<Spanned<u32>> = FRAMES
+        .range(1, 1 << 16)
+        .help("this many frames may be sent at once; 1 enforces the rate most strictly")
+        .about("frames that may be sent at once")
+        .default("`1`");
 
     /// Frames that belong to a band, or are limited.
-    pub struct SelectionSpec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct SelectionSpec {}
     "match" => filter: Option<ListSpec> = MATCH
         .shape(IDENTIFIERS)
         .about("filters, ranges and lists, as in a route: these identifiers. As in routes, identifiers and ranges match \
             data frames only");
     "kind" => kind: Option<Text> = Key::words(&["data", "remote"])
         .about("`\"data\"` or `\"remote\"`: data frames or remote frames");
-    "length" => length: Option<Text> | egress::length =
+    "length" => length: Option<Text> | length =
         Key::new("a number of bytes such as 8, or a range such as \"0..4\"")
         .shape(Shape::AnyOf(&[Shape::Integer(0, 64), Shape::Text]))
         .about("`8`, or a range `\"0..4\"`: frames with this payload length in bytes");
-    "j1939" => j1939: Option<J1939Spec> =
+    "j1939" => j1939: Option<Table<J1939Spec>> =
         Key::new("a table, such as { priority = [0, 1] } or { pgn = \"FEF1\" }")
         .about("`{ priority = [0, 1] }`, `{ pgn = \"FEF1\" }` (hexadecimal) or both: 29-bit identifiers with this \
             priority and this parameter group, with any address");
@@ -111,9 +107,11 @@ keys! {
         .aliases(SOURCE)
         .about("name of a bus, or a list: frames that can-gw forwards from there. Frames forwarded in user space are \
             sent by candor itself, so a route that runs there is an error");
-    "socket-priority" => socket_priority: Option<Vec<Number>> | one_or_list =
+    "socket-priority" => socket_priority: Option<Vec<u32>> | one_or_list =
         Key::new("a number as SO_PRIORITY has it, such as 6, or a list of them")
-        .shape(Shape::OneOrList(&Shape::Integer(0, u32::MAX as i64)))
+        .shape(Shape::OneOrList(&Shape::Integer(0, 0xFFFF)))
+        .help("SO_PRIORITY is 0 to 6, or up to 65535 with CAP_NET_ADMIN; higher values select a class directly and bypass \
+            the bands")
         .about("a number, or a list: frames of sockets with this `SO_PRIORITY`. `CAN_RAW` only, other protocols do not \
             pass it on");
     "mark" => mark: Option<Vec<Text>> | one_or_list =
@@ -132,12 +130,11 @@ keys! {
             only key of its selection");
 
     /// `j1939`.
-    pub struct J1939Spec {
-        span: Span,
-    }
-    "priority" => priority: Option<Vec<Number>> | one_or_list =
+    pub struct J1939Spec {}
+    "priority" => priority: Option<Vec<u32>> | one_or_list =
         Key::new("a priority of J1939, 0 to 7, or a list of them")
         .shape(Shape::OneOrList(&Shape::Integer(0, 7)))
+        .help("0 is the highest priority, and 6 the default of most messages")
         .about("priority of the frame, 0 (highest) to 7, or a list");
     "pgn" => pgn: Option<Vec<Text>> | one_or_list =
         Key::new("a parameter group number in hex, such as \"FEF1\", or a list of them")
@@ -169,4 +166,80 @@ impl SelectionSpec {
             || self.socket_priority.is_some()
             || self.mark.is_some()
     }
+}
+
+/// Attributes that no filter sees, but a cgroup may select.
+const BY_PROCESS: &[&str] = &["service", "systemd-unit", "pid", "process", "program", "user", "uid"];
+
+pub(super) fn egress(into: &mut Vec<Named<EgressSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let Some(table) = entry.table(key.wanted, findings) else { return false };
+    for named in entries(table) {
+        let wanted = "a table: [egress.BUS], and below it [[egress.BUS.band]] for each band";
+        let Some(keys) = named.table(wanted, findings) else { continue };
+        let name = named.name();
+        let table = read::<EgressSpec>(keys, &name.span, ["`egress`"; 2], findings);
+        into.push(Named { name, table });
+    }
+    true
+}
+
+impl Value for TreeSpec {
+    const SHAPE: Shape = Shape::Text;
+
+    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
+        entry.string(key.wanted, findings).map(|text| Self { text, at: None })
+    }
+}
+
+/// `[[egress.BUS.KEY]]`. Returns `false` if they are not tables.
+fn tables<T: Keyed>(into: &mut Vec<Table<T>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let name = key.name;
+    let help = || Some(format!("start every {name} with a line [[egress.BUS.{name}]]"));
+    let DeValue::Array(array) = entry.value.get_ref() else {
+        entry.wrong_type::<()>(&format!("a list: [[egress.BUS.{name}]]"), help(), findings);
+        return false;
+    };
+    for item in array {
+        let DeValue::Table(keys) = item.get_ref() else {
+            let wanted = format!("a list of tables: [[egress.BUS.{name}]]");
+            entry.with_value(item).wrong_type::<()>(&wanted, help(), findings);
+            return false;
+        };
+        let places = [&*format!("A {name}"), &*format!("The {name}")];
+        into.push(read_with(keys, &item.span(), places, unknown, findings));
+    }
+    true
+}
+
+/// A selection, or a list of them.
+fn take(into: &mut Vec<Table<SelectionSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    for item in entry.items() {
+        let Some(keys) = item.table(key.wanted, findings) else { return false };
+        into.push(read_with(keys, &item.span(), ["A selection"; 2], unknown, findings));
+    }
+    true
+}
+
+/// As [`Entry::unknown`]; the finding about a selection by process says what there is instead.
+fn unknown(entry: &Entry<'_>, place: &str, keys: &KeyTable, findings: &mut Findings) -> Option<&'static str> {
+    if !BY_PROCESS.contains(&entry.key) {
+        return entry.unknown(place, keys, findings);
+    }
+    let message = format!("{place} cannot select by {}", quote(entry.key));
+    let help =
+        "write unit = \"can-logger.service\" or cgroup = \"/can\", or mark the frames in the program: mark = \"7\"";
+    let diagnostic = Diagnostic::error(code::UNKNOWN_KEY, entry.key_span(), message);
+    findings.report(diagnostic.label("not visible to any filter").help(help));
+    None
+}
+
+/// A number, or a range in a text.
+fn length(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let length = match entry.value.get_ref() {
+        DeValue::Integer(_) => entry
+            .integer(key.wanted, findings)
+            .map(|number| Text { value: number.value.to_string(), span: number.span }),
+        _ => entry.string(key.wanted, findings),
+    };
+    put(into, length)
 }

@@ -1,11 +1,13 @@
 //! `[[route]]` as written, and the tables in it.
 
-use super::{ALLOW, BUS_NAME, DENY, MATCH, SOURCE, TARGET, TEXTS};
-use crate::config::parse::numbers;
-use crate::config::spec::ListSpec;
-use candor_core::diagnostic::Span;
-use candor_core::document::keys::{Key, Shape, one_or_list};
-use candor_core::document::{Flag, Number, Text};
+use toml::de::DeValue;
+
+use super::operand::operand;
+use super::{ALLOW, BUS_NAME, DENY, ListSpec, MATCH, SOURCE, TARGET, TEXTS};
+use candor_core::diagnostic::Findings;
+use candor_core::document::entry::Entry;
+use candor_core::document::keys::{Key, KeyTable, Keyed, Part, Shape, Table, Value, one_or_list};
+use candor_core::document::{Flag, Number, Spanned, Text};
 use candor_core::keys;
 
 const TIME: Key = Key::new("a time with its unit, such as \"20ms\"");
@@ -15,19 +17,15 @@ const PAYLOADS: Key =
     Key::new("").about("payloads to forward, see [Payloads](#payloads)").default("any").kernel("user space only");
 const LISTS: &str = "restrict `match`, see [Lists](#lists-of-identifiers)";
 const OPERAND: Key = Key::new("a table of fields")
+    .shape(Shape::Table(<OperandSpec as Keyed>::KEYS))
     .about("modifications, see [Modifications](#modifications)")
     .default("none")
     .kernel("`CGW_MOD_AND` … `CGW_FDMOD_SET` (`-m`, `-M`)");
 const CHECKSUM: &str = "see [Checksums](#checksums)";
 
 keys! {
-    /// `[[route]]`. Keys that few routes have are in boxes, because there may be many routes.
-    pub struct RouteSpec {
-        /// Its header.
-        header: Span,
-        /// Keys with a value of the wrong type, which has been reported.
-        broken: Vec<&'static str>,
-    }
+    /// `[[route]]`; its span is the header. Keys that few routes have are boxed, because there may be many routes.
+    pub struct RouteSpec {}
     "name" => name: Option<Text> = Key::new("a name, such as \"speed\"")
         .required("a name of its own, such as name = \"speed\"")
         .about("unique name; counters are reported under it");
@@ -65,7 +63,7 @@ keys! {
     }
         .shape(TEXTS)
         .aliases(&["data"]);
-    "mux" => mux: Option<Box<MuxSpec>> = Key {
+    "mux" => mux: Option<Box<Table<MuxSpec>>> = Key {
         wanted: "a table, such as { start-bit = 0, bits = 8, byte-order = \"little\", values = [1, 2] }",
         ..PAYLOADS
     }
@@ -91,13 +89,13 @@ keys! {
         .about("new identifiers, see [Changing identifiers](#changing-identifiers)")
         .default("unchanged")
         .kernel("`CGW_MOD_SET`, or `CGW_MOD_AND` and `CGW_MOD_OR`");
-    "and" => and: Option<Box<OperandSpec>> = OPERAND;
-    "or" => or: Option<Box<OperandSpec>> = OPERAND;
-    "xor" => xor: Option<Box<OperandSpec>> = OPERAND;
-    "set" => set: Option<Box<OperandSpec>> = OPERAND;
-    "checksum-xor" => checksum_xor: Option<Box<XorSpec>> = Key::new("a table, such as { from = 0, to = 6, result = 7 }")
+    "and" => and: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
+    "or" => or: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
+    "xor" => xor: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
+    "set" => set: Option<Box<Table<OperandSpec>>> | operand = OPERAND;
+    "checksum-xor" => checksum_xor: Option<Box<Table<XorSpec>>> = Key::new("a table, such as { from = 0, to = 6, result = 7 }")
         .about(CHECKSUM).default("none").kernel("`CGW_CS_XOR` (`-x`)");
-    "checksum-crc8" => checksum_crc8: Option<Box<Crc8Spec>> =
+    "checksum-crc8" => checksum_crc8: Option<Box<Table<Crc8Spec>>> =
         Key::new("a table, such as { from = 0, to = 6, result = 7, preset = \"sae-j1850\" }")
         .aliases(&["crc8"])
         .about(CHECKSUM).default("none").kernel("`CGW_CS_CRC8` (`-c`, `-p`)");
@@ -106,8 +104,9 @@ keys! {
             echo")
         .default("`false`")
         .kernel("`CGW_FLAGS_CAN_ECHO` (`-e`)");
-    "hop-limit" => hop_limit: Option<Number> = Key::new("a number of hops, such as 1")
+    "hop-limit" => hop_limit: Option<Spanned<u8>> = Key::new("a number of hops, such as 1")
         .range(1, 6)
+        .help("can-gw counts at most 6 hops; a limit above 1 also needs the module parameter max_hops")
         .aliases(&["hops"])
         .about("number of gateway hops a frame may make on this machine, this one included: 1 to 6. Above 1, can-gw \
             must be loaded with `max_hops` of at least that. Applies only on the first route that forwards a frame")
@@ -136,23 +135,18 @@ keys! {
             The route must have a modification, one filter and one frame format. No effect in user space")
         .default("none")
         .kernel("`CGW_MOD_UID` (`-u`)");
-    "comment" => comment: Option<Text> = Key::new("a text, such as \"speed for the display\"")
-        .shape(Shape::TextUpTo(RouteSpec::MAX_COMMENT_CHARS))
-        .about("text of up to 200 characters in one line, printed by `candor show`. No effect on frames")
-        .default("none");
+    ..notes: Notes = "";
 
     /// `mux`.
-    pub struct MuxSpec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct MuxSpec {}
     "start-bit" => start_bit: Option<Number> = Key::new("the number of a bit, such as 0")
         .range(0, 511)
         .required("where the multiplexer begins, as in a DBC file, such as start-bit = 0")
         .aliases(&["start"])
         .about("start bit of the multiplexer, as in a DBC file");
-    "bits" => bits: Option<Number> = Key::new("how many bits the multiplexer has, such as 8")
+    "bits" => bits: Option<Spanned<u8>> = Key::new("how many bits the multiplexer has, such as 8")
         .range(1, 32)
+        .help("a multiplexer has few bits; longer ones are matched with `payload`")
         .required("how long it is, such as bits = 8")
         .aliases(&["length"])
         .about("length of the multiplexer in bits, 1 to 32");
@@ -167,10 +161,7 @@ keys! {
         .about("values of the multiplexer; a frame must have one of them");
 
     /// The operand of `and`, `or`, `xor` or `set`.
-    pub struct OperandSpec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct OperandSpec {}
     "id" => id: Option<Text> = Key::new("an identifier in hex, such as \"7FF\" or \"12345678\"")
         .aliases(&["can_id", "identifier"])
         .about("hexadecimal operand for the whole `can_id`, see below")
@@ -190,8 +181,9 @@ keys! {
     "raw-id" => raw_id: Option<Text> = Key::new("a 32-bit word in hex, such as \"80000123\"")
         .about("in place of `id`: the 32-bit word passed to the kernel, 8 digits")
         .default("all");
-    "raw-len" => raw_len: Option<Number> = Key::new("a length byte, such as 8")
+    "raw-len" => raw_len: Option<Spanned<u8>> = Key::new("a length byte, such as 8")
         .range(0, 255)
+        .help("the kernel takes one byte")
         .about("in place of `len`: the byte passed to the kernel, 0 to 255")
         .default("`\"classic\"`, `\"fd\"`");
 
@@ -212,18 +204,12 @@ keys! {
         .about("byte in which the result is stored");
 
     /// `checksum-xor`.
-    pub struct XorSpec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct XorSpec {}
     ..positions: PositionsSpec = "";
     "init" => init: Option<Text> = HEX_BYTE.about("initial value, one byte in hex").default("`\"00\"`");
 
     /// `checksum-crc8`.
-    pub struct Crc8Spec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct Crc8Spec {}
     ..positions: PositionsSpec = "";
     "preset" => preset: Option<Text> = Key::new("a preset, such as \"sae-j1850\"")
         .about("`checksum-crc8`: a well-known CRC, see below")
@@ -235,15 +221,12 @@ keys! {
         .about("`checksum-crc8`: polynomial of the CRC, most significant bit first, one byte in hex");
     "table" => table: Option<Text> = Key::new("256 bytes in hex")
         .about("`checksum-crc8`: lookup table with the CRC of every byte value, 256 bytes in hex");
-    "profile" => profile: Option<ProfileSpec> =
+    "profile" => profile: Option<Table<ProfileSpec>> =
         Key::new("a table: { id-xor = true }, { byte = \"2F\" } or { bytes = \"00 01 …\" }")
         .about("`checksum-crc8`: additional input to the CRC after the data").default("none");
 
     /// `checksum-crc8.profile`.
-    pub struct ProfileSpec {
-        span: Span,
-        is_torn: bool,
-    }
+    pub struct ProfileSpec {}
     "id-xor" => id_xor: Option<Flag> = Key::new("")
         .about("`true`: the XOR of the two identifier bytes (`CGW_CRC8PRF_SFFID_XOR`)");
     "byte" => byte: Option<Text> = HEX_BYTE.about("a fixed byte, in hex (`CGW_CRC8PRF_1U8`)");
@@ -251,6 +234,36 @@ keys! {
         .about("16 bytes in hex, one of which the low nibble of data byte 1 selects (`CGW_CRC8PRF_16U8`)");
 }
 
-impl RouteSpec {
-    pub(in crate::config) const MAX_COMMENT_CHARS: usize = 200;
+/// Keys of a route whose text only people read. The plan keeps it, and `candor show` prints it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes(pub Vec<(&'static str, Text)>);
+
+impl Keyed for Notes {
+    const KEYS: &'static KeyTable = &KeyTable::new(
+        "Notes",
+        &[Part::Key(
+            Key::new("a text, such as \"speed for the display\"")
+                .of_field("comment", Shape::TextUpTo(200))
+                .about("text of up to 200 characters in one line, printed by `candor show`. No effect on frames")
+                .default("none"),
+        )],
+    );
+
+    fn put(&mut self, name: &str, entry: &Entry<'_>, findings: &mut Findings) -> Option<(&'static Key, bool)> {
+        let key = Self::KEYS.keys().into_iter().find(|key| key.name == name)?;
+        let text = Text::read(entry, key, findings);
+        let is_text = text.is_some();
+        self.0.extend(text.map(|text| (key.name, text)));
+        Some((key, is_text))
+    }
+}
+
+/// A list of numbers. The finding about a number alone, the likely mistake, says how to write it.
+fn numbers(into: &mut Option<Vec<Number>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+    let number = match entry.value.get_ref() {
+        DeValue::Array(_) => return one_or_list(into, entry, key, findings),
+        DeValue::Integer(number) => number.to_string(),
+        _ => "1".to_owned(),
+    };
+    entry.wrong_type::<()>("a list of numbers", Some(format!("write [{number}]")), findings).is_some()
 }

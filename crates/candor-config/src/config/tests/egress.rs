@@ -12,16 +12,11 @@ const BUSES: &str = "[bus.a]\ninterface = \"can0\"\nbitrate = \"500kbit/s\"\n[bu
 const REST: &str = "[[egress.a.band]]\nname = \"rest\"\n";
 
 fn policy(text: &str) -> Policy {
-    let loaded = load(format!("{BUSES}{text}").as_bytes()).unwrap_or_else(|found| panic!("{text}\n{found:#?}"));
-    let [egress] = loaded.plan.egress() else { panic!("{:?}", loaded.plan.egress()) };
+    let plan = loaded(&format!("{BUSES}{text}"));
+    let [egress] = plan.egress() else { panic!("{:?}", plan.egress()) };
     assert_eq!(egress.bus, BusIndex(0));
     let Wish::Bands(policy) = &egress.wish else { panic!("{egress:?}") };
     policy.clone()
-}
-
-fn refused(text: &str) -> Vec<&'static str> {
-    let found = load(format!("{BUSES}{text}").as_bytes()).expect_err(text);
-    found.iter().map(|finding| finding.code).collect()
 }
 
 fn frame(id: u32) -> Outgoing<'static> {
@@ -29,7 +24,7 @@ fn frame(id: u32) -> Outgoing<'static> {
 }
 
 #[test]
-fn keys_in_a_band_and_in_take_are_all_selections() {
+fn keys_of_a_band_and_take_are_all_selections() {
     let text = "[ids]\nl = [\"300..30F\"]\n[[egress.a.band]]\nname = \"x\"\nmatch = \"@l\"\nkind = \"data\"\n\
                 take = [{ mark = [\"7\", \"100:F00\"] }, { length = \"0..4\", socket-priority = 6 }, \
                 { j1939 = { priority = [0, 1] } }, { j1939 = { pgn = \"EA00\", priority = 6 } }]\n";
@@ -45,7 +40,7 @@ fn keys_in_a_band_and_in_take_are_all_selections() {
 }
 
 #[test]
-fn frames_are_chosen_by_who_sends_them() {
+fn selects_frames_by_cgroup() {
     let text = "[[egress.a.band]]\nname = \"x\"\nunit = [\"a.service\", \"b.scope\"]\ntake = [{ cgroup = \"/c\" }, { match = \"7\" }]\n";
     let policy = policy(&format!("{text}{REST}"));
     let [units, path, _] = policy.bands()[0].take.as_slice() else { panic!("{policy:#?}") };
@@ -57,7 +52,7 @@ fn frames_are_chosen_by_who_sends_them() {
 }
 
 #[test]
-fn queues_and_rates() {
+fn reads_queues_and_rates() {
     let text = "[egress.a]\nqueue = 500\n[[egress.a.band]]\nname = \"x\"\nmatch = \"1\"\nfair = \"per-user\"\n\
                 [[egress.a.band]]\nname = \"y\"\nmatch = \"2\"\nrate = \"20 %\"\nwhen-full = \"drop-oldest\"\nmax-age = \"50ms\"\n";
     let policy = policy(&format!("{text}{REST}"));
@@ -69,55 +64,12 @@ fn queues_and_rates() {
 }
 
 #[test]
-fn what_makes_no_policy_is_refused() {
-    let band = |keys: &str| format!("[[egress.a.band]]\nname = \"x\"\nmatch = \"1\"\n{keys}\n{REST}");
-    for (text, expected) in [
-        ("[egress.a]\n".to_owned(), code::EGRESS),
-        ("[egress.nobody]\n[[egress.nobody.band]]\nname = \"x\"\n".to_owned(), code::UNKNOWN_BUS),
-        (format!("{REST}[[egress.a.band]]\nname = \"x\"\n"), code::EGRESS),
-        (band("").replace("\"rest\"", "\"x\""), code::EGRESS),
-        (band("").replace("\"rest\"", "\"rest\"\nmark = \"1\""), code::EGRESS),
-        (band("take = [{}]"), code::EGRESS),
-        (band("fair = \"per-sockets\""), code::EGRESS_WORD),
-        (band("kind = \"rtr\""), code::EGRESS_WORD),
-        (band("rate = \"200\""), code::FRAME_RATE),
-        (band("rate = \"120 %\""), code::FRAME_RATE),
-        (band("rate = \"0.1 %\"").replace("egress.a.", "egress.b."), code::FRAME_RATE),
-        (band("fair = \"per-socket\"\nqueue = 128"), code::RANGE),
-        (band("queue = 0"), code::RANGE),
-        (format!("[egress.a]\nqueue = 0\n{}", band("")), code::RANGE),
-        (band("length = \"4..65\""), code::RANGE),
-        (band("mark = \"1:F0\""), code::RANGE),
-        (band("j1939 = { priority = 8 }"), code::RANGE),
-        (band("j1939 = { pgn = \"EA01\" }"), code::RANGE),
-        (band("max-age = \"50ms\""), code::MAX_AGE),
-        (band("max-age = \"1ms\"\nrate = \"20 frames/s\""), code::MAX_AGE),
-        (band("max-age = \"1s\"\nrate = \"20 frames/s\"\nfair = \"per-mark\""), code::MAX_AGE),
-        (band("from = \"b\""), code::SOURCE),
-        (band("service = \"x.service\""), code::UNKNOWN_KEY),
-        (band("unit = \"x.service\""), code::EGRESS),
-        (band("take = { cgroup = \"/x\", unit = \"x.service\" }"), code::EGRESS),
-        (band("take = { cgroup = [] }"), code::EGRESS),
-        (band("take = { cgroup = \"x\" }"), code::NAME),
-        (band("take = { cgroup = \"/\" }"), code::NAME),
-        (band("take = { unit = \"x\" }"), code::NAME),
-        (band("take = { unit = \"/x.service\" }"), code::NAME),
-        (band("take = { unit = 7 }"), code::WRONG_TYPE),
-        (
-            format!("[[egress.a.limit]]\nmatch = \"1\"\ntake = {{ cgroup = \"/x\" }}\nrate = \"1 frames/s\"\n{REST}"),
-            code::EGRESS,
-        ),
-        (format!("[[egress.a.limit]]\nrate = \"1 frames/s\"\n{REST}"), code::EGRESS),
-        (format!("[[egress.a.limit]]\nmark = \"1\"\n{REST}"), code::MISSING_KEY),
-        (format!("[egress.a]\ntree = \"qdisc root pfifo\"\n{REST}"), code::EGRESS),
-    ] {
-        let found = refused(&text);
-        assert_eq!(found, [expected], "{text}");
-    }
+fn underlines_errors_in_bands_and_limits() {
+    check_cases(include_str!("egress.txt"), |text| format!("{BUSES}{text}\n"), findings);
 }
 
 #[test]
-fn what_is_wrong_in_a_tree_is_shown_where_it_stands() {
+fn underlines_errors_in_a_tree() {
     for text in [
         "[egress.a]\ntree = '''\nqdisc root handle 1: prio\nqdisc parent 1:1 gibberish\n'''\n",
         "[egress.a]\ntree = \"qdisc root handle 1: prio bands gibberish\"\n",
@@ -127,46 +79,43 @@ fn what_is_wrong_in_a_tree_is_shown_where_it_stands() {
         let found = load(text.as_bytes()).unwrap_err();
         assert!(found.iter().any(|finding| &text[finding.primary.span.clone()] == "gibberish"), "{text}\n{found:#?}");
     }
-    // Where the text is not there as it is, the whole of it is shown.
+    // With escapes, the whole text is underlined.
     let escaped = format!("{BUSES}[egress.a]\ntree = \"qdisc root\\u0020gibberish\"\n");
     let found = load(escaped.as_bytes()).unwrap_err();
     assert!(escaped[found[0].primary.span.clone()].starts_with('"'), "{found:#?}");
 }
 
 #[test]
-fn frames_are_known_by_their_source_where_the_kernel_forwards_them() {
+fn selects_forwarded_frames_by_source() {
     let route = "[[route]]\nname = \"r\"\nfrom = \"b\"\nto = \"a\"\n";
     let band = "[[egress.a.band]]\nname = \"x\"\nfrom = \"b\"\n";
     let text = format!("{BUSES}{route}{band}{REST}");
-    let plan = load(text.as_bytes()).unwrap().plan;
+    let plan = loaded(&text);
     let trees = compile::trees(plan.egress());
     assert_eq!(trees.keys().copied().collect::<Vec<_>>(), [BusIndex(0), BusIndex(1)]);
     let incoming = text::script(&trees[&BusIndex(1)], "can1").unwrap();
     let mark = format!("skbedit mark 0x{:x} pipe", compile::source_mark(BusIndex(1)));
     assert!(incoming.contains(&mark), "{incoming}");
-    // candor would send them as its own.
-    let found = load(format!("engine = \"read-write\"\n{text}").as_bytes()).unwrap_err();
-    assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [code::SOURCE]);
-    // A tree by hand has to do it itself.
+    // candor sends them from its own socket.
+    assert_eq!(codes(&format!("engine = \"read-write\"\n{text}")), [code::SOURCE]);
+    // A tree has to mark them itself.
     let by_hand = "[egress.b]\ntree = '''\nqdisc clsact\nfilter ingress prio 1 matchall action pass\n'''\n";
-    let found = load(format!("{text}{by_hand}").as_bytes()).unwrap_err();
-    assert_eq!(found.iter().map(|finding| finding.code).collect::<Vec<_>>(), [code::SOURCE]);
+    assert_eq!(codes(&format!("{text}{by_hand}")), [code::SOURCE]);
 }
 
 #[test]
-fn traps_are_shown_in_the_line_that_has_them() {
+fn underlines_the_line_of_a_trap() {
     let tree = "qdisc root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\nqdisc parent 1:1 handle 2: sfq limit 16129 flows 127 depth 127\n\
                 qdisc parent 1:2 handle 3: pfifo limit 9\n  filter parent 1: protocol can prio 5 matchall flowid 1:2 # FD?\n";
     let text =
         format!("{BUSES}data-bitrate = \"2Mbit/s\"\nbitrate = \"500kbit/s\"\n[egress.b]\ntree = '''\n{tree}'''\n");
-    let warnings = load(text.as_bytes()).unwrap().warnings;
-    let found: Vec<_> = warnings.iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect();
+    let found = underlined(&text, &load(text.as_bytes()).unwrap().warnings);
     let expected = [
         ("W1061", "qdisc parent 1:1 handle 2: sfq limit 16129 flows 127 depth 127"),
         ("W1068", "filter parent 1: protocol can prio 5 matchall flowid 1:2 # FD?"),
     ];
     assert_eq!(found, expected);
-    // A classic bus has nothing to leave out.
+    // A classic bus has no FD frames to match.
     let classic = text.replace("data-bitrate = \"2Mbit/s\"\n", "");
     assert_eq!(load(classic.as_bytes()).unwrap().warnings.len(), 1);
 }

@@ -4,11 +4,11 @@ use std::num::NonZeroU32;
 
 use proptest::prelude::*;
 
-use super::{BUSES, only_route, with_route};
+use super::{auto, codes, only_route};
 use crate::config::load;
 use crate::placement::MAX_WALKED_FILTERS;
-use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, Plan, SendAs};
-use candor_core::diagnostic::Diagnostic;
+use crate::plan::{BusIndex, Engine, Formats, IdChange, Incoming, SendAs};
+use crate::testing::{BUSES, findings, loaded, with_route};
 use candor_core::filter::Filter;
 use candor_core::frame::{
     CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_FDF, Frame, FrameFormat, RawId,
@@ -17,23 +17,14 @@ use candor_core::ids::IdRange;
 use candor_core::job::Job;
 use candor_core::rule::Verdict;
 
-/// Findings of the checks; the safety analysis has tests of its own.
-fn findings(text: &str) -> Vec<Diagnostic> {
-    let is_of_checks = |finding: &Diagnostic| !finding.code[1..].starts_with("06");
-    super::findings(text).into_iter().filter(is_of_checks).collect()
-}
-
-/// Code and underlined text of every finding.
+/// Code and underlined text of findings, without those of the safety analysis.
 fn underlined(text: &str) -> Vec<(&'static str, &str)> {
-    findings(text).iter().map(|finding| (finding.code, &text[finding.primary.span.clone()])).collect()
-}
-
-fn plan(text: &str) -> Plan {
-    load(text.as_bytes()).unwrap_or_else(|findings| panic!("{text}\n{findings:#?}")).plan
+    let found = crate::testing::underlined(text, &findings(text));
+    found.into_iter().filter(|(code, _)| !code[1..].starts_with("06")).collect()
 }
 
 fn jobs(lines: &str) -> Vec<Job> {
-    crate::lower(&plan(&with_route(lines)))
+    crate::lower(&loaded(&with_route(lines)))
 }
 
 /// The filters of a route, as text.
@@ -41,52 +32,21 @@ fn filters(lines: &str) -> Vec<String> {
     only_route(lines).selections.iter().map(|selection| selection.filter.to_string()).collect()
 }
 
-/// A file with the engine `"auto"`, two buses and a route with these lines.
-fn auto(lines: &str) -> String {
-    format!("engine = \"auto\"\n{}", with_route(lines))
-}
-
-#[test]
-fn one_filter_stays_as_it_is_written() {
-    for (lines, filter) in [
-        ("match = \"123:7FF\"", "123:7FF"),
-        ("match = [\"123~7FF\"]", "123~7FF"),
-        ("match = \"123:DFFFFFFF\"", "123:DFFFFFFF"),
-        ("match = { id = \"00000800\", mask = \"000007FF\" }", "00000800:000007FF"),
-        ("match = { id = \"20000123\", mask = \"C00007FF\" }", "123~C00007FF"),
-        ("match = { id = \"00000000\", mask = \"20000040\" }", "000:20000040"),
-        ("errors = \"40\"", "000:20000040"),
-        // What is denied is not in it.
-        ("match = \"123:DFFFFFFF\"\ndeny = \"124..200\"", "123:DFFFFFFF"),
-        ("match = \"400:C0000700\"\nallow = \"300..5FF\"", "400:C0000700"),
-    ] {
-        assert_eq!(filters(lines), [filter], "{lines}");
-    }
-}
-
 #[test]
 fn lists_become_the_fewest_filters_in_ascending_order() {
-    for (lines, expected) in [
-        ("match = \"100..1FF\"", &["100:C0000700"][..]),
-        ("match = [\"456\", \"123\", \"123\"]", &["123:C00007FF", "456:C00007FF"]),
-        ("match = [\"100..17F\", \"180..1FF\", \"1F0..210\"]", &["100:C0000700", "200:C00007F0", "210:C00007FF"]),
-        ("match = [\"12345678\", \"123\"]", &["123:C00007FF", "92345678:DFFFFFFF"]),
-        ("deny = \"123\"", &["123~C00007FF"]),
-        ("deny = [\"700..7FF\"]", &["700~C0000700"]),
-        ("allow = \"100..1FF\"\ndeny = \"100..1FE\"", &["1FF:C00007FF"]),
-        ("match = [{ id = \"00000123\", mask = \"C00007FF\" }, \"124\"]", &["123:C00007FF", "124:C00007FF"]),
-        ("match = [\"123:800007FF\", \"123\"]", &["123:800007FF"]),
-    ] {
-        assert_eq!(filters(lines), expected, "{lines}");
+    for case in include_str!("filters.txt").trim_end().split("\n\n") {
+        let (expected, lines): (Vec<_>, Vec<_>) = case.lines().partition(|line| line.starts_with("! "));
+        let found: Vec<_> = filters(&lines.join("\n")).iter().map(|filter| format!("! {filter}")).collect();
+        assert_eq!(found, expected, "{case}");
     }
 }
 
 #[test]
-fn what_a_bus_allows_and_denies_holds_for_all_routes_from_it() {
+fn lists_of_a_bus_apply_to_all_routes_from_it() {
     let text = "[ids]\ndiagnostics = [\"7DF\", \"7E0..7EF\"]\nmore = [\"@diagnostics\", \"700\"]\n\
         [bus.a]\ninterface = \"can0\"\nallow = [\"@more\", \"100..1FF\"]\ndeny = \"7E8\"\n[bus.b]\ninterface = \"can1\"\n\
         [[route]]\nname = \"there\"\nfrom = \"a\"\nto = \"b\"\nmatch = [\"@diagnostics\", \"600\"]\ndeny = [\"7DF\"]\nboth-ways = true\n";
-    let plan = plan(text);
+    let plan = loaded(text);
     let filters = |route: usize| -> Vec<_> {
         plan.routes()[route].selections.iter().map(|selection| selection.filter.to_string()).collect()
     };
@@ -97,7 +57,7 @@ fn what_a_bus_allows_and_denies_holds_for_all_routes_from_it() {
 }
 
 #[test]
-fn other_identifiers_are_and_or_and_set() {
+fn to_id_becomes_and_or_set() {
     let changes = |lines: &str| -> Vec<_> {
         only_route(lines).selections.iter().map(|one| (one.filter.to_string(), one.id)).collect()
     };
@@ -130,10 +90,10 @@ fn other_identifiers_are_and_or_and_set() {
 }
 
 #[test]
-fn operands_are_those_of_the_outgoing_format() {
+fn operands_depend_on_the_outgoing_format() {
     let route = |lines: &str| {
         let text = auto(lines);
-        plan(&text).routes()[0].clone()
+        loaded(&text).routes()[0].clone()
     };
     let to_fd = route(
         "send-as = \"fd-brs\"\nset = { len = 64, flags = \"01\" }\nor = { data = \"00 01 02 03 04 05 06 07 08\" }",
@@ -149,7 +109,7 @@ fn operands_are_those_of_the_outgoing_format() {
 }
 
 #[test]
-fn raw_words_are_given_to_the_kernel_as_they_are() {
+fn raw_values_are_passed_unchanged() {
     let route = only_route(
         "frames = \"fd\"\nand = { raw-id = \"000007FF\", raw-len = 255 }\nset = { raw-id = \"20001234\", raw-len = 200 }\nuid = \"ABCD\"",
     );
@@ -159,14 +119,14 @@ fn raw_words_are_given_to_the_kernel_as_they_are() {
 }
 
 #[test]
-fn a_route_may_lead_back_where_that_is_said() {
+fn back_to_incoming_allows_one_bus() {
     let text = format!("{BUSES}[[route]]\nname = \"r\"\nfrom = \"a\"\nto = \"a\"\nback-to-incoming = true\n");
-    let route = plan(&text).routes()[0].clone();
+    let route = loaded(&text).routes()[0].clone();
     assert_eq!((route.from, route.incoming), (route.to, Incoming::Allowed));
 }
 
 #[test]
-fn ends_of_a_vxcan_pair_name_each_other() {
+fn one_end_of_a_vxcan_pair_names_the_other() {
     let file = |a: &str, b: &str, c: &str| {
         format!(
             "[bus.a]\ninterface = \"can0\"\n{a}\n[bus.b]\ninterface = \"can1\"\n{b}\n[bus.c]\ninterface = \"can2\"\n{c}\n\
@@ -175,7 +135,7 @@ fn ends_of_a_vxcan_pair_name_each_other() {
     };
     let peer = |name: &str| format!("vxcan-peer = \"{name}\"");
     for text in [file(&peer("c"), "", ""), file("", "", &peer("a")), file(&peer("c"), "", &peer("a"))] {
-        let peers: Vec<_> = plan(&text).buses().iter().map(|bus| bus.vxcan_peer).collect();
+        let peers: Vec<_> = loaded(&text).buses().iter().map(|bus| bus.vxcan_peer).collect();
         assert_eq!(peers, [Some(BusIndex(2)), None, Some(BusIndex(0))]);
     }
     for (text, place) in [
@@ -190,114 +150,14 @@ fn ends_of_a_vxcan_pair_name_each_other() {
 }
 
 #[test]
-fn mistakes_in_the_new_keys_are_found_where_they_are() {
-    let cases: &[(&str, &[(&str, &str)])] = &[
-        ("match = []", &[("E0304", "[]")]),
-        ("match = \"100..\"", &[("E0304", "100..")]),
-        ("match = [\"100..1FF\", \"800\"]", &[("E0304", "800")]),
-        ("match = [\"123\", 5]", &[("E0202", "5")]),
-        ("match = 5", &[("E0202", "5")]),
-        ("match = [\"@x\"]", &[("E0412", "\"@x\"")]),
-        ("match = { id = \"123\", mask = \"000007FF\" }", &[("E0306", "\"123\"")]),
-        ("match = { id = \"00000123\" }", &[("E0203", "{ id = \"00000123\" }")]),
-        (
-            "match = [\"123\", { id = \"00000000\", mask = \"20000001\" }]",
-            &[("E0304", "{ id = \"00000000\", mask = \"20000001\" }")],
-        ),
-        ("errors = \"0\"", &[("E0308", "\"0\"")]),
-        ("errors = \"1FF\"", &[("W0510", "\"1FF\"")]),
-        ("errors = \"1FF\"\nmatch = \"123\"", &[("E0410", "\"1FF\"")]),
-        ("errors = \"1FF\"\nframes = \"any\"", &[("W0510", "\"1FF\""), ("E0410", "\"any\"")]),
-        ("errors = \"1FF\"\ndeny = \"123\"", &[("W0510", "\"1FF\""), ("E0410", "\"123\"")]),
-        ("match = \"123\"\ndeny = \"100..1FF\"", &[("E0411", "\"123\"")]),
-        ("match = \"123:C00007FE\"\ndeny = \"100..1FF\"", &[("E0411", "\"123:C00007FE\"")]),
-        (
-            "match = [\"0~0\", \"1~0\"]",
-            &[("E0411", "[\"0~0\", \"1~0\"]"), ("W0505", "\"0~0\""), ("W0505", "\"1~0\"")][..],
-        ),
-        ("to-id = \"123\"", &[("E0413", "\"123\"")]),
-        ("match = \"123:7FF\"\nto-id = \"123\"", &[("W0501", "\"123:7FF\""), ("E0413", "\"123\"")]),
-        ("match = [\"123\", \"00000123\"]\nto-id = \"5..\"", &[("E0413", "[\"123\", \"00000123\"]")]),
-        ("match = \"100..1FF\"\nto-id = \"456\"", &[("W0507", "\"456\"")]),
-        ("match = \"100..1FF\"\nto-id = \"701..\"", &[("E0413", "\"701..\"")]),
-        ("match = \"18DA0000..18DAFFFF\"\nto-id = \"700..\"", &[("E0413", "\"700..\"")]),
-        ("match = \"123\"\nto-id = \"100..1FF\"", &[("E0413", "\"100..1FF\"")]),
-        ("match = \"123\"\nto-id = \"1x\"", &[("E0307", "x")]),
-        ("match = \"123\"\nto-id = \"40000123\"", &[("E0413", "\"40000123\"")]),
-        ("match = \"123\"\nto-id = \"1\"\nor = { id = \"1\" }", &[("E0410", "\"1\"")]),
-        ("match = \"00000000..0FFFFFFF\"\nto-id = \"05555555..\"", &[("E0413", "\"05555555..\"")]),
-        ("and = { id = \"7FF\", raw-id = \"000007FF\" }", &[("E0410", "\"000007FF\"")]),
-        ("and = { raw-id = \"7FF\" }", &[("E0306", "\"7FF\"")]),
-        ("and = { raw-len = 1 }", &[("E0405", "1")]),
-        ("frames = \"classic\"\nand = { raw-len = 256 }", &[("E0308", "256")]),
-        ("payload = \"01\"", &[("E0408", "\"01\"")]),
-        ("send-as = \"fd\"", &[("E0408", "\"fd\"")]),
-        ("send-as = \"brs\"", &[("E0305", "\"brs\"")]),
-        ("frames = \"fd\"\nsend-as = \"fd-brs\"", &[("E0410", "\"fd-brs\"")]),
-        ("both-ways = true\nset = { id = \"1\" }", &[("E0410", "true")]),
-        ("uid = \"1\"", &[("E0416", "\"1\"")]),
-        ("uid = \"0\"\nset = { id = \"1\" }", &[("E0416", "\"0\"")]),
-        ("uid = \"1\"\nset = { id = \"1\" }", &[("E0416", "\"1\"")]),
-        ("uid = \"1\"\nframes = \"fd\"\nset = { id = \"1\" }", &[]),
-        ("uid = \"123456789\"", &[("E0306", "\"123456789\"")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"j1850\" }", &[("E0311", "\"j1850\"")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"bosch\", init = \"00\" }", &[("E0407", "\"00\"")]),
-        ("checksum-crc8 = { from = 0, to = 6, result = 7, polynomial = 29 }", &[("E0202", "29")]),
-        (
-            "checksum-crc8 = { from = 0, to = 6, result = 7, preset = \"bosch\", profile = { byte = 7 } }",
-            &[("E0202", "7")],
-        ),
-        ("frames = \"fd\"\nand = { len = 255 }", &[]),
-        ("frames = \"fd\"\nand = { len = 256 }", &[("E0308", "256")]),
-    ];
-    for (lines, expected) in cases {
-        assert_eq!(underlined(&with_route(lines)), *expected, "{lines}");
-    }
-}
-
-#[test]
-fn mistakes_in_payloads_are_found_where_they_are() {
-    let mux = |fields: &str| format!("mux = {{ {fields}, byte-order = \"little\", values = [1] }}");
-    let cases: &[(&str, &[(&str, &str)])] = &[
-        ("payload = \"01 ?? 3?\"", &[]),
-        ("payload = \"01 x\"", &[("E0306", "x")]),
-        ("payload = \"011\"", &[("E0306", "\"011\"")]),
-        ("payload = \"?? ??\"", &[("E0306", "\"?? ??\"")]),
-        ("payload = [\"01\", \"\"]", &[("E0306", "\"\"")]),
-        ("payload = []", &[("E0306", "[[route]]")]),
-        ("payload = [1]", &[("E0202", "1")]),
-        ("payload = \"000000000000000001\"", &[("E0406", "\"000000000000000001\"")]),
-        ("frames = \"fd\"\npayload = \"000000000000000001\"", &[]),
-        (&mux("start-bit = 0, bits = 8"), &[]),
-        (
-            &mux("start-bit = 60, bits = 8"),
-            &[("E0406", "{ start-bit = 60, bits = 8, byte-order = \"little\", values = [1] }")],
-        ),
-        (&mux("start-bit = 64, bits = 8"), &[("E0308", "64")]),
-        (&mux("start-bit = 0, bits = 33"), &[("E0308", "33")]),
-        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = [4] }", &[("E0308", "4")]),
-        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = 1 }", &[("E0202", "1")]),
-        ("mux = { start-bit = 0, bits = 2, byte-order = \"big\", values = [1] }", &[]),
-        ("mux = { start-bit = 0, bits = 2, byte-order = \"motorola\", values = [1] }", &[("E0310", "\"motorola\"")]),
-        ("mux = { start-bit = 0, bits = 2, values = [1] }", &[("E0203", "mux")]),
-        (
-            "payload = \"01\"\nmux = { start-bit = 0, bits = 2, byte-order = \"little\", values = [2] }",
-            &[("E0411", "{ start-bit = 0, bits = 2, byte-order = \"little\", values = [2] }")],
-        ),
-        ("payload = \"01\"\nkeep-timestamp = true", &[("E0408", "true")]),
-        ("send-as = \"fd\"\nhop-limit = 2", &[("E0408", "2")]),
-        ("hop-limit = 2\nkeep-timestamp = true", &[]),
-    ];
-    for (lines, expected) in cases {
-        assert_eq!(underlined(&auto(lines)), *expected, "{lines}");
-    }
+fn routes_have_at_most_256_payload_patterns() {
     let many: String = (0..257).map(|value| format!("{value}, ")).collect();
     let lines = format!("mux = {{ start-bit = 0, bits = 16, byte-order = \"little\", values = [{many}] }}");
     assert_eq!(underlined(&auto(&lines))[0].0, "E0414");
 }
 
 #[test]
-fn the_engine_auto_finds_no_place_for_some() {
+fn auto_rejects_routes_that_no_engine_supports() {
     let second = "[[route]]\nname = \"s\"\nfrom = \"b\"\nto = \"a\"\necho = true\n";
     // The way back of a route in user space, with echo: it would meet its own frames in the kernel.
     assert_eq!(
@@ -322,8 +182,7 @@ fn findings_about_several_routes() {
     // A classic route and one for both formats that fills up with other bytes.
     let classic = "frames = \"classic\"\nand = { data = \"0F\" }";
     let any = "name = \"s\"\nfrom = \"a\"\nto = \"b\"\nand = { data = \"0F\" }";
-    let repeated: Vec<_> = super::underlined(&file(classic, any)).iter().map(|(code, _)| *code).collect();
-    assert_eq!(repeated, ["W0601"]);
+    assert_eq!(codes(&file(classic, any)), ["W0601"]);
     // A filter that could not be read is not every frame.
     assert_eq!(underlined(&file("match = 5", "name = \"s\"\nfrom = \"a\"\nto = \"b\"")), [("E0202", "5")]);
     let lists = "[ids]\nlater = [\"@x\"]\nx = [\"123\"]\nunused = [\"1\"]\n";
@@ -344,21 +203,21 @@ fn many_masks_are_a_warning_and_too_many_jobs_an_error() {
     let masked = |count: u32| list(count, ":9FFFFF0F");
     // Each is a filter for classic frames and one for FD frames.
     let most = u32::try_from(MAX_WALKED_FILTERS / 2).unwrap();
-    assert_eq!(findings(&with_route(&masked(most))), []);
-    assert_eq!(findings(&with_route(&masked(most + 1)))[0].code, "W0509");
+    let codes = |lines: &str| underlined(&with_route(lines)).iter().map(|(code, _)| *code).collect::<Vec<_>>();
+    assert_eq!(codes(&masked(most)), [""; 0]);
+    assert_eq!(codes(&masked(most + 1))[0], "W0509");
     let other = format!("[[route]]\nname = \"other\"\nfrom = \"a\"\nto = \"b\"\nframes = \"fd\"\n{}", masked(2));
-    let found = findings(&format!("{}{other}", with_route(&masked(most))));
-    assert!(found.iter().any(|found| found.code == "W0509"), "the filters of all routes of a bus");
-    assert_eq!(findings(&with_route(&list(16_384, ""))), [], "single identifiers are looked up");
+    let text = format!("{}{other}", with_route(&masked(most)));
+    assert!(underlined(&text).iter().any(|(code, _)| *code == "W0509"), "the filters of all routes of a bus");
+    assert_eq!(codes(&list(16_384, "")), [""; 0], "single identifiers are looked up");
     assert_eq!(only_route(&list(16_384, "")).selections.len(), 16_384);
-    assert_eq!(findings(&with_route(&list(32_769, "")))[0].code, "E0414");
-    let both = format!("frames = \"fd\"\n{}", list(32_769, ""));
-    assert_eq!(findings(&with_route(&both)), []);
+    assert_eq!(codes(&list(32_769, ""))[0], "E0414");
+    assert_eq!(codes(&format!("frames = \"fd\"\n{}", list(32_769, ""))), [""; 0]);
 }
 
 #[test]
-fn the_other_engine_is_read() {
-    assert_eq!(plan(&auto("")).engine(), Engine::Auto);
+fn reads_the_engine() {
+    assert_eq!(loaded(&auto("")).engine(), Engine::Auto);
 }
 
 /// A part of a list, as text and as what it means.
@@ -419,7 +278,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_frame_is_taken_once_or_not_at_all(
+    fn matches_every_frame_at_most_once(
         matched in prop::collection::vec(part(), 1..4),
         of_bus in (prop::collection::vec(part(), 0..2), prop::collection::vec(part(), 0..2)),
         of_route in (prop::collection::vec(part(), 0..3), prop::collection::vec(part(), 0..3)),
@@ -451,7 +310,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_move_as_a_whole(
+    fn shifts_whole_ranges(
         one in 0..=CAN_SFF_MASK,
         other in 0..=CAN_SFF_MASK,
         to in 0..=CAN_SFF_MASK,
@@ -495,9 +354,9 @@ proptest! {
 }
 
 #[test]
-fn jobs_convert_only_what_has_another_format() {
+fn jobs_convert_only_the_other_format() {
     let text = auto("match = \"123\"\nsend-as = \"fd\"\nset = { flags = \"02\" }");
-    let jobs = crate::lower(&plan(&text));
+    let jobs = crate::lower(&loaded(&text));
     let sent: Vec<_> = jobs.iter().map(|job| (job.format, job.send_as.is_some())).collect();
     assert_eq!(sent, [(FrameFormat::Classic, true), (FrameFormat::Fd, false)]);
     let (classic, verdict) = jobs[0].apply(&frame(RawId(0x123)));
@@ -505,11 +364,11 @@ fn jobs_convert_only_what_has_another_format() {
 }
 
 #[test]
-fn payloads_of_a_multiplexer_are_taken() {
+fn matches_payloads_of_a_multiplexer() {
     let text = auto(
         "frames = \"classic\"\nmux = { start-bit = 0, bits = 8, byte-order = \"little\", values = [2, 1, 1] }\npayload = [\"?? A?\", \"?? B?\"]",
     );
-    let jobs = crate::lower(&plan(&text));
+    let jobs = crate::lower(&loaded(&text));
     let taken = |payload: &[u8]| jobs.iter().any(|job| job.takes(&Frame::classic(RawId(1), payload).unwrap()));
     assert_eq!(jobs[0].payload.len(), 4);
     assert!(taken(&[1, 0xA7]) && taken(&[2, 0xB0, 5]));
@@ -517,7 +376,7 @@ fn payloads_of_a_multiplexer_are_taken() {
 }
 
 #[test]
-fn a_route_has_a_job_for_each_filter_and_format() {
+fn makes_a_job_for_each_filter_and_format() {
     let jobs = jobs("match = [\"123\", \"456\"]");
     let shown: Vec<_> = jobs.iter().map(|job| (job.filter.id, job.format)).collect();
     let formats = [FrameFormat::Classic, FrameFormat::Fd];

@@ -4,7 +4,7 @@ use proptest::sample::select;
 
 use super::*;
 use crate::plan::Formats;
-use crate::safety::edges::tests::{plan, route};
+use crate::testing::{plan, route};
 use candor_core::arbitrary;
 use candor_core::filter::Filter;
 use candor_core::frame::RawId;
@@ -38,7 +38,7 @@ fn selection_change() -> impl Strategy<Value = Option<IdChange>> {
 
 proptest! {
     #[test]
-    fn images_are_those_of_every_member(change in small(), cube in small_cube(), other in small()) {
+    fn image_equals_the_changes_of_all_members(change in small(), cube in small_cube(), other in small()) {
         for kind in 0..=0xFF {
             let made: Vec<_> = (0..=0xFF).filter(|&from| holds(cube, from) && change.on(from) == kind).collect();
             prop_assert_eq!(holds(change.image(cube), kind), !made.is_empty());
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn a_change_is_what_the_jobs_do(
+    fn change_equals_what_jobs_do(
         frame in arbitrary::wire_frame(),
         job in arbitrary::job(2),
         id in selection_change(),

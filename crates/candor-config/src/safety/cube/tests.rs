@@ -13,7 +13,7 @@ fn kinds(cube: Cube) -> Vec<u64> {
 
 proptest! {
     #[test]
-    fn cubes_are_sets(one in small(), other in small()) {
+    fn operations_equal_those_of_sets(one in small(), other in small()) {
         let (ones, others) = (kinds(one), kinds(other));
         let both: Vec<_> = ones.iter().copied().filter(|kind| others.contains(kind)).collect();
         prop_assert_eq!(one.intersect(other).map_or_else(Vec::new, kinds), both);
@@ -29,7 +29,7 @@ proptest! {
 }
 
 #[test]
-fn well_formed_frames_do_not_meet_twice() {
+fn well_formed_cubes_are_disjoint() {
     for (at, one) in WELL_FORMED.iter().enumerate() {
         assert!(WELL_FORMED[at + 1..].iter().all(|other| one.intersect(*other).is_none()));
     }

@@ -6,30 +6,17 @@ use proptest::test_runner::TestRunner;
 
 use super::*;
 use crate::plan::{Formats, IdChange, Selection, SendAs};
-use crate::safety::edges::tests::{plan, route};
 use crate::safety::hazards;
 use crate::safety::tests::random_cases;
+use crate::testing::{exact, kind, pattern, plan, route, with_id};
 use candor_core::filter::{CAN_INV_FILTER, Filter};
-use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat, RawId};
+use candor_core::frame::{CANFD_MAX_DLEN, FrameFormat};
 
 const THIS: RouteIndex = RouteIndex(1);
 const FIRST: RouteIndex = RouteIndex(0);
 
-fn exact(id: u32) -> Filter {
-    Filter::exact(RawId(id))
-}
-
-fn kind(id: u32) -> Kind {
-    Kind { id: RawId(id), format: FrameFormat::Classic }
-}
-
 fn found(one: Route, other: Route) -> Vec<Hazard> {
     hazards(&plan(3, vec![one, other]))
-}
-
-fn with_id(mut route: Route, id: u32) -> Route {
-    route.modifications.set.id = Some(id);
-    route
 }
 
 fn sent_twice(share: Share, example: u32) -> [Hazard; 1] {
@@ -37,7 +24,7 @@ fn sent_twice(share: Share, example: u32) -> [Hazard; 1] {
 }
 
 #[test]
-fn frames_of_two_routes() {
+fn finds_common_frames_of_two_routes() {
     let (all, one) = (|| route("all", 0, 1, Filter::ALL), || route("one", 0, 1, exact(0x123)));
     assert_eq!(found(all(), all()), [Hazard::Repeated { route: THIS, first: FIRST }]);
     assert_eq!(found(all(), one()), sent_twice(Share::AllOfThis, 0x123));
@@ -57,7 +44,7 @@ fn frames_of_two_routes() {
 }
 
 #[test]
-fn what_meets_a_repetition_meets_the_first() {
+fn compares_with_the_first_of_equal_routes() {
     let all = || route("all", 0, 1, Filter { id: 0x123 | CAN_INV_FILTER, mask: 0xC000_07FF });
     let (second, third) = (RouteIndex(1), RouteIndex(2));
     let repeated = Hazard::Repeated { route: second, first: FIRST };
@@ -84,7 +71,7 @@ fn formats_and_buses_keep_routes_apart() {
 }
 
 #[test]
-fn two_forms_of_one_frame() {
+fn finds_two_forms_of_one_frame() {
     let all = || route("all", 0, 1, Filter::ALL);
     let mut data = [0; CANFD_MAX_DLEN];
     data[0] = 1;
@@ -103,7 +90,7 @@ fn two_forms_of_one_frame() {
 }
 
 #[test]
-fn one_identifier_of_two_messages() {
+fn finds_one_identifier_of_two_messages() {
     let from = |bus, id| with_id(route("r", bus, 2, exact(id)), 0x456);
     let same = [Hazard::SameIdentifier { route: THIS, first: FIRST, sent: kind(0x456) }];
     let passed_on = |bus| route("r", bus, 2, exact(0x456));
@@ -119,7 +106,7 @@ fn one_identifier_of_two_messages() {
 }
 
 #[test]
-fn identifiers_that_nothing_keeps_apart_are_told_once_for_each_bus() {
+fn reports_common_identifiers_once_per_bus() {
     let meet = |routes: &[usize], first, id| Hazard::IdentifiersMeet {
         routes: routes.iter().map(|&route| RouteIndex(route)).collect(),
         first: RouteIndex(first),
@@ -149,11 +136,7 @@ fn identifiers_that_nothing_keeps_apart_are_told_once_for_each_bus() {
 
 #[test]
 fn payloads_keep_routes_apart() {
-    let of = |value: u8| {
-        let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-        (pattern.mask[0], pattern.value[0]) = (0xF0, value);
-        Route { payload: vec![pattern], ..route("r", 0, 1, exact(0x123)) }
-    };
+    let of = |value: u8| Route { payload: vec![pattern(0, 0xF0, value)], ..route("r", 0, 1, exact(0x123)) };
     // Two values of a multiplexer are parts of one message.
     assert_eq!(found(of(0x10), of(0x20)), []);
     assert_eq!(found(of(0x10), of(0x10)), [Hazard::Repeated { route: THIS, first: FIRST }]);
@@ -202,7 +185,7 @@ fn is_all_by_subtraction(of: &[Edge], by: &[Edge]) -> bool {
 }
 
 #[test]
-fn one_route_is_all_of_another_if_nothing_is_left_without_it() {
+fn is_all_equals_subtraction_of_cubes() {
     let answers = [false, true].map(|_| Cell::new(0));
     let routes = (of_few_identifiers(), of_few_identifiers());
     let outcome = TestRunner::new(ProptestConfig { source_file: Some(file!()), ..random_cases(1000) }).run(

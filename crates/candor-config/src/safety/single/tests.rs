@@ -1,10 +1,8 @@
 use super::*;
-use crate::plan::{BusIndex, SendAs};
-use crate::safety::edges::tests::{plan, route};
+use crate::plan::SendAs;
 use crate::safety::hazards;
+use crate::testing::{pair, pattern, plan, route};
 use candor_core::filter::Filter;
-use candor_core::frame::CANFD_MAX_DLEN;
-use candor_core::payload::PayloadPattern;
 use candor_core::rule::Operand;
 
 const INDEX: RouteIndex = RouteIndex(0);
@@ -30,7 +28,7 @@ fn malformed(taken: u32, sent: u32, format: FrameFormat, what: Malformed) -> Haz
 }
 
 #[test]
-fn identifiers_that_no_bus_can_carry() {
+fn finds_malformed_identifiers() {
     let (classic, fd) = (Formats::Only(FrameFormat::Classic), Formats::Only(FrameFormat::Fd));
     let changed = |formats, change: fn(&mut Route)| {
         let mut route = Route { formats, ..route("r", 0, 1, Filter::ALL) };
@@ -55,21 +53,21 @@ fn identifiers_that_no_bus_can_carry() {
 }
 
 #[test]
-fn only_frames_that_the_route_takes_count() {
+fn considers_only_matched_frames() {
     let flipped = |filter| {
         let mut route = route("r", 0, 1, filter);
         route.modifications.xor = id(0x8000_0000);
         found(route)
     };
-    let exact = |id| flipped(Filter::exact(RawId(id)));
+    let exact = |id| flipped(crate::testing::exact(id));
     assert_eq!(exact(0x8000_07FF), []);
     assert_eq!(exact(0x8000_0800), [malformed(0x8000_0800, 0x800, FrameFormat::Classic, Malformed::HighBits)]);
 }
 
 #[test]
-fn routes_that_take_no_frame() {
+fn finds_routes_that_match_no_frame() {
     let fd = Formats::Only(FrameFormat::Fd);
-    let none = [Hazard::NoFrame { route: INDEX }];
+    let none = [Hazard::NoFrame(INDEX)];
     let remote = Filter { id: 0x4000_0123, mask: 0xC000_07FF };
     assert_eq!(found(Route { formats: fd, ..route("r", 0, 1, remote) }), none);
     assert_eq!(found(route("r", 0, 1, remote)), []);
@@ -78,21 +76,18 @@ fn routes_that_take_no_frame() {
     assert_eq!(found(route("r", 0, 1, errors)), []);
     assert_eq!(found(route("r", 0, 1, Filter { id: 0x2000_0000, mask: 0 })), none);
 
-    let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-    pattern.mask[8] = 0xFF;
     let classic = Formats::Only(FrameFormat::Classic);
-    let long =
-        |formats, send_as| found(Route { formats, send_as, payload: vec![pattern], ..route("r", 0, 1, Filter::ALL) });
+    let long = |formats, send_as| {
+        found(Route { formats, send_as, payload: vec![pattern(8, 0xFF, 0)], ..route("r", 0, 1, Filter::ALL) })
+    };
     assert_eq!(long(classic, None), none);
     assert_eq!(long(fd, None), []);
     assert_eq!(long(fd, Some(SendAs::Classic)), none);
-    pattern.mask = [0; CANFD_MAX_DLEN];
-    pattern.mask[0] = 1;
-    assert_eq!(found(Route { payload: vec![pattern], ..route("r", 0, 1, remote) }), none);
+    assert_eq!(found(Route { payload: vec![pattern(0, 1, 0)], ..route("r", 0, 1, remote) }), none);
 }
 
 #[test]
-fn lengths_that_frames_cannot_have() {
+fn finds_invalid_lengths() {
     let of = |formats, change: fn(&mut Route)| {
         let mut route = Route { formats, ..route("r", 0, 1, Filter::ALL) };
         change(&mut route);
@@ -118,7 +113,7 @@ fn lengths_that_frames_cannot_have() {
 }
 
 #[test]
-fn lengths_count_only_of_frames_that_carry_what_is_looked_for() {
+fn considers_only_lengths_that_payload_patterns_allow() {
     // OR of 48 makes 60 of 12; the lengths that can carry byte 40 stay as they are.
     let mut route = Route { formats: Formats::Only(FrameFormat::Fd), ..route("r", 0, 1, Filter::ALL) };
     route.modifications.and = len(0x70);
@@ -127,14 +122,12 @@ fn lengths_count_only_of_frames_that_carry_what_is_looked_for() {
     assert_eq!(found(route.clone()), [Hazard::LengthDeletes { route: INDEX, came: 64, becomes: 112, is_all: false }]);
     route.modifications.and = len(0x3F);
     assert_eq!(found(route.clone()), [Hazard::OddLength { route: INDEX, came: 1, becomes: 49 }]);
-    let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-    pattern.mask[40] = 0xFF;
-    route.payload = vec![pattern];
+    route.payload = vec![pattern(40, 0xFF, 0)];
     assert_eq!(found(route), []);
 }
 
 #[test]
-fn fd_frames_and_classic_buses() {
+fn finds_fd_frames_on_classic_buses() {
     let rate = |text: &str| Some(text.parse().unwrap());
     let (classic, fd) = ((rate("500kbit/s"), None), (rate("500kbit/s"), rate("2Mbit/s")));
     let unknown = (None, None);
@@ -147,7 +140,7 @@ fn fd_frames_and_classic_buses() {
     };
     let all = || route("r", 0, 1, Filter::ALL);
     let only = |format| Route { formats: Formats::Only(format), ..all() };
-    let (from, to) = (|| Hazard::FdFromClassicBus { route: INDEX }, || Hazard::FdToClassicBus { route: INDEX });
+    let (from, to) = (|| Hazard::FdFromClassicBus(INDEX), || Hazard::FdToClassicBus(INDEX));
     assert_eq!(found(all(), fd, classic), [to()]);
     assert_eq!(found(only(FrameFormat::Fd), unknown, classic), [to()]);
     assert_eq!(found(only(FrameFormat::Fd), classic, fd), [from()]);
@@ -168,21 +161,19 @@ fn fd_frames_and_classic_buses() {
         assert_eq!(found(sound.clone(), from, to), [], "{sound:?}");
     }
     // Only FD frames are that long, though the route does not say so.
-    let mut pattern = PayloadPattern { mask: [0; CANFD_MAX_DLEN], value: [0; CANFD_MAX_DLEN] };
-    pattern.mask[8] = 0xFF;
-    assert_eq!(found(Route { payload: vec![pattern], ..all() }, classic, fd), [from()]);
+    assert_eq!(found(Route { payload: vec![pattern(8, 0xFF, 0)], ..all() }, classic, fd), [from()]);
 }
 
 #[test]
-fn hops_and_time_stamps() {
+fn reports_hop_limits_and_timestamps() {
     let limited = |echo| found(Route { hop_limit: Some(2), echo, ..route("r", 0, 1, Filter::ALL) });
-    assert_eq!(limited(Echo::Off), [Hazard::HopLimitIsIdle { route: INDEX }]);
+    assert_eq!(limited(Echo::Off), [Hazard::HopLimitIsIdle(INDEX)]);
     assert_eq!(limited(Echo::On), [Hazard::NeedsMaxHops { route: INDEX, limit: 2 }]);
     assert_eq!(found(Route { hop_limit: Some(1), ..route("r", 0, 1, Filter::ALL) }), []);
     // The near end of a vxcan pair has its echo as other interfaces have, and there the hops count.
-    let mut pair = plan(3, vec![Route { hop_limit: Some(2), echo: Echo::On, ..route("r", 0, 1, Filter::ALL) }]);
-    (pair.buses[1].vxcan_peer, pair.buses[2].vxcan_peer) = (Some(BusIndex(2)), Some(BusIndex(1)));
-    assert_eq!(hazards(&pair), [Hazard::NeedsMaxHops { route: INDEX, limit: 2 }]);
+    let mut gateway = plan(3, vec![Route { hop_limit: Some(2), echo: Echo::On, ..route("r", 0, 1, Filter::ALL) }]);
+    pair(&mut gateway, 1, 2);
+    assert_eq!(hazards(&gateway), [Hazard::NeedsMaxHops { route: INDEX, limit: 2 }]);
     let kept = Route { timestamp: Timestamp::Kept, ..route("r", 0, 1, Filter::ALL) };
-    assert_eq!(found(kept), [Hazard::KeepsTimestamp { route: INDEX }]);
+    assert_eq!(found(kept), [Hazard::KeepsTimestamp(INDEX)]);
 }

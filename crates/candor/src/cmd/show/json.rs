@@ -39,6 +39,9 @@ pub(super) fn plan(plan: &Plan) -> Value {
         .map(|(index, item)| {
             let mut value = route(plan, item);
             value["placement"] = side(RouteIndex(index));
+            for key in candor_config::config::note_keys() {
+                value[key] = item.notes.iter().find(|(name, _)| *name == key).map(|(_, text)| text.as_str()).into();
+            }
             value
         })
         .collect();
@@ -110,7 +113,6 @@ fn route(plan: &Plan, route: &Route) -> Value {
         },
         "keep_timestamp": route.timestamp == Timestamp::Kept,
         "back_to_incoming": route.incoming == Incoming::Allowed,
-        "comment": route.comment,
         "uid_hex": route.uid.map(|uid| format!("{uid:08X}")),
     })
 }

@@ -80,7 +80,7 @@ fn handling(plan: &Plan, route: &Route) -> Lines {
         lines.push(("back", "frames may be sent on the interface that received them".to_owned()));
     }
     lines.extend(route.uid.map(|uid| ("uid", format!("can-gw identifies the job by {uid:08X}"))));
-    lines.extend(route.comment.clone().map(|comment| ("comment", comment)));
+    lines.extend(route.notes.clone());
     lines
 }
 

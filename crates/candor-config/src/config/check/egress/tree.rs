@@ -1,4 +1,4 @@
-//! `tree`: what is found in it is shown where it stands in the file.
+//! `tree`: findings in it, at their place in the file.
 
 use crate::config::code;
 use crate::config::spec::TreeSpec;
@@ -19,10 +19,8 @@ pub(super) fn tree(written: &TreeSpec, bus: Option<&Bus>, findings: &mut Finding
     }
     let tree = tree?;
     if tree == Tree::default() {
-        let diagnostic = Diagnostic::error(code::EGRESS, written.text.span.clone(), "The tree is empty");
-        findings.report(
-            diagnostic.help("write at least one line, such as qdisc root pfifo limit 100, or remove the section"),
-        );
+        let help = "write at least one line, such as qdisc root pfifo limit 100, or remove the section";
+        findings.error(code::EGRESS, &written.text.span, "The tree is empty", help);
         return None;
     }
     for finding in lint(&tree, &facts(bus)) {
@@ -68,7 +66,7 @@ fn shown(finding: &Finding, tree: &Tree, written: &TreeSpec) -> Diagnostic {
     diagnostic.help(finding.trap.help())
 }
 
-/// The line that makes it, where only one can be meant: a tree does not know its text.
+/// The line that defines `place`, if there is only one candidate: a tree does not keep its text.
 fn line(place: Place, tree: &Tree, text: &str) -> Option<Span> {
     let starts = text.split_inclusive('\n').scan(0, |next, line| {
         let start = *next;

@@ -1,5 +1,6 @@
 use super::*;
-use crate::config::{lists_for, load};
+use crate::config::lists_for;
+use crate::testing::loaded;
 use candor_core::job;
 
 const FILE: &str = r#"
@@ -48,10 +49,10 @@ errors = "40"
 "#;
 
 #[test]
-fn a_list_withholds_what_match_takes_and_the_route_does_not() {
+fn lists_withhold_what_match_includes_and_the_route_excludes() {
     let without = FILE.lines().filter(|line| !line.starts_with("allow") && !line.starts_with("deny"));
     let without: String = without.map(|line| format!("{line}\n")).collect();
-    let jobs = |text: &str| crate::lower(&load(text.as_bytes()).unwrap().plan);
+    let jobs = |text: &str| crate::lower(&loaded(text));
     let (left, all) = (jobs(FILE), jobs(&without));
     let lists = lists_for(FILE.as_bytes(), None).unwrap();
     let takes =
@@ -70,7 +71,7 @@ fn a_list_withholds_what_match_takes_and_the_route_does_not() {
 }
 
 #[test]
-fn every_list_is_named() {
+fn names_every_list() {
     let lists = lists_for(FILE.as_bytes(), None).unwrap();
     let withheld = |route, id| lists.withhold(RouteIndex(route), RawId(id));
     let list = |by, list| Withheld { by, list };
@@ -79,8 +80,12 @@ fn every_list_is_named() {
     assert_eq!(withheld(1, 0x123), [list(bus, ListKind::Deny)]);
     assert_eq!(withheld(1, 0x124), [list(route, ListKind::Deny)]);
     assert_eq!(withheld(1, 0x126), [list(route, ListKind::Allow)]);
-    assert_eq!(withheld(3, 0x4000_0110), [list(bus, ListKind::Allow)], "the way back comes from the other bus");
-    assert_eq!(withheld(1, 0x200), [], "`match` does not take it");
+    assert_eq!(
+        withheld(3, 0x4000_0110),
+        [list(bus, ListKind::Allow)],
+        "the opposite direction has the other bus as source"
+    );
+    assert_eq!(withheld(1, 0x200), [], "not in `match`");
     assert_eq!(withheld(99, 0x123), []);
     assert!(lists_for(b"engine = 1", None).is_none());
 }

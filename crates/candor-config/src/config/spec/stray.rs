@@ -11,11 +11,11 @@ use TokenKind::{Atom, Comment, Eof, LeftSquareBracket, Newline, RightSquareBrack
 /// Key of the routes whose header has single brackets. `[[rte]]` is as long as `[route]`, so every span stays right.
 pub(super) const STRAY_ROUTE: &str = "rte";
 
-/// The text with `[[rte]]` for every `[route]`; unchanged where that key has a use of its own.
+/// The text with `[[rte]]` for every `[route]`; unchanged if the text contains that key.
 pub(super) fn with_stray_routes_apart(text: &str) -> Cow<'_, str> {
     const STRAY: &str = "[route]";
-    // Most files have none, and need no lexer to know it: the `[route]` of `[[route]]` stands behind a bracket. To look for
-    // brackets is quicker than to look for words.
+    // Most files have none, so no lexer is needed: the `[route]` of `[[route]]` follows a bracket. Searching for
+    // brackets is faster than searching for words.
     let may_be_stray = |(at, _): (usize, &str)| text[at..].starts_with(STRAY) && !text[..at].ends_with('[');
     if !text.match_indices('[').any(may_be_stray) || text.contains(STRAY_ROUTE) {
         return Cow::Borrowed(text);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_headers_are_moved() {
+    fn renames_headers_only() {
         let mended = |text| with_stray_routes_apart(text).into_owned();
         assert_eq!(mended("[route]\n[[route]]\n  [route] # x\n[route]"), "[[rte]]\n[[route]]\n  [[rte]] # x\n[[rte]]");
         for text in

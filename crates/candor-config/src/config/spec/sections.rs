@@ -1,17 +1,17 @@
-//! The tables of a gateway file.
+//! Readers of the tables of a gateway file.
 
 use toml::de::{DeTable, DeValue};
 
+use super::stray::STRAY_ROUTE;
+use super::{BusSpec, Buses, FILTERS, IdsSpec, RouteSpec, Spec};
 use crate::config::code;
-use crate::config::parse::headers::STRAY_ROUTE;
-use crate::config::spec::{BusSpec, Buses, FILTERS, IdsSpec, RouteSpec, Spec};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::document::Text;
 use candor_core::document::entry::{Entry, entries, put, quote};
-use candor_core::document::keys::{Key, Keyed, Value, read};
-use candor_core::document::{Spanned, Text};
+use candor_core::document::keys::{Key, Keyed, Named, Table, Value, read};
 use candor_core::interface_name::MAX_INTERFACE_NAME_BYTES;
 
-/// `has_strays` says that some routes stand apart under [`STRAY_ROUTE`].
+/// `has_strays`: some routes are under [`STRAY_ROUTE`].
 pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Findings) -> Spec {
     let mut spec = Spec::default();
     for entry in entries(document) {
@@ -37,11 +37,11 @@ pub(super) fn spec(document: &DeTable<'_>, has_strays: bool, findings: &mut Find
             _ => {}
         }
     }
-    spec.routes.sort_by_key(|route| route.header.start);
+    spec.routes.sort_by_key(|route| route.span.start);
     spec
 }
 
-/// `bus = {}` and `route = []` are as good as nothing.
+/// `bus = {}` and `route = []` count as missing.
 fn is_empty(value: &DeValue<'_>) -> bool {
     match value {
         DeValue::Array(array) => array.is_empty(),
@@ -50,21 +50,15 @@ fn is_empty(value: &DeValue<'_>) -> bool {
     }
 }
 
-pub(in crate::config) fn named_lists(
-    into: &mut Vec<IdsSpec>,
-    entry: &Entry<'_>,
-    key: &Key,
-    findings: &mut Findings,
-) -> bool {
+pub(super) fn named_lists(into: &mut Vec<IdsSpec>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let Some(table) = entry.table(key.wanted, findings) else { return false };
     for named in entries(table) {
-        let name = Spanned { value: named.key.to_owned(), span: named.key_span() };
-        into.push(IdsSpec { name, list: Value::read(&named, &FILTERS, findings) });
+        into.push(IdsSpec { name: named.name(), list: Value::read(&named, &FILTERS, findings) });
     }
     true
 }
 
-pub(in crate::config) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
+pub(super) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let DeValue::Table(table) = entry.value.get_ref() else {
         into.has_nameless = true;
         let help = "write [bus.NAME] with an interface = \"can0\" below it";
@@ -75,11 +69,9 @@ pub(in crate::config) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, f
             DeValue::Table(keys) => into.specs.push(bus(&named, keys, findings)),
             _ if BusSpec::KEYS.has(named.key) => {
                 into.has_nameless = true;
-                let message = format!("{} has no bus to belong to", quote(named.key));
-                findings.report(
-                    Diagnostic::error(code::WRONG_TYPE, named.key_span(), message)
-                        .help("give the bus a name: [bus.NAME] instead of [bus]"),
-                );
+                let message = format!("{} does not belong to a bus", quote(named.key));
+                let help = "give the bus a name: [bus.NAME] instead of [bus]";
+                findings.error(code::WRONG_TYPE, &named.key_span(), message, help);
             }
             value => {
                 into.broken.push(named.key.to_owned());
@@ -94,36 +86,23 @@ pub(in crate::config) fn buses(into: &mut Buses, entry: &Entry<'_>, key: &Key, f
     true
 }
 
-fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> BusSpec {
-    let name = Spanned { value: named.key.to_owned(), span: named.key_span() };
-    let places = ["A bus", &format!("Bus {}", quote(named.key))];
-    let (bus, broken) = read::<BusSpec>(keys, &name.span, places, findings);
-    BusSpec { name, is_torn: broken.has(&["allow", "deny"]), ..bus }
+fn bus(named: &Entry<'_>, keys: &DeTable<'_>, findings: &mut Findings) -> Named<BusSpec> {
+    let name = named.name();
+    let table = read(keys, &name.span, ["A bus", &format!("Bus {}", quote(named.key))], findings);
+    Named { name, table }
 }
 
 /// A rate. The finding about a number without a unit, the likely mistake, says which units there are.
-pub(in crate::config) fn bit_rate(
-    into: &mut Option<Text>,
-    entry: &Entry<'_>,
-    key: &Key,
-    findings: &mut Findings,
-) -> bool {
+pub(super) fn bit_rate(into: &mut Option<Text>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let DeValue::Integer(number) = entry.value.get_ref() else {
         return put(into, entry.string(key.wanted, findings));
     };
-    findings.report(
-        Diagnostic::error(code::BIT_RATE, entry.value.span(), format!("{} has no unit", quote(entry.key)))
-            .help(format!("write \"{number}bit/s\", or kbit/s or Mbit/s with a smaller number, in quotes")),
-    );
+    let help = format!("write \"{number}bit/s\", or kbit/s or Mbit/s with a smaller number, in quotes");
+    findings.error(code::BIT_RATE, &entry.span(), format!("{} has no unit", quote(entry.key)), help);
     false
 }
 
-pub(in crate::config) fn routes(
-    into: &mut Vec<RouteSpec>,
-    entry: &Entry<'_>,
-    key: &Key,
-    findings: &mut Findings,
-) -> bool {
+pub(super) fn routes(into: &mut Vec<Table<RouteSpec>>, entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> bool {
     let wrong = |findings: &mut Findings| {
         let help = "start every route with a line [[route]]".to_owned();
         entry.wrong_type::<()>(key.wanted, Some(help), findings).is_some()
@@ -136,18 +115,17 @@ pub(in crate::config) fn routes(
             break;
         }
         let DeValue::Table(keys) = item.get_ref() else { return wrong(findings) };
-        into.push(route(item.span(), keys, findings));
+        into.push(route(&item.span(), keys, findings));
     }
     true
 }
 
-fn route(header: Span, keys: &DeTable<'_>, findings: &mut Findings) -> RouteSpec {
-    let (route, broken) = read::<RouteSpec>(keys, &header, ["A route", "The route"], findings);
-    RouteSpec { header, broken: broken.keys, ..route }
+fn route(header: &Span, keys: &DeTable<'_>, findings: &mut Findings) -> Table<RouteSpec> {
+    read(keys, header, ["A route", "The route"], findings)
 }
 
 /// Routes that begin with `[route]`.
-fn stray_routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut Findings) {
+fn stray_routes(entry: &Entry<'_>, routes: &mut Vec<Table<RouteSpec>>, findings: &mut Findings) {
     for item in entry.value.get_ref().as_array().into_iter().flatten() {
         let DeValue::Table(keys) = item.get_ref() else { continue };
         if findings.is_full() {
@@ -158,6 +136,6 @@ fn stray_routes(entry: &Entry<'_>, routes: &mut Vec<RouteSpec>, findings: &mut F
                 .label("this is a table")
                 .help("start every route with a line [[route]], with two brackets"),
         );
-        routes.push(route(item.span(), keys, findings));
+        routes.push(route(&item.span(), keys, findings));
     }
 }

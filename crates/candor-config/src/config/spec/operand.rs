@@ -1,37 +1,34 @@
-//! `and`, `or`, `xor` and `set`: a table each. cangw writes them as one string, so that is what people try first.
+//! `and`, `or`, `xor` and `set` as written: a table each. cangw takes one string, which is what people try first.
 
 use toml::de::DeValue;
 
+use super::OperandSpec;
 use crate::config::code;
-use crate::config::parse::table;
-use crate::config::spec::OperandSpec;
-use candor_core::diagnostic::{Diagnostic, Findings};
-use candor_core::document::entry::{Entry, quote};
-use candor_core::document::keys::{Key, Keyed, Shape, Value};
+use candor_core::diagnostic::Findings;
+use candor_core::document::entry::{Entry, put, quote};
+use candor_core::document::keys::{Key, Table, Value};
 
-impl Value for OperandSpec {
-    const SHAPE: Shape = Shape::Table(<Self as Keyed>::KEYS);
-
-    fn read(entry: &Entry<'_>, key: &Key, findings: &mut Findings) -> Option<Self> {
-        let written = match entry.value.get_ref() {
-            DeValue::Table(fields) => {
-                if fields.is_empty() && !findings.torn {
-                    let message = format!("{} changes nothing", quote(entry.key));
-                    findings.report(
-                        Diagnostic::error(code::EMPTY_OPERAND, entry.value.span(), message)
-                            .help("name a field: id, len, flags or data; or remove the key"),
-                    );
-                }
-                let (operand, broken) = table::<Self>(entry, key, findings)?;
-                return Some(Self { span: entry.value.span(), is_torn: broken.is_torn(), ..operand });
+pub(super) fn operand(
+    into: &mut Option<Box<Table<OperandSpec>>>,
+    entry: &Entry<'_>,
+    key: &Key,
+    findings: &mut Findings,
+) -> bool {
+    let written = match entry.value.get_ref() {
+        DeValue::Table(fields) => {
+            if fields.is_empty() && !findings.torn {
+                let message = format!("{} changes nothing", quote(entry.key));
+                let help = "name a field: id, len, flags or data; or remove the key";
+                findings.error(code::EMPTY_OPERAND, &entry.span(), message, help);
             }
-            DeValue::Integer(number) => Some(number.as_str()),
-            value => value.as_str(),
-        };
-        let fields = written.and_then(from_cangw).unwrap_or_else(|| "id = \"456\"".to_owned());
-        let help = format!("write a table: {} = {{ {fields} }}", entry.key);
-        entry.wrong_type(key.wanted, Some(help), findings)
-    }
+            return put(into, Value::read(entry, key, findings));
+        }
+        DeValue::Integer(number) => Some(number.as_str()),
+        value => value.as_str(),
+    };
+    let fields = written.and_then(from_cangw).unwrap_or_else(|| "id = \"456\"".to_owned());
+    let help = format!("write a table: {} = {{ {fields} }}", entry.key);
+    entry.wrong_type::<()>(key.wanted, Some(help), findings).is_some()
 }
 
 /// The fields of a modification of cangw: `I:456.0.00`, or with its instruction `SET:ID:456.8.1122334455667788`.
@@ -65,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_of_cangw_become_tables() {
+    fn converts_strings_of_cangw_to_fields() {
         for (text, fields) in [
             ("I:456.0.00", Some("id = \"456\"")),
             ("456", Some("id = \"456\"")),
