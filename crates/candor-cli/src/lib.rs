@@ -5,6 +5,8 @@ pub mod exit;
 pub mod gateway_file;
 pub mod generate;
 pub mod render;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod socket;
 
 pub use exit::Exit;

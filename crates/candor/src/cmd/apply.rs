@@ -2,7 +2,7 @@
 
 use candor_cli::gateway_file::{Form, GatewayFile, identity, plural};
 use candor_cli::{Exit, Outcome, render};
-use candor_engine::reconcile::{self, Applied, LineKind};
+use candor_engine::reconcile::{self, Applied, Difference, LineKind};
 use candor_io::signal::EndingSignals;
 use serde::Serialize;
 
@@ -30,8 +30,7 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
     }
     let name = file.source.name();
     if args.json {
-        let plan = plan::View::of(name, &applied.difference, notices);
-        render::out(&render::object(&View { plan, leftovers_jobs: applied.leftovers }))?;
+        render::out(&render::object(&View::of(name, &applied.difference, notices, applied.leftovers)))?;
     } else {
         render::out(&(plan::text(&applied.difference) + &summary(&applied, name)))?;
     }
@@ -44,6 +43,12 @@ pub(super) struct View<'a> {
     #[serde(flatten)]
     plan: plan::View<'a>,
     leftovers_jobs: usize,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn of(file: &'a str, difference: &Difference, notices: Vec<String>, leftovers_jobs: usize) -> Self {
+        Self { plan: plan::View::of(file, difference, notices), leftovers_jobs }
+    }
 }
 
 fn summary(applied: &Applied, name: &str) -> String {

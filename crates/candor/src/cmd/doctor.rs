@@ -32,7 +32,6 @@ use crate::cli::{DoctorArgs, DoctorCommand};
 use crate::netns;
 use check::{Section, Verdict};
 use interface::Network;
-pub(super) use interface::{frames_ahead, recovers_itself};
 use kernel::{Cangw, Probed};
 use needs::{Needs, Wanted};
 use privileges::Awake;

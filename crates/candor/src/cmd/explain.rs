@@ -16,6 +16,9 @@ use candor_config::placement::{Because, KernelAbilities, Placement, Unplaceable}
 use candor_config::plan::{Engine, Plan};
 
 use crate::cli::ExplainArgs;
+use crate::cmd::plan_for;
+#[cfg(test)]
+pub(super) use json::Explained;
 use view::View;
 
 pub(crate) fn run(args: &ExplainArgs) -> Outcome {
@@ -24,10 +27,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let file = GatewayFile::read_for(&args.file, engine)?;
     let Some(loaded) = file.gateway_or_say(Form::once(args.json))? else { return Ok(Exit::No) };
     let lists = file.lists(engine);
-    let plan = match args.engine {
-        Some(engine) => loaded.plan.clone().with_engine(engine),
-        None => loaded.plan.clone(),
-    };
+    let plan = plan_for(&loaded.plan, args.engine);
     let on = bus::named(&plan, &args.on)?;
     let mut notes = Vec::new();
     let kernel = if args.live { live::can_gw(&plan, &mut notes)? } else { KernelAbilities::EVERY };
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ExplainArgs) -> Outcome {
     let view =
         View { plan: &plan, lists: &lists, jobs: &jobs, sides: &sides, placement: &placement, machine: &machine, on };
     let text = if args.json {
-        format!("{:#}\n", json::frames(&view, file.source.name(), &args.frame, &notes))
+        render::object(&json::frames(&view, file.source.name(), &args.frame, &notes))
     } else {
         text::frames(&view, &args.frame, args.all, args.live, &notes)
     };

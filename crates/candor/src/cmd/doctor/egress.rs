@@ -60,16 +60,16 @@ fn checks(machine: &Machine, link: &Link, observed: &Observed, facts: &Facts, pr
     checks.push(interface::driver(machine, link));
     checks.push(answer(machine, link, &waits, facts, programs));
     for finding in lint::lint(&observed.tree, facts) {
-        checks.push(Check::weak(check::TRAP, format!("{}: {}", finding.code(), finding.trap), finding.trap.help()));
+        checks.push(check::TRAP.weak(format!("{}: {}", finding.code(), finding.trap), finding.trap.help()));
     }
     checks
 }
 
 fn is_up(link: &Link) -> Check {
     if link.up {
-        return Check::ok(check::INTERFACE, "up");
+        return check::INTERFACE.ok("up");
     }
-    Check::missing(check::INTERFACE, "DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
+    check::INTERFACE.missing("DOWN: write() fails with ENETDOWN", format!("sudo ip link set {} up", link.name))
 }
 
 /// Where frames wait.
@@ -135,29 +135,24 @@ fn queue(waits: &Queue, observed: &Observed, facts: &Facts) -> Check {
     });
     let counted = counted.unwrap_or_default();
     match waits {
-        Queue::None => Check::ok(check::QUEUE, "none: frames are handed over at once"),
+        Queue::None => check::QUEUE.ok("none: frames are handed over at once"),
         Queue::One { kind, frames, is_default: true } => {
             let length = facts.queue_frames.unwrap_or(*frames);
-            Check::ok(
-                check::QUEUE,
-                format!("{kind}, the kernel's own, {frames} frames (txqueuelen is {length}){counted}"),
-            )
+            check::QUEUE.ok(format!("{kind}, the kernel's own, {frames} frames (txqueuelen is {length}){counted}"))
         }
-        Queue::One { kind, frames, .. } => Check::ok(check::QUEUE, format!("{kind}, {frames} frames{counted}")),
+        Queue::One { kind, frames, .. } => check::QUEUE.ok(format!("{kind}, {frames} frames{counted}")),
         Queue::Tree { queues, shortest } => {
             let shortest = shortest.map(|frames| format!(", the shortest of {frames} frames")).unwrap_or_default();
-            Check::ok(check::QUEUE, format!("a tree with {}{shortest}{counted}", plural(*queues, "queue")))
+            check::QUEUE.ok(format!("a tree with {}{shortest}{counted}", plural(*queues, "queue")))
         }
     }
 }
 
 fn buffer(machine: &Machine, facts: &Facts) -> Check {
     match (machine.number("/proc/sys/net/core/wmem_default"), facts.socket_frames) {
-        (Some(bytes), Some(frames)) => Check::ok(
-            check::BUFFER,
-            format!("{bytes} bytes unless a program sets SO_SNDBUF: {frames} of its frames may be under way"),
-        ),
-        _ => Check::ok(check::BUFFER, "not told"),
+        (Some(bytes), Some(frames)) => check::BUFFER
+            .ok(format!("{bytes} bytes unless a program sets SO_SNDBUF: {frames} of its frames may be under way")),
+        _ => check::BUFFER.ok("not told"),
     }
 }
 
@@ -165,16 +160,13 @@ fn buffer(machine: &Machine, facts: &Facts) -> Check {
 fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs: u32) -> Check {
     let length = match waits {
         Queue::None => {
-            return Check::ok(check::ENOBUFS, "cannot happen: write() neither waits nor fails here");
+            return check::ENOBUFS.ok("cannot happen: write() neither waits nor fails here");
         }
         Queue::One { frames, .. } => *frames,
         Queue::Tree { shortest, .. } => shortest.unwrap_or(link.tx_queue_len),
     };
     let Some(buffer) = facts.socket_frames else {
-        return Check::ok(
-            check::ENOBUFS,
-            format!("after {length} frames in the queue; how large buffers are is not told"),
-        );
+        return check::ENOBUFS.ok(format!("after {length} frames in the queue; how large buffers are is not told"));
     };
     let room = length.saturating_add(facts.driver_frames.unwrap_or(1));
     let needed = buffer.saturating_mul(programs);
@@ -185,9 +177,7 @@ fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs
     let last = last.unwrap_or_default();
     let who = if programs == 1 { "a program writes".to_owned() } else { format!("{programs} programs write") };
     if room >= needed {
-        return Check::ok(
-            check::ENOBUFS,
-            format!(
+        return check::ENOBUFS.ok(format!(
                 "does not come: where {who} faster than the bus takes it, write() waits, at {buffer} frames of its own{last}"
             ),
         );
@@ -209,9 +199,7 @@ fn answer(machine: &Machine, link: &Link, waits: &Queue, facts: &Facts, programs
             "to have it wait: {longer}; SO_SNDBUF is never less than {fewest} frames, too many for a queue below {least}"
         )
     };
-    Check::weak(
-        check::ENOBUFS,
-        format!(
+    check::ENOBUFS.weak(format!(
             "comes after {} if {who} faster than the bus takes it: the queue is full before its buffer ({buffer} frames), so \
              write() never waits, and poll() says that it can write{last}",
             plural(room as usize, "frame"),

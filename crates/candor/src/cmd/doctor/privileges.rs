@@ -56,9 +56,9 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
         let found = format!("{found}, but in a user namespace, where can-gw accepts no jobs");
         let remedy = "run candor outside of the container, or with a user-space engine";
         return if needs.runs == Runs::Kernel {
-            Check::missing(check::CAPABILITIES, found, remedy)
+            check::CAPABILITIES.missing(found, remedy)
         } else {
-            Check::weak(check::CAPABILITIES, found, remedy)
+            check::CAPABILITIES.weak(found, remedy)
         };
     }
     let remedy = |lacking: Vec<Capability>| {
@@ -66,25 +66,23 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
         format!("run candor as root, or: sudo setcap {list}+ep $(command -v candor)")
     };
     match (lacks(true), lacks(false)) {
-        (lacking, _) if !lacking.is_empty() => Check::missing(check::CAPABILITIES, found, remedy(lacking)),
-        (_, lacking) if !lacking.is_empty() => Check::weak(check::CAPABILITIES, found, remedy(lacking)),
-        _ => Check::ok(check::CAPABILITIES, found),
+        (lacking, _) if !lacking.is_empty() => check::CAPABILITIES.missing(found, remedy(lacking)),
+        (_, lacking) if !lacking.is_empty() => check::CAPABILITIES.weak(found, remedy(lacking)),
+        _ => check::CAPABILITIES.ok(found),
     }
 }
 
 fn priority(machine: &Machine, needs: &Needs) -> Check {
-    let Some(priority) = needs.priority() else { return Check::ok(check::PRIORITY, "other needs no privileges") };
+    let Some(priority) = needs.priority() else { return check::PRIORITY.ok("other needs no privileges") };
     let own = machine.own();
     let is_within = own.realtime_limit().is_some_and(|limit| limit >= Limit::UpTo(priority.number().into()));
     let by_capability = has(machine, Capability::SysNice) && !own.is_in_user_namespace();
     match (by_capability, is_within, own.realtime_limit()) {
-        (true, ..) => Check::ok(check::PRIORITY, "any priority, by CAP_SYS_NICE"),
-        (_, true, _) => Check::ok(check::PRIORITY, format!("priority {priority}, by RLIMIT_RTPRIO")),
+        (true, ..) => check::PRIORITY.ok("any priority, by CAP_SYS_NICE"),
+        (_, true, _) => check::PRIORITY.ok(format!("priority {priority}, by RLIMIT_RTPRIO")),
         (_, _, limit) => {
             let limit = limit.map_or_else(|| "unknown".to_owned(), text);
-            Check::missing(
-                check::PRIORITY,
-                format!("no CAP_SYS_NICE, and RLIMIT_RTPRIO is {limit}; the file sets {priority}"),
+            check::PRIORITY.missing(format!("no CAP_SYS_NICE, and RLIMIT_RTPRIO is {limit}; the file sets {priority}"),
                 format!(
                     "run candor as root, or: sudo setcap cap_sys_nice+ep $(command -v candor), LimitRTPRIO={priority}, ulimit \
                      -r {priority}"
@@ -98,12 +96,11 @@ fn priority(machine: &Machine, needs: &Needs) -> Check {
 fn timeout(machine: &Machine, needs: &Needs) -> Option<Check> {
     needs.priority().filter(|_| needs.spins())?;
     Some(match machine.own().limit("Max realtime timeout") {
-        Some(Limit::UpTo(microseconds)) => Check::missing(
-            check::TIMEOUT,
+        Some(Limit::UpTo(microseconds)) => check::TIMEOUT.missing(
             format!("a spinning thread is killed (SIGXCPU) after {microseconds} us"),
             "LimitRTTIME=infinity in the unit, or ulimit -R unlimited, or a receiver that blocks (mmap)",
         ),
-        Some(Limit::Unlimited) | None => Check::ok(check::TIMEOUT, "none"),
+        Some(Limit::Unlimited) | None => check::TIMEOUT.ok("none"),
     })
 }
 
@@ -113,26 +110,24 @@ fn memory(machine: &Machine) -> Check {
                   unlimited";
     match own.locked_memory_limit() {
         _ if has(machine, Capability::IpcLock) && !own.is_in_user_namespace() => {
-            Check::ok(check::MEMORY, "unlimited, by CAP_IPC_LOCK")
+            check::MEMORY.ok("unlimited, by CAP_IPC_LOCK")
         }
         Some(Limit::UpTo(bytes)) if bytes < PLENTY_BYTES => {
-            Check::missing(check::MEMORY, format!("only {} KiB may be locked", bytes / 1024), remedy)
+            check::MEMORY.missing(format!("only {} KiB may be locked", bytes / 1024), remedy)
         }
-        Some(limit) => Check::ok(check::MEMORY, format!("up to {} bytes, by RLIMIT_MEMLOCK", text(limit))),
-        None => Check::weak(check::MEMORY, "the limit of locked memory is unknown", remedy),
+        Some(limit) => check::MEMORY.ok(format!("up to {} bytes, by RLIMIT_MEMLOCK", text(limit))),
+        None => check::MEMORY.weak("the limit of locked memory is unknown", remedy),
     }
 }
 
 fn awake(awake: Awake) -> Check {
     match awake {
-        Ok(()) => Check::ok(check::AWAKE, "/dev/cpu_dma_latency can be opened"),
-        Err(std::io::ErrorKind::NotFound) => Check::missing(
-            check::AWAKE,
+        Ok(()) => check::AWAKE.ok("/dev/cpu_dma_latency can be opened"),
+        Err(std::io::ErrorKind::NotFound) => check::AWAKE.missing(
             "this kernel has no /dev/cpu_dma_latency",
             "remove the key: the CPUs do not enter deep sleep states",
         ),
-        Err(why) => Check::missing(
-            check::AWAKE,
+        Err(why) => check::AWAKE.missing(
             format!("cannot open /dev/cpu_dma_latency: {why}"),
             "run candor as root, or a udev rule: KERNEL==\"cpu_dma_latency\", GROUP=\"candor\", MODE=\"0660\"",
         ),

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::time::Duration;
 
-use candor_config::placement::Side;
 use candor_config::plan::RouteIndex;
 use candor_core::bits::Occupancy;
 use candor_egress::discipline::Discipline;
@@ -18,6 +17,7 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 
 use super::load::Loads;
+use crate::cmd::job_text::side_name;
 
 /// Counters and states at one moment.
 #[derive(Debug)]
@@ -106,10 +106,7 @@ fn routes(gateway: &Gateway) -> Vec<Route> {
     let plan = gateway.plan();
     let of_route = |(at, counters): (usize, RouteCounters)| {
         let route = plan.route(RouteIndex(at));
-        let side = match gateway.placement().side(RouteIndex(at)) {
-            Side::Kernel => "kernel",
-            Side::User => "user",
-        };
+        let side = side_name(gateway.placement().side(RouteIndex(at)));
         let labels = [
             ("route", route.name.clone()),
             ("from", plan.bus(route.from).name.clone()),

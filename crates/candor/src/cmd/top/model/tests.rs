@@ -34,12 +34,12 @@ fn two_samples_make_rates() {
     model.take(sample(10.0, route(100, &[]), bus(1000, 1.0)));
     let (one, bus_row) = (&model.routes()[0], &model.buses()[0]);
     assert_eq!((one.frames_per_s, one.dropped, one.handled), (None, 11, 100));
-    assert_eq!((bus_row.load, bus_row.received_per_s, bus_row.lost), (None, None, 10));
+    assert_eq!((bus_row.load(), bus_row.received_per_s, bus_row.lost), (None, None, 10));
     model.take(sample(12.0, route(300, &[]), bus(1500, 1.5)));
     let (one, bus_row) = (&model.routes()[0], &model.buses()[0]);
-    assert_eq!((one.frames_per_s, one.bytes_per_s, one.drops_per_s), (Some(100.0), Some(800.0), Some(10.0)));
+    assert_eq!((one.frames_per_s, one.byte_per_s, one.drops_per_s), (Some(100.0), Some(800.0), Some(10.0)));
     assert_eq!(
-        (bus_row.load, bus_row.received_per_s, bus_row.sent_per_s),
+        (bus_row.load(), bus_row.received_per_s, bus_row.sent_per_s),
         (Some((0.25, 0.5)), Some(250.0), Some(125.0))
     );
     assert_eq!(one.history, [Moment { frames_per_s: Some(100.0), latency: None }]);
@@ -68,7 +68,7 @@ fn a_route_that_came_back_has_no_rate_and_none_below_zero() {
     model.take(sample(11.0, route(5, &[]), bus(10, 1.1)));
     assert_eq!((model.routes()[0].frames_per_s, model.buses()[0].received_per_s), (None, None));
     model.take(sample(12.0, Route { name: "new".into(), ..route(5, &[]) }, bus(20, 1.2)));
-    assert_eq!((model.routes()[0].name.as_str(), model.routes()[0].frames_per_s), ("new", None));
+    assert_eq!((model.routes()[0].route.as_str(), model.routes()[0].frames_per_s), ("new", None));
 }
 
 #[test]

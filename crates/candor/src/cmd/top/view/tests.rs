@@ -141,7 +141,7 @@ fn routes_are_sorted_as_selected() {
     let order = |sort: Sort| {
         let mut routes = model.routes();
         sort.sort(&mut routes);
-        routes.into_iter().map(|route| route.name.chars().last().unwrap_or_default()).collect::<String>()
+        routes.into_iter().map(|route| route.route.chars().last().unwrap_or_default()).collect::<String>()
     };
     let all = [Sort::File, Sort::Name, Sort::Frames, Sort::Drops, Sort::Latency].map(order);
     assert_eq!(all, ["01t3", "t013", "3t10", "01t3", "0t31"]);
