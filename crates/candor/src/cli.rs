@@ -13,7 +13,7 @@ pub(crate) use egress::{
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};
-pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, NetnsArgs, PlanArgs, StatusArgs};
+pub(crate) use state::{ApplyArgs, DownArgs, ForeignArgs, KernelArgs, NetnsArgs, PlanArgs, StatusArgs};
 
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -170,10 +170,7 @@ pub(crate) struct DoctorArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// One subject in depth.
@@ -197,10 +194,7 @@ pub(crate) struct DoctorEgressArgs {
     #[arg(long, value_name = "N", default_value = "1")]
     pub(crate) programs: NonZeroU32,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Print a gateway file as a tree, cangw commands, a graph or JSON.

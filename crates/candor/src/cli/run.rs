@@ -12,7 +12,7 @@ use clap::{Args, ValueEnum};
 use nix::errno::Errno;
 use nix::unistd::{Gid, Group, Uid, User};
 
-use super::{NetnsArgs, engines};
+use super::{KernelArgs, NetnsArgs, engines};
 
 /// Run the gateway of a file until SIGINT or SIGTERM.
 ///
@@ -76,10 +76,7 @@ pub(crate) struct ReloadArgs {
     /// File of the gateway; required only if several are running.
     pub(crate) file: Option<PathBuf>,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// Watch a running gateway: bus load, rates, drops and latencies.
@@ -111,10 +108,7 @@ pub(crate) struct TopArgs {
     #[arg(long)]
     pub(crate) once: bool,
     #[command(flatten)]
-    pub(crate) netns: NetnsArgs,
-    /// Print the same as JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
+    pub(crate) kernel: KernelArgs,
 }
 
 /// A shorter interval makes rates of slow routes jump between 0 and large values.

@@ -11,9 +11,9 @@ use crate::cmd::plan;
 use crate::netns;
 
 pub(crate) fn run(args: &ApplyArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = GatewayFile::read(&args.file)?;
-    let Some(loaded) = file.gateway_and_warnings(Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(loaded) = file.gateway_and_warnings(Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let mut notices = Vec::new();
     let applied = {
         // Ctrl-C must not leave the kernel half changed.
@@ -29,12 +29,11 @@ pub(crate) fn run(args: &ApplyArgs) -> Outcome {
         render::err(&format!("warning: {jobs} of other programs WERE REMOVED (--prune), see the list\n"));
     }
     let name = file.source.name();
-    if args.json {
-        render::out(&render::object(&View::of(name, &applied.difference, notices, applied.leftovers)))?;
-    } else {
-        render::out(&(plan::text(&applied.difference) + &summary(&applied, name)))?;
-    }
-    Ok(Exit::Fine)
+    let text = match args.kernel.json {
+        true => render::object(&View::of(name, &applied.difference, notices, applied.leftovers)),
+        false => plan::text(&applied.difference) + &summary(&applied, name),
+    };
+    render::answer(&text, Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]

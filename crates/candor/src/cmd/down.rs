@@ -11,18 +11,14 @@ use crate::cli::DownArgs;
 use crate::netns;
 
 pub(crate) fn run(args: &DownArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let file = args.file.as_deref().map(identity);
     let down = {
         let _held = EndingSignals::block()?;
         reconcile::down(file.as_deref(), &mut |notice| render::err(&format!("warning: {notice}\n")))?
     };
-    if args.json {
-        render::out(&render::object(&View::of(&down)))?;
-    } else {
-        render::out(&text(&down, file.as_deref()))?;
-    }
-    Ok(Exit::Fine)
+    let text = if args.kernel.json { render::object(&View::of(&down)) } else { text(&down, file.as_deref()) };
+    render::answer(&text, Exit::Fine)
 }
 
 #[derive(Debug, Serialize)]

@@ -16,10 +16,10 @@ use crate::cmd::time_text::{span, utc};
 use crate::netns;
 
 pub(crate) fn run(args: &StatusArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let status = reconcile::status(&mut |notice| render::err(&format!("warning: {notice}\n")))?;
     let now_boot_s = clock::boottime()?.0 / 1_000_000_000;
-    if args.json {
+    if args.kernel.json {
         render::out(&render::object(&View::of(&status, now_boot_s)))?;
     } else {
         for path in &status.unreadable {

@@ -38,6 +38,11 @@ impl Topic {
     pub(super) fn missing(self, found: impl Into<String>, remedy: impl Into<String>) -> Check {
         Check { verdict: Verdict::Missing, ..self.weak(found, remedy) }
     }
+
+    /// Missing if the gateway requires it, otherwise weak.
+    pub(super) fn lacks(self, is_required: bool, found: impl Into<String>, remedy: impl Into<String>) -> Check {
+        if is_required { self.missing(found, remedy) } else { self.weak(found, remedy) }
+    }
 }
 
 /// Declares each topic as a constant and all of them as a list.

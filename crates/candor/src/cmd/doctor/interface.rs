@@ -51,12 +51,10 @@ pub(super) fn of_file(
             "choose another one: ip link show type can, ip link show type vcan",
         )],
         None => {
-            let there: Vec<_> =
-                network.links.iter().filter(|link| link.can.is_some()).map(|link| &*link.name).collect();
-            let found = if there.is_empty() {
-                "not found; this machine has no CAN interface".to_owned()
-            } else {
-                format!("not found; found: {}", there.join(", "))
+            let interfaces = network.links.iter().filter(|link| link.can.is_some());
+            let found = match interfaces.map(|link| &*link.name).collect::<Vec<_>>().join(", ") {
+                none if none.is_empty() => "not found; this machine has no CAN interface".to_owned(),
+                others => format!("not found; found: {others}"),
             };
             let remedy = if name.starts_with("vcan") {
                 format!("sudo ip link add dev {name} type vcan && sudo ip link set {name} up")
@@ -99,10 +97,8 @@ fn is_up(link: &Link, wanted: Option<&Wanted>) -> Check {
         return check::INTERFACE.ok(format!("{kind}, up"));
     }
     let remedy = format!("sudo ip link set {} up", link.name);
-    match wanted {
-        Some(_) => check::INTERFACE.missing(format!("{kind}, DOWN: nothing is forwarded"), remedy),
-        None => check::INTERFACE.weak(format!("{kind}, down"), remedy),
-    }
+    let found = if wanted.is_some() { "DOWN: nothing is forwarded" } else { "down" };
+    check::INTERFACE.lacks(wanted.is_some(), format!("{kind}, {found}"), remedy)
 }
 
 pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
@@ -118,14 +114,11 @@ pub(super) fn state(link: &Link, wanted: Option<&Wanted>) -> Option<Check> {
                 "check that another node is on the bus, with the same bit rate, and the termination; counters: {counters}"
             ),
         ),
-        CanState::BusOff => {
-            let (found, remedy) =
-                ("bus-off: the controller has left the bus", format!("sudo ip link set {name} type can restart"));
-            match wanted {
-                Some(_) => check::STATE.missing(found, remedy),
-                None => check::STATE.weak(found, remedy),
-            }
-        }
+        CanState::BusOff => check::STATE.lacks(
+            wanted.is_some(),
+            "bus-off: the controller has left the bus",
+            format!("sudo ip link set {name} type can restart"),
+        ),
         // Reported by is_up().
         CanState::Stopped => return None,
         CanState::Sleeping => {
@@ -201,11 +194,11 @@ fn fd(link: &Link, wanted: Option<&Wanted>) -> Check {
 
 /// With the bit rates of the file, of the controller, or common ones.
 fn fd_on(link: &Link, wanted: Option<&Wanted>) -> String {
-    let of_file = |rate: fn(&Wanted) -> Option<BitRate>| wanted.and_then(rate);
     let is = link.can.unwrap_or_default();
-    let nominal = of_file(|wanted| wanted.bus.bitrate).or(is.bitrate).map_or(500_000, BitRate::bits_per_second);
-    let data =
-        of_file(|wanted| wanted.bus.data_bitrate).or(is.data_bitrate).map_or(2_000_000, BitRate::bits_per_second);
+    let nominal = wanted.and_then(|wanted| wanted.bus.bitrate).or(is.bitrate);
+    let nominal = nominal.map_or(500_000, BitRate::bits_per_second);
+    let data = wanted.and_then(|wanted| wanted.bus.data_bitrate).or(is.data_bitrate);
+    let data = data.map_or(2_000_000, BitRate::bits_per_second);
     format!("type can bitrate {nominal} dbitrate {data} fd on")
 }
 

@@ -177,10 +177,7 @@ fn engine(probed: &Probed, needs: &Needs) -> Option<Check> {
         Some(lack) if needs.is_named => {
             check::ENGINE.missing(format!("{engine} does not run here: {lack}"), lack.remedy())
         }
-        Some(lack) => {
-            let found = format!("falls back to {}: {lack}", UserEngine::PLAINEST);
-            check::ENGINE.weak(found, lack.remedy())
-        }
+        Some(lack) => check::ENGINE.weak(format!("falls back to {}: {lack}", UserEngine::PLAINEST), lack.remedy()),
     })
 }
 

@@ -38,38 +38,25 @@ fn capabilities(machine: &Machine, needs: &Needs) -> Check {
         (true, false) => format!("none of {}", names(not)),
         (false, false) => format!("{}; not {}", names(there), names(not)),
     };
-    let ring = needs.engine.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
-    let needed = [
-        (NetAdmin, needs.runs == Runs::Kernel, true),
-        (NetAdmin, needs.runs == Runs::KernelIfThere, false),
-        (NetRaw, ring && needs.is_named, true),
-        (NetRaw, ring, false),
-    ];
-    let lacks = |insists| {
-        let lacking = needed
-            .iter()
-            .filter(|(capability, is_needed, must)| *is_needed && *must == insists && !has(machine, *capability));
-        lacking.map(|(capability, ..)| *capability).collect::<Vec<_>>()
-    };
+    let has_ring = needs.engine.is_some_and(|engine| engine.receiver().has_ring() || engine.sender().has_ring());
     if machine.own().is_in_user_namespace() && matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere | Runs::Unknown)
     {
         let found = format!("{found}, but in a user namespace, where can-gw accepts no jobs");
         let remedy = "run candor outside of the container, or with a user-space engine";
-        return if needs.runs == Runs::Kernel {
-            check::CAPABILITIES.missing(found, remedy)
-        } else {
-            check::CAPABILITIES.weak(found, remedy)
-        };
+        return check::CAPABILITIES.lacks(needs.runs == Runs::Kernel, found, remedy);
     }
-    let remedy = |lacking: Vec<Capability>| {
-        let list = lacking.into_iter().map(|capability| capability.name().to_lowercase()).collect::<Vec<_>>().join(",");
-        format!("run candor as root, or: sudo setcap {list}+ep $(command -v candor)")
-    };
-    match (lacks(true), lacks(false)) {
-        (lacking, _) if !lacking.is_empty() => check::CAPABILITIES.missing(found, remedy(lacking)),
-        (_, lacking) if !lacking.is_empty() => check::CAPABILITIES.weak(found, remedy(lacking)),
-        _ => check::CAPABILITIES.ok(found),
+    let uses_kernel = matches!(needs.runs, Runs::Kernel | Runs::KernelIfThere);
+    let needed = [(NetAdmin, uses_kernel, needs.runs == Runs::Kernel), (NetRaw, has_ring, needs.is_named)];
+    let lacking = needed.into_iter().filter(|(capability, is_needed, _)| *is_needed && !has(machine, *capability));
+    let (required, useful): (Vec<_>, Vec<_>) = lacking.partition(|(.., is_required)| *is_required);
+    let is_required = !required.is_empty();
+    let lacking = if is_required { required } else { useful };
+    if lacking.is_empty() {
+        return check::CAPABILITIES.ok(found);
     }
+    let list: Vec<_> = lacking.into_iter().map(|(capability, ..)| capability.name().to_lowercase()).collect();
+    let remedy = format!("run candor as root, or: sudo setcap {}+ep $(command -v candor)", list.join(","));
+    check::CAPABILITIES.lacks(is_required, found, remedy)
 }
 
 fn priority(machine: &Machine, needs: &Needs) -> Check {
