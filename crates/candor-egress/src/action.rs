@@ -3,39 +3,21 @@
 use super::discipline::ByteRate;
 use super::handle::Handle;
 
-/// An action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// `gact`: only the verdict.
-    Gact {
-        /// What happens next.
-        verdict: Verdict,
-    },
+    Gact { verdict: Verdict },
     /// `mirred`: out of, or into, another interface.
-    Mirred {
-        /// Name of the interface.
-        interface: String,
-        /// How.
-        how: Mirred,
-        /// What happens next with the frame itself.
-        verdict: Verdict,
-    },
+    Mirred { interface: String, how: Mirred, verdict: Verdict },
     /// A kind that candor does not know, as it was read.
-    Other {
-        /// The kernel's name of it.
-        kind: String,
-        /// What stood in `TCA_ACT_OPTIONS`.
-        options: Vec<u8>,
-    },
+    Other { kind: String, options: Vec<u8> },
     /// `police`: a limit without a queue.
     Police(Police),
     /// `skbedit`: what the frame is known by further on.
     Skbedit {
         /// Its priority; `1:2` names a class of discipline `1:`.
         priority: Option<Handle>,
-        /// Its mark.
         mark: Option<u32>,
-        /// What happens next.
         verdict: Verdict,
     },
 }
@@ -73,32 +55,23 @@ pub enum Mirred {
 /// Parameters of `police`. At least one of the two limits is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Police {
-    /// Limit in bytes.
     pub bytes: Option<PoliceBytes>,
     /// Limit in frames (Linux 5.13).
     pub frames: Option<PoliceFrames>,
-    /// What becomes of frames above the limit.
     pub exceed: Verdict,
-    /// What becomes of the others.
     pub conform: Verdict,
 }
 
-/// Limit in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoliceBytes {
-    /// The rate.
     pub rate: ByteRate,
-    /// What may come at once.
     pub burst_bytes: u32,
     /// Longer frames are above the limit.
     pub mtu_bytes: u32,
 }
 
-/// Limit in frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoliceFrames {
-    /// Frames per second.
     pub per_second: u64,
-    /// How many may come at once.
     pub burst_frames: u64,
 }

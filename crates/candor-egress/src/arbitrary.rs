@@ -3,18 +3,16 @@
 pub mod any;
 mod filters;
 mod kinds;
-mod numbers;
 
-pub use filters::{ematch, filters};
-pub use numbers::rate;
+pub use filters::filters;
+pub use kinds::rate;
 
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use proptest::strategy::Union;
 
-use self::kinds::in_text;
-use self::numbers::quantity;
+use self::kinds::{in_text, quantity};
 use super::discipline::{Discipline, Ets, Peak, Prio, SizeTable, Tbf};
 use super::filter::Filter;
 use super::handle::Handle;
@@ -72,7 +70,6 @@ fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
     Some((qdisc.handle, named))
 }
 
-/// A discipline with what hangs below its classes.
 #[derive(Clone, Debug)]
 enum Plant {
     Alone(Discipline),
@@ -135,7 +132,6 @@ fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
     }
 }
 
-/// Disciplines without classes.
 pub fn childless() -> impl Strategy<Value = Discipline> {
     let kinds = ["pfifo", "pfifo_head_drop", "bfifo", "skbprio", "pfifo_fast", "sfq", "fq_codel", "etf"];
     Union::new(kinds.map(in_text))

@@ -6,10 +6,7 @@
 //!
 //! What candor has no word for (`Other`) is compared by its kind only: its bytes have counters and times in them.
 
-mod actions;
-mod classifiers;
-mod disciplines;
-mod matches;
+mod same;
 
 use std::fmt;
 
@@ -25,48 +22,29 @@ const TABLE_BITS: u32 = 0xFFF0_0000;
 /// A discipline, class or filter that is not as it is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// It is there in another way.
-    Differs {
-        /// As it should be.
-        wanted: Part,
-        /// As it is.
-        found: Part,
-    },
-    /// It is there, and nobody wants it.
+    Differs { wanted: Part, found: Part },
     Extra(Part),
-    /// It is wanted, and not there.
     Missing(Part),
 }
 
-/// Part of a [`Tree`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// A class.
     Class(Class),
-    /// A filter.
     Filter(Filter),
-    /// A discipline.
     Qdisc(Qdisc),
 }
 
-/// Where a part is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
     /// A discipline below this class, root or `clsact`.
     Qdisc {
-        /// What it hangs below.
         parent: Handle,
     },
-    /// A class of this name.
     Class {
-        /// Its name.
         handle: Handle,
     },
-    /// A filter.
     Filter {
-        /// Whose frames it sees.
         parent: Handle,
-        /// When it is asked.
         preference: u16,
         /// Its number; 0 if it is the kernel's to choose.
         handle: u32,
@@ -74,7 +52,6 @@ pub enum Place {
 }
 
 impl Difference {
-    /// Where it is.
     #[must_use]
     pub const fn place(&self) -> Place {
         match self {
@@ -84,7 +61,6 @@ impl Difference {
 }
 
 impl Part {
-    /// Where it is.
     #[must_use]
     pub const fn place(&self) -> Place {
         match self {
@@ -97,7 +73,6 @@ impl Part {
     }
 }
 
-/// As `tc` names it.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -130,25 +105,24 @@ pub fn differences(wanted: &Tree, found: &Tree) -> Vec<Difference> {
         &wanted.classes,
         &found.classes,
         |wanted, found| wanted.handle == found.handle,
-        |wanted, found| disciplines::same_class(wanted, found, is_inner(found)),
+        |wanted, found| same::same_class(wanted, found, is_inner(found)),
         |class| Part::Class(class.clone()),
     );
     [qdiscs, classes, filters(&wanted.filters, &found.filters)].concat()
 }
 
-/// Whether this is what becomes of it.
 fn same_qdisc(wanted: &Qdisc, found: &Qdisc) -> bool {
     let same_handle = wanted.handle == Handle::NONE || wanted.handle == found.handle;
     same_handle
-        && disciplines::same_table(wanted.stab.as_ref(), found.stab.as_ref())
-        && disciplines::same(&wanted.discipline, &found.discipline)
+        && same::same_table(wanted.stab.as_ref(), found.stab.as_ref())
+        && same::same_discipline(&wanted.discipline, &found.discipline)
 }
 
 fn same_filter(wanted: &Filter, found: &Filter) -> bool {
     wanted.protocol == found.protocol
         && wanted.class.unwrap_or_default() == found.class.unwrap_or_default()
-        && classifiers::same(wanted, &found.classifier)
-        && actions::same(&wanted.actions, &found.actions)
+        && same::same_classifier(wanted, &found.classifier)
+        && same::same_actions(&wanted.actions, &found.actions)
 }
 
 /// What each of the wanted parts is found as, and what is left.

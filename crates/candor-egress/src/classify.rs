@@ -7,12 +7,11 @@
 //! `tcf_classify` in `cls_api.c` and the classifiers of Linux 6.1.
 
 mod chain;
-mod course;
 mod expression;
 mod tables;
 mod walk;
 
-pub use course::{Course, End, Heard, Packet, Socket, Tested, Unknown};
+pub use walk::{Course, End, Heard, Packet, Socket, Tested, Unknown};
 
 use super::discipline::{Discipline, Ets};
 use super::handle::Handle;
@@ -206,9 +205,7 @@ impl<'t> Walk<'t, '_> {
     }
 }
 
-/// What a discipline does with a frame.
 enum Step {
-    /// It goes to this class.
     Class(Handle),
     End(End),
     /// It waits in the discipline itself.

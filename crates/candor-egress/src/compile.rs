@@ -21,24 +21,22 @@
 //! `sfq_enqueue()` (`NET_XMIT_DROP` at the depth of a flow, `NET_XMIT_CN`, which is no error, at the limit of all),
 //! `tbf_dequeue()`, `__qdisc_calculate_pkt_len()` of Linux 6.1.
 
-mod expression;
-mod index;
-mod queue;
-mod units;
-
-pub use units::{FRAME_BYTES, source_mark};
-
 use std::collections::{BTreeMap, BTreeSet};
+
+use candor_core::job::BusIndex;
 
 use super::action::{Action, Police, PoliceFrames, Verdict};
 use super::control_group::{ControlGroup, MOST_GROUPS};
-use super::discipline::{Discipline, Ets, Prio, SizeTable};
-use super::filter::{Classifier, ETH_P_ALL, Filter};
+use super::discipline::{ByteRate, Discipline, Ets, Prio, Sfq, SizeTable, Tbf};
+use super::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use super::handle::Handle;
-use super::policy::{Band, Limit, Policy, Selection};
+use super::policy::{
+    Band, Egress, Fair, FrameRate, Full, Limit, MOST_FRAMES_OF_A_SENDER, Policy, Queue, Selection, Wish,
+};
 use super::tree::{Qdisc, Tree};
-use crate::policy::{Egress, Wish};
-use candor_core::job::BusIndex;
+
+mod expression;
+mod index;
 
 /// The trees of all buses that these have to do with: their own, and those of the buses whose frames they know by where they
 /// came from.
@@ -69,10 +67,10 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
 pub fn tree(policy: &Policy) -> Tree {
     let mut tree = Tree::default();
     let bands = policy.bands();
-    let needs_frames = bands.iter().any(queue::needs_frames);
+    let needs_frames = bands.iter().any(needs_frames);
     let stab = needs_frames.then(|| SizeTable::even(0, FRAME_BYTES, 2047, 512));
     if let [band] = bands {
-        queue::add(&mut tree, Handle::ROOT, 0x10, band);
+        add_queue(&mut tree, Handle::ROOT, 0x10, band);
     } else {
         let root = Handle::new(1, 0);
         let discipline = scheduler(bands);
@@ -80,7 +78,7 @@ pub fn tree(policy: &Policy) -> Tree {
         for (number, band) in (1..).zip(bands) {
             let class = Handle::new(root.major(), number);
             filters(&mut tree, root, &band.take, class);
-            queue::add(&mut tree, class, number * 0x10, band);
+            add_queue(&mut tree, class, number * 0x10, band);
         }
         // Those of each discipline together, and in its order; tables of `u32` first.
         tree.filters.sort_by_key(|filter| (filter.parent, index::table_of(filter).is_none()));
@@ -197,3 +195,88 @@ fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
 
 #[cfg(test)]
 pub(super) mod tests;
+
+/// Slots of the hash of `sfq`, and so of the filter that fills them.
+const FLOWS: u32 = 1024;
+
+pub(super) fn needs_frames(band: &Band) -> bool {
+    band.rate.is_some() || band.share.is_some() || band.queue.fair() != Fair::No
+}
+
+/// Puts what a band needs below a class; its disciplines have this number and the next.
+pub(super) fn add_queue(tree: &mut Tree, parent: Handle, number: u16, band: &Band) {
+    let outer = Handle::new(number, 0);
+    let (parent, handle) = match band.rate {
+        Some(rate) => {
+            let discipline = Discipline::Tbf(shaper(rate, band.queue));
+            tree.qdiscs.push(Qdisc { handle: outer, parent, stab: None, discipline });
+            (Handle::new(number, 1), Handle::new(number + 1, 0))
+        }
+        None => (parent, outer),
+    };
+    let limit_frames = Some(band.queue.frames());
+    let discipline = match (band.queue.fair(), band.queue.full()) {
+        (Fair::No, Full::Refuse) => Discipline::Pfifo { limit_frames },
+        (Fair::No, Full::DropOldest) => Discipline::PfifoHeadDrop { limit_frames },
+        (fair, _) => {
+            tree.filters.push(turns(handle, fair));
+            Discipline::Sfq(taking_turns(band.queue))
+        }
+    };
+    tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
+}
+
+/// The kernel's timer is late by some microseconds, and a bucket that holds no more than a frame forgets by how much: 1000
+/// frames/s became 999. So much time is remembered.
+const REMEMBERED_US: u64 = 50;
+
+/// One frame at once, and then the rate. Its own limit is that of the queue that the kernel makes with it, before the band's
+/// own takes the place.
+fn shaper(rate: FrameRate, queue: Queue) -> Tbf {
+    let bytes_per_second = u64::from(rate.frames_per_second()) * u64::from(FRAME_BYTES);
+    // Never two frames at once.
+    let remembered = (bytes_per_second * REMEMBERED_US / 1_000_000).min(u64::from(FRAME_BYTES / 2));
+    Tbf {
+        rate: ByteRate(bytes_per_second),
+        burst_bytes: FRAME_BYTES + u32::try_from(remembered).unwrap_or_default(),
+        limit_bytes: queue.frames().saturating_mul(FRAME_BYTES),
+        peak: None,
+    }
+}
+
+fn taking_turns(queue: Queue) -> Sfq {
+    Sfq {
+        limit_frames: Some(queue.frames() * MOST_FRAMES_OF_A_SENDER),
+        quantum_bytes: Some(FRAME_BYTES),
+        perturb_s: Some(0),
+        divisor: Some(FLOWS),
+        flows: Some(MOST_FRAMES_OF_A_SENDER),
+        depth_frames: Some(queue.frames()),
+        head_drop: queue.full() == Full::DropOldest,
+    }
+}
+
+/// `sfq` knows no CAN sender by itself; this filter tells it.
+fn turns(parent: Handle, fair: Fair) -> Filter {
+    let key = match fair {
+        Fair::PerMark => FlowKey::Mark,
+        Fair::PerUser => FlowKey::SocketUser,
+        Fair::No | Fair::PerSocket => FlowKey::Source,
+    };
+    let flow = Flow { keys: vec![key], hashed: true, base: None, divisor: Some(FLOWS), perturb_s: 0 };
+    let classifier = Classifier::Flow(flow);
+    Filter { parent, preference: 1, protocol: ETH_P_ALL, handle: 1, classifier, class: None, actions: Vec::new() }
+}
+
+/// What a frame counts as in a tree with a size table: the least quantum of kernels since 2025.
+pub const FRAME_BYTES: u32 = 256;
+
+/// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Nobody else gives such a mark, and
+/// frames that come in have none.
+const SOURCE_MARK: u32 = 0x6361_0000;
+
+/// The mark that frames bear which came in from a bus, as long as the kernel has them.
+#[must_use]
+pub fn source_mark(bus: BusIndex) -> u32 {
+    SOURCE_MARK | (u32::try_from(bus.0).unwrap_or(u32::MAX) & 0xFFFF)
+}

@@ -30,13 +30,11 @@ pub(crate) trait Constant: Copy + PartialEq + 'static {
         Self::ALL.iter().find(|(value, ..)| *value == self).map_or(0, |(_, number, _)| *number)
     }
 
-    /// Every value, to choose from.
     #[cfg(any(test, feature = "arbitrary"))]
     fn values() -> Vec<Self> {
         Self::ALL.iter().map(|(value, ..)| *value).collect()
     }
 
-    /// Every word, to suggest.
     fn words() -> Vec<&'static str> {
         Self::ALL.iter().flat_map(|(_, _, words)| *words).copied().collect()
     }

@@ -18,13 +18,181 @@
 //! # Source
 //! `cgroup_sk_alloc()` in `kernel/cgroup/cgroup.c`, `__bpf_sk_ancestor_cgroup_id()` in `net/core/filter.c` of Linux 6.1.
 
-mod group;
-mod label;
+use std::fmt;
+
 mod program;
 
-pub use group::{ControlGroup, GroupName, MOST_GROUPS, MOST_NAME_BYTES, NameError, Place, words};
-pub use label::{label, labelled};
 pub use program::{INSTRUCTION_BYTES, program};
 
 #[cfg(test)]
 mod tests;
+
+/// Groups that one filter looks for. With their places they fit into its name (`CLS_BPF_NAME_LEN`).
+pub const MOST_GROUPS: usize = 8;
+/// `NAME_MAX`, the longest name of a directory, and so of a group.
+pub const MOST_NAME_BYTES: usize = 255;
+/// `PATH_MAX`.
+const MOST_PATH_BYTES: usize = 4095;
+/// Kinds of units that have a group of their own.
+const UNIT_KINDS: &[&str] = &[".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlGroup {
+    /// What it is called; of a filter that was read, if its name has room for that.
+    pub name: Option<GroupName>,
+    /// Which one it is; none if there is none now, and no frame is from it.
+    pub place: Option<Place>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum GroupName {
+    /// By its directory, from the root of all groups or of the file system: `/system.slice/can-logger.service`.
+    Path(String),
+    /// By the unit of systemd: `can-logger.service`.
+    Unit(String),
+}
+
+/// Which group it is, as the kernel has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// How deep it is; the root of all groups is 0.
+    pub level: u16,
+    /// Its number, which no other one has had since the machine started.
+    pub id: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("A control group is a path from the root of all groups, with / before it")]
+    NoPath,
+    #[error("No directory is called so")]
+    NoDirectory,
+    #[error("Every process is in the root of all groups")]
+    Root,
+    #[error("A unit with processes has .service, .scope, .slice or the like at the end")]
+    NoKind,
+    #[error("No unit is called so")]
+    NoUnit,
+}
+
+impl GroupName {
+    /// By its directory.
+    pub fn path(text: &str) -> Result<Self, NameError> {
+        let Some(inner) = text.strip_prefix('/') else { return Err(NameError::NoPath) };
+        if inner.is_empty() {
+            return Err(NameError::Root);
+        }
+        let is_name = |name: &str| !["", ".", ".."].contains(&name) && name.len() <= MOST_NAME_BYTES;
+        let is_path = text.len() <= MOST_PATH_BYTES && !text.contains(char::is_control);
+        if is_path && inner.split('/').all(is_name) {
+            Ok(Self::Path(text.to_owned()))
+        } else {
+            Err(NameError::NoDirectory)
+        }
+    }
+
+    /// By the unit of systemd.
+    pub fn unit(text: &str) -> Result<Self, NameError> {
+        let is_known = |character: char| character.is_ascii_alphanumeric() || ":-_.\\@".contains(character);
+        if text.is_empty() || text.len() > MOST_NAME_BYTES || !text.chars().all(is_known) {
+            return Err(NameError::NoUnit);
+        }
+        let stem = UNIT_KINDS.iter().find_map(|kind| text.strip_suffix(kind));
+        if stem.is_some_and(|stem| !stem.is_empty()) { Ok(Self::Unit(text.to_owned())) } else { Err(NameError::NoKind) }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Path(text) | Self::Unit(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for GroupName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => write!(f, "cgroup {path}"),
+            Self::Unit(unit) => write!(f, "unit {unit}"),
+        }
+    }
+}
+
+impl ControlGroup {
+    #[must_use]
+    pub const fn named(name: GroupName) -> Self {
+        Self { name: Some(name), place: None }
+    }
+}
+
+impl fmt::Display for ControlGroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.name, self.place) {
+            (Some(name), _) => name.fmt(f),
+            (None, Some(Place { level, id })) => write!(f, "cgroup number {id} at level {level}"),
+            (None, None) => f.write_str("a cgroup that is not there"),
+        }
+    }
+}
+
+/// What a filter looks for, in words: kind and groups.
+#[must_use]
+pub fn words(groups: &[ControlGroup]) -> String {
+    let groups: Vec<_> = groups.iter().map(ControlGroup::to_string).collect();
+    format!("bpf {}", groups.join(" or "))
+}
+
+/// What names of candor's filters begin with, so that no program of somebody else is taken for one of its own.
+const OURS: &str = "candor cgroup ";
+/// `CLS_BPF_NAME_LEN`, without the zero at the end.
+const MOST_BYTES: usize = 255;
+/// In the place of a group that is not there.
+const NOBODY: &str = "-";
+
+/// Places in hexadecimal, and what the groups are called if there is room for that:
+/// `candor cgroup 2:1f3,- can-logger.service,/custom/group`.
+#[must_use]
+pub fn label(groups: &[ControlGroup]) -> String {
+    let place = |group: &ControlGroup| {
+        group.place.map_or_else(|| NOBODY.to_owned(), |Place { level, id }| format!("{level:x}:{id:x}"))
+    };
+    let places: Vec<_> = groups.iter().map(place).collect();
+    let places = format!("{OURS}{}", places.join(","));
+    let names: Option<Vec<_>> = groups.iter().map(|group| group.name.as_ref().map(GroupName::as_str)).collect();
+    let names = names.filter(|names| !names.iter().any(|name| name.contains(',')));
+    match names.map(|names| format!("{places} {}", names.join(","))) {
+        Some(both) if both.len() <= MOST_BYTES => both,
+        _ => places,
+    }
+}
+
+/// The groups of a name that [`label`] has made; `None` if somebody else has.
+#[must_use]
+pub fn labelled(text: &str) -> Option<Vec<ControlGroup>> {
+    let rest = text.strip_prefix(OURS)?;
+    let (places, names) = rest.split_once(' ').map_or((rest, None), |(places, names)| (places, Some(names)));
+    let places = places.split(',').map(place).collect::<Option<Vec<_>>>()?;
+    let names: Vec<_> = match names {
+        None => vec![None; places.len()],
+        Some(names) => names.split(',').map(|text| name(text).map(Some)).collect::<Option<_>>()?,
+    };
+    if names.len() != places.len() || places.len() > MOST_GROUPS {
+        return None;
+    }
+    let groups: Vec<_> = places.into_iter().zip(names).map(|(place, name)| ControlGroup { name, place }).collect();
+    // Nothing that can be written in two ways.
+    (label(&groups) == text).then_some(groups)
+}
+
+fn name(text: &str) -> Option<GroupName> {
+    if text.starts_with('/') { GroupName::path(text).ok() } else { GroupName::unit(text).ok() }
+}
+
+#[expect(clippy::option_option, reason = "the outer one: whether it can be read")]
+fn place(text: &str) -> Option<Option<Place>> {
+    if text == NOBODY {
+        return Some(None);
+    }
+    let (level, id) = text.split_once(':')?;
+    Some(Some(Place { level: u16::from_str_radix(level, 16).ok()?, id: u64::from_str_radix(id, 16).ok()? }))
+}

@@ -31,12 +31,7 @@ pub enum Discipline {
     /// `noqueue`: nothing waits; what vcan has. It can be read, and not be asked for.
     Noqueue,
     /// A kind that candor does not know. It is kept as it was read.
-    Other {
-        /// The kernel's name of it.
-        kind: String,
-        /// What stood in `TCA_OPTIONS`.
-        options: Vec<u8>,
-    },
+    Other { kind: String, options: Vec<u8> },
     /// `pfifo`: first in, first out (`sch_fifo.c`).
     Pfifo {
         /// Room in frames; the length of the transmit queue of the interface at that moment.
@@ -92,7 +87,6 @@ impl Discipline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteRate(pub u64);
 
-/// Parameters of `etf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Etf {
     /// How long before its launch time a frame is handed to the driver.
@@ -107,7 +101,6 @@ pub struct Etf {
     pub skip_sock_check: bool,
 }
 
-/// Parameters of `ets`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ets {
     /// How many bands, 1 to 16.
@@ -120,20 +113,13 @@ pub struct Ets {
     pub priomap: Vec<u8>,
 }
 
-/// Parameters of `fq_codel`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FqCodel {
-    /// Room in frames.
     pub limit_frames: Option<u32>,
-    /// How many flows are told apart.
     pub flows: Option<u32>,
-    /// Bytes of a flow for each round.
     pub quantum_bytes: Option<u32>,
-    /// How long a frame may wait for good.
     pub target_us: Option<u32>,
-    /// For how long it may wait longer.
     pub interval_us: Option<u32>,
-    /// Room in bytes of memory.
     pub memory_limit_bytes: Option<u32>,
 }
 
@@ -153,9 +139,7 @@ pub struct Htb {
 pub struct Netem {
     /// Room in frames; 1000.
     pub limit_frames: Option<u32>,
-    /// By how long each frame is late.
     pub delay: Duration,
-    /// By how much that varies, equally to both sides.
     pub jitter: Duration,
     /// Share of frames that are lost, in 2⁻³²: `u32::MAX` is all.
     pub loss: u32,
@@ -163,7 +147,6 @@ pub struct Netem {
     pub duplicate: u32,
 }
 
-/// Parameters of `prio`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prio {
     /// How many bands, 2 to 16.
@@ -177,7 +160,6 @@ impl Prio {
     pub const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 }
 
-/// Parameters of `sfq`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sfq {
     /// Room in frames; 127.
@@ -192,18 +174,14 @@ pub struct Sfq {
     pub flows: Option<u32>,
     /// Frames of a flow that may wait; 127.
     pub depth_frames: Option<u32>,
-    /// Whether a full flow drops what has waited longest.
     pub head_drop: bool,
 }
 
-/// Parameters of `tbf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tbf {
-    /// The rate in the long run.
     pub rate: ByteRate,
     /// What may leave at once. Frames longer than this are refused.
     pub burst_bytes: u32,
-    /// Room in bytes for those that wait.
     pub limit_bytes: u32,
     /// The rate that a burst may not exceed.
     pub peak: Option<Peak>,
@@ -212,7 +190,6 @@ pub struct Tbf {
 /// Second bucket of `tbf`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peak {
-    /// Its rate.
     pub rate: ByteRate,
     /// Its size, at least a frame (`mtu`, `minburst`).
     pub burst_bytes: u32,
@@ -229,15 +206,12 @@ pub struct Peak {
 pub struct SizeTable {
     /// Added to each length; may be negative.
     pub overhead_bytes: i32,
-    /// The least that a frame counts as.
     pub mpu_bytes: u32,
     /// Bytes of a cell of the table, as a power of 2.
     pub cell_log: u8,
     /// Unit of what stands in the table, as a power of 2.
     pub size_log: u8,
-    /// Added before the cell is looked up.
     pub cell_align: i16,
-    /// Longest frame the table is made for.
     pub mtu_bytes: u32,
     /// The table; empty for none.
     pub sizes: Vec<u16>,

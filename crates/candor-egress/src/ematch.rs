@@ -3,7 +3,6 @@
 //! The kernel keeps them as a flat list in which each one is joined to the next with *and* or *or*, and stops as soon as
 //! the outcome is certain: `a and b or c` is `a and (b or c)`. An [`Ematch`] says the same with explicit groups.
 
-/// An expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ematch {
     /// All of them, two or more.
@@ -18,25 +17,20 @@ pub enum Ematch {
     Nbyte {
         /// Where, from the start of the frame.
         offset: u16,
-        /// Which.
         bytes: Vec<u8>,
     },
-    /// The opposite.
     Not(Box<Self>),
     /// One of them, two or more.
     Or(Vec<Self>),
     /// A kind that candor does not know, as it was read.
     Other {
-        /// `TCF_EM_…`.
         kind: u16,
-        /// Its data.
         data: Vec<u8>,
     },
     /// `u32`: bits of a word of the frame.
     U32 {
         /// Which bits, in the order of the bytes.
         mask: u32,
-        /// What they are.
         value: u32,
         /// Where, from the start of the frame.
         offset: i32,
@@ -61,7 +55,6 @@ pub struct CanRule {
 /// A number in the frame against a constant (`em_cmp.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cmp {
-    /// How wide the number is.
     pub width: CmpWidth,
     /// Where, from the start of the frame.
     pub offset: u16,
@@ -69,44 +62,32 @@ pub struct Cmp {
     pub mask: u32,
     /// Whether it is in the byte order of the machine rather than big-endian.
     pub host_order: bool,
-    /// How.
     pub relation: Relation,
-    /// Against what.
     pub value: u32,
 }
 
-/// Width of a number in a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmpWidth {
-    /// A byte.
     U8,
-    /// Two bytes.
     U16,
-    /// Four bytes.
     U32,
 }
 
 /// How numbers are compared (`TCF_EM_OPND_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
-    /// `eq`.
     Equal,
-    /// `gt`.
     Greater,
-    /// `lt`.
     Less,
 }
 
 /// Something about a frame against a constant (`em_meta.c`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
-    /// What.
     pub what: MetaId,
     /// Which of its bits count; 0 for all.
     pub mask: u32,
-    /// How.
     pub relation: Relation,
-    /// Against what.
     pub value: u32,
 }
 

@@ -12,7 +12,6 @@ pub const ETH_P_CAN: u16 = 0x000C;
 /// `ETH_P_CANFD`: frames of CAN FD only.
 pub const ETH_P_CANFD: u16 = 0x000D;
 
-/// A filter in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The discipline or class whose frames it sees, [`Handle::INGRESS`] or [`Handle::EGRESS`].
@@ -24,7 +23,6 @@ pub struct Filter {
     /// Its own number, with a meaning that depends on the classifier: of `fw` the mark, of `u32` table, slot and node.
     /// 0 lets the kernel choose.
     pub handle: u32,
-    /// How it decides.
     pub classifier: Classifier,
     /// Where frames go that fit (`flowid`).
     pub class: Option<Handle>,
@@ -42,19 +40,11 @@ pub enum Classifier {
     /// `flow`: a class reckoned from keys (`cls_flow.c`).
     Flow(Flow),
     /// `fw`: the mark of the frame, which is the handle of the filter (`cls_fw.c`).
-    Fw {
-        /// Which bits of the mark count.
-        mask: Option<u32>,
-    },
+    Fw { mask: Option<u32> },
     /// `matchall`: every frame (`cls_matchall.c`).
     Matchall,
     /// A kind that candor does not know, as it was read.
-    Other {
-        /// The kernel's name of it.
-        kind: String,
-        /// What stood in `TCA_OPTIONS`.
-        options: Vec<u8>,
-    },
+    Other { kind: String, options: Vec<u8> },
     /// `u32`: bits of the frame, in hash tables (`cls_u32.c`).
     U32(U32),
 }
@@ -75,16 +65,12 @@ impl Classifier {
     }
 }
 
-/// Parameters of `flow`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flow {
-    /// What a class is reckoned from.
     pub keys: Vec<FlowKey>,
     /// Whether the keys are hashed to `divisor` classes (`hash`) rather than a single one taken as it is (`map`).
     pub hashed: bool,
-    /// Number of the first class.
     pub base: Option<Handle>,
-    /// How many classes.
     pub divisor: Option<u32>,
     /// After how long the hash is another one; 0 is never.
     pub perturb_s: u32,
@@ -115,7 +101,6 @@ pub struct U32 {
     /// In which table it is, as in a handle (`ht 1:3:`): table in bits 20 to 31, slot in bits 12 to 19. 0 is the
     /// table of the filter's preference.
     pub table: u32,
-    /// All of these must fit.
     pub keys: Vec<U32Key>,
     /// The node is a hash table with this many slots, a power of 2 up to 256, and decides nothing itself.
     pub divisor: Option<u32>,
@@ -123,12 +108,10 @@ pub struct U32 {
     pub link: Option<U32Link>,
 }
 
-/// Bits of a word of the frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct U32Key {
     /// Which bits, in the order of the bytes (the first byte is the highest).
     pub mask: u32,
-    /// What they are.
     pub value: u32,
     /// Where, from the start of the frame; a multiple of 4.
     pub offset: i32,

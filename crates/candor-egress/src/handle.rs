@@ -43,14 +43,12 @@ impl Handle {
         (self.0 & 0xFFFF) as u16
     }
 
-    /// The discipline to which a class belongs.
     #[must_use]
     pub const fn qdisc(self) -> Self {
         Self(self.0 & 0xFFFF_0000)
     }
 }
 
-/// As `tc` prints it.
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {

@@ -15,14 +15,13 @@
 
 mod apply;
 mod control_groups;
-#[cfg(test)]
-mod fake_kernel;
-mod interface;
 mod machine;
 mod supervise;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
 pub use control_groups::{ControlGroups, locate};
-pub use interface::{Here, Interface, LookError, observe, open};
-pub use machine::{FindError, Kernel, Machine};
-pub use supervise::{Keeper, Mend, News, StartError};
+pub use machine::{FindError, Here, Interface, Kernel, LookError, Machine, observe, open};
+pub use supervise::{Event, Keeper, Mend, News, StartError};
+
+#[cfg(test)]
+mod tests;

@@ -8,10 +8,7 @@
 
 pub mod code;
 
-mod fair;
-mod loss;
-mod queue;
-mod shape;
+mod checks;
 mod subject;
 
 use super::handle::Handle;
@@ -22,63 +19,52 @@ pub use code::Trap;
 pub use subject::Facts;
 use subject::{Frame, Subject};
 
-/// One trap.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// Which.
     pub trap: Trap,
-    /// Where.
     pub place: Place,
 }
 
 impl Finding {
-    /// Its stable code.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         self.trap.code()
     }
 
-    /// How bad it is.
     #[must_use]
     pub fn severity(&self) -> Severity {
         if self.code().starts_with('N') { Severity::Note } else { Severity::Warning }
     }
 }
 
-/// Where in a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// A class.
     Class(Handle),
-    /// A filter, by its position in [`Tree::filters`].
     Filter(usize),
-    /// A discipline.
     Qdisc(Handle),
-    /// All of it.
     Tree,
 }
 
-/// Every trap in a tree.
 #[must_use]
 pub fn lint(tree: &Tree, facts: &Facts) -> Vec<Finding> {
     let subject = Subject { tree, facts, frame: Frame::of(tree) };
     let mut findings = Vec::new();
     for qdisc in &tree.qdiscs {
         let mut report = |trap| findings.push(Finding { trap, place: Place::Qdisc(qdisc.handle) });
-        fair::qdisc(&subject, qdisc, &mut report);
-        shape::qdisc(&subject, qdisc, &mut report);
-        loss::qdisc(&subject, qdisc, &mut report);
-        queue::qdisc(&subject, qdisc, &mut report);
+        checks::fair(&subject, qdisc, &mut report);
+        checks::shape(&subject, qdisc, &mut report);
+        checks::loss(&subject, qdisc, &mut report);
+        checks::queue(&subject, qdisc, &mut report);
     }
     for class in &tree.classes {
-        shape::class(&subject, class, &mut |trap| findings.push(Finding { trap, place: Place::Class(class.handle) }));
+        checks::class(&subject, class, &mut |trap| findings.push(Finding { trap, place: Place::Class(class.handle) }));
     }
     for (at, filter) in tree.filters.iter().enumerate() {
         let mut report = |trap| findings.push(Finding { trap, place: Place::Filter(at) });
-        loss::filter(&subject, filter, &mut report);
-        shape::filter(&subject, filter, &mut report);
+        checks::loss_of_filter(&subject, filter, &mut report);
+        checks::burst_of_filter(&subject, filter, &mut report);
     }
-    queue::tree(&subject, &mut |trap| findings.push(Finding { trap, place: Place::Tree }));
+    checks::tree(&subject, &mut |trap| findings.push(Finding { trap, place: Place::Tree }));
     findings
 }
 

@@ -18,38 +18,26 @@
 //! `include/uapi/linux/{rtnetlink,pkt_sched,pkt_cls,gen_stats}.h`, `net/sched/` of Linux 6.1.
 
 mod action;
-mod body;
 mod class;
-mod constants;
+mod codec;
 mod discipline;
 mod ematch;
 mod error;
 mod filter;
-mod header;
-mod list;
-mod names;
-mod observe;
-mod police;
-mod program;
 #[cfg(any(test, feature = "testing"))]
-pub mod promises;
-mod rate;
-mod read;
+pub mod invariants;
+mod list;
+mod message;
+mod observe;
 mod request;
-mod shaper;
-mod stab;
 mod stats;
-mod u32_key;
-mod write;
 
 pub use error::{EncodeError, ProgramError, TcError};
-pub use list::{ListedClass, ListedFilter, ListedFilters, ListedQdisc, classes, filters, qdiscs};
-pub use names::InterfaceNames;
+pub use list::{ListedQdisc, qdiscs};
+pub use message::InterfaceNames;
 pub use observe::{Observed, observe};
-pub use request::{
-    change_class, delete_class, delete_filter, delete_filters, delete_qdisc, make_class, make_filter, make_qdisc,
-    replace_filter, replace_qdisc,
-};
+pub(crate) use request::{Mode, delete_filters, make_filter, send_class};
+pub use request::{delete_qdisc, replace_qdisc};
 pub use stats::{ClassStats, FilterStats, Hits, HtbStats, QdiscStats};
 
 #[cfg(test)]

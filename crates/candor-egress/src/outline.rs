@@ -7,10 +7,8 @@ use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Qdisc, Tree};
 
-/// One thing, and what is below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
     pub item: Item,
     /// What is below it: filters in the order in which they are asked, then classes.
     pub below: Vec<Self>,
@@ -21,11 +19,8 @@ pub struct Node {
 pub enum Item {
     /// A class that a discipline has by itself, such as a band of `prio`.
     Band(Handle),
-    /// A class that somebody made.
     Class(usize),
-    /// A filter.
     Filter(usize),
-    /// A discipline.
     Qdisc(usize),
 }
 
@@ -54,7 +49,6 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The discipline below this place, if there is one.
     fn below(&mut self, parent: Handle) -> Vec<Node> {
         let here = positions(&self.tree.qdiscs, |qdisc| qdisc.parent == parent);
         here.into_iter().filter_map(|at| self.qdisc(at)).collect()

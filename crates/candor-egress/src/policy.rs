@@ -15,18 +15,14 @@ use candor_core::units::BitRate;
 /// What waits before a bus, and in which order: `[egress.BUS]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
-    /// Which bus.
     pub bus: BusIndex,
-    /// What is wanted.
     pub wish: Wish,
 }
 
 /// How a file says what is to wait before a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
-    /// By what is wanted.
     Bands(Policy),
-    /// By how it is done.
     Tree(Tree),
 }
 
@@ -40,7 +36,6 @@ pub const MOST_FRAMES: u32 = 1 << 20;
 pub const MOST_RULES: u64 = 1 << 14;
 /// Of those, in a limit: it has to be one filter, which has to fit into an attribute of netlink.
 pub const MOST_RULES_OF_A_LIMIT: u64 = 2000;
-/// Selections of a limit, likewise.
 pub const MOST_SELECTIONS_OF_A_LIMIT: usize = 100;
 /// The longest classic frame: 29-bit identifier, 8 bytes, every stuff bit there can be, and the intermission.
 pub const LONGEST_CLASSIC_BITS: u64 = 160;
@@ -52,49 +47,35 @@ pub struct Policy {
     limits: Vec<Limit>,
 }
 
-/// Why bands and limits are no policy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// A band before the last one that no frame belongs to.
     #[error("Band {0} says not which frames belong to it")]
     EmptyBand(usize),
-    /// A limit for more than one filter can say.
     #[error(
         "Limit {0} has more than {MOST_RULES_OF_A_LIMIT} rules for identifiers, {MOST_SELECTIONS_OF_A_LIMIT} selections or \
          {MOST_GROUPS} control groups, the most that one filter of the kernel has room for"
     )]
     LargeLimit(usize),
-    /// A band with a share that nobody has the others of, or one without behind it.
     #[error("Band {0} is alone with its share, or has none behind one that has: the last bands share, two or more")]
     LonelyShare(usize),
-    /// A limit by control group and by something else, which are two filters and would be two limits.
     #[error("Limit {0} chooses some of its frames by control group and others not")]
     MixedLimit(usize),
-    /// A selection by control group and by something else at once, which no filter does.
     #[error("A selection chooses by control group and by something else at once")]
     MixedSelection,
-    /// Nothing to put frames into.
     #[error("There is no band")]
     NoBand,
-    /// The last band has a selection, so that some frames would belong nowhere.
     #[error("The last band takes what is left and cannot choose")]
     LastChooses,
-    /// A band that shares and is held back at the same time: the others of its round would wait for it.
     #[error("Band {0} has a share and a rate")]
     ShareAndRate(usize),
-    /// More than [`MOST_BANDS`].
     #[error("There are {0} bands, and prio has at most {MOST_BANDS}")]
     TooManyBands(usize),
-    /// More than [`MOST_RULES`].
     #[error("The identifiers need {0} rules, more than the {MOST_RULES} that candor gives to the kernel")]
     TooManyRules(u64),
 }
 
 impl Policy {
     /// Bands, the most urgent first, and limits that hold before any of them.
-    ///
-    /// # Errors
-    /// [`PolicyError`].
     pub fn new(bands: Vec<Band>, limits: Vec<Limit>) -> Result<Self, PolicyError> {
         if bands.len() > MOST_BANDS {
             return Err(PolicyError::TooManyBands(bands.len()));
@@ -133,7 +114,6 @@ impl Policy {
         &self.bands
     }
 
-    /// Limits that hold before any band.
     #[must_use]
     pub fn limits(&self) -> &[Limit] {
         &self.limits
@@ -154,14 +134,11 @@ fn lonely_share(bands: &[Band]) -> Option<usize> {
     without.or_else(|| (first + 1 == bands.len()).then_some(first))
 }
 
-/// Frames that leave before those of the bands below.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Band {
-    /// The user's name for it.
     pub name: String,
     /// Frames that any of these takes belong to it, unless they belong to a band above.
     pub take: Vec<Selection>,
-    /// Where they wait.
     pub queue: Queue,
     /// How many may leave; as many as the bus takes if nobody says it.
     pub rate: Option<FrameRate>,
@@ -173,11 +150,8 @@ pub struct Band {
 /// No more than so many frames of some kind, whatever band they belong to: what is above is refused and never waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Frames that any of these takes count.
     pub take: Vec<Selection>,
-    /// How many in the long run.
     pub rate: FrameRate,
-    /// How many at once.
     pub burst_frames: NonZeroU32,
 }
 
@@ -199,9 +173,7 @@ impl Limit {
 /// Some frames: those for which all is true that is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// By identifier.
     pub ids: Option<IdSet>,
-    /// By kind.
     pub kind: Option<FrameKind>,
     /// By length of payload in bytes.
     pub length: Option<RangeInclusive<u8>>,
@@ -233,21 +205,15 @@ impl Selection {
     }
 }
 
-/// Data frames or remote frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
-    /// Data frames.
     Data,
-    /// Remote frames.
     Remote,
 }
 
-/// Bits of the mark of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark {
-    /// What they are.
     pub value: u32,
-    /// Which.
     pub mask: u32,
 }
 
@@ -260,11 +226,8 @@ impl Mark {
 /// A frame on its way out, as far as policies look at it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing<'f> {
-    /// Its identifier.
     pub id: RawId,
-    /// Bytes of payload.
     pub len: u8,
-    /// Its priority.
     pub priority: u32,
     /// The mark that it bears: that of its source, if a policy knows frames by where they came from.
     pub mark: u32,
@@ -274,7 +237,6 @@ pub struct Outgoing<'f> {
     pub groups: &'f [GroupName],
 }
 
-/// Where the frames of a band wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Queue {
     fair: Fair,
@@ -282,25 +244,19 @@ pub struct Queue {
     full: Full,
 }
 
-/// A length that no queue has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("A queue has 1 to {most} frames")]
 pub struct QueueError {
-    /// The most.
     pub most: u32,
 }
 
 impl Queue {
     /// A queue for so many frames; where it is fair, for so many of each sender.
-    ///
-    /// # Errors
-    /// [`QueueError`].
     pub fn new(fair: Fair, frames: u32, full: Full) -> Result<Self, QueueError> {
         let most = fair.most_frames();
         if (1..=most).contains(&frames) { Ok(Self { fair, frames, full }) } else { Err(QueueError { most }) }
     }
 
-    /// Who waits for whom.
     #[must_use]
     pub const fn fair(self) -> Fair {
         self.fair
@@ -312,23 +268,18 @@ impl Queue {
         self.frames
     }
 
-    /// What happens when there is no room.
     #[must_use]
     pub const fn full(self) -> Full {
         self.full
     }
 }
 
-/// Whether those who send into a band take turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fair {
-    /// First in, first out.
     No,
-    /// Frames of each mark take turns.
     PerMark,
     /// Sockets take turns. All that gateways forward counts as one.
     PerSocket,
-    /// Users take turns.
     PerUser,
 }
 
@@ -352,7 +303,6 @@ pub enum Full {
     Refuse,
 }
 
-/// Frames per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FrameRate(NonZeroU32);
 
@@ -373,7 +323,6 @@ impl FrameRate {
         Self::new(u32::try_from(bits / LONGEST_CLASSIC_BITS).unwrap_or(u32::MAX))
     }
 
-    /// How many in a second.
     #[must_use]
     pub const fn frames_per_second(self) -> u32 {
         self.0.get()
@@ -381,4 +330,71 @@ impl FrameRate {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    fn band(name: &str, take: Vec<Selection>) -> Band {
+        let queue = Queue::new(Fair::No, 10, Full::Refuse).unwrap();
+        Band { name: name.to_owned(), take, queue, rate: None, share: None }
+    }
+
+    fn some() -> Vec<Selection> {
+        vec![Selection { kind: Some(FrameKind::Data), ..Selection::default() }]
+    }
+
+    #[test]
+    fn every_frame_belongs_to_a_band_and_every_band_can_have_one() {
+        let new = |bands| Policy::new(bands, Vec::new());
+        assert_eq!(new(Vec::new()), Err(PolicyError::NoBand));
+        assert_eq!(new(vec![band("a", some())]), Err(PolicyError::LastChooses));
+        assert_eq!(
+            new(vec![band("a", some()), band("b", Vec::new()), band("c", Vec::new())]),
+            Err(PolicyError::EmptyBand(1))
+        );
+        let many = |count: usize| {
+            let mut bands: Vec<_> = (1..count).map(|_| band("a", some())).collect();
+            bands.push(band("rest", Vec::new()));
+            bands
+        };
+        assert_eq!(new(many(17)), Err(PolicyError::TooManyBands(17)));
+        assert_eq!(new(many(16)).unwrap().bands().len(), 16);
+    }
+
+    #[test]
+    fn the_last_bands_share_or_none() {
+        let of = |shares: &[u8]| {
+            let bands = shares.iter().enumerate().map(|(at, share)| {
+                let take = if at + 1 == shares.len() { Vec::new() } else { some() };
+                Band { share: NonZeroU8::new(*share), ..band("a", take) }
+            });
+            bands.collect::<Vec<_>>()
+        };
+        let new = |bands| Policy::new(bands, Vec::new()).map(|policy| policy.bands().len());
+        assert_eq!(new(of(&[0, 3, 1])), Ok(3));
+        assert_eq!(new(of(&[3, 1, 6])), Ok(3));
+        assert_eq!(new(of(&[3, 0, 1])), Err(PolicyError::LonelyShare(1)));
+        assert_eq!(new(of(&[3, 1, 0])), Err(PolicyError::LonelyShare(2)));
+        assert_eq!(new(of(&[0, 1])), Err(PolicyError::LonelyShare(1)));
+        assert_eq!(new(of(&[1])), Err(PolicyError::LonelyShare(0)));
+        let mut held_back = of(&[3, 1]);
+        held_back[1].rate = FrameRate::new(20);
+        assert_eq!(new(held_back), Err(PolicyError::ShareAndRate(1)));
+    }
+
+    #[test]
+    fn a_sender_in_a_fair_band_has_less_room() {
+        assert!(Queue::new(Fair::PerSocket, 127, Full::Refuse).is_ok());
+        assert_eq!(Queue::new(Fair::PerSocket, 128, Full::Refuse), Err(QueueError { most: 127 }));
+        assert!(Queue::new(Fair::No, 128, Full::Refuse).is_ok());
+        assert!(Queue::new(Fair::No, 0, Full::Refuse).is_err());
+    }
+
+    #[test]
+    fn a_share_of_a_bus_is_reckoned_with_its_longest_frames() {
+        let bus = BitRate::from_bits_per_second(500_000).unwrap();
+        assert_eq!(FrameRate::share(bus, 200).map(FrameRate::frames_per_second), Some(625));
+        assert_eq!(FrameRate::share(bus, 1000).map(FrameRate::frames_per_second), Some(3125));
+        let slow = BitRate::from_bits_per_second(10_000).unwrap();
+        assert_eq!(FrameRate::share(slow, 10), None);
+    }
+}

@@ -11,14 +11,11 @@ use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, Qdisc, Tree};
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A class gets other values.
     ChangeClass(Class),
     /// A discipline gets other values; what waits in it and hangs below it stays.
     ChangeQdisc(Qdisc),
-    /// A class is made.
     MakeClass(Class),
     /// A filter is made, behind those of its parent that have its preference.
     MakeFilter(Filter),
@@ -26,14 +23,11 @@ pub enum Step {
     MakeQdisc(Qdisc),
     /// The filters of this parent and preference are taken away.
     RemoveFilters {
-        /// Whose frames they see.
         parent: Handle,
-        /// When they are asked.
         preference: u16,
     },
     /// What hangs below [`Handle::ROOT`] or [`Handle::CLSACT`] is taken away.
     RemoveSide {
-        /// One of the two.
         parent: Handle,
     },
 }
@@ -47,7 +41,6 @@ pub struct Steps {
     pub loses_frames: bool,
 }
 
-/// The two sides of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     Root,
@@ -208,7 +201,6 @@ mod tests {
         text::parse(text).unwrap().tree
     }
 
-    /// Requests as words.
     fn words(wanted: &str, found: &str) -> Vec<String> {
         let word = |step: Step| match step {
             Step::ChangeClass(class) => format!("change class {}", class.handle),

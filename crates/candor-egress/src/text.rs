@@ -12,24 +12,18 @@
 //! # Source
 //! The manual pages of iproute2 6.1 and what its `tc` sends; `docs/egress.md` is the description for people.
 
-pub mod code;
-#[cfg(any(test, feature = "testing"))]
-pub mod promises;
-
 mod actions;
 mod args;
-mod can;
-mod classes;
+pub mod code;
 mod command;
 mod disciplines;
 mod ematch;
 mod filters;
-mod names;
+#[cfg(any(test, feature = "testing"))]
+pub mod invariants;
 mod print;
 mod reader;
 mod selector;
-mod stab;
-mod tail;
 mod trees;
 mod units;
 
@@ -42,16 +36,13 @@ use reader::Reading;
 /// Texts beyond this many bytes are refused: no tree needs them.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// A text that is a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
-    /// The tree.
     pub tree: Tree,
     /// What the text means where one could think otherwise, in the order of the text.
     pub notes: Vec<Diagnostic>,
 }
 
-/// A script that makes trees.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
     /// Each interface under the name that the script has for it, which may be a variable such as `$DEV`, or nothing where
@@ -74,9 +65,6 @@ pub fn parse(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
 }
 
 /// Reads a script with commands of `tc` for any number of interfaces, and with other commands between them.
-///
-/// # Errors
-/// As [`parse`].
 pub fn parse_script(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, Reading::Script)
 }

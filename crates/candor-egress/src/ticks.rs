@@ -3,7 +3,6 @@
 //! # Source
 //! `PSCHED_TICKS2NS`, `include/net/pkt_sched.h`; `/proc/net/psched` says `000003e8 00000040`.
 
-/// Nanoseconds of a tick.
 pub const TICK_NS: u64 = 64;
 const NS_PER_S: u128 = 1_000_000_000;
 

@@ -36,52 +36,38 @@ impl Tree {
         missing
     }
 
-    /// True if a filter is a BPF program.
     #[must_use]
     pub fn has_programs(&self) -> bool {
         self.filters.iter().any(|filter| matches!(filter.classifier, Classifier::ControlGroups(_)))
     }
 }
 
-/// A queueing discipline in its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Qdisc {
     /// Its name; [`Handle::NONE`] lets the kernel choose.
     pub handle: Handle,
     /// The class below which it hangs, [`Handle::ROOT`] or [`Handle::CLSACT`].
     pub parent: Handle,
-    /// What lengths count in it and below it.
     pub stab: Option<SizeTable>,
-    /// What it is.
     pub discipline: Discipline,
 }
 
-/// A class that somebody made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Class {
-    /// Its name.
     pub handle: Handle,
-    /// The discipline, or the class, below which it is.
     pub parent: Handle,
-    /// What it may send.
     pub share: Share,
 }
 
-/// What a class may send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// Class of `drr`.
     Drr {
         /// Bytes for each round; an MTU. Kernels since 2025 raise those below 256 to 256.
         quantum_bytes: Option<u32>,
     },
-    /// Class of `htb`.
     Htb(HtbClass),
-    /// Of a discipline whose classes candor does not know.
     Other {
-        /// The kernel's name of the discipline.
         kind: String,
-        /// What stood in `TCA_OPTIONS`.
         options: Vec<u8>,
     },
 }
@@ -98,16 +84,12 @@ impl Share {
     }
 }
 
-/// Parameters of a class of `htb`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HtbClass {
-    /// The rate that it always has.
     pub rate: ByteRate,
     /// The rate that it may reach with what others leave.
     pub ceil: ByteRate,
-    /// What may leave at once at `rate`.
     pub burst_bytes: u32,
-    /// What may leave at once at `ceil`.
     pub ceil_burst_bytes: u32,
     /// Bytes for each round with others of its priority. Left to the kernel it is rate / `rate_to_quantum`, but at
     /// least 1000: 62 frames.

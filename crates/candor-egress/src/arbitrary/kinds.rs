@@ -1,13 +1,11 @@
 //! Disciplines of a [kind], option by option.
 
+use crate::discipline::{ByteRate, Discipline};
+use crate::kinds::option::{Width, Wire};
+use crate::kinds::{Kind, Opt, Unit, kind};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
-
-use super::numbers::{CLOCKS, quantity};
-use crate::discipline::Discipline;
-use crate::kinds::option::{Width, Wire};
-use crate::kinds::{Kind, Opt, Unit, kind};
 
 /// Numbers for every option, each list as it is set.
 fn with(kind: &'static Kind, numbers: fn(&Kind, &Opt) -> BoxedStrategy<Vec<i128>>) -> BoxedStrategy<Discipline> {
@@ -23,7 +21,6 @@ fn with(kind: &'static Kind, numbers: fn(&Kind, &Opt) -> BoxedStrategy<Vec<i128>
         .boxed()
 }
 
-/// Disciplines that a netlink message can carry.
 pub(super) fn on_the_wire(name: &str) -> BoxedStrategy<Discipline> {
     let kind = kind(name).expect("a kind of the table");
     let all = with(kind, wire_numbers);
@@ -81,4 +78,20 @@ fn text_numbers(kind: &Kind, option: &Opt) -> BoxedStrategy<Vec<i128>> {
     };
     let may_be_missing = (option.field.get)(&(kind.usual)()).is_empty();
     vec(number, usize::from(!may_be_missing)..=1).boxed()
+}
+
+/// `CLOCK_REALTIME`, `CLOCK_MONOTONIC`, `CLOCK_BOOTTIME` and `CLOCK_TAI`.
+const CLOCKS: [i32; 4] = [0, 1, 7, 11];
+
+pub(super) fn quantity() -> impl Strategy<Value = u32> {
+    prop_oneof![1..=100_u32, select([16, 72, 256, 1000, 1024, 1600, 2048, 65_536].as_slice()), 1..=u32::MAX]
+}
+
+/// Rates from 1 byte/s, among them round ones and those of whole frames.
+pub fn rate() -> impl Strategy<Value = ByteRate> {
+    prop_oneof![
+        (1..=5000_u64).prop_map(|frames| ByteRate(frames * 16)),
+        (1..=1000_u64).prop_map(|kbit| ByteRate(kbit * 125)),
+        (1..=u64::from(u32::MAX)).prop_map(ByteRate),
+    ]
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::matches::canonical;
+use super::same::canonical;
 use super::*;
 use crate::action::{Action, Police, PoliceBytes, Verdict};
 use crate::arbitrary::any as arbitrary;

@@ -1,14 +1,12 @@
 //! The filters of a discipline, asked one after another, and their actions.
 
-use super::course::{Tested, Unknown};
-use super::walk::{Choice, Numbered, Walk};
+use super::walk::{Choice, Numbered, Tested, Unknown, Walk};
 use super::{expression, tables};
 use crate::action::Verdict;
 use crate::control_group::{ControlGroup, Place};
 use crate::filter::{Classifier, ETH_P_ALL, Filter, Flow, FlowKey};
 use crate::handle::Handle;
 
-/// What the filters of a discipline say.
 pub(super) enum Asked {
     Dropped,
     Found(Choice),
@@ -23,7 +21,6 @@ pub(super) enum Asked {
 const MOST_FURTHER_ROUNDS: usize = 16;
 
 impl<'t> Walk<'t, '_> {
-    /// Asks the filters of a discipline or class.
     pub(super) fn ask(&mut self, parent: Handle) -> Result<Asked, Unknown> {
         let mut filters: Vec<Numbered<'t>> =
             self.tree.filters.iter().enumerate().filter(|(_, filter)| filter.parent == parent).collect();

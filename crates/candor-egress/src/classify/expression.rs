@@ -1,6 +1,6 @@
 //! Whether a frame fits an expression.
 
-use super::course::Packet;
+use super::walk::Packet;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_SFF_MASK};
 

@@ -3,9 +3,8 @@
 //! # Source
 //! `u32_classify()`, `net/sched/cls_u32.c`.
 
-use super::course::{Tested, Unknown};
 use super::expression::word;
-use super::walk::{Choice, Numbered, Walk};
+use super::walk::{Choice, Numbered, Tested, Unknown, Walk};
 use crate::action::Verdict;
 use crate::filter::{Classifier, U32};
 use crate::handle::Handle;
@@ -15,7 +14,6 @@ const MOST_LEVELS: usize = 8;
 /// Number of the first node that the kernel numbers itself.
 const FIRST_NODE: u32 = 0x800;
 
-/// What an end of the tables says.
 enum Outcome {
     Found(Verdict, Choice),
     /// A word beyond the end of the frame: the whole classifier gives up.

@@ -1,6 +1,6 @@
 //! A selection as expressions that the kernel understands.
 
-use super::units::source_mark;
+use super::source_mark;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use crate::policy::{FrameKind, Mark, Selection};
 use candor_core::filter::Filter;
@@ -89,7 +89,6 @@ fn rules(ids: &IdSet, kind: FrameKind) -> Vec<CanRule> {
     [of(0), of(CAN_EFF_FLAG)].concat()
 }
 
-/// Those that this filter takes, too.
 pub(super) fn within(ids: &IdSet, filter: Filter) -> IdSet {
     let plane = IdSet::of_filter(filter).unwrap_or_else(IdSet::none);
     let mut effort = Effort::new(u32::MAX);

@@ -77,7 +77,6 @@ pub(super) fn add(tree: &mut Tree, parent: Handle, preference: u16, class: Optio
     }));
 }
 
-/// The number of the table that a filter makes.
 pub(super) fn table_of(filter: &Filter) -> Option<u32> {
     match &filter.classifier {
         Classifier::U32(node) if node.divisor.is_some() => Some(filter.handle >> TABLE_AT),
@@ -113,7 +112,6 @@ impl Word {
     }
 }
 
-/// Bits that choose a slot.
 #[derive(Clone, Copy, Debug)]
 struct Window {
     lowest: u32,
@@ -164,7 +162,6 @@ impl Window {
 /// Tables and nodes with their handles, each behind the table in which it is.
 struct Index {
     nodes: Vec<(u32, U32)>,
-    /// Number of the next table.
     next: u32,
     /// How many nodes more than words there may be.
     spare: usize,

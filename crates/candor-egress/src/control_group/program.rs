@@ -4,9 +4,8 @@
 //! `struct bpf_insn`, `enum bpf_func_id` in `include/uapi/linux/bpf.h`; `cls_bpf_classify()` in `net/sched/cls_bpf.c`, for
 //! which 0 is "not this one", and -1 the class of the filter.
 
-use super::group::{ControlGroup, Place};
+use super::{ControlGroup, Place};
 
-/// Bytes of an instruction.
 pub const INSTRUCTION_BYTES: usize = 8;
 
 /// `BPF_FUNC_skb_ancestor_cgroup_id`: the group above the frame's socket at a level, itself included; 0 if the frame has no
@@ -26,7 +25,6 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 /// What a call does not change, and so where the frame is kept.
 const FRAME: u8 = 6;
-/// Instructions for each group.
 const STRIDE: usize = 6;
 
 /// The program that says whether a frame is from one of these groups, as bytes of the machine's own order. Groups that are

@@ -10,23 +10,16 @@ use candor_netlink::client::Errno;
 
 use super::machine::Kernel;
 
-/// An interface and what it shall have.
 #[derive(Debug)]
 pub struct Target<K> {
-    /// Its name, for messages.
     pub name: String,
-    /// The interface.
     pub kernel: K,
-    /// What it shall have.
     pub wanted: Tree,
 }
 
-/// What was done on one interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Applied {
-    /// Which.
     pub interface: String,
-    /// What it had before.
     pub before: Tree,
     /// What was requested; nothing if it had what it shall have.
     pub steps: Steps,
@@ -35,15 +28,12 @@ pub struct Applied {
 /// Why nothing has changed, or, where [`not_restored`](Self::not_restored) says so, what is left of it.
 #[derive(Debug)]
 pub struct ApplyError {
-    /// On which interface.
     pub interface: String,
-    /// Why.
     pub cause: Cause,
     /// What became of the interfaces that had been changed by then, this one included: those that could not be brought back.
     pub not_restored: Vec<(String, Restored)>,
 }
 
-/// What went wrong.
 #[derive(Debug)]
 pub enum Cause {
     /// The kernel took everything, and it is not what was wanted.
@@ -54,12 +44,9 @@ pub enum Cause {
     Refused(Box<Step>, TcError),
 }
 
-/// Why an interface is not as it was before.
 #[derive(Debug)]
 pub enum Restored {
-    /// The kernel refused that, too.
     Refused(TcError),
-    /// These parts are different.
     Otherwise(Vec<Difference>),
 }
 
@@ -208,6 +195,3 @@ impl fmt::Display for Named<'_> {
         }
     }
 }
-
-#[cfg(test)]
-mod tests;

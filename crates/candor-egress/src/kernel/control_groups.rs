@@ -17,7 +17,6 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 /// There is one in every group but the root of all.
 const NOT_IN_ROOT: &str = "cgroup.type";
 
-/// The control groups of this machine.
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
     /// Where units were found last: a restart gives a unit a new group of the same path, and looking everywhere takes time.
@@ -26,9 +25,6 @@ pub struct ControlGroups {
 
 impl ControlGroups {
     /// Which group this is; `None` if there is none now.
-    ///
-    /// # Errors
-    /// [`FindError`].
     pub fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
         let mounts = fs::read_to_string(MOUNTS).map_err(|source| unreadable(Path::new(MOUNTS), source))?;
         let mount = mounted(&mounts).ok_or(FindError::NotMounted)?;

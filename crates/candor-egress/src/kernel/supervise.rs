@@ -18,92 +18,56 @@ use super::machine::{FindError, Kernel, Machine};
 const MOST_MENDS: usize = 5;
 const A_WHILE: Duration = Duration::from_secs(60);
 
-/// Interfaces and what they shall have.
 #[derive(Debug)]
 pub struct Keeper<M> {
     machine: M,
     kept: Vec<Kept>,
 }
 
-/// Whether what others have changed is put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mend {
-    /// It is only told.
     No,
-    /// It is put back.
     Yes,
 }
 
-/// What has become of an interface since the last look. Each is told once.
+/// A change of an interface since the last look, reported once.
 #[derive(Debug)]
-pub enum News {
-    /// It has what it shall have again, by somebody else.
-    AsWanted {
-        /// The interface.
-        interface: String,
-    },
+pub struct News {
+    pub interface: String,
+    pub event: Event,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// It has the wanted tree again, and not by this [`Keeper`].
+    AsWanted,
     /// It has something else.
-    Drifted {
-        /// The interface.
-        interface: String,
-        /// What is different.
-        differences: Vec<Difference>,
-    },
-    /// What it has cannot be read or changed, or a control group is not to be found.
-    Failed {
-        /// The interface.
-        interface: String,
-        /// Why, with all causes.
-        why: String,
-    },
-    /// Control groups are there again, as other ones, and their frames are known again. Those of before had the same names.
-    Followed {
-        /// The interface.
-        interface: String,
-        /// The groups.
-        groups: Vec<GroupName>,
-    },
-    /// Somebody changes it again and again, so that it is left alone for a while.
-    Fought {
-        /// The interface.
-        interface: String,
-    },
-    /// It is not there any more.
-    Gone {
-        /// The interface.
-        interface: String,
-    },
-    /// There are no such control groups now, and so no frames of them.
-    NoGroups {
-        /// The interface whose frames were to be told by them.
-        interface: String,
-        /// The groups.
-        groups: Vec<GroupName>,
-    },
-    /// It had something else and has been given what it shall have.
+    Drifted(Vec<Difference>),
+    /// Its tree cannot be read or changed, or a control group cannot be looked up; with all causes.
+    Failed(String),
+    /// Control groups exist again under the same names, and their frames are matched again.
+    Followed(Vec<GroupName>),
+    /// Something else changes it again and again, so it is left alone for a while.
+    Fought,
+    Gone,
+    /// These control groups do not exist now, so no frame is from them.
+    NoGroups(Vec<GroupName>),
+    /// It had something else and has been given the wanted tree.
     PutBack {
-        /// The interface.
-        interface: String,
         /// Whether it was another interface of the same name.
         is_new: bool,
-        /// What was different.
         differences: Vec<Difference>,
     },
 }
 
-/// Why nothing was begun.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// Nothing was changed, see there.
     #[error(transparent)]
     Apply(#[from] ApplyError),
-    /// Nobody can say which control groups are meant.
     #[error(transparent)]
     Group(#[from] FindError),
-    /// There is no interface of this name.
     #[error("There is no interface {0}, so nothing was changed; ip -br link shows those that there are")]
     Missing(String),
-    /// The kernel cannot be asked.
     #[error("The kernel cannot be asked for its interfaces, so nothing was changed")]
     Unreadable(#[from] TcError),
 }
@@ -117,27 +81,14 @@ struct Kept {
     missing: Vec<GroupName>,
     /// What it had before, to be given back at the end.
     before: Tree,
-    /// Which interface had it.
     number: Option<u32>,
-    state: State,
+    /// The last state that was reported.
+    state: Event,
     mended: Vec<Instant>,
-}
-
-/// What was told last.
-#[derive(Debug, PartialEq)]
-enum State {
-    AsWanted,
-    Drifted(Vec<Difference>),
-    Failed(String),
-    Fought,
-    Gone,
 }
 
 impl<M: Machine> Keeper<M> {
     /// Gives every interface what it shall have, all or none.
-    ///
-    /// # Errors
-    /// [`StartError`].
     pub fn apply(machine: M, wanted: Vec<(String, Tree)>) -> Result<(Self, Vec<Applied>), StartError> {
         let mut keeper = Self { machine, kept: Vec::new() };
         let applied = keeper.change(wanted)?;
@@ -186,13 +137,11 @@ impl<M: Machine> Keeper<M> {
         Ok(applied)
     }
 
-    /// Looks at all interfaces.
     pub fn look(&mut self, mend: Mend, now: Instant) -> Vec<News> {
         let Self { machine, kept } = self;
         kept.iter_mut().flat_map(|kept| kept.look(machine, mend, now)).collect()
     }
 
-    /// Whether any tree tells frames by their control groups.
     #[must_use]
     pub fn has_groups(&self) -> bool {
         self.kept.iter().any(|kept| kept.wanted.has_programs())
@@ -213,7 +162,7 @@ impl<M: Machine> Keeper<M> {
     /// Whether every interface has what it shall have, as far as the last look tells.
     #[must_use]
     pub fn is_well(&self) -> bool {
-        self.kept.iter().all(|kept| kept.state == State::AsWanted)
+        self.kept.iter().all(|kept| kept.state == Event::AsWanted)
     }
 
     /// Gives back what interfaces had before, where they still have what they should have. Others have been changed by
@@ -237,64 +186,65 @@ impl<M: Machine> Keeper<M> {
 
 impl Kept {
     const fn new(name: String, wanted: Tree, before: Tree, number: Option<u32>) -> Self {
-        Self { name, wanted, missing: Vec::new(), before, number, state: State::AsWanted, mended: Vec::new() }
+        Self { name, wanted, missing: Vec::new(), before, number, state: Event::AsWanted, mended: Vec::new() }
     }
 
     fn look<M: Machine>(&mut self, machine: &mut M, mend: Mend, now: Instant) -> Vec<News> {
-        let interface = self.name.clone();
         let before = self.wanted.clone();
-        let missing = match locate(machine, &mut self.wanted) {
-            Ok(missing) => missing,
+        let (event, missing) = match locate(machine, &mut self.wanted) {
+            Ok(missing) => {
+                let seen = self.seen(machine, mend, &before, now);
+                (seen.unwrap_or_else(|why| Some(Event::Failed(why))), self.newly_missing(missing))
+            }
             Err(error) => {
                 self.wanted = before;
-                return self.become_and_tell(State::Failed(in_full(&error))).into_iter().collect();
+                (Some(Event::Failed(in_full(&error))), None)
             }
         };
-        let news = match self.seen(machine, mend, &before, now) {
-            Ok(Seen::As(state)) => self.become_and_tell(state),
-            Ok(Seen::Followed) => {
-                self.state = State::AsWanted;
-                let groups = moved(&before, &self.wanted);
-                (!groups.is_empty()).then_some(News::Followed { interface, groups })
-            }
-            Ok(Seen::Mended { is_new, differences }) => {
-                self.state = State::AsWanted;
-                Some(News::PutBack { interface, is_new, differences })
-            }
-            Err(why) => self.become_and_tell(State::Failed(why)),
-        };
-        news.into_iter().chain(self.tell_missing(missing)).collect()
+        let event = event.filter(|event| self.enter(event));
+        event.into_iter().chain(missing).map(|event| News { interface: self.name.clone(), event }).collect()
     }
 
-    /// Those that were there, or that nobody has told of.
-    fn tell_missing(&mut self, missing: Vec<GroupName>) -> Option<News> {
+    /// Those that existed at the last look, or have not been reported.
+    fn newly_missing(&mut self, missing: Vec<GroupName>) -> Option<Event> {
         let groups: Vec<_> = missing.iter().filter(|name| !self.missing.contains(name)).cloned().collect();
         self.missing = missing;
-        (!groups.is_empty()).then(|| News::NoGroups { interface: self.name.clone(), groups })
+        (!groups.is_empty()).then_some(Event::NoGroups(groups))
     }
 
-    fn seen<M: Machine>(&mut self, machine: &mut M, mend: Mend, before: &Tree, now: Instant) -> Result<Seen, String> {
+    fn seen<M: Machine>(
+        &mut self,
+        machine: &mut M,
+        mend: Mend,
+        before: &Tree,
+        now: Instant,
+    ) -> Result<Option<Event>, String> {
         let opened = machine.open(&self.name).map_err(|error| in_full(&error))?;
-        let Some((number, mut kernel)) = opened else { return Ok(Seen::As(State::Gone)) };
+        let Some((number, mut kernel)) = opened else { return Ok(Some(Event::Gone)) };
         let found = kernel.found().map_err(|error| in_full(&error))?;
         let was_as_wanted = differences(before, &found).is_empty();
         let differences = differences(&self.wanted, &found);
         if differences.is_empty() {
-            return Ok(Seen::As(State::AsWanted));
+            return Ok(Some(Event::AsWanted));
         }
         if mend == Mend::No {
-            return Ok(Seen::As(State::Drifted(differences)));
+            return Ok(Some(Event::Drifted(differences)));
         }
         self.mended.retain(|mended| now.saturating_duration_since(*mended) < A_WHILE);
-        // Nobody has changed anything: a service has been started again.
+        // Nothing but the control groups has changed: a service has been restarted.
         let is_followed = *before != self.wanted && was_as_wanted;
         if self.mended.len() >= MOST_MENDS && !is_followed {
-            return Ok(Seen::As(State::Fought));
+            return Ok(Some(Event::Fought));
         }
         let target = Target { name: self.name.clone(), kernel, wanted: self.wanted.clone() };
         apply(&mut [target]).map_err(|error| in_full(&error))?;
         if is_followed {
-            return Ok(Seen::Followed);
+            let groups = moved(before, &self.wanted);
+            if groups.is_empty() {
+                self.state = Event::AsWanted;
+                return Ok(None);
+            }
+            return Ok(Some(Event::Followed(groups)));
         }
         self.mended.push(now);
         let is_new = self.number.replace(number).is_some_and(|before| before != number);
@@ -302,36 +252,19 @@ impl Kept {
             // What the other interface had went with it.
             self.before = found;
         }
-        Ok(Seen::Mended { is_new, differences })
+        Ok(Some(Event::PutBack { is_new, differences }))
     }
 
-    /// What there is to tell of a state that was not told already.
-    fn become_and_tell(&mut self, state: State) -> Option<News> {
-        if self.state == state {
-            return None;
-        }
-        let interface = self.name.clone();
-        let news = match &state {
-            State::AsWanted => News::AsWanted { interface },
-            State::Drifted(differences) => News::Drifted { interface, differences: differences.clone() },
-            State::Failed(why) => News::Failed { interface, why: why.clone() },
-            State::Fought => News::Fought { interface },
-            State::Gone => News::Gone { interface },
+    /// Notes the state that an event leaves; `false` if it was reported before.
+    fn enter(&mut self, event: &Event) -> bool {
+        let state = match event {
+            Event::Followed(_) | Event::PutBack { .. } => &Event::AsWanted,
+            state => state,
         };
-        self.state = state;
-        Some(news)
+        let is_news = event != state || self.state != *state;
+        self.state = state.clone();
+        is_news
     }
-}
-
-/// What a look has come to.
-enum Seen {
-    As(State),
-    /// Other groups of the same names.
-    Followed,
-    Mended {
-        is_new: bool,
-        differences: Vec<Difference>,
-    },
 }
 
 /// The groups of a tree that are there and were not the same before.
@@ -350,6 +283,3 @@ fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {
     });
     of_filters.flatten()
 }
-
-#[cfg(test)]
-mod tests;

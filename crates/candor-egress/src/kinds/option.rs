@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use crate::discipline::Discipline;
 
-/// A kind of queueing discipline.
 pub(crate) struct Kind {
     /// `TCA_KIND`.
     pub(crate) name: &'static str,
@@ -32,7 +31,6 @@ pub(crate) struct Kind {
 /// A condition between options that does not hold, and the remedy.
 pub(crate) type Broken = (String, &'static str);
 
-/// An option of a kind.
 #[derive(Clone, Copy)]
 pub(crate) struct Opt {
     /// As `tc` writes it, the printed one first. None if its number follows that of the option before.
@@ -79,7 +77,6 @@ pub(crate) enum Unit {
     /// A share, kept in 2⁻³².
     Percent,
     PowerOfTwo,
-    /// The name of a clock.
     Clock,
     /// The word alone is 1.
     Switch,
@@ -106,7 +103,6 @@ pub(crate) enum Wire {
     Time(usize, u16),
 }
 
-/// An integer of a message.
 #[derive(Clone, Copy)]
 pub(crate) enum Width {
     U8,
@@ -127,7 +123,6 @@ pub(crate) enum Record {
 }
 
 impl Opt {
-    /// The option that a word names.
     pub(crate) fn is_called(&self, word: &str) -> bool {
         self.words.contains(&word)
     }
@@ -139,7 +134,6 @@ impl Opt {
     }
 }
 
-/// A field as numbers.
 pub(crate) trait Field {
     fn get(&self) -> Vec<i128>;
     fn set(&mut self, numbers: &[i128]) -> Option<()>;

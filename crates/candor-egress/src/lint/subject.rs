@@ -7,12 +7,9 @@ use crate::discipline::SizeTable;
 use crate::handle::Handle;
 use crate::tree::{Qdisc, Tree};
 
-/// What is known of an interface and its machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Bit rate of the bus.
     pub bitrate: Option<BitRate>,
-    /// Whether there are frames of CAN FD.
     pub has_fd: Option<bool>,
     /// `txqueuelen` of the interface.
     pub queue_frames: Option<u32>,
@@ -26,7 +23,6 @@ pub struct Facts {
     pub kernel: Option<(u32, u32)>,
 }
 
-/// What all checks look at.
 pub(super) struct Subject<'a> {
     pub(super) tree: &'a Tree,
     pub(super) facts: &'a Facts,
@@ -49,7 +45,6 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// What frames count as.
 #[derive(Clone, Copy)]
 pub(super) struct Frame {
     pub(super) classic_bytes: u32,

@@ -20,6 +20,11 @@ fn driver(frames: u32) -> Facts {
     Facts { bitrate, driver_frames: Some(frames), ..Facts::default() }
 }
 
+fn kernel(major: u32, minor: u32) -> Facts {
+    Facts { kernel: Some((major, minor)), ..Facts::default() }
+}
+
+const TBF: &str = "qdisc root handle 1: tbf rate 1600bps";
 const PRIO: &str = "qdisc root handle 1: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\nqdisc parent 1:1 pfifo limit 1\nqdisc parent 1:2 pfifo limit 1\n";
 const SFQ: &str = "qdisc root handle 1: stab mpu 256 sfq limit 16129 depth 127 flows 127\n";
 const FLOW: &str = "filter parent 1: prio 1 handle 1 flow hash keys src divisor 1024\n";
@@ -29,107 +34,68 @@ const HTB: &str = "qdisc root handle 1: htb default 2\nclass parent 1: classid 1
 const DRR: &str =
     "qdisc root handle 1: stab mpu 256 drr\nclass parent 1: classid 1:1 drr\nqdisc parent 1:1 pfifo limit 1\n";
 
-/// A tree that has the trap, one that differs in little and has it not, and what is known of both.
+/// A tree with the trap and one that differs in little and lacks it, each with the facts about its interface.
 #[test]
-fn each_trap_is_found_and_its_remedy_is_one() {
+fn finds_each_trap_and_accepts_its_remedy() {
     let none = Facts::default;
     let with = |first: &str, second: &str| format!("{first}{second}");
-    let cases: Vec<(&str, String, String, Facts, Facts)> = vec![
-        ("W1061", SFQ.to_owned(), with(SFQ, FLOW), none(), none()),
-        ("W1062", with(&SFQ.replace("stab mpu 256 ", ""), FLOW), with(SFQ, FLOW), none(), none()),
+    let filter = |text: &str| format!("{PRIO}filter parent 1: {text}\n");
+    let below_tbf = |below: &str| format!("{TBF} burst 16 limit 16\nqdisc parent 1:1 handle 2: {below}\n");
+    let police =
+        |burst| format!("qdisc clsact\nfilter egress prio 1 matchall action police rate 1600bps burst {burst}\n");
+    let sff = "prio 1 basic match 'canid(sff 0:0)' flowid 1:1";
+    let eff = "prio 1 basic match 'canid(eff 0:0)' flowid 1:1";
+    let canfd = "protocol canfd prio 1 matchall flowid 1:1";
+    let both_formats = with(&filter(canfd), "filter parent 1: protocol can prio 2 matchall flowid 1:1\n");
+    let both_lengths = with(&filter(eff), "filter parent 1: prio 2 basic match 'canid(sff 0:0)' flowid 1:2\n");
+    let same_facts: Vec<(&str, String, String, Facts)> = vec![
+        ("W1061", SFQ.to_owned(), with(SFQ, FLOW), none()),
+        ("W1062", with(&SFQ.replace("stab mpu 256 ", ""), FLOW), with(SFQ, FLOW), none()),
         (
             "W1063",
-            "qdisc root handle 1: tbf rate 1600bps burst 16 limit 16\nqdisc parent 1:1 handle 2: ets bands 2 strict 2\n".to_owned(),
-            "qdisc root handle 1: tbf rate 1600bps burst 16 limit 16\nqdisc parent 1:1 handle 2: prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1\n".to_owned(),
-            none(),
-            none(),
-        ),
-        (
-            "W1064",
-            "qdisc root tbf rate 1600bps burst 16 limit 16\n".to_owned(),
-            "qdisc root tbf rate 1600bps burst 72 limit 72\n".to_owned(),
-            fd(),
-            fd(),
-        ),
-        (
-            "W1064",
-            "qdisc clsact\nfilter egress prio 1 matchall action police rate 1600bps burst 15\n".to_owned(),
-            "qdisc clsact\nfilter egress prio 1 matchall action police rate 1600bps burst 16\n".to_owned(),
-            none(),
+            below_tbf("ets bands 2 strict 2"),
+            below_tbf("prio bands 2 priomap 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1"),
             none(),
         ),
-        ("W1065", HTB.replace(" default 2", ""), HTB.to_owned(), none(), none()),
-        ("W1066", HTB.replacen(" quantum 16", "", 1), HTB.to_owned(), none(), none()),
-        ("W1067", DRR.to_owned(), with(DRR, "filter parent 1: prio 1 matchall flowid 1:1\n"), none(), none()),
+        ("W1064", with(TBF, " burst 16 limit 16\n"), with(TBF, " burst 72 limit 72\n"), fd()),
+        ("W1064", police(15), police(16), none()),
+        ("W1065", HTB.replace(" default 2", ""), HTB.to_owned(), none()),
+        ("W1066", HTB.replacen(" quantum 16", "", 1), HTB.to_owned(), none()),
+        ("W1067", DRR.to_owned(), with(DRR, "filter parent 1: prio 1 matchall flowid 1:1\n"), none()),
         (
             "W1068",
-            with(PRIO, "filter parent 1: protocol can prio 1 matchall flowid 1:1\n"),
-            with(PRIO, "filter parent 1: protocol all prio 1 matchall flowid 1:1\n"),
-            fd(),
-            fd(),
-        ),
-        (
-            "W1068",
-            with(PRIO, "filter parent 1: protocol canfd prio 1 matchall flowid 1:1\n"),
-            with(
-                PRIO,
-                "filter parent 1: protocol canfd prio 1 matchall flowid 1:1\nfilter parent 1: protocol can prio 2 matchall \
-                 flowid 1:1\n",
-            ),
-            fd(),
+            filter("protocol can prio 1 matchall flowid 1:1"),
+            filter("protocol all prio 1 matchall flowid 1:1"),
             fd(),
         ),
-        (
-            "W1069",
-            with(PRIO, "filter parent 1: prio 1 basic match 'canid(sff 0:0)' flowid 1:1\n"),
-            with(PRIO, "filter parent 1: prio 1 basic match 'canid(sff 0:0 eff 0:0)' flowid 1:1\n"),
-            none(),
-            none(),
-        ),
-        (
-            "W1069",
-            with(PRIO, "filter parent 1: prio 1 basic match 'canid(eff 0:0)' flowid 1:1\n"),
-            with(
-                PRIO,
-                "filter parent 1: prio 1 basic match 'canid(eff 0:0)' flowid 1:1\nfilter parent 1: prio 2 basic match \
-                 'canid(sff 0:0)' flowid 1:2\n",
-            ),
-            none(),
-            none(),
-        ),
-        ("W1071", PRIO.replace("qdisc parent 1:2 pfifo limit 1\n", ""), PRIO.to_owned(), none(), none()),
-        ("W1071", PRIO.replacen(" limit 1", "", 1), PRIO.to_owned(), none(), none()),
-        (
-            "W1072",
-            "qdisc root pfifo_fast\n".to_owned(),
-            "qdisc root pfifo_fast\n".to_owned(),
-            Facts { kernel: Some((5, 4)), ..none() },
-            Facts { kernel: Some((5, 10)), ..none() },
-        ),
-        ("N1081", DRR.to_owned(), PRIO.to_owned(), none(), none()),
-        ("N1082", "qdisc root pfifo_head_drop limit 9\n".to_owned(), "qdisc root pfifo limit 9\n".to_owned(), none(), none()),
-        ("N1082", with(&SFQ.replace("16129", "500"), FLOW), with(SFQ, FLOW), none(), none()),
-        ("N1083", PRIO.to_owned(), PRIO.to_owned(), driver(10), driver(1)),
+        ("W1068", filter(canfd), both_formats, fd()),
+        ("W1069", filter(sff), filter(&sff.replace("sff 0:0", "sff 0:0 eff 0:0")), none()),
+        ("W1069", filter(eff), both_lengths, none()),
+        ("W1071", PRIO.replace("qdisc parent 1:2 pfifo limit 1\n", ""), PRIO.to_owned(), none()),
+        ("W1071", PRIO.replacen(" limit 1", "", 1), PRIO.to_owned(), none()),
+        ("N1081", DRR.to_owned(), PRIO.to_owned(), none()),
+        ("N1082", "qdisc root pfifo_head_drop limit 9\n".to_owned(), "qdisc root pfifo limit 9\n".to_owned(), none()),
+        ("N1082", with(&SFQ.replace("16129", "500"), FLOW), with(SFQ, FLOW), none()),
         (
             "N1084",
             PRIO.to_owned(),
             PRIO.replace("limit 1\n", "limit 300\n"),
             Facts { socket_frames: Some(279), ..none() },
-            Facts { socket_frames: Some(279), ..none() },
-        ),
-        (
-            "N1085",
-            PRIO.to_owned(),
-            PRIO.to_owned(),
-            Facts { restarts: Some(false), ..none() },
-            Facts { restarts: Some(true), ..none() },
         ),
     ];
-    for (code, trap, remedy, facts, other) in &cases {
-        assert!(codes(trap, facts).contains(code), "{code} is not in {:?} of {trap}", codes(trap, facts));
-        assert!(!codes(remedy, other).contains(code), "{code} is in {remedy}");
-    }
-    let tested: Vec<_> = cases.iter().map(|(code, ..)| *code).collect();
+    let same_tree: Vec<(&str, &str, Facts, Facts)> = vec![
+        ("W1072", "qdisc root pfifo_fast\n", kernel(5, 4), kernel(5, 10)),
+        ("N1083", PRIO, driver(10), driver(1)),
+        ("N1085", PRIO, Facts { restarts: Some(false), ..none() }, Facts { restarts: Some(true), ..none() }),
+    ];
+    let mut tested = Vec::new();
+    let mut check = |code, trap: (&str, &Facts), remedy: (&str, &Facts)| {
+        assert!(codes(trap.0, trap.1).contains(&code), "{code} is not in {:?} of {}", codes(trap.0, trap.1), trap.0);
+        assert!(!codes(remedy.0, remedy.1).contains(&code), "{code} is in {}", remedy.0);
+        tested.push(code);
+    };
+    same_facts.iter().for_each(|(code, trap, remedy, facts)| check(*code, (trap, facts), (remedy, facts)));
+    same_tree.iter().for_each(|(code, tree, trap, remedy)| check(*code, (tree, trap), (tree, remedy)));
     let untested = code::ALL.iter().filter(|code| !tested.contains(code));
     // No text can say it.
     assert_eq!(untested.collect::<Vec<_>>(), [&"W1070"]);

@@ -5,11 +5,9 @@
 
 use crate::tree::{HtbClass, Share};
 
-use super::constants::{TCA_KIND, TCA_OPTIONS};
+use super::codec::{self, AttributeList, Fields, StructWriter, Unread};
 use super::error::EncodeError;
-use super::rate;
-use super::read::{self, Fields, Unread};
-use super::write::{AttributeList, Record};
+use super::message::{TCA_KIND, TCA_OPTIONS};
 use candor_netlink::codec::{Attribute, DecodeError};
 
 const TCA_DRR_QUANTUM: u16 = 1;
@@ -35,11 +33,8 @@ pub(super) fn encode(share: &Share, list: &mut AttributeList) -> Result<(), Enco
 
 /// The share of a class of a discipline of this kind.
 pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>) -> Result<Share, DecodeError> {
-    let kept = || Share::Other {
-        kind: kind.to_owned(),
-        options: options.map(|options| options.value.to_vec()).unwrap_or_default(),
-    };
-    read::or_kept(known(kind, options), kept)
+    let kept = || Share::Other { kind: kind.to_owned(), options: codec::bytes_of(options) };
+    codec::or_kept(known(kind, options), kept)
 }
 
 /// Whether classes of this kind are made one by one, rather than by the discipline itself.
@@ -48,46 +43,46 @@ pub(super) fn is_made(kind: &str) -> bool {
 }
 
 fn known(kind: &str, options: Option<Attribute<'_>>) -> Result<Share, Unread> {
-    let needed = || read::needed(options, TCA_OPTIONS);
+    let needed = || codec::needed(options, TCA_OPTIONS);
     match kind {
         "drr" => {
-            let [_, quantum] = read::by_number(needed()?.value)?;
-            Ok(Share::Drr { quantum_bytes: read::u32_of(quantum)? })
+            let [_, quantum] = codec::by_number(needed()?.value)?;
+            Ok(Share::Drr { quantum_bytes: codec::u32_of(quantum)? })
         }
         "htb" => decode_htb(needed()?).map(Share::Htb),
-        _ => Err(Unread::Unspoken),
+        _ => Err(Unread::Unsupported),
     }
 }
 
 /// `struct tc_htb_opt`.
 fn encode_htb(class: &HtbClass) -> Result<AttributeList, EncodeError> {
-    let parameters = Record::default()
-        .bytes(&rate::spec(class.rate, 0)?)
-        .bytes(&rate::spec(class.ceil, 0)?)
-        .u32(rate::burst_ticks(class.burst_bytes, class.rate)?)
-        .u32(rate::burst_ticks(class.ceil_burst_bytes, class.ceil)?)
+    let parameters = StructWriter::default()
+        .bytes(&codec::rate_spec(class.rate, 0)?)
+        .bytes(&codec::rate_spec(class.ceil, 0)?)
+        .u32(codec::burst_ticks(class.burst_bytes, class.rate)?)
+        .u32(codec::burst_ticks(class.ceil_burst_bytes, class.ceil)?)
         .u32(class.quantum_bytes.unwrap_or(0))
         .u32(0)
         .u32(class.prio);
     let mut list = AttributeList::default();
     list.put(TCA_HTB_PARMS, &parameters.done())?;
-    rate::put_wide(&mut list, TCA_HTB_RATE64, class.rate)?;
-    rate::put_wide(&mut list, TCA_HTB_CEIL64, class.ceil)?;
+    codec::put_wide(&mut list, TCA_HTB_RATE64, class.rate)?;
+    codec::put_wide(&mut list, TCA_HTB_CEIL64, class.ceil)?;
     Ok(list)
 }
 
 fn decode_htb(options: Attribute<'_>) -> Result<HtbClass, Unread> {
-    let [_, parameters, _, _, _, _, rate64, ceil64] = read::by_number(options.value)?;
-    let mut fields = Fields::of(read::needed(parameters, TCA_HTB_PARMS)?);
-    let rate = rate::read(&mut fields, rate64)?;
-    let ceil = rate::read(&mut fields, ceil64)?;
+    let [_, parameters, _, _, _, _, rate64, ceil64] = codec::by_number(options.value)?;
+    let mut fields = Fields::of(codec::needed(parameters, TCA_HTB_PARMS)?);
+    let rate = codec::read_rate(&mut fields, rate64)?;
+    let ceil = codec::read_rate(&mut fields, ceil64)?;
     let (ticks, ceil_ticks, quantum) = (fields.u32()?, fields.u32()?, fields.u32()?);
     let (_level, prio) = (fields.u32()?, fields.u32()?);
     Ok(HtbClass {
         rate,
         ceil,
-        burst_bytes: rate::burst_bytes(ticks, rate),
-        ceil_burst_bytes: rate::burst_bytes(ceil_ticks, ceil),
+        burst_bytes: codec::burst_bytes(ticks, rate),
+        ceil_burst_bytes: codec::burst_bytes(ceil_ticks, ceil),
         quantum_bytes: Some(quantum).filter(|&quantum| quantum > 0),
         prio,
     })

@@ -1,18 +1,22 @@
-//! `TCA_OPTIONS` of a queueing discipline, as the table of [kinds] describes it.
+//! `TCA_OPTIONS` of a queueing discipline, as the table of [kinds] describes it; `tbf`, and the size table `stab`.
+//!
+//! # Kernel
+//! A dump says how a size table is used and how long it is, but not what is in it. If the rest is as `tc` makes it, so are
+//! the `sizes` that are read; otherwise there are none.
+//!
+//! # Source
+//! `tbf_change()`, `tbf_dump()`, `net/sched/sch_tbf.c`; `qdisc_get_stab()`, `qdisc_dump_stab()`, `net/sched/sch_api.c`.
 
-use crate::discipline::Discipline;
+use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::kinds::option::{Record, Width, Wire};
 use crate::kinds::{self, Kind, Opt};
 use crate::ticks::TICK_NS;
-
-use super::constants::{TCA_KIND, TCA_OPTIONS};
-use super::error::EncodeError;
-use super::read::{self, Unread, speakable};
-use super::shaper;
-use super::write::{AttributeList, NLA_F_NESTED};
 use candor_netlink::codec::{Attribute, Attributes, DecodeError};
 
-/// Attributes of a body are numbered below this.
+use super::codec::{self, AttributeList, Fields, NLA_F_NESTED, StructWriter, Unread, ensure_supported};
+use super::error::EncodeError;
+use super::message::{TCA_KIND, TCA_OPTIONS};
+
 const ATTRIBUTES: usize = 16;
 
 /// Writes `TCA_KIND` and, where there are any, `TCA_OPTIONS`.
@@ -22,7 +26,7 @@ pub(super) fn encode(discipline: &Discipline, list: &mut AttributeList) -> Resul
         Discipline::Clsact => Ok(()),
         Discipline::Other { options, .. } if options.is_empty() => Ok(()),
         Discipline::Other { options, .. } => list.put(TCA_OPTIONS, options),
-        Discipline::Tbf(tbf) => list.put(TCA_OPTIONS, &shaper::encode_tbf(tbf)?),
+        Discipline::Tbf(tbf) => list.put(TCA_OPTIONS, &encode_tbf(tbf)?),
         _ => {
             let unknown = || EncodeError::Kind { kind: discipline.kind().to_owned() };
             let kind = kinds::kind(discipline.kind()).ok_or_else(unknown)?;
@@ -35,23 +39,19 @@ pub(super) fn encode(discipline: &Discipline, list: &mut AttributeList) -> Resul
     }
 }
 
-/// The discipline of this kind with these options.
 pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>) -> Result<Discipline, DecodeError> {
-    let kept = || Discipline::Other {
-        kind: kind.to_owned(),
-        options: options.map(|options| options.value.to_vec()).unwrap_or_default(),
-    };
-    read::or_kept(known(kind, options), kept)
+    let kept = || Discipline::Other { kind: kind.to_owned(), options: codec::bytes_of(options) };
+    codec::or_kept(known(kind, options), kept)
 }
 
 fn known(name: &str, options: Option<Attribute<'_>>) -> Result<Discipline, Unread> {
     match name {
         "clsact" => return Ok(Discipline::Clsact),
         "noqueue" => return Ok(Discipline::Noqueue),
-        "tbf" => return Ok(Discipline::Tbf(shaper::decode_tbf(read::needed(options, TCA_OPTIONS)?)?)),
+        "tbf" => return Ok(Discipline::Tbf(decode_tbf(codec::needed(options, TCA_OPTIONS)?)?)),
         _ => {}
     }
-    let kind = kinds::kind(name).ok_or(Unread::Unspoken)?;
+    let kind = kinds::kind(name).ok_or(Unread::Unsupported)?;
     match options {
         Some(options) if !kind.options.is_empty() => read_body(kind, options),
         None if !kind.optional => Err(DecodeError::MissingAttribute { kind: TCA_OPTIONS }.into()),
@@ -143,24 +143,24 @@ fn read_body(kind: &Kind, options: Attribute<'_>) -> Result<Discipline, Unread> 
         Record::Bare(..) => options.value.len(),
         Record::Leading(bytes) => bytes,
     };
-    let attributes: [_; ATTRIBUTES] = read::by_number(options.value.get(start..).unwrap_or_default())?;
+    let attributes: [_; ATTRIBUTES] = codec::by_number(options.value.get(start..).unwrap_or_default())?;
     let (record, expected) = match kind.record {
         Record::None => (options, 0),
         Record::Bare(_, least) | Record::Leading(least) => (options, least),
-        Record::Attribute(kind, bytes, _) => (read::needed(attributes[usize::from(kind)], kind)?, bytes),
+        Record::Attribute(kind, bytes, _) => (codec::needed(attributes[usize::from(kind)], kind)?, bytes),
     };
     if record.value.len() < expected {
         let (kind, len) = (record.kind, record.value.len());
         return Err(DecodeError::ShortAttribute { kind, len, expected }.into());
     }
     let is_zero = |part: Attribute<'_>| part.value.iter().all(|byte| *byte == 0);
-    speakable(kind.no_bits.iter().all(|(at, mask)| word(record.value, *at) & mask == 0))?;
-    speakable(kind.no_attributes.iter().all(|kind| attributes[usize::from(*kind)].is_none()))?;
-    speakable(kind.zero_attributes.iter().all(|kind| attributes[usize::from(*kind)].is_none_or(is_zero)))?;
+    ensure_supported(kind.no_bits.iter().all(|(at, mask)| word(record.value, *at) & mask == 0))?;
+    ensure_supported(kind.no_attributes.iter().all(|kind| attributes[usize::from(*kind)].is_none()))?;
+    ensure_supported(kind.zero_attributes.iter().all(|kind| attributes[usize::from(*kind)].is_none_or(is_zero)))?;
     let mut discipline = (kind.usual)();
     for option in kind.options {
         if let Some(numbers) = numbers(option, record, &attributes)? {
-            (option.field.set)(&mut discipline, &numbers).ok_or(Unread::Unspoken)?;
+            (option.field.set)(&mut discipline, &numbers).ok_or(Unread::Unsupported)?;
         }
     }
     Ok(discipline)
@@ -177,7 +177,7 @@ fn numbers(
     Ok(match option.wire {
         Wire::Nowhere => None,
         Wire::Attribute(kind, width) if option.always => {
-            Some(vec![number_of(width, read::needed(attribute(kind), kind)?)?])
+            Some(vec![number_of(width, codec::needed(attribute(kind), kind)?)?])
         }
         Wire::Attribute(kind, width) => {
             attribute(kind).map(|found| number_of(width, found)).transpose()?.map(|number| vec![number])
@@ -186,7 +186,7 @@ fn numbers(
             let mut found = Vec::new();
             for inner in Attributes::new(attribute(list).map_or(&[], |list| list.value)) {
                 let inner = inner?;
-                speakable(inner.kind == item)?;
+                ensure_supported(inner.kind == item)?;
                 found.push(number_of(width, inner)?);
             }
             Some(found)
@@ -201,11 +201,101 @@ fn numbers(
         Wire::ZeroIsNone(at) => Some(vec![word(at).into()]).filter(|number| *number != [0]),
         Wire::Or(at, _) => Some(vec![word(at).into()]),
         Wire::Bit(at, mask) => Some(vec![i128::from(word(at) & mask != 0)]),
-        Wire::Time(at, kind) => Some(vec![match read::u64_of(attribute(kind))? {
+        Wire::Time(at, kind) => Some(vec![match codec::u64_of(attribute(kind))? {
             // A negative delay is none; the kernel takes the size of a negative jitter.
-            Some(ns) if i64::try_from(ns).is_err() => return Err(Unread::Unspoken),
+            Some(ns) if i64::try_from(ns).is_err() => return Err(Unread::Unsupported),
             Some(ns) => ns.into(),
             None => i128::from(word(at)) * i128::from(TICK_NS),
         }]),
     })
+}
+
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_PRATE64: u16 = 5;
+const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
+/// Bytes of `struct tc_ratespec`.
+const SPEC_BYTES: usize = 12;
+
+pub(super) fn encode_tbf(tbf: &Tbf) -> Result<Vec<u8>, EncodeError> {
+    let peak = tbf.peak.map(|peak| codec::rate_spec(peak.rate, 0)).transpose()?;
+    // The kernel takes the bursts from their own attributes (Linux 3.13) and looks at the ticks no more; but it tells them
+    // in ticks, so those that do not fit could not be told.
+    let peak_ticks = tbf.peak.map(|peak| codec::burst_ticks(peak.burst_bytes, peak.rate)).transpose()?;
+    let parameters = StructWriter::default()
+        .bytes(&codec::rate_spec(tbf.rate, 0)?)
+        .bytes(&peak.unwrap_or_else(|| vec![0; SPEC_BYTES]))
+        .u32(tbf.limit_bytes)
+        .u32(codec::burst_ticks(tbf.burst_bytes, tbf.rate)?)
+        .u32(peak_ticks.unwrap_or(0));
+    let mut list = AttributeList::default();
+    list.put(TCA_TBF_PARMS, &parameters.done())?;
+    codec::put_wide(&mut list, TCA_TBF_RATE64, tbf.rate)?;
+    list.put_u32(TCA_TBF_BURST, tbf.burst_bytes)?;
+    if let Some(peak) = tbf.peak {
+        codec::put_wide(&mut list, TCA_TBF_PRATE64, peak.rate)?;
+        list.put_u32(TCA_TBF_PBURST, peak.burst_bytes)?;
+    }
+    Ok(list.into_bytes())
+}
+
+pub(super) fn decode_tbf(options: Attribute<'_>) -> Result<Tbf, Unread> {
+    let [_, parameters, _, _, rate64, peak64, burst, peak_burst] = codec::by_number(options.value)?;
+    let mut fields = Fields::of(codec::needed(parameters, TCA_TBF_PARMS)?);
+    let rate = codec::read_rate(&mut fields, rate64)?;
+    let peak = codec::read_rate(&mut fields, peak64)?;
+    let (limit_bytes, ticks, peak_ticks) = (fields.u32()?, fields.u32()?, fields.u32()?);
+    let bytes =
+        |given, ticks, rate| Ok::<_, Unread>(codec::u32_of(given)?.unwrap_or_else(|| codec::burst_bytes(ticks, rate)));
+    let peak = match peak {
+        ByteRate(0) => None,
+        rate => Some(Peak { rate, burst_bytes: bytes(peak_burst, peak_ticks, rate)? }),
+    };
+    Ok(Tbf { rate, burst_bytes: bytes(burst, ticks, rate)?, limit_bytes, peak })
+}
+
+const TCA_STAB_BASE: u16 = 1;
+const TCA_STAB_DATA: u16 = 2;
+/// `TC_LINKLAYER_ETHERNET`. Only tc looks at it, to fill the table.
+const LINKLAYER_ETHERNET: u32 = 1;
+
+const MOST_ENTRIES: usize = 1 << 15;
+
+pub(super) fn encode_stab(table: &SizeTable) -> Result<AttributeList, EncodeError> {
+    let too_long = |_| EncodeError::TooLong { len: table.sizes.len() };
+    let base = StructWriter::default()
+        .u8(table.cell_log)
+        .u8(table.size_log)
+        .i16(table.cell_align)
+        .i32(table.overhead_bytes)
+        .u32(LINKLAYER_ETHERNET)
+        .u32(table.mpu_bytes)
+        .u32(table.mtu_bytes)
+        .u32(u32::try_from(table.sizes.len()).map_err(too_long)?);
+    let mut list = AttributeList::default();
+    list.put(TCA_STAB_BASE, &base.done())?;
+    if !table.sizes.is_empty() {
+        let sizes: Vec<u8> = table.sizes.iter().flat_map(|size| size.to_ne_bytes()).collect();
+        list.put(TCA_STAB_DATA, &sizes)?;
+    }
+    Ok(list)
+}
+
+pub(super) fn decode_stab(bytes: &[u8]) -> Result<SizeTable, DecodeError> {
+    let [_, base, data] = codec::by_number(bytes)?;
+    let mut fields = Fields::of(codec::needed(base, TCA_STAB_BASE)?);
+    let (cell_log, size_log, cell_align) = (fields.u8()?, fields.u8()?, fields.i16()?);
+    let (overhead_bytes, linklayer) = (fields.i32()?, fields.u32()?);
+    let (mpu_bytes, mtu_bytes, entries) = (fields.u32()?, fields.u32()?, fields.u32()?);
+    let (sizes, _) = data.map(|data| data.value).unwrap_or_default().as_chunks();
+    let sizes = sizes.iter().map(|size| u16::from_ne_bytes(*size)).collect();
+    let told = SizeTable { overhead_bytes, mpu_bytes, cell_log, size_log, cell_align, mtu_bytes, sizes };
+    let entries = usize::try_from(entries).unwrap_or(usize::MAX);
+    if !told.sizes.is_empty() || linklayer != LINKLAYER_ETHERNET || !(1..=MOST_ENTRIES).contains(&entries) {
+        return Ok(told);
+    }
+    let even = SizeTable::even(overhead_bytes, mpu_bytes, mtu_bytes, entries);
+    let is_even = told == SizeTable { sizes: Vec::new(), ..even.clone() };
+    Ok(if is_even { even } else { told })
 }

@@ -15,9 +15,8 @@ use crate::ematch::Ematch;
 
 use leaf::TCF_EM_CONTAINER;
 
+use super::codec::{self, AttributeList, Fields, StructWriter, Unread, ensure_supported};
 use super::error::{EncodeError, MAX_EMATCH_DEPTH};
-use super::read::{self, Fields, Unread, speakable};
-use super::write::{AttributeList, Record};
 use candor_netlink::codec::{Attribute, Attributes};
 
 const TCA_EMATCH_TREE_HDR: u16 = 1;
@@ -29,7 +28,6 @@ const TCF_EM_REL_OR: u16 = 2;
 const TCF_EM_INVERT: u16 = 4;
 const TCF_EM_SIMPLE: u16 = 8;
 
-/// An entry of the flat list.
 #[derive(Debug)]
 struct Entry {
     flags: u16,
@@ -43,12 +41,12 @@ pub(super) fn encode(expression: &Ematch) -> Result<AttributeList, EncodeError> 
     let too_long = EncodeError::TooLong { len: entries.len() };
     let mut inner = AttributeList::default();
     for (place, entry) in (1_u16..).zip(&entries) {
-        let record = Record::default().u16(0).u16(entry.kind).u16(entry.flags).u16(0).bytes(&entry.data);
+        let record = StructWriter::default().u16(0).u16(entry.kind).u16(entry.flags).u16(0).bytes(&entry.data);
         inner.put(place, &record.done())?;
     }
     let count = u16::try_from(entries.len()).map_err(|_too_many| too_long)?;
     let mut list = AttributeList::default();
-    list.put(TCA_EMATCH_TREE_HDR, &Record::default().u16(count).u16(0).done())?;
+    list.put(TCA_EMATCH_TREE_HDR, &StructWriter::default().u16(count).u16(0).done())?;
     list.nest(TCA_EMATCH_TREE_LIST, &inner)?;
     Ok(list)
 }
@@ -99,13 +97,12 @@ fn members(group: &Ematch) -> Result<(&[Ematch], u16), EncodeError> {
     Ok((members, relation))
 }
 
-/// The expression, if there are matches at all.
 pub(super) fn decode(tree: &[u8]) -> Result<Option<Ematch>, Unread> {
-    let [_, header, list] = read::by_number(tree)?;
-    let count = Fields::of(read::needed(header, TCA_EMATCH_TREE_HDR)?).u16()?;
+    let [_, header, list] = codec::by_number(tree)?;
+    let count = Fields::of(codec::needed(header, TCA_EMATCH_TREE_HDR)?).u16()?;
     let list = list.map(|list| list.value).unwrap_or_default();
     let entries = Attributes::new(list).map(|entry| entry_of(entry?)).collect::<Result<Vec<_>, Unread>>()?;
-    speakable(entries.len() == usize::from(count))?;
+    ensure_supported(entries.len() == usize::from(count))?;
     if entries.is_empty() {
         return Ok(None);
     }
@@ -116,7 +113,7 @@ pub(super) fn decode(tree: &[u8]) -> Result<Option<Ematch>, Unread> {
 fn entry_of(attribute: Attribute<'_>) -> Result<Entry, Unread> {
     let mut fields = Fields::of(attribute);
     let (_id, kind, flags, _pad) = (fields.u16()?, fields.u16()?, fields.u16()?, fields.u16()?);
-    speakable(flags & TCF_EM_REL_MASK != TCF_EM_REL_MASK && flags & TCF_EM_SIMPLE == 0)?;
+    ensure_supported(flags & TCF_EM_REL_MASK != TCF_EM_REL_MASK && flags & TCF_EM_SIMPLE == 0)?;
     Ok(Entry { flags, kind, data: fields.rest().to_vec() })
 }
 
@@ -129,12 +126,11 @@ struct Reader {
 }
 
 impl Reader {
-    /// The expression that begins at an entry.
     fn sequence(&mut self, start: usize, depth: usize) -> Result<Ematch, Unread> {
-        speakable(depth <= MAX_EMATCH_DEPTH)?;
+        ensure_supported(depth <= MAX_EMATCH_DEPTH)?;
         let mut terms = Vec::new();
         for at in start.. {
-            speakable(self.used.get(at) == Some(&false))?;
+            ensure_supported(self.used.get(at) == Some(&false))?;
             self.used[at] = true;
             let relation = self.entries[at].flags & TCF_EM_REL_MASK;
             terms.push((self.term(at, depth)?, relation));
@@ -149,9 +145,9 @@ impl Reader {
         let Entry { flags, kind, data } = &self.entries[at];
         let invert = flags & TCF_EM_INVERT != 0;
         let term = if *kind == TCF_EM_CONTAINER {
-            let target = data.first_chunk().ok_or(Unread::Unspoken)?;
+            let target = data.first_chunk().ok_or(Unread::Unsupported)?;
             let target = u32::from_ne_bytes(*target) as usize;
-            speakable(target > at)?;
+            ensure_supported(target > at)?;
             self.sequence(target, depth + 1)?
         } else {
             leaf::decode(*kind, data)?

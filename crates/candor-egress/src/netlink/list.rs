@@ -5,127 +5,110 @@ use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
-use super::body::Body;
-use super::constants::{
-    RTM_GETQDISC, RTM_GETTCLASS, RTM_GETTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND,
-    TCA_OPTIONS, TCA_STAB, TCA_STATS2,
+use super::discipline::decode_stab;
+use super::filter::Body;
+use super::message::{
+    Header, InterfaceNames, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_CHAIN, TCA_KIND, TCA_OPTIONS, TCA_STAB,
+    TCA_STATS2,
 };
-use super::header::Header;
-use super::names::InterfaceNames;
 use super::stats::{self, ClassStats, FilterStats, QdiscStats};
-use super::{class, discipline, filter, stab};
+use super::{class, discipline, filter};
 use candor_netlink::client::{Client, Errno, NetlinkError};
 use candor_netlink::codec::{DecodeError, Message, NLM_F_DUMP, NLM_F_REQUEST};
 
-/// Attributes of a message, by their number.
 const ATTRIBUTES: usize = TCA_STAB as usize + 1;
 const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
 
-/// A discipline as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedQdisc {
-    /// Where it is.
     pub interface: InterfaceIndex,
     /// What it is. A [`handle`](Qdisc::handle) of [`Handle::NONE`] is the kernel's own default.
     pub qdisc: Qdisc,
-    /// What it has counted.
     pub stats: QdiscStats,
 }
 
 impl ListedQdisc {
-    /// Whether frames come to it first.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.qdisc.parent == Handle::ROOT
     }
 }
 
-/// A class as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedClass {
-    /// Where it is.
-    pub interface: InterfaceIndex,
+pub(super) struct ListedClass {
+    pub(super) interface: InterfaceIndex,
     /// What it is. That of a discipline that makes its classes itself, such as a band of `prio`, says nothing
     /// ([`Share::Other`](crate::tree::Share::Other)).
-    pub class: Class,
-    /// What it has counted.
-    pub stats: ClassStats,
+    pub(super) class: Class,
+    pub(super) stats: ClassStats,
 }
 
 impl ListedClass {
-    /// Whether somebody made it, rather than its discipline.
-    #[must_use]
-    pub fn is_made(&self) -> bool {
+    pub(super) fn is_made(&self) -> bool {
         class::is_made(self.class.share.kind())
     }
 }
 
-/// A filter as it was listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ListedFilter {
-    /// What it is.
-    pub filter: Filter,
-    /// What it has counted.
-    pub stats: FilterStats,
+pub(super) struct ListedFilter {
+    pub(super) filter: Filter,
+    pub(super) stats: FilterStats,
 }
 
-/// The filters of one parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ListedFilters {
+pub(super) struct ListedFilters {
     /// Those that every frame comes to (chain 0).
-    pub filters: Vec<ListedFilter>,
+    pub(super) filters: Vec<ListedFilter>,
     /// Numbers of further chains, to which only an action leads (`goto chain`). Their filters are not told.
-    pub other_chains: Vec<u32>,
+    pub(super) other_chains: Vec<u32>,
 }
 
-/// The disciplines of all interfaces, a root before what hangs below it. That of interfaces without a queue, such as
-/// vcan, is `noqueue`.
+/// The qdiscs of all interfaces, a root before what is below it; `noqueue` for interfaces without a queue, such as vcan.
+/// None if the kernel has no traffic control.
 ///
 /// # Errors
-/// Whatever the kernel refuses with, except that it has no queueing disciplines at all.
+/// Those of the dump.
 pub fn qdiscs(client: &mut Client) -> Result<Vec<ListedQdisc>, NetlinkError> {
-    let message = Header::default().message(RTM_GETQDISC, NLM_F_REQUEST | NLM_F_DUMP);
-    or_none(client.dump(&message, |answer| if answer.kind == RTM_NEWQDISC { Ok(qdisc(answer)?) } else { Ok(None) }))
+    dump(client, Header::default(), RTM_NEWQDISC, qdisc)
 }
 
-/// The classes of an interface, those that a discipline makes itself among them, in the kernel's order.
-///
-/// # Errors
-/// As [`qdiscs`].
-pub fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
+/// The classes of an interface, including those that a discipline makes itself, in the kernel's order.
+pub(super) fn classes(client: &mut Client, interface: InterfaceIndex) -> Result<Vec<ListedClass>, NetlinkError> {
     let header = Header { interface: interface.number(), ..Header::default() };
-    let message = header.message(RTM_GETTCLASS, NLM_F_REQUEST | NLM_F_DUMP);
-    or_none(
-        client.dump(&message, |answer| if answer.kind == RTM_NEWTCLASS { Ok(listed_class(answer)?) } else { Ok(None) }),
-    )
+    dump(client, header, RTM_NEWTCLASS, listed_class)
 }
 
 /// The filters of a discipline, of a class, of [`Handle::INGRESS`] or of [`Handle::EGRESS`], in the kernel's order.
-///
-/// # Errors
-/// As [`qdiscs`].
-pub fn filters(
+pub(super) fn filters(
     client: &mut Client,
     interface: InterfaceIndex,
     parent: Handle,
     names: &InterfaceNames,
 ) -> Result<ListedFilters, NetlinkError> {
     let header = Header { interface: interface.number(), parent, ..Header::default() };
-    let message = header.message(RTM_GETTFILTER, NLM_F_REQUEST | NLM_F_DUMP);
-    let listed = or_none(client.dump(&message, |answer| {
-        if answer.kind == RTM_NEWTFILTER { Ok(Some(filter(answer, parent, names)?)) } else { Ok(None) }
-    }))?;
-    Ok(gathered(listed))
+    dump(client, header, RTM_NEWTFILTER, |message| filter(message, parent, names).map(Some)).map(gathered)
+}
+
+/// Asks for all objects whose messages are of this kind (`RTM_NEW…`, two below `RTM_GET…`).
+fn dump<T>(
+    client: &mut Client,
+    header: Header,
+    kind: u16,
+    read: impl Fn(&Message<'_>) -> Result<Option<T>, DecodeError>,
+) -> Result<Vec<T>, NetlinkError> {
+    let message = header.message(kind + 2, NLM_F_REQUEST | NLM_F_DUMP);
+    match client.dump(&message, |answer| if answer.kind == kind { Ok(read(answer)?) } else { Ok(None) }) {
+        Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => Ok(Vec::new()),
+        listed => listed,
+    }
 }
 
 /// What the kernel says with one message about filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FilterNote {
-    /// A filter.
     Filter(ListedFilter),
     /// That there are filters of this preference. Of the old way of `fw` it says nothing more.
     Head(Filter),
-    /// A filter in another chain.
     OtherChain(u32),
 }
 
@@ -173,21 +156,13 @@ pub(super) fn filter(message: &Message<'_>, parent: Handle, names: &InterfaceNam
     })
 }
 
-/// A kernel without traffic control has nothing.
-pub(super) fn or_none<T>(listed: Result<Vec<T>, NetlinkError>) -> Result<Vec<T>, NetlinkError> {
-    match listed {
-        Err(error) if error.errno() == Some(Errno::EOPNOTSUPP) => Ok(Vec::new()),
-        listed => listed,
-    }
-}
-
 /// `None` for a discipline of no interface, which the kernel does not send.
 pub(super) fn qdisc(message: &Message<'_>) -> Result<Option<ListedQdisc>, DecodeError> {
     let (header, attributes) = Header::split::<ATTRIBUTES>(message)?;
     let of = |kind: u16| attributes[usize::from(kind)];
     let Some(interface) = InterfaceIndex::new(header.interface) else { return Ok(None) };
     let kind = of(TCA_KIND).map(|kind| kind.text()).unwrap_or_default();
-    let stab = of(TCA_STAB).map(|table| stab::decode(table.value)).transpose()?;
+    let stab = of(TCA_STAB).map(|table| decode_stab(table.value)).transpose()?;
     let discipline = discipline::decode(&kind, of(TCA_OPTIONS))?;
     let stats = of(TCA_STATS2).map(|stats| stats::queue(stats.value)).transpose()?.unwrap_or_default();
     let qdisc = Qdisc { handle: header.handle, parent: header.parent, stab, discipline };

@@ -9,20 +9,16 @@ use crate::tree::{Class, Qdisc, Tree};
 use candor_io::can::InterfaceIndex;
 
 use super::list::{self, ListedClass, ListedFilter, ListedQdisc};
-use super::names::InterfaceNames;
+use super::message::InterfaceNames;
 use super::stats::{ClassStats, FilterStats, QdiscStats};
 use candor_netlink::client::{Client, NetlinkError};
 
 /// What an interface has, and what it has counted. The counters are in the order of the lists of [`tree`](Self::tree).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
-    /// What somebody has made.
     pub tree: Tree,
-    /// What its disciplines have counted.
     pub qdiscs: Vec<QdiscStats>,
-    /// What its classes have counted.
     pub classes: Vec<ClassStats>,
-    /// What its filters have counted.
     pub filters: Vec<FilterStats>,
     /// Disciplines that are the kernel's own default and have no handle.
     pub defaults: Vec<(Qdisc, QdiscStats)>,
@@ -33,9 +29,6 @@ pub struct Observed {
 }
 
 /// Reads what an interface has. It is not one moment: what others change meanwhile may be there in part.
-///
-/// # Errors
-/// Whatever the kernel refuses with.
 pub fn observe(
     client: &mut Client,
     interface: InterfaceIndex,

@@ -2,30 +2,27 @@
 
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::filter::{Classifier, Filter};
+use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc};
 use candor_io::can::InterfaceIndex;
 
-use super::constants::{
-    RTM_DELQDISC, RTM_DELTCLASS, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_KIND, TCA_STAB,
-};
+use super::codec::AttributeList;
+use super::discipline::encode_stab;
 use super::error::{EncodeError, TcError};
-use super::header::Header;
-use super::names::InterfaceNames;
-use super::write::AttributeList;
-use super::{class, discipline, filter, program, stab};
+use super::filter::load_program;
+use super::message::{
+    Header, InterfaceNames, RTM_DELQDISC, RTM_DELTFILTER, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER, TCA_STAB,
+};
+use super::{class, discipline, filter};
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::codec::{MessageWriter, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST};
 
-/// What a request does if what it names is there already, or is not.
+/// Whether the object must exist, must not exist, or may.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mode {
-    /// It must be there.
+pub(crate) enum Mode {
     Change,
-    /// It must not be there.
     Make,
-    /// Either.
     Replace,
 }
 
@@ -40,33 +37,23 @@ impl Mode {
     }
 }
 
-/// Makes a discipline where there is none but the kernel's default.
-///
-/// # Errors
-/// [`TcError::Encode`] before anything is sent; `EEXIST` if somebody has made one there, `ENOENT` if the kernel does not
-/// have the kind or the parent, `EINVAL` for a value that it does not take, or whatever else it refuses with.
-pub fn make_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
-    Ok(client.request(qdisc_message(interface, qdisc, Mode::Make)?)?)
-}
-
-/// Makes a discipline, in the place of what is there.
+/// Creates a qdisc, or replaces the one at its parent.
 ///
 /// # Kernel
-/// One of the same kind and [`handle`](Qdisc::handle), or without a handle of the same kind, is changed: what hangs below
-/// it stays, and what the new one leaves to the kernel stays as it was. Any other is taken away with all below it.
+/// One of the same kind and [`handle`](Qdisc::handle), or without a handle of the same kind, is changed: everything below it
+/// stays, and what the new one leaves to the kernel keeps its value. Any other is deleted with everything below it.
 ///
 /// # Errors
-/// As [`make_qdisc`], without `EEXIST`.
+/// [`TcError::Encode`] before anything is sent; `ENOENT` if the kernel lacks the kind or the parent, `EINVAL` for a value that
+/// it rejects.
 pub fn replace_qdisc(client: &mut Client, interface: InterfaceIndex, qdisc: &Qdisc) -> Result<(), TcError> {
     Ok(client.request(qdisc_message(interface, qdisc, Mode::Replace)?)?)
 }
 
-/// Takes a discipline away with all that hangs below it; the kernel's default comes in its place. [`Handle::NONE`] is
-/// whichever is there.
+/// Deletes a qdisc with everything below it; the kernel's default replaces it. [`Handle::NONE`] matches any handle.
 ///
 /// # Errors
-/// `ENOENT` if there is only the default, `EINVAL` if one of another handle is there, or whatever else the kernel refuses
-/// with.
+/// `ENOENT` if there is only the default, `EINVAL` if one of another handle is there.
 pub fn delete_qdisc(
     client: &mut Client,
     interface: InterfaceIndex,
@@ -77,95 +64,50 @@ pub fn delete_qdisc(
     client.request(header.message(RTM_DELQDISC, NLM_F_REQUEST | NLM_F_ACK))
 }
 
-/// Makes a class.
+/// Creates a class ([`Mode::Make`]), or changes one ([`Mode::Change`]), which keeps its frames.
 ///
 /// # Errors
-/// [`TcError::Encode`] before anything is sent; `EEXIST` if it is there, or whatever else the kernel refuses with.
-pub fn make_class(client: &mut Client, interface: InterfaceIndex, class: &Class) -> Result<(), TcError> {
-    Ok(client.request(class_message(interface, class, Mode::Make)?)?)
+/// [`TcError::Encode`] before anything is sent; `EEXIST` or `ENOENT`.
+pub(crate) fn send_class(
+    client: &mut Client,
+    interface: InterfaceIndex,
+    class: &Class,
+    mode: Mode,
+) -> Result<(), TcError> {
+    Ok(client.request(class_message(interface, class, mode)?)?)
 }
 
-/// Changes a class; frames that wait in it stay.
-///
-/// # Errors
-/// [`TcError::Encode`] before anything is sent; `ENOENT` if it is not there, or whatever else the kernel refuses with.
-pub fn change_class(client: &mut Client, interface: InterfaceIndex, class: &Class) -> Result<(), TcError> {
-    Ok(client.request(class_message(interface, class, Mode::Change)?)?)
-}
-
-/// Takes a class away with all that hangs below it.
-///
-/// # Errors
-/// `EBUSY` if classes are below it or filters lead to it, `ENOENT` if it is not there, or whatever else the kernel refuses
-/// with.
-pub fn delete_class(client: &mut Client, interface: InterfaceIndex, handle: Handle) -> Result<(), NetlinkError> {
-    let header = Header { interface: interface.number(), handle, ..Header::default() };
-    client.request(header.message(RTM_DELTCLASS, NLM_F_REQUEST | NLM_F_ACK))
-}
-
-/// Makes a filter, as the first or last of its preference as the classifier has it.
+/// Creates a filter, as the first or last of its preference, as its classifier has it.
 ///
 /// # Kernel
-/// One by control groups wants CAP_BPF, too (before Linux 5.8 CAP_SYS_ADMIN).
+/// One by control group needs CAP_BPF, too (before Linux 5.8 CAP_SYS_ADMIN).
 ///
 /// # Errors
-/// [`TcError::Encode`] and [`TcError::Program`] before anything is sent; `EEXIST` if one of its handle is there, `EINVAL` if the preference has
-/// filters of another kind, or whatever else the kernel refuses with.
-pub fn make_filter(
+/// [`TcError::Encode`] and [`TcError::Program`] before anything is sent; `EEXIST` if its handle is taken, `EINVAL` if the
+/// preference has filters of another kind.
+pub(crate) fn make_filter(
     client: &mut Client,
     interface: InterfaceIndex,
     filter: &Filter,
     names: &InterfaceNames,
 ) -> Result<(), TcError> {
-    let program = program::load(filter)?;
+    let program = load_program(filter)?;
     let program = program.as_ref().map(AsFd::as_fd);
     Ok(client.request(filter_message(interface, filter, names, program, Mode::Make)?)?)
 }
 
-/// Makes a filter, in the place of the one of its preference and handle if there is one. Without a handle it is another one.
-///
-/// # Kernel
-/// A node of `u32` keeps the keys that it has. A `matchall` that is there is `EEXIST`.
-///
-/// # Errors
-/// As [`make_filter`].
-pub fn replace_filter(
-    client: &mut Client,
-    interface: InterfaceIndex,
-    filter: &Filter,
-    names: &InterfaceNames,
-) -> Result<(), TcError> {
-    let program = program::load(filter)?;
-    let program = program.as_ref().map(AsFd::as_fd);
-    Ok(client.request(filter_message(interface, filter, names, program, Mode::Replace)?)?)
-}
-
-/// Takes a filter away.
-///
-/// # Errors
-/// [`EncodeError::NoHandle`] before anything is sent if it has none; `ENOENT` if it is not there, `EBUSY` for a table of
-/// `u32` that nodes lead to, or whatever else the kernel refuses with.
-pub fn delete_filter(client: &mut Client, interface: InterfaceIndex, filter: &Filter) -> Result<(), TcError> {
-    // matchall is alone in its preference, and the kernel deletes it only with that.
-    if filter.classifier == Classifier::Matchall {
-        return delete_filters(client, interface, filter.parent, filter.preference);
-    }
-    Ok(client.request(deletion_message(interface, filter)?)?)
-}
-
-/// Takes all filters of a preference away.
+/// Deletes all filters of a preference.
 ///
 /// # Errors
 /// [`EncodeError::Preference`] before anything is sent for 0, which would delete the filters of all preferences; `ENOENT`
-/// if there are none, or whatever else the kernel refuses with.
-pub fn delete_filters(
+/// if there are none.
+pub(crate) fn delete_filters(
     client: &mut Client,
     interface: InterfaceIndex,
     parent: Handle,
     preference: u16,
 ) -> Result<(), TcError> {
-    let header = Header { interface: interface.number(), parent, ..Header::default() };
-    let header = Header { info: info(preference, 0)?, ..header };
+    let header = Header { interface: interface.number(), parent, info: info(preference, 0)?, ..Header::default() };
     Ok(client.request(header.message(RTM_DELTFILTER, NLM_F_REQUEST | NLM_F_ACK))?)
 }
 
@@ -178,23 +120,9 @@ pub(super) fn filter_message(
 ) -> Result<MessageWriter, EncodeError> {
     let mut list = AttributeList::default();
     filter::encode(filter, names, program, &mut list)?;
-    Ok(message(filter_header(interface, filter)?, RTM_NEWTFILTER, mode, &list))
-}
-
-pub(super) fn deletion_message(interface: InterfaceIndex, filter: &Filter) -> Result<MessageWriter, EncodeError> {
-    if filter.handle == 0 {
-        return Err(EncodeError::NoHandle);
-    }
-    let mut message = filter_header(interface, filter)?.message(RTM_DELTFILTER, NLM_F_REQUEST | NLM_F_ACK);
-    let mut list = AttributeList::default();
-    list.put_kind(TCA_KIND, filter.classifier.kind())?;
-    list.append_to(&mut message);
-    Ok(message)
-}
-
-fn filter_header(interface: InterfaceIndex, filter: &Filter) -> Result<Header, EncodeError> {
     let info = info(filter.preference, filter.protocol)?;
-    Ok(Header { interface: interface.number(), handle: Handle(filter.handle), parent: filter.parent, info })
+    let header = Header { interface: interface.number(), handle: Handle(filter.handle), parent: filter.parent, info };
+    Ok(message(header, RTM_NEWTFILTER, mode, &list))
 }
 
 /// `tcm_info` of a filter. Preference 0 would be the kernel's choice when one is made, and all of them when deleted.
@@ -214,7 +142,7 @@ pub(super) fn qdisc_message(
     let mut list = AttributeList::default();
     discipline::encode(&qdisc.discipline, &mut list)?;
     if let Some(table) = &qdisc.stab {
-        list.nest(TCA_STAB, &stab::encode(table)?)?;
+        list.nest(TCA_STAB, &encode_stab(table)?)?;
     }
     Ok(message(header, RTM_NEWQDISC, mode, &list))
 }

@@ -3,7 +3,7 @@
 //! # Source
 //! `include/uapi/linux/gen_stats.h`; `struct tc_htb_xstats`, `include/uapi/linux/pkt_sched.h`.
 
-use super::read::{self, Fields};
+use super::codec::{self, Fields};
 use candor_netlink::codec::{Attribute, DecodeError};
 
 /// What a discipline has counted since it is there. All numbers wrap where their type does.
@@ -11,11 +11,9 @@ use candor_netlink::codec::{Attribute, DecodeError};
 pub struct QdiscStats {
     /// Bytes that left it, or were taken by it, as lengths count in it.
     pub bytes: u64,
-    /// Frames likewise.
     pub frames: u64,
     /// Frames that it had no room for, or dropped for another reason.
     pub drops: u32,
-    /// How often the driver gave a frame back.
     pub requeues: u32,
     /// How often it held frames back because of a rate.
     pub overlimits: u32,
@@ -25,10 +23,8 @@ pub struct QdiscStats {
     pub backlog_frames: u32,
 }
 
-/// What a class has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
-    /// As for a discipline.
     pub queue: QdiscStats,
     /// What only classes of `htb` count.
     pub htb: Option<HtbStats>,
@@ -47,9 +43,8 @@ pub struct HtbStats {
     pub ceil_tokens_ticks: i32,
 }
 
-/// `TCA_STATS2`.
 pub(super) fn queue(bytes: &[u8]) -> Result<QdiscStats, DecodeError> {
-    let [_, basic, _, queue, _, _, _, _, frames] = read::by_number(bytes)?;
+    let [_, basic, _, queue, _, _, _, _, frames] = codec::by_number(bytes)?;
     let mut stats = QdiscStats::default();
     if let Some(basic) = basic {
         let mut fields = Fields::of(basic);
@@ -57,7 +52,7 @@ pub(super) fn queue(bytes: &[u8]) -> Result<QdiscStats, DecodeError> {
         stats.frames = fields.u32()?.into();
     }
     // Since Linux 5.5, where 32 bits do not suffice.
-    stats.frames = read::u64_of(frames)?.unwrap_or(stats.frames);
+    stats.frames = codec::u64_of(frames)?.unwrap_or(stats.frames);
     if let Some(queue) = queue {
         let mut fields = Fields::of(queue);
         stats.backlog_frames = fields.u32()?;
@@ -71,7 +66,7 @@ pub(super) fn queue(bytes: &[u8]) -> Result<QdiscStats, DecodeError> {
 
 /// `TCA_STATS2` of a class of this kind.
 pub(super) fn class(kind: &str, bytes: &[u8]) -> Result<ClassStats, DecodeError> {
-    let [_, _, _, _, own] = read::by_number(bytes)?;
+    let [_, _, _, _, own] = codec::by_number(bytes)?;
     let htb = own.filter(|_| kind == "htb").map(|own| {
         let mut fields = Fields::of(own);
         let (lends, borrows, _giants) = (fields.u32()?, fields.u32()?, fields.u32()?);
@@ -80,19 +75,12 @@ pub(super) fn class(kind: &str, bytes: &[u8]) -> Result<ClassStats, DecodeError>
     Ok(ClassStats { queue: queue(bytes)?, htb: htb.transpose()? })
 }
 
-/// What a filter has counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterStats {
     /// How often it was asked; `fw` and `flow` do not count.
     pub hits: Option<Hits>,
     /// What each of its actions has counted, in their order.
     pub actions: Vec<QdiscStats>,
-}
-
-impl FilterStats {
-    pub(super) const fn new() -> Self {
-        Self { hits: None, actions: Vec::new() }
-    }
 }
 
 /// How often a filter was asked, and how often its answer was yes.
@@ -103,28 +91,18 @@ impl FilterStats {
 pub struct Hits {
     /// Frames that it looked at; `matchall` does not count them, since all fit.
     pub tested: Option<u64>,
-    /// Frames that fit.
     pub hit: u64,
     /// Of `u32`: how often each key fitted. The next one is looked at only then.
     pub keys: Vec<u64>,
 }
 
 impl Hits {
-    /// `struct tc_basic_pcnt`.
-    pub(super) fn tested_and_hit(counted: Attribute<'_>) -> Result<Self, DecodeError> {
-        Self::of_keys(counted, 0)
-    }
-
-    /// `struct tc_matchall_pcnt`.
-    pub(super) fn all_hit(counted: Attribute<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { tested: None, hit: Fields::of(counted).u64()?, keys: Vec::new() })
-    }
-
-    /// `struct tc_u32_pcnt`.
-    pub(super) fn of_keys(counted: Attribute<'_>, keys: usize) -> Result<Self, DecodeError> {
+    /// `struct tc_basic_pcnt`, `tc_matchall_pcnt` or `tc_u32_pcnt` of this many keys.
+    pub(super) fn read(counted: Attribute<'_>, kind: &str, keys: usize) -> Result<Self, DecodeError> {
         let mut fields = Fields::of(counted);
-        let (tested, hit) = (fields.u64()?, fields.u64()?);
+        let tested = if kind == "matchall" { None } else { Some(fields.u64()?) };
+        let hit = fields.u64()?;
         let keys = (0..keys).map(|_| fields.u64()).collect::<Result<_, _>>()?;
-        Ok(Self { tested: Some(tested), hit, keys })
+        Ok(Self { tested, hit, keys })
     }
 }

@@ -1,14 +1,14 @@
-//! Actions: `action skbedit priority 1:1 action mirred egress redirect dev can1`.
+//! Actions, and the class and actions at the end of a filter: `flowid 1:1 action skbedit priority 1:1 action drop`.
 
-use super::args::{Args, Wrong, missing, unknown_kind};
-use super::code;
-use super::names::handle;
-use super::units::{bucket, hex, long, number, rate};
 use crate::action::{Action, Mirred, Police, PoliceBytes, PoliceFrames, Verdict};
 use crate::constants::Constant;
 use crate::handle::Handle;
 use candor_core::diagnostic::{Diagnostic, Findings};
 use candor_core::document::quote;
+
+use super::args::{Args, Wrong, missing, unknown, unknown_kind};
+use super::code;
+use super::units::{bucket, class_handle, handle, hex, long, number, rate};
 
 /// What the kernel takes for the longest frame if nobody says it: 255 cells of 8 bytes of the table that `tc` sends.
 const USUAL_MTU_BYTES: u32 = 2040;
@@ -30,7 +30,6 @@ pub(super) fn starts_action(word: &str) -> bool {
     word == "action" || word == "police" || Verdict::of_word(word).is_some()
 }
 
-/// Reads actions as long as they follow each other.
 pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Vec<Action>> {
     let mut actions = Vec::new();
     while starts_action(args.next_text()) {
@@ -100,7 +99,6 @@ fn skbedit(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     Some(Action::Skbedit { priority, mark, verdict: verdict_after(args, Verdict::Pipe) })
 }
 
-/// A class, or a number in hexadecimal.
 fn skb_priority(text: &str) -> Result<Handle, Wrong> {
     match text {
         "none" => Ok(Handle::NONE),
@@ -135,7 +133,7 @@ fn mirred(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     let what = args.value(findings, wanted("redirect mirror"))?;
     let how = Mirred::of_word(&format!("{direction} {what}"))?;
     args.value(findings, wanted("dev"))?;
-    let interface = args.value(findings, super::names::interface)?;
+    let interface = args.value(findings, super::units::interface)?;
     if interface.starts_with('$') {
         let message = "candor cannot expand a variable here";
         findings.report(Diagnostic::error(code::EXPANSION, args.last_span(), message).help("write its value"));
@@ -191,4 +189,50 @@ fn verdicts(text: &str) -> Result<(Verdict, Verdict), Wrong> {
         Some((exceed, conform)) => Ok((read(exceed)?, read(conform)?)),
         None => Ok((read(text)?, Verdict::Pass)),
     }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Tail {
+    pub(super) class: Option<Handle>,
+    pub(super) actions: Vec<Action>,
+}
+
+impl Tail {
+    /// Takes a class or actions. `None`, after saying why, if they are wrong; otherwise whether they were there.
+    pub(super) fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
+        match args.next_text() {
+            "flowid" | "classid" => {
+                args.take();
+                self.class = Some(args.value(findings, class)?).filter(|class| *class != Handle::NONE);
+            }
+            word if starts_action(word) => self.actions.extend(read(args, findings)?),
+            _ => return Some(false),
+        }
+        Some(true)
+    }
+
+    /// Takes all that is left. Words that a filter of this kind has beside them are said to be unknown.
+    pub(super) fn takes_rest(
+        &mut self,
+        of: &str,
+        own: &[&str],
+        args: &mut Args<'_, '_>,
+        findings: &mut Findings,
+    ) -> Option<()> {
+        while let Some(arg) = args.peek() {
+            if !self.takes(args, findings)? {
+                let known: Vec<_> = own.iter().copied().chain(["flowid", "classid", "action"]).collect();
+                unknown(arg, of, &known, findings);
+                args.skip_all();
+                return None;
+            }
+        }
+        Some(())
+    }
+}
+
+/// A class, or the discipline itself, which of htb means to send at once; `none` is as if nothing were written.
+fn class(text: &str) -> Result<Handle, Wrong> {
+    let handle = handle(text).ok().filter(|_| text.contains(':') || text == "none");
+    handle.map_or_else(|| class_handle(text), Ok)
 }

@@ -20,7 +20,6 @@ impl<'w> Arg<'w> {
         Self { text: Cow::Borrowed(word.text()), word }
     }
 
-    /// A variable whose value is known.
     pub(super) fn replaced(word: &'w Word, value: String) -> Self {
         Self { text: Cow::Owned(value), word }
     }
@@ -55,7 +54,6 @@ impl Wrong {
     }
 }
 
-/// The rest of a command.
 #[derive(Debug)]
 pub(super) struct Args<'a, 'w> {
     args: &'a [Arg<'w>],
@@ -98,23 +96,19 @@ impl<'a, 'w> Args<'a, 'w> {
         self.at = self.args.len();
     }
 
-    /// The whole command.
     pub(super) fn span(&self) -> Span {
         let ends = self.args.first().zip(self.args.last());
         ends.map_or(0..0, |(first, last)| first.span().start..last.span().end)
     }
 
-    /// Where the last word that was taken stands.
     pub(super) fn last_span(&self) -> Span {
         self.at.checked_sub(1).and_then(|at| self.args.get(at)).map_or_else(|| self.span(), Arg::span)
     }
 
-    /// The last word that was taken.
     pub(super) fn last(&self) -> Option<&'a str> {
         self.at.checked_sub(1).and_then(|at| self.args.get(at)).map(Arg::text)
     }
 
-    /// The value of the option that was taken last.
     pub(super) fn value<T>(
         &mut self,
         findings: &mut Findings,
@@ -158,7 +152,6 @@ impl<'a, 'w> Args<'a, 'w> {
     }
 }
 
-/// Says that a word is none of those known.
 pub(super) fn unknown(arg: &Arg<'_>, of: &str, known: &[&str], findings: &mut Findings) {
     let message = format!("{} is no word of {of}", quote(arg.text()));
     let help = match (closest(arg.text(), known), known) {
@@ -169,12 +162,10 @@ pub(super) fn unknown(arg: &Arg<'_>, of: &str, known: &[&str], findings: &mut Fi
     findings.report(Diagnostic::error(code::WORD, arg.span(), message).help(help));
 }
 
-/// Says that something is missing.
 pub(super) fn missing(args: &Args<'_, '_>, what: &str, help: &str, findings: &mut Findings) {
     findings.report(Diagnostic::error(code::MISSING, args.span(), format!("There is no {what}")).help(help));
 }
 
-/// Says that candor has no such kind.
 pub(super) fn unknown_kind(
     kind: &Arg<'_>,
     what: &str,

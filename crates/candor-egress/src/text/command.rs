@@ -1,9 +1,9 @@
 //! A command of `tc`: what it does, where, and with what.
 
-use super::args::{Arg, Args, missing};
+use super::args::{Arg, Args, Wrong, missing};
 
-use super::names::{class_handle, handle, interface, preference, protocol, qdisc_handle};
-use super::{classes, code, disciplines, filters, stab};
+use super::units::{class_handle, handle, interface, preference, protocol, qdisc_handle};
+use super::{code, disciplines, filters};
 use crate::action::Action;
 use crate::discipline::{Discipline, SizeTable};
 use crate::filter::{Classifier, ETH_P_ALL};
@@ -12,7 +12,6 @@ use crate::tree::Share;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 
-/// What a command is to do.
 #[derive(Debug)]
 pub(super) struct Command {
     /// Empty if it names none.
@@ -52,7 +51,6 @@ pub(super) enum Object {
     },
 }
 
-/// A filter whose preference may still be chosen.
 #[derive(Debug)]
 pub(super) struct NewFilter {
     /// That of the root if there is none.
@@ -65,7 +63,6 @@ pub(super) struct NewFilter {
     pub(super) actions: Vec<Action>,
 }
 
-/// A handle and where it is written.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub(super) handle: Handle,
@@ -74,7 +71,6 @@ pub(super) struct Place {
 
 const VERBS: &[&str] = &["add", "replace", "change", "delete", "del", "show", "list", "ls", "get", "link"];
 
-/// Commands that only print.
 pub(super) fn changes_nothing(verb: &str) -> bool {
     ["show", "list", "ls", "get", "help"].contains(&verb)
 }
@@ -104,7 +100,7 @@ fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
         "del" | "delete" => Verb::Delete,
         // What it is near to might be a misspelt parent or kind as well; those come later and are told apart there.
         _ => match (args.peek(), closest(word, &VERBS[..4])) {
-            (Some(arg), Some(meant)) if !HEAD.contains(&word) => {
+            (Some(arg), Some(meant)) if !HEAD.split(' ').any(|known| known == word) => {
                 let message = format!("{} is nothing that tc does", quote(word));
                 findings.report(
                     Diagnostic::error(code::COMMAND, arg.span(), message).help(format!("did you mean `{meant}`?")),
@@ -118,25 +114,8 @@ fn verb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Verb> {
     Some(verb)
 }
 
-/// Words that stand before the kind.
-const HEAD: &[&str] = &[
-    "dev",
-    "root",
-    "parent",
-    "handle",
-    "classid",
-    "stab",
-    "clsact",
-    "ingress",
-    "egress",
-    "protocol",
-    "prio",
-    "pref",
-    "preference",
-    "priority",
-];
+const HEAD: &str = "dev root parent handle classid stab clsact ingress egress protocol prio pref preference priority";
 
-/// What stands before the kind.
 #[derive(Debug, Default)]
 struct Head {
     span: Span,
@@ -149,12 +128,69 @@ struct Head {
     preference: Option<u16>,
     /// Of a filter: read when its kind is known.
     number: Option<(String, Span)>,
+    is_wrong: bool,
 }
 
 impl Head {
     fn command(self, verb: Verb, object: Object) -> Command {
         let Self { span, interface, interface_span, .. } = self;
         Command { interface, interface_span, span, verb, object }
+    }
+
+    /// Reads the words before the kind. `None`, after saying so, if there is no kind; a wrong value is reported and noted.
+    fn read(&mut self, object: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<()> {
+        loop {
+            let span = args.peek().map_or(0..0, Arg::span);
+            match (object, args.next_text()) {
+                ("qdisc", "clsact" | "ingress") => return Some(()),
+                (_, "") => {
+                    let (kind, help) = match object {
+                        "qdisc" => ("kind of discipline", "add one, such as prio"),
+                        "class" => ("kind of class", "add htb or drr, and what it may send"),
+                        _ => ("kind of filter", "add one, such as basic match 'canid(sff 0x123)'"),
+                    };
+                    missing(args, kind, help, findings);
+                    return None;
+                }
+                ("qdisc", "handle") => self.handle = self.value(args, findings, qdisc_handle),
+                ("qdisc", "stab") => {
+                    args.take();
+                    self.stab = disciplines::stab(args, findings);
+                    self.is_wrong |= self.stab.is_none();
+                }
+                ("class", "classid" | "handle") => self.handle = self.value(args, findings, class_handle),
+                ("filter", "handle") => {
+                    let text = self.value(args, findings, |text| Ok(text.to_owned()));
+                    self.number = text.map(|text| (text, args.last_span()));
+                }
+                ("filter", "protocol") => self.protocol = self.value(args, findings, protocol),
+                ("filter", "prio" | "pref" | "preference" | "priority") => {
+                    self.preference = self.value(args, findings, preference);
+                }
+                ("filter", word @ ("ingress" | "egress")) => {
+                    args.take();
+                    let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
+                    self.parent = Some(Place { handle, span });
+                }
+                _ => match self.takes(args, findings) {
+                    Some(true) => {}
+                    None => self.is_wrong = true,
+                    Some(false) => return Some(()),
+                },
+            }
+        }
+    }
+
+    fn value<T>(
+        &mut self,
+        args: &mut Args<'_, '_>,
+        findings: &mut Findings,
+        read: impl FnOnce(&str) -> Result<T, Wrong>,
+    ) -> Option<T> {
+        args.take();
+        let value = args.value(findings, read);
+        self.is_wrong |= value.is_none();
+        value
     }
 
     /// Takes a word that all objects have. `None`, after saying why, if its value is wrong; otherwise whether it was one.
@@ -189,50 +225,21 @@ impl Head {
 
 fn qdisc(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
     let known = ["root", "parent", "clsact", "handle", "stab", "dev"];
-    let mut is_right = true;
-    loop {
-        match args.next_text() {
-            "handle" => {
-                args.take();
-                head.handle = args.value(findings, qdisc_handle);
-                is_right &= head.handle.is_some();
-            }
-            "stab" => {
-                args.take();
-                head.stab = stab::read(args, findings);
-                is_right &= head.stab.is_some();
-            }
-            word @ ("clsact" | "ingress") => {
-                args.take();
-                return is_right.then(|| clsact(word, args, findings)).flatten();
-            }
-            "" => {
-                missing(args, "kind of discipline", "add one, such as prio", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+    head.read("qdisc", args, findings)?;
     let kind = args.take()?;
+    if ["clsact", "ingress"].contains(&kind.text()) {
+        return (!head.is_wrong).then(|| clsact(kind.text(), args, findings)).flatten();
+    }
     let discipline = disciplines::read(kind, &known, args, findings);
     let Some(parent) = head.parent.clone() else {
-        if is_right && discipline.is_some() {
+        if !head.is_wrong && discipline.is_some() {
             missing(args, "place for it", "add root, or parent and the class below which it is", findings);
         }
         return None;
     };
     let (handle, stab) = (head.handle.unwrap_or_default(), head.stab.clone());
-    discipline.filter(|_| is_right).map(|discipline| Object::Qdisc {
-        parent,
-        handle,
-        stab,
-        discipline,
-        is_ingress: false,
-    })
+    let qdisc = |discipline| Object::Qdisc { parent, handle, stab, discipline, is_ingress: false };
+    discipline.filter(|_| !head.is_wrong).map(qdisc)
 }
 
 fn clsact(word: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Object> {
@@ -249,28 +256,10 @@ fn clsact(word: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Optio
 }
 
 fn class(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
-    let mut is_right = true;
-    loop {
-        match args.next_text() {
-            "classid" | "handle" => {
-                args.take();
-                head.handle = args.value(findings, class_handle);
-                is_right &= head.handle.is_some();
-            }
-            "" => {
-                missing(args, "kind of class", "add htb or drr, and what it may send", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+    head.read("class", args, findings)?;
     let kind = args.take()?;
-    let share = classes::read(kind, args, findings)?;
-    if !is_right {
+    let share = disciplines::class(kind, args, findings)?;
+    if head.is_wrong {
         return None;
     }
     let Some(handle) = head.handle else {
@@ -285,45 +274,10 @@ fn class(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> O
 }
 
 fn filter(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> Option<Object> {
-    let mut is_right = true;
-    loop {
-        let span = args.peek().map_or(0..0, Arg::span);
-        match args.next_text() {
-            "handle" => {
-                args.take();
-                let text = args.value(findings, |text| Ok(text.to_owned()));
-                is_right &= text.is_some();
-                head.number = text.map(|text| (text, args.last_span()));
-            }
-            "protocol" => {
-                args.take();
-                head.protocol = args.value(findings, protocol);
-                is_right &= head.protocol.is_some();
-            }
-            "prio" | "pref" | "preference" | "priority" => {
-                args.take();
-                head.preference = args.value(findings, preference);
-                is_right &= head.preference.is_some();
-            }
-            word @ ("ingress" | "egress") => {
-                args.take();
-                let handle = if word == "ingress" { Handle::INGRESS } else { Handle::EGRESS };
-                head.parent = Some(Place { handle, span });
-            }
-            "" => {
-                missing(args, "kind of filter", "add one, such as basic match 'canid(sff 0x123)'", findings);
-                return None;
-            }
-            _ => match head.takes(args, findings) {
-                Some(true) => {}
-                None => is_right = false,
-                Some(false) => break,
-            },
-        }
-    }
+    head.read("filter", args, findings)?;
     let kind = args.take()?;
     let found = filters::read(kind, head.number.take(), args, findings)?;
-    is_right.then(|| {
+    (!head.is_wrong).then(|| {
         let filters::Found { handle, classifier, class, actions } = found;
         let protocol = head.protocol.unwrap_or(ETH_P_ALL);
         let (parent, preference) = (head.parent.clone(), head.preference);

@@ -1,13 +1,15 @@
-//! The options of disciplines.
+//! The options of disciplines and classes, and the size table `stab`.
 
 use std::time::Duration;
 
-use super::args::{Arg, Args, missing, unknown_kind};
-use super::code;
-use super::units::{self, bucket, rate, size, time};
-use crate::discipline::{ByteRate, Discipline, Peak, Tbf};
+use crate::discipline::{ByteRate, Discipline, Peak, SizeTable, Tbf};
 use crate::kinds::{self, KINDS, Kind, Opt, Unit};
+use crate::tree::{HtbClass, Share};
 use candor_core::diagnostic::{Diagnostic, Findings};
+
+use super::args::{Arg, Args, Wrong, missing, unknown_kind};
+use super::units::{bucket, decimal, number, rate, signed, size, some_size, time};
+use super::{code, units};
 
 /// Disciplines that are not for CAN, and why.
 ///
@@ -30,7 +32,6 @@ const REASONS: &[(&str, &str)] = &[
     ("taprio", "it needs an interface with several queues, which no CAN driver has"),
 ];
 
-/// Reads the options of a discipline.
 pub(super) fn read(
     kind: &Arg<'_>,
     before: &[&str],
@@ -52,7 +53,6 @@ pub(super) fn read(
     None
 }
 
-/// The discipline with the options that follow.
 fn options(kind: &Kind, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
     let mut discipline = (kind.usual)();
     let known: Vec<_> = kind.options.iter().flat_map(|option| option.words).copied().collect();
@@ -158,4 +158,111 @@ fn tbf(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
 /// What waits so long at most: that, and what leaves at once.
 fn room(rate: ByteRate, burst_bytes: u32, latency: Duration) -> u128 {
     u128::from(rate.0) * latency.as_nanos() / 1_000_000_000 + u128::from(burst_bytes)
+}
+
+/// What `tc` takes for the longest frame where nobody says it.
+const TC_MTU_BYTES: u64 = 1600;
+
+const CLASS_REASONS: &[(&str, &str)] = &[
+    ("prio", "its classes are there with it, one for each band"),
+    ("ets", "its classes are there with it, one for each band"),
+    ("tbf", "its class is there with it"),
+    ("cbq", "kernels since 6.3 have it no more; htb does the same"),
+    ("hfsc", "htb does what CAN needs of it"),
+];
+
+pub(super) fn class(kind: &Arg<'_>, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Share> {
+    match kind.text() {
+        "htb" => htb(args, findings).map(Share::Htb),
+        "drr" => {
+            let mut quantum_bytes = None;
+            args.options("drr", &["quantum"], findings, |_, args, findings| {
+                quantum_bytes = Some(args.value(findings, some_size)?);
+                Some(())
+            })?;
+            Some(Share::Drr { quantum_bytes })
+        }
+        _ => {
+            unknown_kind(kind, "class of", &["htb", "drr"], CLASS_REASONS, findings);
+            args.skip_all();
+            None
+        }
+    }
+}
+
+fn htb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<HtbClass> {
+    const LAST_PRIO: u32 = 7;
+    let (mut rate_given, mut ceil, mut burst, mut ceil_burst) = (None, None, None, None);
+    let (mut quantum_bytes, mut prio) = (None, 0);
+    let known =
+        &["rate", "ceil", "burst", "buffer", "maxburst", "cburst", "cbuffer", "cmaxburst", "quantum", "prio", "mtu"];
+    args.options("htb", known, findings, |option, args, findings| {
+        match option {
+            "rate" => rate_given = Some(args.value(findings, rate)?),
+            "ceil" => ceil = Some(args.value(findings, rate)?),
+            "quantum" => quantum_bytes = Some(args.value(findings, some_size)?),
+            "prio" => prio = args.value(findings, decimal)?,
+            "burst" | "buffer" | "maxburst" => burst = Some(args.value(findings, bucket)?),
+            "mtu" => {
+                args.value(findings, some_size)?;
+                let message = "`mtu` is left out: the kernel makes no use of it";
+                findings.report(Diagnostic::note(code::LEFT_OUT, args.last_span(), message).help("remove it"));
+            }
+            _ => ceil_burst = Some(args.value(findings, bucket)?),
+        }
+        Some(())
+    })?;
+    let Some(rate) = rate_given else {
+        missing(args, "rate", "a class of htb wants one, such as rate 100frames/s", findings);
+        return None;
+    };
+    if prio > LAST_PRIO {
+        let message = format!("The kernel takes prio {prio} for {LAST_PRIO}, the last one");
+        findings.report(Diagnostic::note(code::MEANING, args.span(), message).help("write 0 to 7"));
+    }
+    let ceil = ceil.unwrap_or(rate);
+    Some(HtbClass {
+        rate,
+        ceil,
+        burst_bytes: burst.unwrap_or_else(|| usual_burst(rate)),
+        ceil_burst_bytes: ceil_burst.unwrap_or_else(|| usual_burst(ceil)),
+        quantum_bytes,
+        prio: prio.min(LAST_PRIO),
+    })
+}
+
+/// The burst that `tc` sends where none is written: what a rate brings in a tick of the kernel, 1 ns since timers have high
+/// resolution, and a long frame of Ethernet.
+fn usual_burst(rate: ByteRate) -> u32 {
+    u32::try_from(rate.0 / 1_000_000_000 + TC_MTU_BYTES).unwrap_or(u32::MAX)
+}
+
+/// `stab`, up to the first word that is not of it.
+pub(super) fn stab(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<SizeTable> {
+    const MOST_SLOTS: u32 = 4096;
+    let (mut overhead, mut mpu, mut mtu, mut slots) = (0, 0, 2047, 512);
+    loop {
+        let option = args.next_text();
+        match option {
+            "overhead" | "mpu" | "mtu" | "tsize" | "linklayer" => args.take(),
+            _ => break,
+        };
+        match option {
+            "overhead" => overhead = args.value(findings, signed)?,
+            "mpu" => mpu = args.value(findings, size)?,
+            "mtu" => mtu = args.value(findings, some_size)?,
+            "tsize" => {
+                slots = args.value(findings, |text| match number(text)? {
+                    slots if (1..=MOST_SLOTS).contains(&slots) => Ok(slots),
+                    _ => Err(Wrong::new("A size table has 1 to 4096 slots", "write tsize 512")),
+                })?
+            }
+            _ => args.value(findings, |text| match text {
+                "ethernet" => Ok(()),
+                _ => Err(Wrong::new("CAN has no cells as ATM has", "leave linklayer out")),
+            })?,
+        }
+    }
+    // A table for more slots than 16 bits of memory hold is no table; u32 fits usize wherever this runs.
+    Some(SizeTable::even(overhead, mpu, mtu, usize::try_from(slots).unwrap_or(usize::MAX)))
 }

@@ -42,7 +42,6 @@ pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<E
 struct Parser<'p, 'a> {
     tokens: &'p mut Tokens<'a>,
     findings: &'p mut Findings,
-    /// Where the command ends.
     end: usize,
 }
 
@@ -58,7 +57,6 @@ impl Parser<'_, '_> {
         None
     }
 
-    /// Terms and what joins each to all that follow.
     fn expression(&mut self, level: usize) -> Option<Ematch> {
         let start = self.tokens.peek().map_or(self.end, |(_, place)| place.span.start);
         let (mut terms, mut joints) = (vec![self.term(level)?], Vec::new());

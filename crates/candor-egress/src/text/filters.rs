@@ -1,16 +1,18 @@
 //! The options of filters.
 
-use super::actions::starts_action;
-use super::args::{Arg, Args, Wrong, missing, unknown, unknown_kind};
-use super::names::{class_handle, node};
-use super::tail::Tail;
-use super::units::number;
-use super::{can, code, ematch, selector};
 use crate::action::Action;
 use crate::constants::Constant;
+use crate::ematch::{CanRule, Ematch};
 use crate::filter::{Classifier, Flow, FlowKey};
 use crate::handle::Handle;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
+use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_SFF_MASK};
+
+use super::actions::{Tail, starts_action};
+use super::args::{Arg, Args, Wrong, missing, unknown, unknown_kind};
+use super::ematch::can_rule;
+use super::units::{class_handle, node, number};
+use super::{code, ematch, selector};
 
 const KINDS: &[&str] = &["basic", "u32", "fw", "flow", "matchall"];
 
@@ -23,7 +25,6 @@ const REASONS: &[(&str, &str)] = &[
     ("tcindex", "it looks at a field of IP"),
 ];
 
-/// A filter of a known kind.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) handle: u32,
@@ -60,7 +61,7 @@ pub(super) fn read(
     };
     let classifier = match kind.text() {
         "basic" => Classifier::Basic(basic(&mut tail, args, findings)?),
-        "can" => Classifier::Basic(Some(can::read(kind, &mut tail, args, findings)?)),
+        "can" => Classifier::Basic(Some(can_filter(kind, &mut tail, args, findings)?)),
         "flow" => Classifier::Flow(flow(&mut tail, args, findings)?),
         "fw" => {
             tail.takes_rest("fw", &[], args, findings)?;
@@ -89,7 +90,7 @@ pub(super) fn read(
     Some(Found { handle, classifier, class, actions })
 }
 
-fn basic(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Option<crate::ematch::Ematch>> {
+fn basic(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Option<Ematch>> {
     let mut expression = None;
     while args.peek().is_some() {
         if args.takes("match") {
@@ -154,4 +155,45 @@ fn flow_keys(text: &str) -> Result<Vec<FlowKey>, Wrong> {
     keys.sort_unstable();
     keys.dedup();
     Ok(keys)
+}
+
+/// Reads the filter `can` of the report of 2011, which is in no kernel: `sffid ID[:MASK]` and `effid ID[:MASK]`.
+fn can_filter(kind: &Arg<'_>, tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Ematch> {
+    let mut rules = Vec::new();
+    let start = kind.span().start;
+    while let Some(arg) = args.peek() {
+        let is_extended = match arg.text() {
+            "sffid" | "sff" => false,
+            "effid" | "eff" => true,
+            _ if tail.takes(args, findings)? => continue,
+            _ => {
+                tail.takes_rest("can", &["sffid", "effid"], args, findings)?;
+                continue;
+            }
+        };
+        args.take();
+        rules.push(args.value(findings, |text| can_rule(text, is_extended))?);
+    }
+    let span = start..args.span().end;
+    if rules.is_empty() {
+        let diagnostic = Diagnostic::error(code::MISSING, span, "This filter has no identifier");
+        findings.report(diagnostic.help("add sffid or effid, such as sffid 0x123"));
+        return None;
+    }
+    findings.report(
+        Diagnostic::note(
+            code::CAN_FILTER,
+            kind.span(),
+            "The filter `can` of 2011 is in no kernel; read as basic with canid",
+        )
+        .help(format!("write basic match '{}'", super::print::canid(&rules))),
+    );
+    let is_all_zero = |extended: u32, all: u32| CanRule { id: extended, mask: all };
+    let [standard, extended] = [is_all_zero(0, CAN_SFF_MASK), is_all_zero(CAN_EFF_FLAG, CAN_EFF_MASK)];
+    if rules.len() == 2 && rules.contains(&standard) && rules.contains(&extended) {
+        let message = "This is identifier 0 alone; the report means all identifiers with it";
+        let help = "for all of them write sffid 0x0:0x0 effid 0x0:0x0";
+        findings.report(Diagnostic::note(code::CAN_FILTER, span, message).help(help));
+    }
+    Some(Ematch::Canid(rules))
 }

@@ -1,24 +1,22 @@
 //! [`Tree`] → a shell script for `tc`, which [`parse`](super::parse) reads as the same tree.
 
-mod actions;
-mod disciplines;
-mod ematch;
-mod filters;
-mod parts;
-
-pub(super) use ematch::canid;
-use parts::{ADD, major_minor, option};
-pub use parts::{NotSayable, Unsayable};
+use std::fmt;
 
 use crate::canonical::Part;
+use crate::discipline::{ByteRate, Discipline, SizeTable, Tbf};
 use crate::handle::Handle;
-use crate::tree::{Class, HtbClass, Share, Tree};
+use crate::kinds::{self, Kind, Opt, Unit};
+use crate::tree::{Class, HtbClass, Qdisc, Share, Tree};
 use candor_core::interface_name;
 
+use super::units::written;
+
+mod ematch;
+mod filters;
+
+pub(super) use ematch::canid;
+
 /// A script that makes this tree on an interface, from nothing.
-///
-/// # Errors
-/// Everything that `tc` cannot say.
 pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
     let lines = commands(tree);
     if interface_name::check(interface).is_err() || interface.contains(['$', '\'']) {
@@ -29,35 +27,26 @@ pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
 }
 
 /// The lines of a tree as they stand in `tree = '''…'''` of a file, each with its end.
-///
-/// # Errors
-/// Everything that `tc` cannot say.
 pub fn lines(tree: &Tree) -> Result<String, Vec<Unsayable>> {
     Ok(commands(tree)?.iter().map(|line| line.replacen(ADD, "", 1) + "\n").collect())
 }
 
 /// A part of a tree as one line of it.
-///
-/// # Errors
-/// If `tc` cannot say it.
 pub fn line(part: &Part) -> Result<String, NotSayable> {
     let line = match part {
         Part::Class(class) => self::class(class),
         Part::Filter(filter) => filters::line(filter),
-        Part::Qdisc(qdisc) => disciplines::line(qdisc),
+        Part::Qdisc(qdisc) => qdisc_line(qdisc),
     };
     line.map(|line| line.replacen(ADD, "", 1))
 }
 
 /// What a part is, without where it is and how it is called: its kind and its options, for people.
-///
-/// # Errors
-/// If `tc` cannot say it.
 pub fn words(part: &Part) -> Result<String, NotSayable> {
     match part {
         Part::Class(class) => share(&class.share),
         Part::Filter(filter) => filters::words(filter),
-        Part::Qdisc(qdisc) => disciplines::words(qdisc),
+        Part::Qdisc(qdisc) => qdisc_words(qdisc),
     }
 }
 
@@ -70,7 +59,7 @@ fn commands(tree: &Tree) -> Result<Vec<String>, Vec<Unsayable>> {
     };
     let mut classes_of = Vec::new();
     for qdisc in &tree.qdiscs {
-        push(format!("qdisc {} {}", qdisc.discipline.kind(), qdisc.handle), disciplines::line(qdisc));
+        push(format!("qdisc {} {}", qdisc.discipline.kind(), qdisc.handle), qdisc_line(qdisc));
         let own = tree.classes.iter().filter(|class| class.handle.qdisc() == qdisc.handle);
         if !classes_of.contains(&qdisc.handle) {
             own.for_each(|class| push(format!("class {}", class.handle), self::class(class)));
@@ -106,7 +95,6 @@ fn class(class: &Class) -> Result<String, NotSayable> {
     Ok(format!("class{ADD} parent {} classid {} {}", major_minor(*parent), major_minor(*handle), self::share(share)?))
 }
 
-/// Kind and options.
 fn share(share: &Share) -> Result<String, NotSayable> {
     let options = match share {
         Share::Drr { quantum_bytes } => option("quantum", *quantum_bytes),
@@ -121,8 +109,155 @@ fn htb(class: &HtbClass) -> Result<String, NotSayable> {
     if prio > 7 || burst_bytes == 0 || ceil_burst_bytes == 0 || quantum_bytes == Some(0) {
         return Err(NotSayable::Number);
     }
-    let (rate, ceil) = (parts::rate(rate)?, parts::rate(ceil)?);
+    let (rate, ceil) = (self::rate(rate)?, self::rate(ceil)?);
     let quantum = option("quantum", quantum_bytes);
     let prio = if prio == 0 { String::new() } else { format!(" prio {prio}") };
     Ok(format!(" rate {rate} ceil {ceil} burst {burst_bytes} cburst {ceil_burst_bytes}{quantum}{prio}"))
+}
+
+pub(super) fn qdisc_line(qdisc: &Qdisc) -> Result<String, NotSayable> {
+    let Qdisc { handle, parent, stab: table, discipline } = qdisc;
+    if let Discipline::Clsact = discipline {
+        return Ok(format!("qdisc{ADD} clsact"));
+    }
+    let place = if *parent == Handle::ROOT { "root".to_owned() } else { format!("parent {}", major_minor(*parent)) };
+    let handle = if *handle == Handle::NONE { String::new() } else { format!(" handle {}", major_minor(*handle)) };
+    let table = table.as_ref().map_or_else(|| Ok(String::new()), stab)?;
+    Ok(format!("qdisc{ADD} {place}{handle}{table} {}{}", discipline.kind(), discipline_options(discipline)?))
+}
+
+pub(super) fn qdisc_words(qdisc: &Qdisc) -> Result<String, NotSayable> {
+    let table = qdisc.stab.as_ref().map_or_else(|| Ok(String::new()), stab)?;
+    Ok(format!("{}{}{table}", qdisc.discipline.kind(), discipline_options(&qdisc.discipline)?))
+}
+
+fn discipline_options(discipline: &Discipline) -> Result<String, NotSayable> {
+    match discipline {
+        Discipline::Clsact => Ok(String::new()),
+        Discipline::Noqueue => Err(NotSayable::ThereByItself),
+        Discipline::Tbf(tbf) => self::tbf(*tbf),
+        _ => described(kinds::kind(discipline.kind()).ok_or(NotSayable::Other)?, discipline),
+    }
+}
+
+/// The options in the order of the table, without those that are as usual.
+fn described(kind: &Kind, discipline: &Discipline) -> Result<String, NotSayable> {
+    let mut checked = discipline.clone();
+    if (kind.rule)(&mut checked).is_err() || checked != *discipline {
+        return Err(NotSayable::Number);
+    }
+    let usual = (kind.usual)();
+    let is_usual = |option: &Opt| (option.field.get)(discipline) == (option.field.get)(&usual);
+    let mut text = String::new();
+    for (at, option) in kind.options.iter().enumerate() {
+        let numbers = (option.field.get)(discipline);
+        if numbers.iter().any(|number| !option.accepts(*number)) {
+            return Err(NotSayable::Number);
+        }
+        let leads = kind.options.get(at + 1).is_some_and(|next| next.words.is_empty() && !is_usual(next));
+        if numbers.is_empty() || (is_usual(option) && !option.always && !leads) {
+            continue;
+        }
+        option.words.first().into_iter().for_each(|word| text.extend([" ", word]));
+        for number in numbers.into_iter().filter(|_| option.unit != Unit::Switch) {
+            text.extend([" ", &written(option.unit, number).ok_or(NotSayable::Number)?]);
+        }
+    }
+    Ok(text)
+}
+
+fn tbf(Tbf { rate: bytes, burst_bytes, limit_bytes, peak }: Tbf) -> Result<String, NotSayable> {
+    if burst_bytes == 0 || peak.is_some_and(|peak| peak.burst_bytes == 0) {
+        return Err(NotSayable::Number);
+    }
+    let mut text = format!(" rate {} burst {burst_bytes} limit {limit_bytes}", rate(bytes)?);
+    if let Some(peak) = peak {
+        text.push_str(&format!(" peakrate {} mtu {}", rate(peak.rate)?, peak.burst_bytes));
+    }
+    Ok(text)
+}
+
+/// What `tc` has no words for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {why}")]
+pub struct Unsayable {
+    pub place: String,
+    pub why: NotSayable,
+}
+
+/// Why `tc` cannot say something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotSayable {
+    #[error("Tc has no word for what becomes of the frame there")]
+    Action,
+    #[error("The expression is not complete")]
+    Expression,
+    #[error("A filter of this kind names no class")]
+    FilterClass,
+    #[error("The name of the interface cannot be written in a script")]
+    Interface,
+    #[error("Tc makes its size tables itself, and none like this")]
+    SizeTable,
+    #[error("There are more groups in groups than the kernel takes")]
+    TooDeep,
+    /// More identifiers than `tc` takes in a match; the kernel takes 500.
+    #[error("Tc takes 400 identifiers in a match, and here are more")]
+    TooManyIdentifiers,
+    #[error("Tc cannot say this number")]
+    Number,
+    #[error("Tc takes a program out of an object file, and candor makes it itself: sudo candor egress apply")]
+    Program,
+    #[error("Candor does not know this kind, and has kept its bytes")]
+    Other,
+    #[error("Tc drops the flag for remote frames from the mask of an identifier")]
+    RemoteFlag,
+    #[error("The kernel puts it there by itself")]
+    ThereByItself,
+    #[error("What this number means depends on the order of bytes of the machine")]
+    ByteOrder,
+}
+
+/// What comes behind `tc qdisc`, `tc class` and `tc filter` in a script.
+pub(super) const ADD: &str = " add dev \"$DEV\"";
+
+pub(super) fn option(name: &str, value: Option<impl fmt::Display>) -> String {
+    value.map_or_else(String::new, |value| format!(" {name} {value}"))
+}
+
+/// A rate in bits per second, in the largest unit in which it is whole. `tc` reckons it with 53 bits.
+pub(super) fn rate(rate: ByteRate) -> Result<String, NotSayable> {
+    const EXACT: u64 = 1 << 50;
+    if rate.0 == 0 || rate.0 >= EXACT {
+        return Err(NotSayable::Number);
+    }
+    Ok(match rate.0 * 8 {
+        bits if bits % 1_000_000 == 0 => format!("{}mbit", bits / 1_000_000),
+        bits if bits % 1_000 == 0 => format!("{}kbit", bits / 1_000),
+        bits => format!("{bits}bit"),
+    })
+}
+
+/// A handle without any of the kernel's words.
+pub(super) fn major_minor(handle: Handle) -> String {
+    match handle.minor() {
+        0 => format!("{:x}:", handle.major()),
+        minor => format!("{:x}:{minor:x}", handle.major()),
+    }
+}
+
+pub(super) fn stab(table: &SizeTable) -> Result<String, NotSayable> {
+    let SizeTable { overhead_bytes, mpu_bytes, mtu_bytes, ref sizes, .. } = *table;
+    if SizeTable::even(overhead_bytes, mpu_bytes, mtu_bytes, sizes.len()) != *table
+        || (mpu_bytes > 0 && sizes.is_empty())
+    {
+        return Err(NotSayable::SizeTable);
+    }
+    let slots = sizes.len();
+    if mpu_bytes == 0 {
+        return Ok(format!(" stab overhead {overhead_bytes}"));
+    }
+    if mtu_bytes == 0 || slots > 4096 {
+        return Err(NotSayable::SizeTable);
+    }
+    Ok(format!(" stab mtu {mtu_bytes} tsize {slots} mpu {mpu_bytes} overhead {overhead_bytes}"))
 }

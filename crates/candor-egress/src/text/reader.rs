@@ -14,9 +14,7 @@ use candor_core::shell::{self, Command, ExpansionKind, Piece, Runs, Word};
 /// What may stand beside the commands of `tc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Other programs, and more than one interface.
     Script,
-    /// What a script begins with, nothing more.
     Tree,
 }
 
@@ -48,7 +46,6 @@ struct Reader<'t> {
     text: &'t str,
     reading: Reading,
     findings: &'t mut Findings,
-    /// Variables whose value is written in the text.
     variables: HashMap<String, String>,
     trees: Vec<(String, Growing)>,
     left_out: Vec<Span>,
@@ -86,7 +83,6 @@ impl Reader<'_> {
         }
     }
 
-    /// Which program runs, and where its arguments begin.
     fn program(&self, words: &[Word]) -> Program {
         const BEFORE: &[&str] = &["command", "doas", "env", "exec", "sudo"];
         let skipped = |word: &Word| BEFORE.contains(&word.text()) || is_assignment(word);
@@ -105,7 +101,6 @@ impl Reader<'_> {
         }
     }
 
-    /// A command of another program.
     fn other(&mut self, command: &Command, program: &Word) {
         let name = program.text();
         if let Some(meant) = closest(name, OBJECTS).filter(|meant| *meant != name) {

@@ -1,10 +1,9 @@
 //! The options of `u32`.
 
+use super::actions::Tail;
 use super::args::{Args, Wrong};
 use super::code;
-use super::names::node;
-use super::tail::Tail;
-use super::units::{hex, number, signed};
+use super::units::{hex, node, number, signed};
 use crate::filter::{U32, U32Key, U32Link};
 use candor_core::diagnostic::{Diagnostic, Findings};
 
@@ -139,7 +138,6 @@ fn hash_key(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<(u32, u1
     Some((mask, u16::try_from(offset).ok()?))
 }
 
-/// A table and one of its slots.
 fn slot(text: &str) -> Result<u32, Wrong> {
     match node(text)? {
         handle if handle & 0xFFF == 0 => Ok(handle),
@@ -147,7 +145,6 @@ fn slot(text: &str) -> Result<u32, Wrong> {
     }
 }
 
-/// A table.
 fn table(text: &str) -> Result<u32, Wrong> {
     match node(text)? {
         handle if handle & 0xF_FFFF == 0 && handle != 0 => Ok(handle),

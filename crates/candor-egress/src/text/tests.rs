@@ -10,20 +10,16 @@ use crate::handle::Handle;
 use crate::tree::{HtbClass, Share};
 use candor_core::diagnostic::Severity;
 
-mod mistakes;
-
 macro_rules! example {
     ($name:literal) => {
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/egress_text/", $name))
     };
 }
-use example;
 
 fn tree(text: &str) -> Tree {
     parse(text).unwrap_or_else(|findings| panic!("{text}: {findings:#?}")).tree
 }
 
-/// Code and underlined text of every note.
 fn notes(text: &str) -> Vec<(&'static str, &str)> {
     let notes = parse_script(text).unwrap_or_else(|findings| panic!("{text}: {findings:#?}")).notes;
     notes.iter().map(|note| (note.code, &text[note.primary.span.clone()])).collect()
@@ -287,7 +283,7 @@ proptest! {
 
     #[test]
     fn no_text_breaks_a_promise(text in "(tc |qdisc |class |filter |add |root |parent 1: |handle 1: |prio 1 |basic match |'canid\\(sff 1\\)' |flowid 1:1 |\n|[ -~]{0,12}){0,40}") {
-        promises::hold(text.as_bytes());
+        invariants::check(text.as_bytes());
     }
 }
 
@@ -306,7 +302,7 @@ fn the_corpus_keeps_its_promises() {
         example!("mistakes"),
         example!("places"),
     ] {
-        promises::hold(text.as_bytes());
+        invariants::check(text.as_bytes());
     }
 }
 
@@ -316,4 +312,39 @@ fn every_code_is_described() {
     for code in code::ALL {
         assert!(described.contains(&format!("| `{code}` |")), "{code} is not in docs/egress.md");
     }
+}
+
+fn said(findings: &[Diagnostic], text: &str) -> String {
+    let one = |finding: &Diagnostic| {
+        let part = &text[finding.primary.span.clone()];
+        let help = finding.help.as_deref().unwrap_or_default();
+        let severity = if finding.severity == Severity::Error { "" } else { " (note)" };
+        format!("{}{severity} at [{part}]\n    {}\n    {help}\n", finding.code, finding.message)
+    };
+    findings.iter().map(one).collect()
+}
+
+#[test]
+fn in_a_script() {
+    let text = example!("mistakes");
+    insta::assert_snapshot!(said(&parse_script(text).unwrap_err(), text));
+}
+
+#[test]
+fn in_a_tree() {
+    let text = example!("places");
+    insta::assert_snapshot!(said(&parse(text).unwrap_err(), text));
+}
+
+#[test]
+fn what_is_read_but_perhaps_not_meant() {
+    let text = example!("precedence");
+    insta::assert_snapshot!(said(&parse(text).unwrap().notes, text));
+}
+
+#[test]
+fn a_script_as_it_is_printed() {
+    let parsed = parse_script(example!("recipe-gateway")).unwrap();
+    let written: Vec<_> = parsed.trees.iter().map(|(interface, tree)| script(tree, interface).unwrap()).collect();
+    insta::assert_snapshot!(written.join("\n"));
 }

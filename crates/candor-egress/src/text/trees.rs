@@ -66,7 +66,6 @@ impl Growing {
         gone.into_iter().for_each(|handle| self.remove(handle, parent));
     }
 
-    /// Removes a discipline and all below it.
     fn remove(&mut self, handle: Handle, parent: Handle) {
         let Self { tree, .. } = self;
         tree.qdiscs.retain(|qdisc| qdisc.handle != handle || qdisc.parent != parent);
@@ -133,7 +132,6 @@ impl Growing {
         true
     }
 
-    /// Whether a discipline can hang there; said if not.
     fn has_class(&self, parent: &Place, place: &mut At<'_>) -> bool {
         let handle = parent.handle;
         let Some(above) = self.tree.qdiscs.iter().find(|qdisc| qdisc.handle == handle.qdisc() && handle.major() != 0)
@@ -286,7 +284,6 @@ impl Growing {
         }
     }
 
-    /// Whether filters are asked there; said if not.
     fn asks(&self, handle: Handle, parent: &Place, place: &mut At<'_>) -> bool {
         let Some(qdisc) = self.tree.qdiscs.iter().find(|qdisc| qdisc.handle == handle.qdisc()) else {
             place.refuse_nowhere(parent, &self.tree);

@@ -15,7 +15,6 @@ fn name(path: &str) -> GroupName {
     GroupName::path(path).unwrap()
 }
 
-/// By group and by nothing else.
 pub(super) fn selection() -> impl Strategy<Value = Selection> {
     let groups = vec(select(GROUPS), 1..=20);
     groups.prop_map(|groups| {
@@ -37,12 +36,10 @@ pub(super) fn ancestors() -> impl Strategy<Value = Vec<u64>> {
     ])
 }
 
-/// As a machine would.
 pub(super) fn locate(tree: &mut Tree) {
     tree.locate(|name| GROUPS.iter().find(|(path, _)| *path == name.as_str())?.1);
 }
 
-/// What the groups of its socket are called.
 pub(super) fn names(sent: &Sent) -> Vec<GroupName> {
     let is_of = |place: &Place| sent.groups.get(usize::from(place.level)) == Some(&place.id);
     let of_socket = GROUPS.iter().filter(|(_, place)| sent.from.is_none() && place.as_ref().is_some_and(is_of));

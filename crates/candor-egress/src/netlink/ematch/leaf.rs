@@ -6,12 +6,10 @@
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, Ematch, Meta, MetaId, Relation};
 
+use super::super::codec::{self, AttributeList, Fields, StructWriter, Unread, ensure_supported};
 use super::super::error::EncodeError;
-use super::super::read::{self, Fields, Unread, speakable};
-use super::super::write::{AttributeList, Record};
 use candor_netlink::codec::Attribute;
 
-/// The kind of a group.
 pub(super) const TCF_EM_CONTAINER: u16 = 0;
 const TCF_EM_CMP: u16 = 1;
 const TCF_EM_NBYTE: u16 = 2;
@@ -49,12 +47,12 @@ pub(super) fn encode(leaf: &Ematch) -> Result<Option<(u16, Vec<u8>)>, EncodeErro
             if len > MAX_NBYTE_BYTES {
                 return Err(EncodeError::NbyteLength { len: bytes.len() });
             }
-            (TCF_EM_NBYTE, Record::default().u16(*offset).u16(len_field(len)).bytes(bytes).done())
+            (TCF_EM_NBYTE, StructWriter::default().u16(*offset).u16(len_field(len)).bytes(bytes).done())
         }
         Ematch::Other { kind: TCF_EM_CONTAINER, .. } => return Err(EncodeError::Kind { kind: "container".to_owned() }),
         Ematch::Other { kind, data } => (*kind, data.clone()),
         Ematch::U32 { mask, value, offset } => {
-            let record = Record::default().bytes(&mask.to_be_bytes()).bytes(&value.to_be_bytes());
+            let record = StructWriter::default().bytes(&mask.to_be_bytes()).bytes(&value.to_be_bytes());
             (TCF_EM_U32, record.i32(*offset).i32(0).done())
         }
     }))
@@ -68,15 +66,15 @@ pub(super) fn decode(kind: u16, data: &[u8]) -> Result<Ematch, Unread> {
         TCF_EM_META => decode_meta(data).map(Ematch::Meta),
         TCF_EM_NBYTE => decode_nbyte(attribute),
         TCF_EM_U32 => decode_u32(attribute),
-        _ => Err(Unread::Unspoken),
+        _ => Err(Unread::Unsupported),
     };
-    Ok(read::or_kept(read, || Ematch::Other { kind, data: data.to_vec() })?)
+    Ok(codec::or_kept(read, || Ematch::Other { kind, data: data.to_vec() })?)
 }
 
 fn decode_canid(data: &[u8]) -> Result<Ematch, Unread> {
     let (numbers, rest) = data.as_chunks::<4>();
     let (rules, odd) = numbers.as_chunks::<2>();
-    speakable(!rules.is_empty() && rules.len() <= MAX_RULES && rest.is_empty() && odd.is_empty())?;
+    ensure_supported(!rules.is_empty() && rules.len() <= MAX_RULES && rest.is_empty() && odd.is_empty())?;
     let rule = |[id, mask]: &[[u8; 4]; 2]| CanRule { id: u32::from_ne_bytes(*id), mask: u32::from_ne_bytes(*mask) };
     Ok(Ematch::Canid(rules.iter().map(rule).collect()))
 }
@@ -84,7 +82,7 @@ fn decode_canid(data: &[u8]) -> Result<Ematch, Unread> {
 /// `struct tcf_em_cmp`, whose last two bytes are two fields each.
 fn encode_cmp(cmp: &Cmp) -> Vec<u8> {
     let flags = if cmp.host_order { TCF_EM_CMP_TRANS } else { 0 };
-    let record = Record::default().u32(cmp.value).u32(cmp.mask).u16(cmp.offset);
+    let record = StructWriter::default().u32(cmp.value).u32(cmp.mask).u16(cmp.offset);
     record.u8(nibbles(byte(cmp.width), flags)).u8(nibbles(LAYER_LINK, byte(cmp.relation))).done()
 }
 
@@ -93,16 +91,16 @@ fn decode_cmp(data: Attribute<'_>) -> Result<Cmp, Unread> {
     let (value, mask, offset) = (fields.u32()?, fields.u32()?, fields.u16()?);
     let (align, flags) = of_nibbles(fields.u8()?);
     let (layer, opnd) = of_nibbles(fields.u8()?);
-    speakable(layer <= LAYER_NETWORK && flags & !TCF_EM_CMP_TRANS == 0)?;
-    let (width, relation) = (read::constant(align)?, read::constant(opnd)?);
+    ensure_supported(layer <= LAYER_NETWORK && flags & !TCF_EM_CMP_TRANS == 0)?;
+    let (width, relation) = (codec::constant(align)?, codec::constant(opnd)?);
     Ok(Cmp { width, offset, mask, host_order: flags & TCF_EM_CMP_TRANS != 0, relation, value })
 }
 
 fn decode_nbyte(data: Attribute<'_>) -> Result<Ematch, Unread> {
     let mut fields = Fields::of(data);
     let (offset, (len, layer)) = (fields.u16()?, of_len_field(fields.u16()?));
-    speakable(layer <= LAYER_NETWORK)?;
-    let bytes = fields.rest().get(..usize::from(len)).ok_or(Unread::Unspoken)?;
+    ensure_supported(layer <= LAYER_NETWORK)?;
+    let bytes = fields.rest().get(..usize::from(len)).ok_or(Unread::Unsupported)?;
     Ok(Ematch::Nbyte { offset, bytes: bytes.to_vec() })
 }
 
@@ -111,7 +109,7 @@ fn decode_u32(data: Attribute<'_>) -> Result<Ematch, Unread> {
     let mut fields = Fields::of(data);
     let [mask, value] = [fields.take()?, fields.take()?].map(u32::from_be_bytes);
     let (offset, moving) = (fields.i32()?, fields.i32()?);
-    speakable(moving == 0)?;
+    ensure_supported(moving == 0)?;
     Ok(Ematch::U32 { mask, value, offset })
 }
 
@@ -121,7 +119,7 @@ fn encode_meta(meta: &Meta) -> Result<Vec<u8>, EncodeError> {
         return Err(EncodeError::ProtocolOrder);
     }
     let kind = |id: u16| TCF_META_TYPE_INT << 12 | id;
-    let left = Record::default().u16(kind(byte(meta.what).into())).u8(0).u8(byte(meta.relation));
+    let left = StructWriter::default().u16(kind(byte(meta.what).into())).u8(0).u8(byte(meta.relation));
     let mut list = AttributeList::default();
     list.put(TCA_EM_META_HDR, &left.u16(kind(TCF_META_ID_VALUE)).u16(0).done())?;
     if meta.mask != 0 {
@@ -132,14 +130,14 @@ fn encode_meta(meta: &Meta) -> Result<Vec<u8>, EncodeError> {
 }
 
 fn decode_meta(data: &[u8]) -> Result<Meta, Unread> {
-    let [_, header, mask, value] = read::by_number(data)?;
-    let mut fields = Fields::of(read::needed(header, TCA_EM_META_HDR)?);
+    let [_, header, mask, value] = codec::by_number(data)?;
+    let mut fields = Fields::of(codec::needed(header, TCA_EM_META_HDR)?);
     let (left, shift, opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
     let (right, right_shift, _opnd) = (fields.u16()?, fields.u8()?, fields.u8()?);
-    speakable(shift == 0 && right_shift == 0 && right == TCF_META_TYPE_INT << 12 | TCF_META_ID_VALUE)?;
-    speakable(left >> 12 == TCF_META_TYPE_INT)?;
-    let (what, relation) = (read::constant(left & 0x07FF)?, read::constant(opnd)?);
-    speakable(what != MetaId::Protocol || relation == Relation::Equal)?;
+    ensure_supported(shift == 0 && right_shift == 0 && right == TCF_META_TYPE_INT << 12 | TCF_META_ID_VALUE)?;
+    ensure_supported(left >> 12 == TCF_META_TYPE_INT)?;
+    let (what, relation) = (codec::constant(left & 0x07FF)?, codec::constant(opnd)?);
+    ensure_supported(what != MetaId::Protocol || relation == Relation::Equal)?;
     let number = |of: Option<Attribute<'_>>| of.map_or(Ok(0), long).map(|number| as_kept(what, number));
     Ok(Meta { what, mask: number(mask)?, relation, value: number(value)? })
 }
@@ -147,7 +145,7 @@ fn decode_meta(data: &[u8]) -> Result<Meta, Unread> {
 /// tc writes a `long` of its own machine.
 fn long(number: Attribute<'_>) -> Result<u32, Unread> {
     match number.value.first_chunk() {
-        Some(long) => u32::try_from(u64::from_ne_bytes(*long)).map_err(|_too_long| Unread::Unspoken),
+        Some(long) => u32::try_from(u64::from_ne_bytes(*long)).map_err(|_too_long| Unread::Unsupported),
         None => Ok(number.u32()?),
     }
 }

@@ -3,9 +3,8 @@
 use crate::ematch::{CanRule, Ematch};
 use crate::filter::Classifier;
 
+use super::super::codec::{AttributeList, StructWriter, Unread};
 use super::super::ematch;
-use super::super::read::Unread;
-use super::super::write::{AttributeList, Record};
 use super::*;
 
 const END: u16 = 0;
@@ -21,7 +20,7 @@ fn list_of(entries: &[(u16, Option<u32>, u32)]) -> Vec<u8> {
     let mut inner = AttributeList::default();
     for (place, (flags, target, id)) in (1..).zip(entries) {
         let kind = if target.is_some() { 0 } else { 7 };
-        let record = Record::default().u16(0).u16(kind).u16(*flags).u16(0);
+        let record = StructWriter::default().u16(0).u16(kind).u16(*flags).u16(0);
         let record = match target {
             Some(target) => record.u32(*target),
             None => record.u32(*id).u32(0x7FF),
@@ -29,7 +28,7 @@ fn list_of(entries: &[(u16, Option<u32>, u32)]) -> Vec<u8> {
         inner.put(place, &record.done()).unwrap();
     }
     let mut list = AttributeList::default();
-    list.put(1, &Record::default().u16(u16::try_from(entries.len()).unwrap()).u16(0).done()).unwrap();
+    list.put(1, &StructWriter::default().u16(u16::try_from(entries.len()).unwrap()).u16(0).done()).unwrap();
     list.nest(2, &inner).unwrap();
     list.into_bytes()
 }
@@ -69,7 +68,7 @@ fn a_list_that_leads_back_or_twice_to_the_same_is_kept_as_it_is() {
         vec![(AND, None, 1)],
         vec![(3, None, 1), (END, None, 2)],
     ] {
-        assert_eq!(ematch::decode(&list_of(&entries)), Err(Unread::Unspoken), "{entries:?}");
+        assert_eq!(ematch::decode(&list_of(&entries)), Err(Unread::Unsupported), "{entries:?}");
     }
 }
 
@@ -78,7 +77,7 @@ fn a_list_of_containers_costs_no_more_than_its_length() {
     let count: u32 = 2000;
     let mut entries: Vec<_> = (1..count).map(|target| (AND, Some(target), 0)).collect();
     entries.push((END, None, 1));
-    assert_eq!(ematch::decode(&list_of(&entries)), Err(Unread::Unspoken));
+    assert_eq!(ematch::decode(&list_of(&entries)), Err(Unread::Unsupported));
 }
 
 #[test]
@@ -106,7 +105,7 @@ fn a_filter_with_a_list_beyond_words_keeps_its_options() {
     let mut list = AttributeList::default();
     list.put_kind(TCA_KIND, "basic").unwrap();
     list.put(TCA_OPTIONS, &options).unwrap();
-    let mut message = header::Header { handle: Handle(1), ..Default::default() }.message(RTM_NEWTFILTER, 0);
+    let mut message = Header { handle: Handle(1), ..Default::default() }.message(RTM_NEWTFILTER, 0);
     list.append_to(&mut message);
     let filter = read_filter(message, Handle::ROOT).unwrap();
     assert_eq!(filter.classifier, Classifier::Other { kind: "basic".into(), options });

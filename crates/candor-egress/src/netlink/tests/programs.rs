@@ -37,8 +37,7 @@ fn a_filter_has_its_program_by_descriptor_and_says_in_its_name_what_that_is() {
 
 /// What 6.1 tells of the same filter, and of others.
 fn told(name: &str, more: &[(u16, u32)]) -> Classifier {
-    let mut message =
-        header::Header { interface: 7, handle: Handle(1), ..Default::default() }.message(RTM_NEWTFILTER, 0);
+    let mut message = Header { interface: 7, handle: Handle(1), ..Default::default() }.message(RTM_NEWTFILTER, 0);
     message.text(TCA_KIND, "bpf").nested(TCA_OPTIONS, |options| {
         options.attribute(3, &0x1_0002_u32.to_ne_bytes()).text(7, name);
         // Number and digest of the program.

@@ -46,7 +46,6 @@ fn filters() {
     assert_eq!(refusal(&Filter { class, ..of(Classifier::Flow(Flow::default())) }), EncodeError::ClassOfFlow);
     let other = Classifier::Other { kind: "x".into(), options: vec![1] };
     assert_eq!(refusal(&Filter { class, ..of(other) }), EncodeError::OtherDecides);
-    assert_eq!(deletion_message(interface(), &Filter { handle: 0, ..rules(1) }).unwrap_err(), EncodeError::NoHandle);
 }
 
 #[test]

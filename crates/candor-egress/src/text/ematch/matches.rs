@@ -45,7 +45,6 @@ pub(super) fn read(
 struct Reader<'r, 'a> {
     name: &'r str,
     tokens: &'r mut Tokens<'a>,
-    /// The last thing that was taken.
     last: Span,
     end: usize,
     findings: &'r mut Findings,

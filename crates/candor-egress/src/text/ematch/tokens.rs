@@ -19,7 +19,6 @@ pub(super) struct Place {
     pub(super) span: Span,
     /// In which word of the command.
     pub(super) arg: usize,
-    /// Whether the word begins with it.
     pub(super) is_first: bool,
 }
 
@@ -58,7 +57,6 @@ impl<'a> Tokens<'a> {
         Some(token)
     }
 
-    /// Where the last token that was taken ends.
     pub(super) fn last_end(&self) -> usize {
         self.at.checked_sub(1).map_or(0, |at| self.list[at].1.span.end)
     }

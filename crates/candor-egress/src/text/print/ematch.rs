@@ -1,6 +1,6 @@
 //! Expressions, with brackets around every group.
 
-use super::parts::NotSayable;
+use super::NotSayable;
 use crate::constants::Constant;
 use crate::ematch::{CanRule, Cmp, Ematch, Meta};
 use crate::text::ematch::{MOST_LEVELS, MOST_RULES_OF_TC};

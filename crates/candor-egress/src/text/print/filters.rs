@@ -1,12 +1,14 @@
-//! Lines of filters.
+//! Lines of filters and their actions.
 
-use super::parts::{ADD, NotSayable, major_minor, option};
-use super::{actions, ematch};
+use crate::action::{Action, Mirred, Police, Verdict};
 use crate::constants::Constant;
 use crate::control_group;
 use crate::filter::{Classifier, ETH_P_ALL, ETH_P_CAN, Filter, Flow, U32};
 use crate::handle::Handle;
 use crate::text::selector::MOST_KEYS;
+use candor_core::interface_name;
+
+use super::{ADD, NotSayable, ematch, major_minor, option, rate};
 
 pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
     let Filter { parent, preference, protocol, handle, classifier, class, actions } = filter;
@@ -34,7 +36,7 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
         (None, _) => String::new(),
     };
     let number = number.map_or_else(String::new, |number| format!(" handle {number}"));
-    let actions = actions::all(actions)?;
+    let actions = action_words(actions)?;
     let kind = classifier.kind();
     Ok(format!("filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"))
 }
@@ -42,12 +44,12 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
 /// Kind, options and actions. What candor's own program looks for is said in words of a file.
 pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
     if let Classifier::ControlGroups(groups) = &filter.classifier {
-        return Ok(control_group::words(groups) + &actions::all(&filter.actions)?);
+        return Ok(control_group::words(groups) + &action_words(&filter.actions)?);
     }
     let (number, options) = classified(&filter.classifier, filter.handle)?;
     let mark = number.filter(|_| matches!(filter.classifier, Classifier::Fw { .. }));
     let mark = mark.map_or_else(String::new, |mark| format!(" {mark}"));
-    Ok(format!("{}{mark}{options}{}", filter.classifier.kind(), actions::all(&filter.actions)?))
+    Ok(format!("{}{mark}{options}{}", filter.classifier.kind(), action_words(&filter.actions)?))
 }
 
 /// The handle as `tc` writes it, and the options.
@@ -66,7 +68,6 @@ fn classified(classifier: &Classifier, handle: u32) -> Result<(Option<String>, S
     })
 }
 
-/// Table, slot and node.
 fn node(handle: u32) -> String {
     let (table, slot, node) = (handle >> 20, handle >> 12 & 0xFF, handle & 0xFFF);
     match (slot, node) {
@@ -131,4 +132,55 @@ fn u32(u32: &U32) -> Result<String, NotSayable> {
         }
     }
     Ok(text)
+}
+
+pub(super) fn action_words(actions: &[Action]) -> Result<String, NotSayable> {
+    let actions: Result<Vec<_>, _> = actions.iter().map(one).collect();
+    Ok(actions?.iter().map(|action| format!(" action {action}")).collect())
+}
+
+fn verdict_word(verdict: Verdict) -> Result<&'static str, NotSayable> {
+    verdict.word().ok_or(NotSayable::Action)
+}
+
+fn one(action: &Action) -> Result<String, NotSayable> {
+    match action {
+        Action::Gact { verdict } => Ok(format!("gact {}", verdict_word(*verdict)?)),
+        Action::Mirred { interface, how, verdict } => mirred(interface, *how, *verdict),
+        Action::Other { .. } => Err(NotSayable::Other),
+        Action::Police(police) => self::police(*police),
+        Action::Skbedit { priority: None, mark: None, .. } => Err(NotSayable::Action),
+        Action::Skbedit { priority, mark, verdict } => {
+            let priority = priority.map(|priority| format!("{:x}:{:x}", priority.major(), priority.minor()));
+            let mark = mark.map(|mark| format!("0x{mark:x}"));
+            Ok(format!("skbedit{}{} {}", option("priority", priority), option("mark", mark), verdict_word(*verdict)?))
+        }
+    }
+}
+
+fn mirred(name: &str, how: Mirred, verdict: Verdict) -> Result<String, NotSayable> {
+    // Names that need no quotes in a shell.
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if interface_name::check(name).is_err() || !is_plain {
+        return Err(NotSayable::Interface);
+    }
+    let verdict = match (how, verdict) {
+        (Mirred::EgressRedirect | Mirred::IngressRedirect, Verdict::Stolen) => String::new(),
+        (Mirred::EgressRedirect | Mirred::IngressRedirect, _) => return Err(NotSayable::Action),
+        (_, verdict) => format!(" {}", verdict_word(verdict)?),
+    };
+    Ok(format!("mirred {} dev {name}{verdict}", how.word().ok_or(NotSayable::Action)?))
+}
+
+fn police(Police { bytes, frames, exceed, conform }: Police) -> Result<String, NotSayable> {
+    let limit = match (bytes, frames) {
+        (Some(bytes), None) if bytes.burst_bytes > 0 && bytes.mtu_bytes > 0 => {
+            format!("rate {} burst {} mtu {}", rate(bytes.rate)?, bytes.burst_bytes, bytes.mtu_bytes)
+        }
+        (None, Some(frames)) if frames.per_second > 0 && frames.burst_frames > 0 => {
+            format!("pkts_rate {} pkts_burst {}", frames.per_second, frames.burst_frames)
+        }
+        _ => return Err(NotSayable::Number),
+    };
+    Ok(format!("police {limit} conform-exceed {}/{}", verdict_word(exceed)?, verdict_word(conform)?))
 }

@@ -21,7 +21,6 @@ pub(in crate::cmd) fn text(applied: &Applied) -> String {
     format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
 }
 
-/// For programs.
 pub(super) fn as_json(applied: &Applied) -> Value {
     json!({
         "interface": applied.interface,

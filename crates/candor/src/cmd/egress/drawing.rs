@@ -8,23 +8,19 @@ use candor_egress::outline::{Item, Node, outline};
 
 use super::{Wanted, part};
 
-/// An interface, or what a file wants of it.
 pub(super) struct Drawing {
     pub(super) interface: String,
     /// The bus of the file, if there is a file.
     pub(super) bus: Option<String>,
-    /// Whether it has been counted at all.
     pub(super) is_live: bool,
     pub(super) boxes: Vec<Box>,
 }
 
-/// A discipline, class or filter.
 #[derive(Clone, Debug)]
 pub(super) struct Box {
     pub(super) what: What,
     /// Its name: `1:`, `1:2`; the preference of a filter.
     pub(super) name: String,
-    /// What the user calls it.
     pub(super) band: Option<String>,
     /// Kind and options; nothing for a class that a discipline has by itself.
     pub(super) words: String,
@@ -58,18 +54,13 @@ impl What {
 /// What the kernel has counted, as far as it counts here.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counted {
-    /// Frames that left it, or that fit a filter.
     pub(super) frames: Option<u64>,
     pub(super) bytes: Option<u64>,
     pub(super) dropped: Option<u64>,
-    /// Frames that wait.
     pub(super) waiting: Option<u32>,
     pub(super) waiting_bytes: Option<u32>,
-    /// How often a rate held frames back.
     pub(super) overlimits: Option<u32>,
-    /// How often the driver gave a frame back.
     pub(super) requeues: Option<u32>,
-    /// How often a filter was asked.
     pub(super) asked: Option<u64>,
     /// How often each key of a `u32` filter fitted.
     pub(super) keys: Vec<u64>,
@@ -79,7 +70,6 @@ pub(super) struct Counted {
 }
 
 impl Drawing {
-    /// What a file wants; nothing is counted.
     pub(super) fn wanted(wanted: &Wanted) -> Self {
         let observed = Observed { tree: wanted.tree.clone(), ..Observed::default() };
         Self { is_live: false, ..Self::found(&wanted.interface, Some(wanted), &observed) }
@@ -106,7 +96,6 @@ impl Drawing {
 }
 
 impl Drawing {
-    /// For people: many filters of one preference as one.
     pub(super) fn in_short(self) -> Self {
         Self { boxes: in_short(&self.boxes), ..self }
     }

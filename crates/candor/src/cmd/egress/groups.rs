@@ -35,7 +35,6 @@ pub(in crate::cmd) fn remedy(name: &GroupName) -> String {
     }
 }
 
-/// Why it is not known which groups are meant.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum GroupsError {
     #[error(transparent)]

@@ -5,7 +5,6 @@ use candor_egress::control_group::ControlGroup;
 use candor_egress::filter::{Classifier, Filter};
 use candor_egress::text;
 
-/// What a line of a terminal has room for.
 const MOST_CHARACTERS: usize = 150;
 
 /// A part as a line of `tc`, or as much of it as can be said.
@@ -16,7 +15,6 @@ pub(super) fn line(part: &Part) -> String {
     text::line(part).unwrap_or_else(|why| format!("{} {} ({why})", part.place(), kind(part)))
 }
 
-/// A part without its place.
 pub(super) fn words(part: &Part) -> String {
     text::words(part).unwrap_or_else(|why| format!("{} ({why})", kind(part)))
 }

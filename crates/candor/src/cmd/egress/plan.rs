@@ -26,7 +26,6 @@ pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
 }
 
-/// An interface and what there is to do.
 pub(super) struct Compared<'a> {
     wanted: &'a Wanted,
     differences: Vec<Difference>,
@@ -35,7 +34,6 @@ pub(super) struct Compared<'a> {
 }
 
 impl<'a> Compared<'a> {
-    /// Every interface that is wanted.
     pub(super) fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
         let one = |wanted: &'a Wanted| {
             let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
@@ -116,7 +114,6 @@ pub(super) fn json(compared: &[Compared<'_>]) -> Value {
     compared.iter().map(one).collect()
 }
 
-/// Differences for programs.
 pub(super) fn differences_json(differences: &[Difference]) -> Value {
     let one = |difference: &Difference| {
         let (change, wanted, found): (_, Option<&Part>, Option<&Part>) = match difference {

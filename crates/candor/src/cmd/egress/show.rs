@@ -39,7 +39,6 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
     }
 }
 
-/// An interface to be shown.
 struct Subject<'a> {
     interface: String,
     wanted: Option<&'a Wanted>,

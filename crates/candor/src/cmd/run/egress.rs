@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use candor_config::plan::Plan;
 use candor_core::causes::in_full;
-use candor_egress::kernel::{Applied, Here, Keeper, Mend, News, StartError};
+use candor_egress::kernel::{Applied, Event, Here, Keeper, Mend, StartError};
 use candor_egress::tree::Tree;
 
 use super::report::Report;
@@ -85,7 +85,7 @@ impl<'a> Egress<'a> {
         let Some(keeper) = &mut self.keeper else { return };
         for news in keeper.look(Mend::Yes, Instant::now()) {
             let is_warning =
-                !matches!(news, News::AsWanted { .. } | News::Followed { .. } | News::PutBack { is_new: true, .. });
+                !matches!(news.event, Event::AsWanted | Event::Followed(_) | Event::PutBack { is_new: true, .. });
             self.report.tell(news::text(&news).trim_end(), is_warning);
         }
     }

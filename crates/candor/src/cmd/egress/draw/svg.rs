@@ -18,7 +18,6 @@ const GAP_Y_PX: usize = 14;
 const MARGIN_PX: usize = 16;
 const TITLE_PX: usize = 34;
 
-/// A box in its place.
 struct Placed {
     x: usize,
     y: usize,
@@ -26,7 +25,6 @@ struct Placed {
     height: usize,
     lines: Vec<(&'static str, String)>,
     class: &'static str,
-    /// Which box it hangs below.
     parent: Option<usize>,
 }
 
@@ -42,7 +40,6 @@ pub(in crate::cmd::egress) fn svg(drawing: &Drawing) -> String {
     picture(drawing, &layout.placed, width, y + MARGIN_PX)
 }
 
-/// Filters stand in the box of what they sort.
 fn boxes(below: &[Box]) -> impl Iterator<Item = &Box> {
     below.iter().filter(|one| one.what != What::Filter)
 }
@@ -96,7 +93,6 @@ fn width(one: &Box) -> usize {
     longest * CHARACTER_PX + 2 * PADDING_PX
 }
 
-/// The widest box of each column.
 fn measure(below: &[Box], depth: usize, widths: &mut Vec<usize>) {
     for one in boxes(below) {
         if widths.len() <= depth {
@@ -107,7 +103,6 @@ fn measure(below: &[Box], depth: usize, widths: &mut Vec<usize>) {
     }
 }
 
-/// Where each column begins.
 fn columns(widths: &[usize]) -> Vec<usize> {
     let begin = |next: &mut usize, width: &usize| {
         let begin = *next;
@@ -142,13 +137,11 @@ fn height(one: &Box) -> usize {
     lines(one).len() * LINE_PX + 2 * PADDING_PX
 }
 
-/// What the boxes below it take together.
 fn height_of_others(one: &Box) -> usize {
     let heights = boxes(&one.below).map(|below| whole_height(below) + GAP_Y_PX);
     heights.sum::<usize>().saturating_sub(GAP_Y_PX)
 }
 
-/// What it takes with all that is below it.
 fn whole_height(one: &Box) -> usize {
     height(one).max(height_of_others(one))
 }

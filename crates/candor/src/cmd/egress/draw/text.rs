@@ -63,7 +63,6 @@ fn columns(counted: Option<&Counted>) -> String {
     format!("{numbers}{}", remarks(counted))
 }
 
-/// What is not in a column.
 pub(super) fn remarks(counted: &Counted) -> String {
     let times = |number: Option<u32>| number.filter(|number| *number > 0);
     let remarks = [

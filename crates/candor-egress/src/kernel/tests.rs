@@ -1,23 +1,132 @@
-//! Interfaces that come and go, and somebody else who changes them.
+//! Applying and supervising trees with a fake kernel that refuses chosen requests, on interfaces that come and go.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use crate::canonical::differences;
 use crate::control_group::{ControlGroup, GroupName, Place};
 use crate::filter::Classifier;
-use crate::steps::Step;
+use crate::handle::Handle;
+use crate::netlink::TcError;
+use crate::steps::{Step, Steps};
+use crate::text;
+use crate::tree::Tree;
+use candor_netlink::client::{Errno, NetlinkError};
 use proptest::prelude::*;
 
-use super::*;
-use crate::kernel::fake_kernel::{FakeKernel, TREES, tree};
+use super::apply::*;
+use super::machine::{FindError, Kernel, Machine};
+use super::supervise::*;
+
+#[derive(Debug, Default)]
+struct FakeKernel {
+    tree: Tree,
+    requests: usize,
+    /// The request of this number is refused, and so many behind it.
+    refuses: Option<(usize, usize)>,
+}
+
+impl Kernel for FakeKernel {
+    fn found(&mut self) -> Result<Tree, TcError> {
+        Ok(self.tree.clone())
+    }
+
+    fn carry_out(&mut self, step: &Step) -> Result<(), TcError> {
+        let number = self.requests;
+        self.requests += 1;
+        if self.refuses.is_some_and(|(first, count)| (first..first + count).contains(&number)) {
+            return Err(NetlinkError::Refused { errno: Errno::EINVAL, text: None }.into());
+        }
+        let Tree { qdiscs, classes, filters } = &mut self.tree;
+        match step {
+            Step::ChangeClass(class) => {
+                classes.iter_mut().filter(|old| old.handle == class.handle).for_each(|old| *old = class.clone());
+            }
+            Step::ChangeQdisc(qdisc) => {
+                qdiscs.iter_mut().filter(|old| old.parent == qdisc.parent).for_each(|old| *old = qdisc.clone());
+            }
+            Step::MakeClass(class) => classes.push(class.clone()),
+            Step::MakeFilter(filter) => filters.push(filter.clone()),
+            Step::MakeQdisc(qdisc) => qdiscs.push(qdisc.clone()),
+            Step::RemoveFilters { parent, preference } => {
+                filters.retain(|filter| (filter.parent, filter.preference) != (*parent, *preference));
+            }
+            Step::RemoveSide { parent } => {
+                let is_clsact = |handle: Handle| handle.qdisc() == Handle::CLSACT_QDISC;
+                let goes = |is_of_clsact: bool| is_of_clsact == (*parent == Handle::CLSACT);
+                qdiscs.retain(|qdisc| !goes(qdisc.parent == Handle::CLSACT));
+                classes.retain(|_| !goes(false));
+                filters.retain(|filter| !goes(is_clsact(filter.parent)));
+            }
+        }
+        Ok(())
+    }
+}
+
+const TREES: &[&str] = &[
+    "",
+    "qdisc root handle 1: prio\nfilter parent 1: prio 1 basic match 'canid(sff 0:7f0)' flowid 1:1",
+    "qdisc root handle 1: prio bands 4\nqdisc parent 1:3 handle 30: pfifo limit 5\nfilter parent 1: prio 2 matchall flowid 1:1",
+    "qdisc root handle 2: htb default 10\nclass parent 2: classid 2:10 htb rate 100frames/s burst 16 cburst 16\n\
+     qdisc parent 2:10 handle 20: sfq limit 9\nqdisc clsact\nfilter ingress prio 1 matchall action skbedit mark 5",
+    "qdisc clsact\nfilter egress prio 1 matchall action drop",
+];
+
+fn tree(number: usize) -> Tree {
+    text::parse(TREES[number]).unwrap().tree
+}
+
+fn target(name: &str, before: usize, wanted: usize, refuses: Option<(usize, usize)>) -> Target<FakeKernel> {
+    let kernel = FakeKernel { tree: tree(before), refuses, ..FakeKernel::default() };
+    Target { name: name.to_owned(), kernel, wanted: tree(wanted) }
+}
+
+#[test]
+fn what_is_there_is_left_alone() {
+    for number in 0..TREES.len() {
+        let mut targets = [target("can0", number, number, None)];
+        assert_eq!(apply(&mut targets).unwrap()[0].steps, Steps::default());
+        assert_eq!(targets[0].kernel.requests, 0);
+    }
+}
+
+#[test]
+fn what_cannot_be_brought_back_is_told() {
+    let mut targets = [target("can0", 1, 3, Some((2, 50)))];
+    let error = apply(&mut targets).unwrap_err();
+    assert!(matches!(error.not_restored[..], [(_, Restored::Refused(_))]));
+    insta::assert_snapshot!(error, @"The kernel refuses class 2:10 parent 2: on can0; can0 could not be brought back: the kernel refused: the kernel rejects a value");
+}
+
+proptest! {
+    /// From each tree to each other, on two interfaces, with one request or none refused: both are as wanted, or as before.
+    #[test]
+    fn it_is_all_or_none(
+        before in prop::array::uniform2(0..TREES.len()),
+        wanted in prop::array::uniform2(0..TREES.len()),
+        refused in prop::option::of((0..2_usize, 0..12_usize)),
+    ) {
+        let refuses = |at| refused.filter(|(on, _)| *on == at).map(|(_, number)| (number, 1));
+        let mut targets =
+            [0, 1].map(|at| target(["can0", "can1"][at], before[at], wanted[at], refuses(at)));
+        let outcome = apply(&mut targets);
+        let expected = if outcome.is_ok() { wanted } else { before };
+        for (target, expected) in targets.iter().zip(expected) {
+            prop_assert_eq!(differences(&tree(expected), &target.kernel.tree), []);
+        }
+        if let Err(error) = outcome {
+            prop_assert!(error.not_restored.is_empty());
+        }
+    }
+}
 
 type Interfaces = Rc<RefCell<BTreeMap<String, (u32, FakeKernel)>>>;
 
 /// The numbers of groups by their names; one without a number cannot be looked for.
 type Groups = Rc<RefCell<BTreeMap<String, Option<u64>>>>;
 
-/// A machine that a test has hold of, too.
 #[derive(Clone, Debug, Default)]
 struct Bench(Interfaces, Groups);
 
@@ -99,7 +208,6 @@ fn named(groups: &[GroupName]) -> String {
     groups.iter().map(|group| format!(" {group}")).collect()
 }
 
-/// A tree that tells frames by two groups.
 fn by_groups() -> Tree {
     let mut tree = tree(1);
     let groups = [GroupName::unit("a.service"), GroupName::path("/b")].map(|name| ControlGroup::named(name.unwrap()));
@@ -108,19 +216,17 @@ fn by_groups() -> Tree {
 }
 
 fn words(news: &[News]) -> Vec<String> {
-    let word = |news: &News| match news {
-        News::AsWanted { interface } => format!("{interface} as wanted"),
-        News::Drifted { interface, differences } => format!("{interface} drifted in {}", differences.len()),
-        News::Failed { interface, why } => format!("{interface} failed: {why}"),
-        News::Followed { interface, groups } => format!("{interface} followed{}", named(groups)),
-        News::NoGroups { interface, groups } => format!("{interface} without{}", named(groups)),
-        News::Fought { interface } => format!("{interface} fought"),
-        News::Gone { interface } => format!("{interface} gone"),
-        News::PutBack { interface, is_new, .. } => {
-            format!("{interface} put back{}", if *is_new { ", another one" } else { "" })
-        }
+    let words = |news: &News| match &news.event {
+        Event::AsWanted => " as wanted".to_owned(),
+        Event::Drifted(differences) => format!(" drifted in {}", differences.len()),
+        Event::Failed(why) => format!(" failed: {why}"),
+        Event::Followed(groups) => format!(" followed{}", named(groups)),
+        Event::NoGroups(groups) => format!(" without{}", named(groups)),
+        Event::Fought => " fought".to_owned(),
+        Event::Gone => " gone".to_owned(),
+        Event::PutBack { is_new, .. } => format!(" put back{}", if *is_new { ", another one" } else { "" }),
     };
-    news.iter().map(word).collect()
+    news.iter().map(|news| news.interface.clone() + &words(news)).collect()
 }
 
 #[test]

@@ -4,10 +4,8 @@ use crate::filter::{Classifier, Filter};
 use crate::handle::Handle;
 use candor_io::can::InterfaceIndex;
 
-use super::constants::{RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
-use super::header::Header;
 use super::list::{self, FilterNote};
-use super::names::InterfaceNames;
+use super::message::{Header, InterfaceNames, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NEWTFILTER};
 use super::request::{Mode, class_message, filter_message, qdisc_message};
 use candor_netlink::codec::{Message, MessageWriter, Messages};
 
@@ -15,7 +13,7 @@ use candor_netlink::codec::{Message, MessageWriter, Messages};
 ///
 /// # Panics
 /// If a promise is broken: what was read and can be asked for is written and read again as the same.
-pub fn hold(datagram: &[u8]) {
+pub fn check(datagram: &[u8]) {
     let names = InterfaceNames::default();
     for message in Messages::new(datagram).flatten() {
         match message.kind {

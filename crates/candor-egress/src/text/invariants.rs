@@ -8,7 +8,7 @@ use candor_core::diagnostic::{Diagnostic, Severity};
 ///
 /// # Panics
 /// If a promise is broken.
-pub fn hold(bytes: &[u8]) {
+pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let findings = match parse_script(text) {
         Ok(parsed) => {
