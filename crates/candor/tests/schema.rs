@@ -40,6 +40,7 @@ fn gateway_files_in_json() {
         let bus = shown["buses"][0]["name"].as_str().unwrap();
         assert!(is_valid("check", &[], Some(&file)));
         assert!(is_valid("show", &[], Some(&file)));
+        assert!(is_valid("egress show", &["--wanted"], Some(&file)));
         let frames = ["--on", bus, "--frame", "123#1122", "--frame", "18DA00F1#", "--frame", "100##1AA"];
         assert!(is_valid("explain", &frames, Some(&file)), "{}", file.display());
     }
@@ -51,7 +52,9 @@ fn findings_in_json() {
         is_valid("check", &[], Some(&file));
     }
     let file = repository().join("crates/candor/tests/findings/five-mistakes.toml");
-    for command in ["show", "plan", "apply", "run", "doctor"] {
+    for command in
+        ["show", "plan", "apply", "run", "doctor", "egress plan", "egress verify", "egress apply", "egress watch"]
+    {
         assert!(is_valid(command, &[], Some(&file)), "{command}");
     }
     assert!(is_valid("explain", &["--on", "a", "--frame", "123#"], Some(&file)));
@@ -59,6 +62,7 @@ fn findings_in_json() {
 
 #[test]
 fn this_machine_in_json() {
-    let skipped = ["engines", "doctor", "status"].into_iter().filter(|command| !is_valid(command, &[], None));
+    let skipped =
+        ["engines", "doctor", "status", "egress show"].into_iter().filter(|command| !is_valid(command, &[], None));
     println!("could not run here: {:?}", skipped.collect::<Vec<_>>());
 }

@@ -7,6 +7,7 @@ mod draw;
 mod drawing;
 pub(super) mod facts;
 mod groups;
+pub(super) mod json;
 pub(super) mod news;
 mod part;
 mod plan;

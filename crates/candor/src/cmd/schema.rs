@@ -19,6 +19,7 @@ use candor_netlink::cangw::CangwJob;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 
+use super::egress::json as egress;
 use super::run::report::events;
 use super::{apply, check, doctor, down, engines, explain, plan, show, status, top};
 
@@ -54,6 +55,12 @@ fn schemas_match_the_code() {
     published::<check::View<'_>>("check");
     published::<OfFile<doctor::View<'_>>>("doctor");
     published::<down::View<'_>>("down");
+    published::<OfFile<egress::ApplyView<'_>>>("egress apply");
+    published::<OfFile<egress::ClearView<'_>>>("egress clear");
+    published::<OfFile<egress::PlanView<'_>>>("egress plan");
+    published::<OfFile<egress::ShowView>>("egress show");
+    published::<OfFile<egress::VerifyView<'_>>>("egress verify");
+    published::<OfFile<egress::NewsView<'_>>>("egress watch");
     published::<engines::View>("engines");
     published::<OfFile<explain::Explained<'_>>>("explain");
     published::<OfFile<plan::View<'_>>>("plan");
@@ -110,4 +117,22 @@ fn events_have_the_published_keys() {
     }
     let rejected = events::ReloadView { file: "car.toml", because: Some("no such file"), ..Default::default() };
     is_valid("reload", &events::Answer { taken: false, reload: &rejected });
+}
+
+#[test]
+fn news_of_egress_have_the_published_keys() {
+    use candor_egress::kernel::{Event, News};
+
+    for event in [
+        Event::AsWanted,
+        Event::Drifted(Vec::new()),
+        Event::Failed("no permission".into()),
+        Event::Followed(Vec::new()),
+        Event::Fought,
+        Event::Gone,
+        Event::NoGroups(Vec::new()),
+        Event::PutBack { is_new: true, differences: Vec::new() },
+    ] {
+        is_valid("egress watch", &egress::NewsView::from(&News { interface: "can0".into(), event }));
+    }
 }

@@ -2,7 +2,6 @@
 
 use candor_egress::kernel::Applied;
 use candor_egress::tree::Tree;
-use serde_json::{Value, json};
 
 use candor_cli::gateway_file::plural;
 
@@ -19,13 +18,4 @@ pub(in crate::cmd) fn text(applied: &Applied) -> String {
     }
     let kinds: Vec<_> = before.qdiscs.iter().map(|qdisc| qdisc.discipline.kind()).collect();
     format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
-}
-
-pub(super) fn as_json(applied: &Applied) -> Value {
-    json!({
-        "interface": applied.interface,
-        "requests": applied.steps.requests.len(),
-        "lost_frames": applied.steps.loses_frames,
-        "was_default": applied.before == Tree::default(),
-    })
 }

@@ -1,8 +1,8 @@
 //! `candor egress apply`: all trees of a file, or none.
 
 use candor_io::signal::EndingSignals;
-use serde_json::json;
 
+use super::json::ApplyView;
 use super::{WantedFile, applied, targets};
 use crate::cli::EgressApplyArgs;
 use candor_cli::Exit;
@@ -20,9 +20,8 @@ pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
         candor_egress::kernel::apply(&mut targets)?
     };
     if args.json {
-        let interfaces: Vec<_> = done.iter().map(applied::as_json).collect();
-        let value = json!({"file": file.name(), "interfaces": interfaces});
-        return render::answer(&format!("{value:#}\n"), Exit::Fine);
+        let view = ApplyView { file: file.name(), interfaces: done.iter().map(Into::into).collect() };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
     let lines: String = done.iter().map(|one| format!("{}: {}\n", one.interface, applied::text(one))).collect();
     render::answer(&lines, Exit::Fine)

@@ -4,8 +4,8 @@ use candor_egress::canonical::differences;
 use candor_egress::kernel::{Interface, Kernel as _, Target};
 use candor_egress::tree::Tree;
 use candor_io::signal::EndingSignals;
-use serde_json::json;
 
+use super::json::{ClearView, ClearedView};
 use super::{WantedFile, open, targets};
 use crate::cli::{EgressClearArgs, WantedArgs};
 use crate::netns;
@@ -32,12 +32,11 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     };
     let exit = if left.is_empty() { Exit::Fine } else { Exit::No };
     if args.json {
-        let interfaces: Vec<_> = cleared
-            .iter()
-            .map(|one| json!({"interface": one.interface, "cleared": !one.steps.requests.is_empty()}))
-            .chain(left.iter().map(|name| json!({"interface": name, "cleared": false, "left": true})))
-            .collect();
-        return render::answer(&format!("{:#}\n", json!({ "interfaces": interfaces })), exit);
+        let view = |interface, cleared, left| ClearedView { interface, cleared, left };
+        let cleared = cleared.iter().map(|one| view(&one.interface, !one.steps.requests.is_empty(), false));
+        let left = left.iter().map(|name| view(name, false, true));
+        let view = ClearView { interfaces: cleared.chain(left).collect() };
+        return render::answer(&render::object(&view), exit);
     }
     let mut text = String::new();
     for one in &cleared {

@@ -1,9 +1,7 @@
 //! Forms of a [`Drawing`](super::drawing::Drawing).
 
-mod json;
 mod svg;
 mod text;
 
-pub(super) use json::json;
 pub(super) use svg::svg;
 pub(super) use text::text;

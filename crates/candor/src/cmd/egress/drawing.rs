@@ -5,18 +5,24 @@ use candor_egress::filter::Filter;
 use candor_egress::handle::Handle;
 use candor_egress::netlink::{ClassStats, FilterStats, Observed, QdiscStats};
 use candor_egress::outline::{Item, Node, outline};
+use serde::Serialize;
 
 use super::{Wanted, part};
 
-pub(super) struct Drawing {
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(in crate::cmd) struct Drawing {
     pub(super) interface: String,
     /// The bus of the file, if there is a file.
     pub(super) bus: Option<String>,
+    #[serde(skip)]
     pub(super) is_live: bool,
+    #[serde(rename = "tree")]
     pub(super) boxes: Vec<Box>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "Object"))]
 pub(super) struct Box {
     pub(super) what: What,
     /// Its name: `1:`, `1:2`; the preference of a filter.
@@ -24,9 +30,11 @@ pub(super) struct Box {
     pub(super) band: Option<String>,
     /// Kind and options; nothing for a class that a discipline has by itself.
     pub(super) words: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) counted: Option<Counted>,
     pub(super) below: Vec<Self>,
     /// Of a filter: those that have it in common are asked as one.
+    #[serde(skip)]
     preference: Option<u16>,
 }
 
@@ -34,38 +42,42 @@ pub(super) struct Box {
 const MOST_ALIKE: usize = 8;
 
 /// What a [`Box`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) enum What {
     Class,
     Filter,
     Qdisc,
 }
 
-impl What {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Class => "class",
-            Self::Filter => "filter",
-            Self::Qdisc => "qdisc",
-        }
-    }
-}
-
 /// What the kernel has counted, as far as it counts here.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct Counted {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) frames: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
+    #[serde(rename = "dropped_frames", skip_serializing_if = "Option::is_none")]
     pub(super) dropped: Option<u64>,
+    #[serde(rename = "waiting_frames", skip_serializing_if = "Option::is_none")]
     pub(super) waiting: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) waiting_bytes: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) overlimits: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) requeues: Option<u32>,
+    #[serde(rename = "asked_frames", skip_serializing_if = "Option::is_none")]
     pub(super) asked: Option<u64>,
     /// How often each key of a `u32` filter fitted.
+    #[serde(rename = "hits_of_keys", skip_serializing_if = "Vec::is_empty")]
     pub(super) keys: Vec<u64>,
     /// Frames sent at the own rate of a class of `htb`, and at what others lent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) lends: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) borrows: Option<u32>,
 }
 

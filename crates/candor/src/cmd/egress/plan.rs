@@ -1,11 +1,11 @@
 //! `candor egress plan`: the trees of a file against the kernel, like a diff.
 
-use candor_egress::canonical::{Difference, Part, differences};
+use candor_egress::canonical::{Difference, differences};
 use candor_egress::kernel::Kernel as _;
 use candor_egress::steps;
 use candor_egress::tree::Tree;
-use serde_json::{Value, json};
 
+use super::json::PlanView;
 use super::{Wanted, WantedFile, open, part};
 use crate::cli::EgressPlanArgs;
 use candor_cli::Exit;
@@ -20,17 +20,16 @@ pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if args.exit_code && !is_equal { Exit::No } else { Exit::Fine };
     if args.json {
-        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": json(&compared)});
-        return render::answer(&format!("{value:#}\n"), exit);
+        return render::answer(&render::object(&PlanView::of(file.name(), &compared)), exit);
     }
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
 }
 
 pub(super) struct Compared<'a> {
-    wanted: &'a Wanted,
-    differences: Vec<Difference>,
-    loses_frames: bool,
-    requests: usize,
+    pub(super) wanted: &'a Wanted,
+    pub(super) differences: Vec<Difference>,
+    pub(super) loses_frames: bool,
+    pub(super) requests: usize,
 }
 
 impl<'a> Compared<'a> {
@@ -98,31 +97,4 @@ fn summary(compared: &[Compared<'_>], name: &str) -> String {
     };
     let counts = counts.collect::<Vec<_>>().join(", ");
     format!("{name}: {counts} on {} of {}{losing}\n", differ, plural(compared.len(), "interface"))
-}
-
-pub(super) fn json(compared: &[Compared<'_>]) -> Value {
-    let one = |one: &Compared<'_>| {
-        json!({
-            "interface": one.wanted.interface,
-            "bus": one.wanted.bus,
-            "equal": one.is_equal(),
-            "loses_frames": one.loses_frames,
-            "requests": one.requests,
-            "differences": differences_json(&one.differences),
-        })
-    };
-    compared.iter().map(one).collect()
-}
-
-pub(super) fn differences_json(differences: &[Difference]) -> Value {
-    let one = |difference: &Difference| {
-        let (change, wanted, found): (_, Option<&Part>, Option<&Part>) = match difference {
-            Difference::Missing(part) => ("make", Some(part), None),
-            Difference::Extra(part) => ("take-away", None, Some(part)),
-            Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
-        };
-        let place = difference.place().to_string();
-        json!({"change": change, "place": place, "wanted": wanted.map(part::line), "found": found.map(part::line)})
-    };
-    differences.iter().map(one).collect()
 }

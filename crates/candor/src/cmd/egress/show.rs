@@ -5,6 +5,7 @@ use candor_egress::text::{self, Unsayable};
 use candor_egress::tree::Tree;
 
 use super::drawing::Drawing;
+use super::json::ShowView;
 use super::{Wanted, draw, named_or_all, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::netns;
@@ -25,8 +26,8 @@ pub(super) fn run(args: &EgressShowArgs) -> Outcome {
     };
     let shown = subjects(args, wanted.as_deref().unwrap_or_default())?;
     if args.json {
-        let all: Vec<_> = shown.iter().map(|subject| draw::json(&subject.drawing())).collect();
-        return render::answer(&format!("{:#}\n", serde_json::json!({ "interfaces": all })), Exit::Fine);
+        let view = ShowView { interfaces: shown.iter().map(Subject::drawing).collect() };
+        return render::answer(&render::object(&view), Exit::Fine);
     }
     match args.form.unwrap_or(EgressForm::Tree) {
         EgressForm::Svg => render::answer(&draw::svg(&only(&shown, "svg")?.drawing().in_short()), Exit::Fine),

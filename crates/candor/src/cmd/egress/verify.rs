@@ -4,8 +4,8 @@ use candor_egress::lint::{self, Finding};
 use candor_io::machine::Machine;
 use candor_netlink::client::Client;
 use candor_netlink::link;
-use serde_json::{Value, json};
 
+use super::json::{PlanView, VerifyView};
 use super::plan::Compared;
 use super::{Wanted, WantedFile, facts, plan};
 use crate::cli::EgressVerifyArgs;
@@ -22,10 +22,8 @@ pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if is_equal { Exit::Fine } else { Exit::No };
     if args.json {
-        let found: Vec<_> = traps.iter().map(|(wanted, finding)| as_json(wanted, finding)).collect();
-        let interfaces = plan::json(&compared);
-        let value = json!({"file": file.name(), "equal": is_equal, "interfaces": interfaces, "findings": found});
-        return render::answer(&format!("{value:#}\n"), exit);
+        let view = VerifyView::of(PlanView::of(file.name(), &compared), &traps);
+        return render::answer(&render::object(&view), exit);
     }
     let mut text = plan::text(&compared);
     for (wanted, finding) in &traps {
@@ -57,14 +55,4 @@ fn traps(wanted: &[Wanted]) -> Result<Vec<(&Wanted, Finding)>, Box<dyn std::erro
         traps.extend(lint::lint(&wanted.tree, &facts).into_iter().map(|finding| (wanted, finding)));
     }
     Ok(traps)
-}
-
-fn as_json(wanted: &Wanted, finding: &Finding) -> Value {
-    json!({
-        "interface": wanted.interface,
-        "bus": wanted.bus,
-        "code": finding.code(),
-        "message": finding.trap.to_string(),
-        "help": finding.trap.help(),
-    })
 }

@@ -6,6 +6,7 @@ use candor_egress::kernel::{Here, Keeper, Mend};
 use candor_io::netlink::LinkWatch;
 use candor_io::signal::EndingSignals;
 
+use super::json::NewsView;
 use super::{WantedFile, by_interface, news};
 use crate::cli::EgressWatchArgs;
 use candor_cli::Exit;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
     loop {
         watch.drain();
         for one in keeper.look(mend, Instant::now()) {
-            render::out(&if args.json { format!("{}\n", news::as_json(&one)) } else { news::text(&one) })?;
+            render::out(&if args.json { render::line(&NewsView::from(&one)) } else { news::text(&one) })?;
         }
         let interval = if keeper.has_groups() { INTERVAL_OF_GROUPS } else { INTERVAL };
         if signals.wait(interval)?.is_some() {
