@@ -201,6 +201,12 @@ pub(crate) struct DoctorEgressArgs {
 ///
 /// Exit status: 0 the gateway was printed, 1 the file is not valid, 2 it could not be read.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor show car.toml                         each route in words
+  candor show car.toml --as cangw              the same jobs as cangw commands
+  candor show car.toml --dot | dot -Tsvg       a picture
+  candor show car.toml --json | jq .routes")]
 pub(crate) struct ShowArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,

@@ -11,6 +11,14 @@ use crate::cli::NetnsArgs;
 /// `plan` shows what would change, `apply` changes it, and `show` prints the frames that each band has sent, dropped and
 /// queued.
 #[derive(Debug, Subcommand)]
+#[command(after_help = "\
+Examples:
+  candor egress plan car.toml                show the changes first
+  sudo candor egress apply car.toml
+  candor egress show car.toml                the frames that each band has sent, dropped and queued
+  candor egress show --wanted car.toml       the trees of the file, without reading the kernel
+  candor egress verify car.toml              known traps on this machine
+  sudo candor egress clear car.toml          restore the default qdisc")]
 pub(crate) enum EgressCommand {
     Plan(EgressPlanArgs),
     Apply(EgressApplyArgs),

@@ -72,6 +72,10 @@ pub(crate) struct RunArgs {
 /// Exit status: 0 the gateway runs the new file, 1 the file was rejected and the old one keeps running, 2 no gateway was
 /// reached.
 #[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  candor check car.toml && sudo candor reload    the running gateway
+  sudo candor reload car.toml                    the gateway of this file, if several are running")]
 pub(crate) struct ReloadArgs {
     /// File of the gateway; required only if several are running.
     pub(crate) file: Option<PathBuf>,

@@ -18,9 +18,11 @@ mod watch;
 use std::collections::BTreeMap;
 
 use candor_config::plan::{Plan, Wish};
+use candor_egress::canonical::{Difference, differences};
 use candor_egress::compile;
 use candor_egress::handle::Handle;
-use candor_egress::kernel::{Interface, LookError, Target, open};
+use candor_egress::kernel::{Interface, Kernel as _, LookError, Target, open};
+use candor_egress::steps;
 use candor_egress::tree::Tree;
 use candor_netlink::client::{Client, NetlinkError};
 use candor_netlink::link;
@@ -123,4 +125,36 @@ pub(super) fn targets(wanted: &[Wanted]) -> Result<Vec<Target<Interface>>, LookE
         Ok(Target { name: wanted.interface.clone(), kernel, wanted: wanted.tree.clone() })
     };
     wanted.iter().map(target).collect()
+}
+
+/// An interface compared with the kernel.
+struct Compared<'a> {
+    wanted: &'a Wanted,
+    differences: Vec<Difference>,
+    loses_frames: bool,
+    requests: usize,
+}
+
+impl<'a> Compared<'a> {
+    fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
+        let one = |wanted: &'a Wanted| {
+            let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
+            Ok(Self::new(wanted, &found))
+        };
+        wanted.iter().map(one).collect()
+    }
+
+    fn new(wanted: &'a Wanted, found: &Tree) -> Self {
+        let steps = steps::steps(&wanted.tree, found);
+        Self {
+            wanted,
+            differences: differences(&wanted.tree, found),
+            loses_frames: steps.loses_frames,
+            requests: steps.requests.len(),
+        }
+    }
+
+    fn is_equal(&self) -> bool {
+        self.differences.is_empty()
+    }
 }

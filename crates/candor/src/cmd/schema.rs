@@ -22,6 +22,7 @@ use serde::Serialize;
 use super::egress::json as egress;
 use super::run::report::events;
 use super::{apply, check, doctor, down, engines, explain, plan, show, status, top};
+use crate::cli::Cli;
 
 /// The output of a command that reads a gateway file, which may not be valid.
 #[derive(JsonSchema)]
@@ -69,6 +70,22 @@ fn schemas_match_the_code() {
     published::<OfFile<show::View<'_>>>("show");
     published::<status::View<'_>>("status");
     published::<top::View>("top");
+}
+
+#[test]
+fn every_command_with_json_has_a_schema() {
+    const DOCS: &str = include_str!("../../../../docs/json.md");
+    fn look(command: &clap::Command, name: &str) {
+        if command.get_arguments().any(|argument| argument.get_id() == "json") && name != "doctor egress" {
+            let path = path(name);
+            let file = path.file_name().unwrap().to_str().unwrap();
+            assert!(path.exists() && DOCS.contains(&format!("(schema/{file})")), "docs/json.md has no {file}");
+        }
+        for child in command.get_subcommands() {
+            look(child, format!("{name} {}", child.get_name()).trim_start());
+        }
+    }
+    look(&Cli::grouped(), "");
 }
 
 /// Validates what a command prints against its published schema.

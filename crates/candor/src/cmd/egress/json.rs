@@ -8,8 +8,7 @@ use candor_egress::tree::Tree;
 use serde::Serialize;
 
 use super::drawing::Drawing;
-use super::plan::Compared;
-use super::{Wanted, part};
+use super::{Compared, Wanted, part};
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]

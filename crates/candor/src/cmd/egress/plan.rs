@@ -1,12 +1,9 @@
 //! `candor egress plan`: the trees of a file against the kernel, like a diff.
 
-use candor_egress::canonical::{Difference, differences};
-use candor_egress::kernel::Kernel as _;
-use candor_egress::steps;
-use candor_egress::tree::Tree;
+use candor_egress::canonical::Difference;
 
 use super::json::PlanView;
-use super::{Wanted, WantedFile, open, part};
+use super::{Compared, WantedFile, part};
 use crate::cli::EgressPlanArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
@@ -23,37 +20,6 @@ pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
         return render::answer(&render::object(&PlanView::of(file.name(), &compared)), exit);
     }
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)
-}
-
-pub(super) struct Compared<'a> {
-    pub(super) wanted: &'a Wanted,
-    pub(super) differences: Vec<Difference>,
-    pub(super) loses_frames: bool,
-    pub(super) requests: usize,
-}
-
-impl<'a> Compared<'a> {
-    pub(super) fn all(wanted: &'a [Wanted]) -> Result<Vec<Self>, Box<dyn std::error::Error>> {
-        let one = |wanted: &'a Wanted| {
-            let found = open(&wanted.interface, Some(&wanted.bus))?.found()?;
-            Ok(Self::new(wanted, &found))
-        };
-        wanted.iter().map(one).collect()
-    }
-
-    fn new(wanted: &'a Wanted, found: &Tree) -> Self {
-        let steps = steps::steps(&wanted.tree, found);
-        Self {
-            wanted,
-            differences: differences(&wanted.tree, found),
-            loses_frames: steps.loses_frames,
-            requests: steps.requests.len(),
-        }
-    }
-
-    pub(super) fn is_equal(&self) -> bool {
-        self.differences.is_empty()
-    }
 }
 
 /// A line for each part that is not as it should be, below its interface.

@@ -6,8 +6,7 @@ use candor_netlink::client::Client;
 use candor_netlink::link;
 
 use super::json::{PlanView, VerifyView};
-use super::plan::Compared;
-use super::{Wanted, WantedFile, facts, plan};
+use super::{Compared, Wanted, WantedFile, facts, plan};
 use crate::cli::EgressVerifyArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
