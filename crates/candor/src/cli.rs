@@ -8,8 +8,7 @@ mod state;
 
 pub(crate) use check::{CheckArgs, WARNINGS};
 pub(crate) use egress::{
-    EgressApplyArgs, EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressVerifyArgs,
-    EgressWatchArgs, WantedArgs,
+    EgressClearArgs, EgressCommand, EgressForm, EgressPlanArgs, EgressShowArgs, EgressWatchArgs, WantedArgs,
 };
 pub(crate) use import::{ImportCangwArgs, ImportCommand, ImportForm, ImportTcArgs, OutputArgs};
 pub(crate) use run::{Address, Identity, LogForm, ReloadArgs, RunArgs, TopArgs};

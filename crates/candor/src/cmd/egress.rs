@@ -65,7 +65,7 @@ struct WantedFile {
 impl WantedFile {
     /// Enters the network namespace and reads the file; `None`, after saying why, if it is not valid.
     fn read(args: &WantedArgs, form: Form) -> Result<Option<Self>, Box<dyn std::error::Error>> {
-        netns::enter(&args.netns)?;
+        netns::enter(&args.kernel.netns)?;
         let file = GatewayFile::read(&args.file)?;
         let Some(loaded) = file.gateway_and_warnings(form)? else { return Ok(None) };
         let wanted = wanted(&loaded.plan);

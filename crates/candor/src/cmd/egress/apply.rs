@@ -4,14 +4,14 @@ use candor_io::signal::EndingSignals;
 
 use super::json::ApplyView;
 use super::{WantedFile, applied, targets};
-use crate::cli::EgressApplyArgs;
+use crate::cli::WantedArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::Form;
 use candor_cli::render;
 
-pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+pub(super) fn run(args: &WantedArgs) -> Outcome {
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let mut targets = targets(&file.wanted)?;
     let done = {
@@ -19,7 +19,7 @@ pub(super) fn run(args: &EgressApplyArgs) -> Outcome {
         let _held = EndingSignals::block()?;
         candor_egress::kernel::apply(&mut targets)?
     };
-    if args.json {
+    if args.kernel.json {
         let view = ApplyView { file: file.name(), interfaces: done.iter().map(Into::into).collect() };
         return render::answer(&render::object(&view), Exit::Fine);
     }

@@ -17,12 +17,14 @@ use candor_cli::render;
 pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     let (mut going, left) = match &args.file {
         Some(file) => {
-            let args_of_file = WantedArgs { file: file.clone(), netns: args.netns.clone() };
-            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.json))? else { return Ok(Exit::No) };
+            let args_of_file = WantedArgs { file: file.clone(), kernel: args.kernel.clone() };
+            let Some(file) = WantedFile::read(&args_of_file, Form::once(args.kernel.json))? else {
+                return Ok(Exit::No);
+            };
             of_file(&file)?
         }
         None => {
-            netns::enter(&args.netns)?;
+            netns::enter(&args.kernel.netns)?;
             (of_interfaces(&args.interface)?, Vec::new())
         }
     };
@@ -31,7 +33,7 @@ pub(super) fn run(args: &EgressClearArgs) -> Outcome {
         candor_egress::kernel::apply(&mut going)?
     };
     let exit = if left.is_empty() { Exit::Fine } else { Exit::No };
-    if args.json {
+    if args.kernel.json {
         let view = |interface, cleared, left| ClearedView { interface, cleared, left };
         let cleared = cleared.iter().map(|one| view(&one.interface, !one.steps.requests.is_empty(), false));
         let left = left.iter().map(|name| view(name, false, true));

@@ -11,12 +11,12 @@ use candor_cli::gateway_file::{Form, plural};
 use candor_cli::render;
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.wanted.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if args.exit_code && !is_equal { Exit::No } else { Exit::Fine };
-    if args.json {
+    if args.wanted.kernel.json {
         return render::answer(&render::object(&PlanView::of(file.name(), &compared)), exit);
     }
     render::answer(&(text(&compared) + &summary(&compared, file.name())), exit)

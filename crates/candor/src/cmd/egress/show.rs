@@ -16,16 +16,16 @@ use candor_cli::render;
 use candor_egress::kernel::observe;
 
 pub(super) fn run(args: &EgressShowArgs) -> Outcome {
-    netns::enter(&args.netns)?;
+    netns::enter(&args.kernel.netns)?;
     let wanted = match &args.file {
         None => None,
-        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.json))? {
+        Some(path) => match GatewayFile::read(path)?.gateway_or_say(Form::once(args.kernel.json))? {
             Some(loaded) => Some(wanted(&loaded.plan)),
             None => return Ok(Exit::No),
         },
     };
     let shown = subjects(args, wanted.as_deref().unwrap_or_default())?;
-    if args.json {
+    if args.kernel.json {
         let view = ShowView { interfaces: shown.iter().map(Subject::drawing).collect() };
         return render::answer(&render::object(&view), Exit::Fine);
     }

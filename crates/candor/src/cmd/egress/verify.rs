@@ -7,20 +7,20 @@ use candor_netlink::link;
 
 use super::json::{PlanView, VerifyView};
 use super::{Compared, Wanted, WantedFile, facts, plan};
-use crate::cli::EgressVerifyArgs;
+use crate::cli::WantedArgs;
 use candor_cli::Exit;
 use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
 use candor_cli::render;
 
-pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
-    let Some(file) = WantedFile::read(&args.wanted, Form::once(args.json))? else { return Ok(Exit::No) };
+pub(super) fn run(args: &WantedArgs) -> Outcome {
+    let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
     let file = file.located()?;
     let compared = Compared::all(&file.wanted)?;
     let traps = traps(&file.wanted)?;
     let is_equal = compared.iter().all(Compared::is_equal);
     let exit = if is_equal { Exit::Fine } else { Exit::No };
-    if args.json {
+    if args.kernel.json {
         let view = VerifyView::of(PlanView::of(file.name(), &compared), &traps);
         return render::answer(&render::object(&view), exit);
     }
@@ -36,7 +36,7 @@ pub(super) fn run(args: &EgressVerifyArgs) -> Outcome {
         other => format!(
             "{}: {other} of {interfaces} NOT as it wants; candor egress apply {} mends that{traps}\n",
             file.name(),
-            args.wanted.file.display()
+            args.file.display()
         ),
     };
     render::answer(&text, exit)

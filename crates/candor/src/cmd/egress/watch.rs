@@ -22,11 +22,11 @@ const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
-    let read = WantedFile::read(&args.wanted, Form::running(args.json))?;
+    let read = WantedFile::read(&args.wanted, Form::running(args.wanted.kernel.json))?;
     let Some(WantedFile { file, wanted }) = read else { return Ok(Exit::No) };
     let signals = EndingSignals::block()?;
     let watch = LinkWatch::start()?;
-    if !args.json {
+    if !args.wanted.kernel.json {
         let interfaces = plural(wanted.len(), "interface");
         render::err(&format!("{}: watching {interfaces}; Ctrl-C ends it\n", file.source.name()));
     }
@@ -35,7 +35,7 @@ pub(super) fn run(args: &EgressWatchArgs) -> Outcome {
     loop {
         watch.drain();
         for one in keeper.look(mend, Instant::now()) {
-            render::out(&if args.json { render::line(&NewsView::from(&one)) } else { news::text(&one) })?;
+            render::out(&if args.wanted.kernel.json { render::line(&NewsView::from(&one)) } else { news::text(&one) })?;
         }
         let interval = if keeper.has_groups() { INTERVAL_OF_GROUPS } else { INTERVAL };
         if signals.wait(interval)?.is_some() {
