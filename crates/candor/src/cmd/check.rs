@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn findings_beyond_the_limit_count_unless_allowed() {
+    fn counts_findings_beyond_the_limit_unless_allowed() {
         let route = |at| format!("[[route]]\nname = \"r{at}\"\nfrom = \"a\"\nto = \"b\"\nmatch = \"123:7FF\"\n");
         let routes: String = (0..200).map(route).collect();
         let text = format!("[bus.a]\ninterface = \"can0\"\n[bus.b]\ninterface = \"can1\"\n{routes}");

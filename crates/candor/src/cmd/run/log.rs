@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_noticed() {
+    fn reports_a_full_disk() {
         struct Full;
         impl Write for Full {
             fn write(&mut self, _bytes: &[u8]) -> io::Result<usize> {

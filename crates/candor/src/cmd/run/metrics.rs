@@ -172,9 +172,9 @@ mod tests {
         let refused = listen(&Address::Unix(path.clone())).unwrap_err().to_string();
         assert!(refused.ends_with("address in use; choose another address"), "{refused}");
         drop(metrics);
-        std::fs::write(&path, "a file of somebody").unwrap();
+        std::fs::write(&path, "another file").unwrap();
         assert!(listen(&Address::Unix(path.clone())).is_err());
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "a file of somebody");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "another file");
         let nowhere = listen(&Address::Unix(folder.path().join("no/metrics.sock"))).unwrap_err().to_string();
         assert!(nowhere.contains("sudo mkdir -p"), "{nowhere}");
     }

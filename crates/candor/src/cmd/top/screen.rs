@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_do_what_the_key_line_says() {
+    fn keys_match_the_key_line() {
         let mut screen = screen();
         let mut press = |code: KeyCode| screen.press(KeyEvent::from(code));
         for code in [KeyCode::Char('s'), KeyCode::PageDown, KeyCode::PageDown, KeyCode::Up, KeyCode::Tab, KeyCode::End]
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gateway_that_ends_is_waited_for() {
+    fn waits_for_a_gateway_that_ended() {
         let mut screen = screen();
         screen.take(sample(1.0));
         screen.take(Message::Lost { why: "absent".into() });

@@ -335,7 +335,7 @@ mod tests {
     use crate::cmd::test_links as links;
 
     #[test]
-    fn all_of_a_gateway_in_openmetrics_text() {
+    fn encodes_a_gateway_as_openmetrics() {
         let drops = Drops { full: 3, down: 1, ..Drops::default() };
         let labels = |route: &str, side: &str| {
             let words = [("route", route), ("from", "car"), ("to", "body \"2\""), ("side", side)];

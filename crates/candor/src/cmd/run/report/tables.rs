@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_of_buses_lines_up() {
+    fn aligns_the_columns_of_buses() {
         let left = BusCounters {
             bus: "left".into(),
             received: 120_000,
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_lines_up() {
+    fn aligns_the_columns_of_routes() {
         let drops = Drops { full: 4, expired: 2, ..Drops::default() };
         let speed = RouteCounters { handled: 12_345, dropped: 6, drops, ..RouteCounters::default() };
         let rows = [("speed", &speed), ("a route with a long name for the dashboard", &RouteCounters::default())];

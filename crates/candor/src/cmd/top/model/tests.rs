@@ -29,7 +29,7 @@ fn sample(uptime_s: f64, route: Route, bus: Bus) -> Sample {
 }
 
 #[test]
-fn two_samples_make_rates() {
+fn computes_rates_from_two_samples() {
     let mut model = Model::default();
     model.take(sample(10.0, route(100, &[]), bus(1000, 1.0)));
     let (one, bus_row) = (&model.routes()[0], &model.buses()[0]);
@@ -46,7 +46,7 @@ fn two_samples_make_rates() {
 }
 
 #[test]
-fn a_gateway_that_was_started_again_begins_from_its_start() {
+fn starts_over_after_a_restart_of_the_gateway() {
     let mut model = Model::default();
     model.take(sample(10.0, route(1000, &[]), bus(1000, 1.0)));
     model.take(sample(11.0, route(2000, &[]), bus(2000, 1.0)));
@@ -61,7 +61,7 @@ fn a_gateway_that_was_started_again_begins_from_its_start() {
 }
 
 #[test]
-fn a_route_that_came_back_has_no_rate_and_none_below_zero() {
+fn has_no_rate_for_a_replaced_route() {
     let mut model = Model::default();
     model.take(sample(10.0, route(1000, &[]), bus(1000, 1.0)));
     // Another file was read: the same name, another route, and the interface was exchanged.
@@ -72,7 +72,7 @@ fn a_route_that_came_back_has_no_rate_and_none_below_zero() {
 }
 
 #[test]
-fn an_answer_of_the_same_moment_changes_no_rate() {
+fn ignores_a_second_sample_of_the_same_moment() {
     let mut model = Model::default();
     for (uptime_s, handled) in [(10.0, 100), (11.0, 200), (11.0, 200)] {
         model.take(sample(uptime_s, route(handled, &[]), bus(0, 0.0)));
@@ -81,7 +81,7 @@ fn an_answer_of_the_same_moment_changes_no_rate() {
 }
 
 #[test]
-fn latencies_are_those_of_the_frames_in_between() {
+fn computes_percentiles_of_the_last_interval() {
     let bounds = |counts: [u64; 4]| [0.000_1, 0.001, 0.01, f64::INFINITY].into_iter().zip(counts).collect::<Vec<_>>();
     let mut model = Model::default();
     model.take(sample(1.0, route(1000, &bounds([0, 0, 0, 1000])), bus(0, 0.0)));
@@ -100,7 +100,7 @@ fn latencies_are_those_of_the_frames_in_between() {
 }
 
 #[test]
-fn only_so_much_is_remembered() {
+fn limits_the_history() {
     let mut model = Model::default();
     for second in 0..2 * HISTORY as u64 {
         model.take(sample(second as f64, route(second, &[]), bus(0, 0.0)));
