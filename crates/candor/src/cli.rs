@@ -26,8 +26,8 @@ use clap::{Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 /// A CAN gateway for Linux with measured, reproducible latency.
 ///
-/// A gateway file says which frames cross from which bus to which, and how they are changed. candor runs it in the kernel
-/// (can-gw), in user space, or in both.
+/// A gateway file defines which frames are forwarded from one bus to another, and how they are modified. candor runs it in the
+/// kernel (can-gw), in user space, or in both.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
@@ -106,8 +106,8 @@ pub(crate) enum Command {
 #[command(after_help = "\
 Examples:
   candor explain car.toml --on powertrain --frame 123#1122
-  candor explain car.toml --on can0 --frame 123#11 --all        all misses
-  candor explain car.toml --on can0 --frame 123##1AABB --live   this machine")]
+  candor explain car.toml --on can0 --frame 123#11 --all        every route that does not match
+  candor explain car.toml --on can0 --frame 123##1AABB --live   on this machine")]
 pub(crate) struct ExplainArgs {
     /// Gateway file; - reads standard input.
     pub(crate) file: PathBuf,

@@ -19,7 +19,7 @@ pub(crate) const WARNINGS: &str = "warnings";
 Examples:
   candor check car.toml
   candor check --deny warnings car.toml     exit with 1 on any warning, for CI
-  candor check --allow W0601 car.toml       leave out one kind of warning
+  candor check --allow W0601 car.toml       suppress one kind of warning
   candor check --explain W0601              explain a code
   candor check --json - < car.toml          findings as JSON")]
 pub(crate) struct CheckArgs {
@@ -32,7 +32,7 @@ pub(crate) struct CheckArgs {
     /// Exit with 1 if there are findings of this code, or any warnings (repeatable).
     #[arg(long, value_name = "CODE|warnings", value_parser = denied)]
     pub(crate) deny: Vec<&'static str>,
-    /// Leave out warnings or notes of this code (repeatable).
+    /// Suppress warnings or notes of this code (repeatable).
     #[arg(long, value_name = "CODE", value_parser = allowed)]
     pub(crate) allow: Vec<&'static str>,
     /// Explain a code, such as W0601, and how to resolve its findings.

@@ -90,6 +90,8 @@ pub(crate) enum EgressForm {
 
 /// Report changes to the trees of the file until SIGINT or SIGTERM.
 ///
+/// With --json, prints one object per line.
+///
 /// Exit status: 0 the kernel matched the file at the end, 1 it did not or the file is not valid, 2 the kernel could not be
 /// queried.
 #[derive(Args, Debug)]

@@ -94,7 +94,7 @@ pub(crate) struct ReloadArgs {
 #[command(after_help = "\
 Examples:
   sudo candor top                          the running gateway
-  sudo candor top car                      the one of car.toml
+  sudo candor top car                      the gateway of car.toml
   candor top --metrics 127.0.0.1:9316      a gateway started with --metrics
   sudo candor top --once --interval 5s     one table, with rates over 5 s
   sudo candor top --json | jq '.buses[] | {bus, load_most}'")]
