@@ -40,7 +40,6 @@ struct ControlState {
 /// A running candor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
-    /// Process id.
     pub pid: u32,
     /// Absolute path of its gateway file; `None` for standard input.
     pub file: Option<String>,
@@ -55,14 +54,10 @@ pub struct Running {
 pub enum ReloadError {
     /// The process has ended.
     #[error("candor process {pid} ended before it answered; see its output")]
-    Ended {
-        /// Process id of candor.
-        pid: u32,
-    },
+    Ended { pid: u32 },
     /// The process belongs to another user.
     #[error("candor process {pid} belongs to another user; run it as root: sudo candor reload")]
     NotPermitted {
-        /// Process id of candor.
         pid: u32,
         /// The errno of `kill()`.
         source: io::Error,
@@ -70,7 +65,6 @@ pub enum ReloadError {
     /// No answer within the timeout.
     #[error("candor process {pid} has not answered for {} s; a route with when-full = \"block\" may be waiting", .waited.as_secs())]
     Silent {
-        /// Process id of candor.
         pid: u32,
         /// Time waited.
         waited: Duration,

@@ -43,9 +43,7 @@ pub struct Drops {
 /// Frame accounting of a bus in user space; can-gw has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BusCounters {
-    /// Name of the bus.
     pub bus: String,
-    /// Name of its interface.
     pub interface: String,
     /// Frames read from the socket or ring.
     pub received: u64,
@@ -105,7 +103,6 @@ impl Drops {
         [("full", full), ("expired", expired), ("down", down), ("too-large", too_large), ("other", other)]
     }
 
-    /// All of them.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_reason().iter().map(|(_, frames)| frames).sum()

@@ -36,7 +36,6 @@ use takeover::Takeover;
 #[derive(Debug)]
 pub(crate) struct KernelGateway {
     installed: Installed,
-    /// By job.
     job_routes: Vec<JobRoute>,
     followed: Vec<Followed>,
     fights: Fights,

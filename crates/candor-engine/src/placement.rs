@@ -19,7 +19,6 @@ pub enum PlacementError {
     /// The user-space engine that the plan names lacks a feature of can-gw.
     #[error("a user-space engine cannot {feature}, as route {route:?} requires; use --engine kernel")]
     CannotDo {
-        /// Name of the route.
         route: String,
         /// Completes "cannot".
         feature: String,
@@ -30,7 +29,6 @@ pub enum PlacementError {
     /// The engine that the plan names does not run on this kernel or for this user.
     #[error("engine {engine} cannot run here: {lack}; try: {}\n  candor engines lists the engines that can", lack.remedy())]
     EngineLacks {
-        /// Name of the engine.
         engine: &'static str,
         /// The missing feature.
         lack: Lack,
@@ -41,7 +39,6 @@ pub enum PlacementError {
          && sudo modprobe can-gw max_hops={limit}"
     )]
     HopLimit {
-        /// Name of the route.
         route: String,
         /// Its `hop-limit`.
         limit: u8,
@@ -51,7 +48,6 @@ pub enum PlacementError {
     /// can-gw lacks a feature, a user-space engine has it.
     #[error("can-gw cannot run route {route:?}, because {because}; use --engine auto or --engine read-write")]
     KernelCannot {
-        /// Name of the route.
         route: String,
         /// Completes "because".
         because: String,
@@ -70,7 +66,6 @@ pub enum PlacementError {
         "route {route:?} can run neither in the kernel, because {kernel}, nor in user space, which cannot {user}; {advice}"
     )]
     NowhereToRun {
-        /// Name of the route.
         route: String,
         /// Completes "in the kernel, because".
         kernel: String,
@@ -85,7 +80,6 @@ pub enum PlacementError {
          6.1.168, 6.6.131, 6.12.80, 6.18.21, 6.19.11, 7.0); use --engine read-write, or count the positions from the start"
     )]
     RelativeCrc8 {
-        /// Name of the route.
         route: String,
         /// The kernel release.
         kernel: String,

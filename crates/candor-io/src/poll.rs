@@ -23,7 +23,6 @@ pub enum Interest {
 /// An entry of [`wait`].
 #[derive(Clone, Copy, Debug)]
 pub struct Watched<'a> {
-    /// The descriptor.
     pub fd: BorrowedFd<'a>,
     pub interest: Interest,
     /// Ready, or hung up. Set by [`wait`].

@@ -37,7 +37,6 @@ enum Off {
 /// Transition of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Event {
-    /// None.
     Wait,
     /// It went bus-off.
     Leave,

@@ -44,7 +44,6 @@ pub struct Reloaded {
 /// A removed route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GoneRoute {
-    /// Its name.
     pub name: String,
     /// Final counters.
     pub counters: RouteCounters,

@@ -64,7 +64,6 @@ pub enum RealtimeError {
          start candor in the root group"
     )]
     NoBudget {
-        /// The policy of the file.
         sched: Sched,
         /// Path of the control group.
         group: String,
@@ -72,7 +71,6 @@ pub enum RealtimeError {
     /// `sched`: neither a capability nor a limit allows it.
     #[error("cannot set `sched` = \"{sched}\": {}", not_permitted(*sched, *limit, *in_container))]
     NotPermitted {
-        /// The policy of the file.
         sched: Sched,
         /// `RLIMIT_RTPRIO`.
         limit: Option<Limit>,
@@ -81,12 +79,7 @@ pub enum RealtimeError {
     },
     /// `sched`, for another reason.
     #[error("cannot set `sched` = \"{sched}\"")]
-    Sched {
-        /// The policy of the file.
-        sched: Sched,
-        /// The errno.
-        source: io::Error,
-    },
+    Sched { sched: Sched, source: io::Error },
 }
 
 impl RealtimeError {

@@ -90,7 +90,6 @@ impl Instance {
         self.jobs.iter().chain(self.change.iter().flat_map(|change| &change.before))
     }
 
-    /// Its jobs in the kernel.
     pub(crate) fn kernel_jobs(&self) -> impl Iterator<Item = &OwnedJob> {
         self.jobs.iter().filter(|job| job.side == Side::Kernel)
     }

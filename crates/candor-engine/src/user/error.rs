@@ -24,7 +24,6 @@ pub enum UserError {
         !echo
     )]
     RingEcho {
-        /// Name of the engine.
         engine: &'static str,
         /// The outgoing interface.
         interface: String,
@@ -36,7 +35,6 @@ pub enum UserError {
     Socket {
         /// The interface of the socket.
         interface: String,
-        /// The errno.
         source: io::Error,
     },
     /// A system call that should not fail.

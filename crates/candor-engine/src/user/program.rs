@@ -21,7 +21,6 @@ pub(super) struct Program {
     pub(super) rules: RuleSet,
     /// By bus of the plan; `None` if no job uses it.
     pub(super) ports: Box<[Option<Arc<Port>>]>,
-    /// By job.
     counters: Box<[JobCounts]>,
     /// By job: deleted frames.
     deleted: Box<[Count]>,

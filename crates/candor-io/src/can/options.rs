@@ -27,7 +27,6 @@ pub enum Loopback {
 pub enum Stamps {
     /// On, with the drop count.
     On,
-    /// Off.
     Off,
 }
 

@@ -77,7 +77,6 @@ pub struct Process<'m> {
     folder: String,
 }
 
-/// A thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Thread {
     /// Thread id.
