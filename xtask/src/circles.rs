@@ -40,11 +40,6 @@ const ACCEPTED: &[Circle] = &[
         "the reader looks for repeated keys, which needs its line positions",
     ),
     ("candor-core::oracle", &["control", "outcome", "world"], "the state of one simulated gateway"),
-    (
-        "candor-egress",
-        &["control_group", "filter", "tree"],
-        "a filter has a control group, and control groups are collected from a tree",
-    ),
     ("candor-lab::cmd", &["cells", "device"], "a device reports that it is gone to the cells that it serves"),
     (
         "candor-lab::cmd::papers",
@@ -52,17 +47,6 @@ const ACCEPTED: &[Circle] = &[
         "data describe claims, measurements and quantities, which refer to data",
     ),
     ("xtask", &["docs", "tools"], "docs installs its tool, and the nightly run builds the docs"),
-    ("candor-egress::classify", &["chain", "tables"], "a chain looks up tables, and a table continues with a chain"),
-    (
-        "candor-egress::netlink",
-        &["action", "ematch", "error", "filter", "police", "program", "rate", "u32_key", "write"],
-        "attributes nest in each other: filters have actions, actions have rates",
-    ),
-    (
-        "candor-egress::text",
-        &["actions", "can", "classes", "command", "disciplines", "filters", "print", "selector"],
-        "a recursive grammar: commands contain filters, which contain actions",
-    ),
     (
         "candor-io",
         &["can", "packet"],

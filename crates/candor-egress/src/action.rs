@@ -1,4 +1,4 @@
-//! Actions: what a filter does with a frame beyond naming its class.
+//! Actions of filters.
 
 use super::discipline::ByteRate;
 use super::handle::Handle;
@@ -9,54 +9,49 @@ pub enum Action {
     Gact { verdict: Verdict },
     /// `mirred`: out of, or into, another interface.
     Mirred { interface: String, how: Mirred, verdict: Verdict },
-    /// A kind that candor does not know, as it was read.
+    /// An unsupported kind, kept as bytes.
     Other { kind: String, options: Vec<u8> },
     /// `police`: a limit without a queue.
     Police(Police),
-    /// `skbedit`: what the frame is known by further on.
+    /// `skbedit`: changes priority and mark.
     Skbedit {
-        /// Its priority; `1:2` names a class of discipline `1:`.
+        /// `1:2` names a class of discipline `1:`.
         priority: Option<Handle>,
         mark: Option<u32>,
         verdict: Verdict,
     },
 }
 
-/// What becomes of a frame after an action (`TC_ACT_…`).
+/// `TC_ACT_…`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// `continue` (`TC_ACT_UNSPEC`): the next filter is asked.
+    /// `continue` (`TC_ACT_UNSPEC`): try the next filter.
     Continue,
-    /// `drop` (`TC_ACT_SHOT`); the sender hears of it.
+    /// `drop` (`TC_ACT_SHOT`); the sender gets an error.
     Drop,
-    /// `pass` (`TC_ACT_OK`): no further filter is asked.
+    /// `pass` (`TC_ACT_OK`): try no further filter.
     Pass,
-    /// `pipe` (`TC_ACT_PIPE`): the next action of the filter.
+    /// `pipe` (`TC_ACT_PIPE`): run the next action of the filter.
     Pipe,
-    /// `reclassify` (`TC_ACT_RECLASSIFY`): all filters again.
+    /// `reclassify` (`TC_ACT_RECLASSIFY`): start over with the first filter.
     Reclassify,
-    /// `stolen` (`TC_ACT_STOLEN`): taken; the sender thinks it left.
+    /// `stolen` (`TC_ACT_STOLEN`): consumed; the sender gets no error.
     Stolen,
 }
 
-/// Where `mirred` puts a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mirred {
-    /// `egress mirror`: a copy leaves there.
     EgressMirror,
-    /// `egress redirect`: it leaves there instead.
     EgressRedirect,
-    /// `ingress mirror`: a copy comes in there.
     IngressMirror,
-    /// `ingress redirect`: it comes in there instead.
     IngressRedirect,
 }
 
-/// Parameters of `police`. At least one of the two limits is there.
+/// At least one of the two limits is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Police {
     pub bytes: Option<PoliceBytes>,
-    /// Limit in frames (Linux 5.13).
+    /// Linux 5.13.
     pub frames: Option<PoliceFrames>,
     pub exceed: Verdict,
     pub conform: Verdict,

@@ -18,9 +18,9 @@ use super::filter::Filter;
 use super::handle::Handle;
 use super::tree::{Class, HtbClass, Qdisc, Share, Tree};
 
-/// Trees that a `tc` script can say: every parent is there, and before its children; filters of one parent are in the order in
-/// which they are asked, the tables of `u32` before all of them. A kernel may refuse one for its numbers: tables that are not
-/// there, perturbation of centuries, clocks that `etf` does not take.
+/// Trees that a `tc` script can express: parents come before their children; filters of one parent are in the order in
+/// which they run, after all `u32` tables. A kernel may refuse one for its numbers: missing tables, perturbation of
+/// centuries, clocks that `etf` rejects.
 pub fn tree() -> impl Strategy<Value = Tree> {
     let clsact = option::weighted(0.3, (filters(Vec::new()), filters(Vec::new())));
     (option::weighted(0.9, plant().boxed()), clsact, option::weighted(0.3, size_table())).prop_flat_map(
@@ -55,12 +55,11 @@ fn below(parent: Handle, filters: Vec<Filter>) -> Vec<Filter> {
     filters.into_iter().map(|filter| Filter { parent, ..filter }).collect()
 }
 
-/// Whether a discipline asks filters, and the classes that these may name.
+/// The handle of a discipline that runs filters, and the classes that they may name.
 fn asks(qdisc: &Qdisc, classes: &[Class]) -> Option<(Handle, Vec<Handle>)> {
     let numbered = |count: u8| (1..=u16::from(count)).map(|minor| Handle::new(qdisc.handle.major(), minor)).collect();
     let named = match &qdisc.discipline {
-        Discipline::Prio(prio) => numbered(prio.bands),
-        Discipline::Ets(ets) => numbered(ets.bands),
+        Discipline::Prio(_) | Discipline::Ets(_) => numbered(qdisc.discipline.bands()),
         Discipline::Sfq(_) | Discipline::FqCodel(_) => numbered(100),
         Discipline::Htb(_) | Discipline::Drr => {
             classes.iter().map(|class| class.handle).filter(|class| class.qdisc() == qdisc.handle).collect()
@@ -105,11 +104,7 @@ fn put(tree: &mut Tree, parent: Handle, plant: Plant) {
     let discipline = match &plant {
         Plant::Alone(discipline) | Plant::Below(discipline, _) | Plant::Classes(discipline, _) => discipline.clone(),
     };
-    let bands = match &discipline {
-        Discipline::Prio(prio) => usize::from(prio.bands),
-        Discipline::Ets(ets) => usize::from(ets.bands),
-        _ => 1,
-    };
+    let bands = usize::from(discipline.bands().max(1));
     tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
     match plant {
         Plant::Alone(_) => {}
@@ -175,7 +170,7 @@ fn htb_class() -> impl Strategy<Value = HtbClass> {
     )
 }
 
-/// Size tables that `tc` makes: an overhead alone, or an even table.
+/// Size tables of `tc`: an overhead alone, or an even table.
 pub fn size_table() -> impl Strategy<Value = SizeTable> {
     let even = (-300..300_i32, 1..200_u32, 1..5000_u32, 1..600_usize)
         .prop_map(|(overhead, mpu, mtu, slots)| SizeTable::even(overhead, mpu, mtu, slots));
@@ -186,11 +181,10 @@ pub fn size_table() -> impl Strategy<Value = SizeTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::filter::{Classifier, U32};
 
     proptest! {
         #[test]
-        fn trees_are_in_the_order_in_which_they_are_made(tree in tree()) {
+        fn trees_are_in_creation_order(tree in tree()) {
             let qdisc = |handle: Handle| tree.qdiscs.iter().position(|qdisc| qdisc.handle == handle);
             let class = |handle: Handle| tree.classes.iter().position(|class| class.handle == handle);
             for (at, found) in tree.qdiscs.iter().enumerate() {
@@ -200,11 +194,8 @@ mod tests {
             for (at, found) in tree.classes.iter().enumerate() {
                 prop_assert!(qdisc(found.parent).is_some() || class(found.parent).is_some_and(|parent| parent < at));
             }
-            let is_table = |filter: &Filter| {
-                matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
-            };
             for pair in tree.filters.windows(2).filter(|pair| pair[0].parent == pair[1].parent) {
-                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!is_table(filter), filter.preference));
+                let [one, other] = [&pair[0], &pair[1]].map(|filter| (!filter.classifier.is_table(), filter.preference));
                 prop_assert!(one < other);
             }
         }

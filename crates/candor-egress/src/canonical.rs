@@ -1,10 +1,10 @@
-//! Whether a kernel has what somebody wants.
+//! Compares the wanted tree with that of the kernel.
 //!
-//! A kernel does not say what it was told: it fills in what was left to it, raises what is too little, keeps bursts as times
-//! and sorts identifiers. [`differences`] knows what becomes of each value and leaves that out, so that what is left is
-//! what somebody else has done, or has not been done yet.
+//! A kernel does not report the values that were set: it fills in defaults, raises low values, stores bursts as times
+//! and sorts identifiers. [`differences`] leaves those changes out, so that only real
+//! differences remain.
 //!
-//! What candor has no word for (`Other`) is compared by its kind only: its bytes have counters and times in them.
+//! Unsupported kinds (`Other`) are compared by kind only: their bytes contain counters and times.
 
 mod same;
 
@@ -14,12 +14,11 @@ use super::filter::{Classifier, Filter};
 use super::handle::Handle;
 use super::tree::{Class, Qdisc, Tree};
 
-/// The bits of a number of `u32` that a node has to itself (`TC_U32_NODE`).
+/// `TC_U32_NODE`.
 const NODE_BITS: u32 = 0xFFF;
-/// Those that say in which table it is (`TC_U32_HTID`).
+/// `TC_U32_HTID`.
 const TABLE_BITS: u32 = 0xFFF0_0000;
 
-/// A discipline, class or filter that is not as it is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     Differs { wanted: Part, found: Part },
@@ -36,7 +35,6 @@ pub enum Part {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Place {
-    /// A discipline below this class, root or `clsact`.
     Qdisc {
         parent: Handle,
     },
@@ -46,7 +44,7 @@ pub enum Place {
     Filter {
         parent: Handle,
         preference: u16,
-        /// Its number; 0 if it is the kernel's to choose.
+        /// 0 lets the kernel choose.
         handle: u32,
     },
 }
@@ -86,11 +84,11 @@ impl fmt::Display for Place {
     }
 }
 
-/// What is to be done until `found` is `wanted`: disciplines, then classes, then filters, each in the order of `wanted`
-/// with what is extra behind it.
+/// The differences between two trees: disciplines, then classes, then filters, each in the order of `wanted`
+/// with extra parts at the end.
 ///
-/// What `wanted` leaves open (`None`, handle 0) may be anything. What stands in a size table is not compared where it is not
-/// found, since the kernel does not tell it.
+/// Open values of `wanted` (`None`, handle 0) match anything. Entries of a size table are compared only if `found` has
+/// them, since the kernel does not report them.
 #[must_use]
 pub fn differences(wanted: &Tree, found: &Tree) -> Vec<Difference> {
     let qdiscs = paired(
@@ -125,7 +123,7 @@ fn same_filter(wanted: &Filter, found: &Filter) -> bool {
         && same::same_actions(&wanted.actions, &found.actions)
 }
 
-/// What each of the wanted parts is found as, and what is left.
+/// Pairs wanted with found parts.
 fn paired<T>(
     wanted: &[T],
     found: &[T],
@@ -152,8 +150,8 @@ fn paired<T>(
     differences
 }
 
-/// Filters that are wanted without a number are told by what they do: each takes the first one found that does the same and
-/// that no other is for, and only those for which there is none take what is left in turn.
+/// Pairs filters. A wanted filter without a handle takes the first one found that does the same and
+/// is not claimed by handle; those without such a match then take the rest in turn.
 fn filters(wanted: &[Filter], found: &[Filter]) -> Vec<Difference> {
     let mut taken = vec![false; found.len()];
     let is_claimed = |found: &Filter| wanted.iter().any(|other| is_numbered(other) && is_for(other, found));
@@ -176,7 +174,7 @@ fn is_for(wanted: &Filter, found: &Filter) -> bool {
     is_beside && (!is_numbered(wanted) || has_number(wanted, found))
 }
 
-/// Whether it says which one it is. Of a node of `u32` the number says so only if the node is in it.
+/// True if the handle identifies the filter. That of a `u32` node does so only with its node bits.
 const fn is_numbered(filter: &Filter) -> bool {
     match &filter.classifier {
         Classifier::U32(node) if node.divisor.is_none() => filter.handle & NODE_BITS != 0,
@@ -184,7 +182,7 @@ const fn is_numbered(filter: &Filter) -> bool {
     }
 }
 
-/// The kernel takes the slot of a node from its table, and the table too where the number has none.
+/// The kernel takes the slot of a node, and the table if its handle has none, from the table of the node.
 fn has_number(wanted: &Filter, found: &Filter) -> bool {
     match &wanted.classifier {
         Classifier::U32(node) if node.divisor.is_none() => {

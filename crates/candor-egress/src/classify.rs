@@ -1,6 +1,6 @@
-//! What becomes of a frame in a [`Tree`]: slow and plain code that says what the kernel does, for explanations and for tests.
+//! The path of a frame through a [`Tree`]: a plain model of the kernel, for explanations and tests.
 //!
-//! Time has no part in it: queues are never full, nobody waits, and a limit is not known to be reached.
+//! The model has no time: queues are never full, and limits are unknown.
 //!
 //! # Source
 //! `prio_classify`, `ets_classify`, `htb_classify`, `drr_classify`, `sfq_classify`, `fq_codel_classify` in `net/sched/sch_*.c`;
@@ -19,7 +19,7 @@ use super::tree::{Qdisc, Tree};
 use chain::Asked;
 use walk::{Choice, Walk};
 
-/// What becomes of a frame that leaves by the interface of this tree.
+/// The path of a frame that leaves by the interface of this tree.
 #[must_use]
 pub fn egress(tree: &Tree, packet: &Packet<'_>) -> Course {
     let mut walk = Walk { tree, packet: *packet, tested: Vec::new() };
@@ -27,7 +27,7 @@ pub fn egress(tree: &Tree, packet: &Packet<'_>) -> Course {
     Course { tested: walk.tested, end }
 }
 
-/// Slots of `sfq` and `fq_codel` if nobody says it.
+/// Default slots of `sfq` and `fq_codel`.
 const USUAL_FLOWS: u32 = 1024;
 
 impl<'t> Walk<'t, '_> {
@@ -86,12 +86,12 @@ impl<'t> Walk<'t, '_> {
         qdisc.handle != Handle::NONE && !is_place && child.parent.qdisc() == qdisc.handle
     }
 
-    /// Whether the priority of the frame names a class of this discipline.
+    /// True if the priority of the frame names a class of this discipline.
     fn is_named(&self, qdisc: &Qdisc) -> bool {
         qdisc.handle != Handle::NONE && Handle(self.packet.priority).qdisc() == qdisc.handle
     }
 
-    /// Fewer bands than priorities leave the rest to the last one.
+    /// Priorities without an entry go to the last band.
     fn ets_map(ets: &Ets) -> [u8; 16] {
         std::array::from_fn(|priority| {
             ets.priomap.get(priority).copied().unwrap_or_else(|| ets.bands.saturating_sub(1))
@@ -182,7 +182,7 @@ impl<'t> Walk<'t, '_> {
         Err(Unknown::Circle)
     }
 
-    /// `sfq` and `fq_codel`, whose flows are numbers up to that of their slots. Which one it is makes no difference here.
+    /// `sfq` and `fq_codel`, whose flows are numbers up to that of their slots.
     fn flows(&mut self, qdisc: &Qdisc, flows: Option<u32>) -> Result<Step, Unknown> {
         let flows = flows.unwrap_or(USUAL_FLOWS);
         let named = u32::from(Handle(self.packet.priority).minor());

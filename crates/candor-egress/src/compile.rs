@@ -1,4 +1,4 @@
-//! [`Policy`] → [`Tree`]: what is wanted, in disciplines, classes and filters that are free of every trap known on CAN.
+//! [`Policy`] → [`Tree`]: a policy as disciplines, classes and filters, without the known traps on CAN.
 //!
 //! ```text
 //!  limits ──▶ clsact egress (police)              frames from other buses: clsact ingress there (skbedit mark)
@@ -12,9 +12,9 @@
 //! * Frames that no filter takes go to the last band, whatever their priority: `priomap` says so.
 //! * Where lengths count, every frame of any format counts as 256 bytes: so a rate is one of frames, and kernels that raise
 //!   the quantum of `sfq` to 256 bytes still give each sender one frame in turn.
-//! * Nothing drops a frame behind the back of its sender unless the policy asks for it. `sfq` refuses when a sender has its
+//! * No frame is dropped silently unless the policy asks for it. `sfq` refuses when a sender has its
 //!   own part full; the room of all together is so large that it is never the first to be full.
-//! * A shaper stands above one queue, or above senders that are equal: the frame that it holds in its hand overtakes nothing.
+//! * A shaper is above one queue, or above equal senders, so that the frame that it holds overtakes nothing.
 //!   (`tbf` takes the next frame out of `sfq` before it may leave.)
 //!
 //! # Source
@@ -38,8 +38,7 @@ use super::tree::{Qdisc, Tree};
 mod expression;
 mod index;
 
-/// The trees of all buses that these have to do with: their own, and those of the buses whose frames they know by where they
-/// came from.
+/// The trees of these buses, and of the buses whose frames their policies select by origin.
 #[must_use]
 pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     let mut trees = BTreeMap::new();
@@ -62,7 +61,7 @@ pub fn trees(egress: &[Egress]) -> BTreeMap<BusIndex, Tree> {
     trees
 }
 
-/// The tree of one bus; frames that others forward have to be marked by them, see [`trees`].
+/// The tree of one bus. Selections by origin also need the marks of the other buses; see [`trees`].
 #[must_use]
 pub fn tree(policy: &Policy) -> Tree {
     let mut tree = Tree::default();
@@ -95,7 +94,7 @@ pub fn tree(policy: &Policy) -> Tree {
     tree
 }
 
-/// One filter for all that counts together. `None` if no frame is meant.
+/// One filter for all frames of a limit; `None` if it selects no frame.
 fn of_limit(limit: &Limit) -> Option<Classifier> {
     let groups: Vec<_> = limit.take.iter().flat_map(|selection| selection.groups.iter().cloned()).collect();
     if groups.is_empty() {
@@ -104,7 +103,7 @@ fn of_limit(limit: &Limit) -> Option<Classifier> {
     Some(Classifier::ControlGroups(groups.into_iter().map(ControlGroup::named).collect()))
 }
 
-/// What takes the first band that has a frame, and those that share in turns. All that no filter takes goes to the last one.
+/// `prio`, or `ets` for shares. Unfiltered frames go to the last band.
 fn scheduler(bands: &[Band]) -> Discipline {
     let number = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
     let (all, last) = (number(bands.len()), number(bands.len().saturating_sub(1)));
@@ -117,14 +116,14 @@ fn scheduler(bands: &[Band]) -> Discipline {
     Discipline::Ets(Ets { bands: all, strict, quanta_bytes, priomap: vec![last; 16] })
 }
 
-/// Where the frames of each band wait in the tree of a policy: its class, or, of a single one, the discipline at the root.
+/// The class of each band in the tree of a policy, or the root discipline if there is a single one.
 pub fn band_places(policy: &Policy) -> impl Iterator<Item = (Handle, &str)> {
     let is_alone = policy.bands().len() == 1;
     let place = move |number| if is_alone { Handle::new(0x10, 0) } else { Handle::new(1, number) };
     (1..).zip(policy.bands()).map(move |(number, band)| (place(number), band.name.as_str()))
 }
 
-/// What is above is refused with `ENOBUFS`; what is not goes on to the next limit, which may be for it, too.
+/// Frames above the limit are refused with `ENOBUFS`; the others continue to the next limit.
 fn police(limit: &Limit) -> Action {
     let per_second = u64::from(limit.rate.frames_per_second());
     let burst_frames = u64::from(limit.burst_frames.get());
@@ -132,7 +131,7 @@ fn police(limit: &Limit) -> Action {
     Action::Police(Police { bytes: None, frames, exceed: Verdict::Drop, conform: Verdict::Continue })
 }
 
-/// A filter, or more, for each selection: so the kernel counts each by itself.
+/// At least one filter for each selection, so that the kernel counts each separately.
 fn filters(tree: &mut Tree, parent: Handle, take: &[Selection], class: Handle) {
     for selection in take {
         if !selection.groups.is_empty() {
@@ -167,7 +166,7 @@ fn filter(parent: Handle, classifier: Classifier) -> Filter {
     Filter { parent, preference: 0, protocol: ETH_P_ALL, handle: 0, classifier, class: None, actions: Vec::new() }
 }
 
-/// Behind the filters of its parent that are there.
+/// Adds a filter after the others of its parent.
 fn push(tree: &mut Tree, filter: Filter) {
     let preference = next_preference(tree, filter.parent);
     tree.filters.push(Filter { preference, ..filter });
@@ -196,14 +195,14 @@ fn mark_what_comes_in(tree: &mut Tree, bus: BusIndex) {
 #[cfg(test)]
 pub(super) mod tests;
 
-/// Slots of the hash of `sfq`, and so of the filter that fills them.
+/// Hash slots of `sfq` and of its filter.
 const FLOWS: u32 = 1024;
 
 pub(super) fn needs_frames(band: &Band) -> bool {
     band.rate.is_some() || band.share.is_some() || band.queue.fair() != Fair::No
 }
 
-/// Puts what a band needs below a class; its disciplines have this number and the next.
+/// Adds the disciplines of a band, with this number and the next, below a class.
 pub(super) fn add_queue(tree: &mut Tree, parent: Handle, number: u16, band: &Band) {
     let outer = Handle::new(number, 0);
     let (parent, handle) = match band.rate {
@@ -226,12 +225,10 @@ pub(super) fn add_queue(tree: &mut Tree, parent: Handle, number: u16, band: &Ban
     tree.qdiscs.push(Qdisc { handle, parent, stab: None, discipline });
 }
 
-/// The kernel's timer is late by some microseconds, and a bucket that holds no more than a frame forgets by how much: 1000
-/// frames/s became 999. So much time is remembered.
+/// Extra burst for late kernel timers: with a bucket of exactly one frame, 1000 frames/s became 999.
 const REMEMBERED_US: u64 = 50;
 
-/// One frame at once, and then the rate. Its own limit is that of the queue that the kernel makes with it, before the band's
-/// own takes the place.
+/// A burst of one frame, then the rate. The limit is for the kernel's initial queue, which the band's own replaces.
 fn shaper(rate: FrameRate, queue: Queue) -> Tbf {
     let bytes_per_second = u64::from(rate.frames_per_second()) * u64::from(FRAME_BYTES);
     // Never two frames at once.
@@ -256,7 +253,7 @@ fn taking_turns(queue: Queue) -> Sfq {
     }
 }
 
-/// `sfq` knows no CAN sender by itself; this filter tells it.
+/// Classifies frames by sender for `sfq`, which cannot tell CAN senders apart.
 fn turns(parent: Handle, fair: Fair) -> Filter {
     let key = match fair {
         Fair::PerMark => FlowKey::Mark,
@@ -268,14 +265,13 @@ fn turns(parent: Handle, fair: Fair) -> Filter {
     Filter { parent, preference: 1, protocol: ETH_P_ALL, handle: 1, classifier, class: None, actions: Vec::new() }
 }
 
-/// What a frame counts as in a tree with a size table: the least quantum of kernels since 2025.
+/// The accounted length of a frame in a tree with a size table: the least quantum of kernels since 2025.
 pub const FRAME_BYTES: u32 = 256;
 
-/// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Nobody else gives such a mark, and
-/// frames that come in have none.
+/// Marks of frames that the kernel forwards from a bus: this, and the number of the bus. Incoming frames have no mark.
 const SOURCE_MARK: u32 = 0x6361_0000;
 
-/// The mark that frames bear which came in from a bus, as long as the kernel has them.
+/// The mark of frames that the kernel forwards from a bus.
 #[must_use]
 pub fn source_mark(bus: BusIndex) -> u32 {
     SOURCE_MARK | (u32::try_from(bus.0).unwrap_or(u32::MAX) & 0xFFFF)

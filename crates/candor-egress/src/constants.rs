@@ -1,4 +1,4 @@
-//! Enumerations of the kernel: their numbers, and the words that `tc` has for them.
+//! Enumerations of the kernel, with their numbers and the words of `tc`.
 //!
 //! # Source
 //! `TC_ACT_…`, `TCF_EM_OPND_…` and `FLOW_KEY_…` in `include/uapi/linux/pkt_cls.h`, `TCA_EGRESS_REDIR` and following in

@@ -27,37 +27,36 @@ pub use program::{INSTRUCTION_BYTES, program};
 #[cfg(test)]
 mod tests;
 
-/// Groups that one filter looks for. With their places they fit into its name (`CLS_BPF_NAME_LEN`).
+/// Groups of one filter, whose places fit into its name (`CLS_BPF_NAME_LEN`).
 pub const MOST_GROUPS: usize = 8;
 /// `NAME_MAX`, the longest name of a directory, and so of a group.
 pub const MOST_NAME_BYTES: usize = 255;
-/// `PATH_MAX`.
 const MOST_PATH_BYTES: usize = 4095;
-/// Kinds of units that have a group of their own.
+/// Unit types with a control group.
 const UNIT_KINDS: &[&str] = &[".service", ".scope", ".slice", ".socket", ".mount", ".swap"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroup {
-    /// What it is called; of a filter that was read, if its name has room for that.
+    /// `None` for a filter read from the kernel whose label has no room for names.
     pub name: Option<GroupName>,
-    /// Which one it is; none if there is none now, and no frame is from it.
+    /// `None` if it does not exist now; no frame matches.
     pub place: Option<Place>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum GroupName {
-    /// By its directory, from the root of all groups or of the file system: `/system.slice/can-logger.service`.
+    /// A directory, from the cgroup root or the file system root: `/system.slice/can-logger.service`.
     Path(String),
-    /// By the unit of systemd: `can-logger.service`.
+    /// A systemd unit: `can-logger.service`.
     Unit(String),
 }
 
-/// Which group it is, as the kernel has it.
+/// The kernel's identity of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Place {
-    /// How deep it is; the root of all groups is 0.
+    /// Depth; the root is 0.
     pub level: u16,
-    /// Its number, which no other one has had since the machine started.
+    /// Never reused until the next boot.
     pub id: u64,
 }
 
@@ -76,7 +75,6 @@ pub enum NameError {
 }
 
 impl GroupName {
-    /// By its directory.
     pub fn path(text: &str) -> Result<Self, NameError> {
         let Some(inner) = text.strip_prefix('/') else { return Err(NameError::NoPath) };
         if inner.is_empty() {
@@ -91,7 +89,6 @@ impl GroupName {
         }
     }
 
-    /// By the unit of systemd.
     pub fn unit(text: &str) -> Result<Self, NameError> {
         let is_known = |character: char| character.is_ascii_alphanumeric() || ":-_.\\@".contains(character);
         if text.is_empty() || text.len() > MOST_NAME_BYTES || !text.chars().all(is_known) {
@@ -135,21 +132,21 @@ impl fmt::Display for ControlGroup {
     }
 }
 
-/// What a filter looks for, in words: kind and groups.
+/// Kind and groups of a filter as text.
 #[must_use]
 pub fn words(groups: &[ControlGroup]) -> String {
     let groups: Vec<_> = groups.iter().map(ControlGroup::to_string).collect();
     format!("bpf {}", groups.join(" or "))
 }
 
-/// What names of candor's filters begin with, so that no program of somebody else is taken for one of its own.
+/// Prefix of the names of candor's filters, which tells them from other programs.
 const OURS: &str = "candor cgroup ";
 /// `CLS_BPF_NAME_LEN`, without the zero at the end.
 const MOST_BYTES: usize = 255;
-/// In the place of a group that is not there.
+/// Stands for a group that does not exist.
 const NOBODY: &str = "-";
 
-/// Places in hexadecimal, and what the groups are called if there is room for that:
+/// Places in hexadecimal, and the names of the groups if there is room:
 /// `candor cgroup 2:1f3,- can-logger.service,/custom/group`.
 #[must_use]
 pub fn label(groups: &[ControlGroup]) -> String {
@@ -166,7 +163,7 @@ pub fn label(groups: &[ControlGroup]) -> String {
     }
 }
 
-/// The groups of a name that [`label`] has made; `None` if somebody else has.
+/// The groups of a name that [`label`] made; `None` for any other name.
 #[must_use]
 pub fn labelled(text: &str) -> Option<Vec<ControlGroup>> {
     let rest = text.strip_prefix(OURS)?;

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-/// A queueing discipline and its parameters, under the kernel's name.
+/// Named as in the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Discipline {
     /// `bfifo`: first in, first out, as many bytes as the limit allows (`net/sched/sch_fifo.c`).
@@ -28,9 +28,9 @@ pub enum Discipline {
     Htb(Htb),
     /// `netem`: delay, loss and other faults (`sch_netem.c`).
     Netem(Netem),
-    /// `noqueue`: nothing waits; what vcan has. It can be read, and not be asked for.
+    /// `noqueue`: the default of vcan, which cannot be created.
     Noqueue,
-    /// A kind that candor does not know. It is kept as it was read.
+    /// An unsupported kind, kept as bytes.
     Other { kind: String, options: Vec<u8> },
     /// `pfifo`: first in, first out (`sch_fifo.c`).
     Pfifo {
@@ -58,7 +58,16 @@ pub enum Discipline {
 }
 
 impl Discipline {
-    /// The kernel's name of the kind (`TCA_KIND`).
+    /// The classes of `prio` and `ets`, numbered from 1; 0 for other kinds.
+    pub(crate) const fn bands(&self) -> u8 {
+        match self {
+            Self::Prio(prio) => prio.bands,
+            Self::Ets(ets) => ets.bands,
+            _ => 0,
+        }
+    }
+
+    /// `TCA_KIND`.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
@@ -83,31 +92,31 @@ impl Discipline {
     }
 }
 
-/// Bytes per second, as the kernel reckons rates. For classic frames, 16 bytes each, 1600 of it are 100 frames/s.
+/// Bytes per second. 1600 are 100 classic frames/s of 16 bytes each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ByteRate(pub u64);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Etf {
-    /// How long before its launch time a frame is handed to the driver.
+    /// Time before the launch time at which a frame is handed to the driver.
     pub delta_ns: i32,
     /// `CLOCK_…` of the launch times; 11 is `CLOCK_TAI`.
     pub clock_id: i32,
     /// `TC_ETF_DEADLINE_MODE_ON`: launch times are deadlines.
     pub deadline_mode: bool,
-    /// `TC_ETF_OFFLOAD_ON`: the controller does it.
+    /// `TC_ETF_OFFLOAD_ON`.
     pub offload: bool,
-    /// `TC_ETF_SKIP_SOCK_CHECK`: sockets without launch times are welcome.
+    /// `TC_ETF_SKIP_SOCK_CHECK`: accepts sockets without launch times.
     pub skip_sock_check: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ets {
-    /// How many bands, 1 to 16.
+    /// 1 to 16.
     pub bands: u8,
-    /// How many of them, from the first, are strict.
+    /// Strict bands, counted from the first.
     pub strict: u8,
-    /// Bytes for each round of the other bands; kernels since 2025 raise those below 256 to 256.
+    /// Of the other bands; kernels since 2025 raise those below 256 to 256.
     pub quanta_bytes: Vec<u32>,
     /// Band of each socket priority 0 to 15; fewer leave the rest to the last band.
     pub priomap: Vec<u8>,
@@ -123,40 +132,39 @@ pub struct FqCodel {
     pub memory_limit_bytes: Option<u32>,
 }
 
-/// Parameters of `htb`; the rates are those of its [classes](super::tree::HtbClass).
+/// The rates are those of its [classes](super::tree::HtbClass).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Htb {
     /// Minor number of the class for frames that no filter takes; 0 sends them at once, ahead of all classes.
     pub default: u16,
-    /// What a rate is divided by for the quantum of a class that names none.
+    /// Divides the rate of a class for its default quantum.
     pub rate_to_quantum: u32,
-    /// Room in frames for those that are sent at once; the length of the transmit queue of the interface.
+    /// Room for frames that are sent at once; `txqueuelen` by default.
     pub direct_frames: Option<u32>,
 }
 
-/// Parameters of `netem` as far as CAN has use for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Netem {
     /// Room in frames; 1000.
     pub limit_frames: Option<u32>,
     pub delay: Duration,
     pub jitter: Duration,
-    /// Share of frames that are lost, in 2⁻³²: `u32::MAX` is all.
+    /// Lost share of frames, in 2⁻³²: `u32::MAX` is all.
     pub loss: u32,
-    /// Share of frames that come twice, in 2⁻³².
+    /// Duplicated share of frames, in 2⁻³².
     pub duplicate: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prio {
-    /// How many bands, 2 to 16.
+    /// 2 to 16.
     pub bands: u8,
     /// Band of each socket priority 0 to 15, for frames that no filter takes.
     pub priomap: [u8; 16],
 }
 
 impl Prio {
-    /// The map that `tc` and `pfifo_fast` have: of three bands, priorities 6 and 7 go to the first.
+    /// The map of `tc` and `pfifo_fast`: priorities 6 and 7 go to the first of three bands.
     pub const PRIOMAP: [u8; 16] = [1, 2, 2, 2, 1, 2, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1];
 }
 
@@ -166,13 +174,13 @@ pub struct Sfq {
     pub limit_frames: Option<u32>,
     /// Bytes of a flow for each round; kernels since 2025 raise those below 256 to 256.
     pub quantum_bytes: Option<u32>,
-    /// After how long flows are hashed anew; 0 is never.
+    /// Interval at which the hash changes; 0 is never.
     pub perturb_s: Option<u32>,
     /// Slots of the hash table, a power of 2.
     pub divisor: Option<u32>,
-    /// How many flows may have frames at once; 127.
+    /// Flows with queued frames; 127.
     pub flows: Option<u32>,
-    /// Frames of a flow that may wait; 127.
+    /// Room for frames of a flow; 127.
     pub depth_frames: Option<u32>,
     pub head_drop: bool,
 }
@@ -180,10 +188,9 @@ pub struct Sfq {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tbf {
     pub rate: ByteRate,
-    /// What may leave at once. Frames longer than this are refused.
+    /// Longer frames are rejected.
     pub burst_bytes: u32,
     pub limit_bytes: u32,
-    /// The rate that a burst may not exceed.
     pub peak: Option<Peak>,
 }
 
@@ -195,7 +202,7 @@ pub struct Peak {
     pub burst_bytes: u32,
 }
 
-/// `stab`: what length a frame counts as in the whole tree. Newer kernels refuse it below the root.
+/// `stab`: the accounted length of a frame in the whole tree. Newer kernels reject it below the root.
 ///
 /// A frame of n bytes counts as entry `(n + overhead + align) >> cell_log` of the table, times 2^`size_log`, or as
 /// `n + overhead` where there is no table; never less than `mpu`.
@@ -209,7 +216,7 @@ pub struct SizeTable {
     pub mpu_bytes: u32,
     /// Bytes of a cell of the table, as a power of 2.
     pub cell_log: u8,
-    /// Unit of what stands in the table, as a power of 2.
+    /// Unit of the entries, as a power of 2.
     pub size_log: u8,
     pub cell_align: i16,
     pub mtu_bytes: u32,
@@ -218,8 +225,7 @@ pub struct SizeTable {
 }
 
 impl SizeTable {
-    /// The table that `tc` makes for `stab`: `slots` lengths as they are, none below `mpu_bytes`. Without `mpu_bytes` it would
-    /// change nothing, and there is none.
+    /// The table that `tc` makes for `stab`: `slots` lengths, none below `mpu_bytes`. Without `mpu_bytes` there is none.
     #[must_use]
     pub fn even(overhead_bytes: i32, mpu_bytes: u32, mtu_bytes: u32, slots: usize) -> Self {
         if mpu_bytes == 0 {

@@ -7,13 +7,12 @@
 pub enum Ematch {
     /// All of them, two or more.
     And(Vec<Self>),
-    /// `canid`: the identifier fits one of these.
+    /// `canid`: the identifier matches one of these.
     Canid(Vec<CanRule>),
-    /// `cmp`: a number in the frame compared.
+    /// `cmp`: compares a number in the frame.
     Cmp(Cmp),
-    /// `meta`: something about the frame that is not in it.
+    /// `meta`: compares metadata of the frame.
     Meta(Meta),
-    /// `nbyte`: these bytes in the frame.
     Nbyte {
         /// Where, from the start of the frame.
         offset: u16,
@@ -22,14 +21,13 @@ pub enum Ematch {
     Not(Box<Self>),
     /// One of them, two or more.
     Or(Vec<Self>),
-    /// A kind that candor does not know, as it was read.
+    /// An unsupported kind, kept as bytes.
     Other {
         kind: u16,
         data: Vec<u8>,
     },
-    /// `u32`: bits of a word of the frame.
     U32 {
-        /// Which bits, in the order of the bytes.
+        /// Big-endian, as the value.
         mask: u32,
         value: u32,
         /// Where, from the start of the frame.
@@ -37,30 +35,28 @@ pub enum Ematch {
     },
 }
 
-/// An identifier and which of its bits count: `struct can_filter` as em_canid understands it.
+/// `struct can_filter` as em_canid reads it.
 ///
-/// It is for frames of 29 bits if `id` has `CAN_EFF_FLAG`, otherwise for those of 11 bits. For the latter only the 11
-/// bits of the identifier are looked at, so that remote frames fit too; for the former `mask` may have `CAN_RTR_FLAG`.
+/// Matches 29-bit frames if `id` has `CAN_EFF_FLAG`, otherwise 11-bit frames. For the latter only the 11
+/// bits of the identifier are compared, so remote frames match too; for the former `mask` may have `CAN_RTR_FLAG`.
 ///
 /// # Source
 /// `em_canid_match()`, `net/sched/em_canid.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CanRule {
-    /// `can_id`.
     pub id: u32,
-    /// `can_mask`.
     pub mask: u32,
 }
 
-/// A number in the frame against a constant (`em_cmp.c`).
+/// `em_cmp.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cmp {
     pub width: CmpWidth,
     /// Where, from the start of the frame.
     pub offset: u16,
-    /// Which of its bits count; 0 for all.
+    /// 0 is all bits.
     pub mask: u32,
-    /// Whether it is in the byte order of the machine rather than big-endian.
+    /// Native byte order, rather than big-endian.
     pub host_order: bool,
     pub relation: Relation,
     pub value: u32,
@@ -73,7 +69,7 @@ pub enum CmpWidth {
     U32,
 }
 
-/// How numbers are compared (`TCF_EM_OPND_…`).
+/// `TCF_EM_OPND_…`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     Equal,
@@ -81,25 +77,39 @@ pub enum Relation {
     Less,
 }
 
-/// Something about a frame against a constant (`em_meta.c`).
+/// `em_meta.c`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Meta {
     pub what: MetaId,
-    /// Which of its bits count; 0 for all.
+    /// 0 is all bits.
     pub mask: u32,
     pub relation: Relation,
     pub value: u32,
 }
 
-/// What `meta` can look at, as far as CAN has use for it (`TCF_META_ID_…`).
+/// The `TCF_META_ID_…` that are useful on CAN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetaId {
-    /// `fwmark`: the mark of the frame (`SO_MARK`, `skbedit mark`).
+    /// `fwmark` (`SO_MARK`, `skbedit mark`).
     Mark,
-    /// `pkt_len`: length in bytes.
     PacketLength,
-    /// `priority`: the priority of the frame (`SO_PRIORITY`, `skbedit priority`).
+    /// `priority` (`SO_PRIORITY`, `skbedit priority`).
     Priority,
     /// `protocol`: 0x000C for CAN, 0x000D for CAN FD.
     Protocol,
+}
+
+impl Ematch {
+    /// Groups terms as the kernel does: a joint (true for *and*) applies to everything after its term, and neighbours with
+    /// the same joint are one group. That of the last term is ignored.
+    pub(crate) fn joined(mut terms: Vec<(Self, bool)>) -> Self {
+        let (mut tail, _) = terms.pop().expect("a sequence has a term");
+        while let Some(&(_, is_and)) = terms.last() {
+            let before = terms.iter().rposition(|(_, other)| *other != is_and).map_or(0, |at| at + 1);
+            let mut group: Vec<_> = terms.drain(before..).map(|(term, _)| term).collect();
+            group.push(tail);
+            tail = if is_and { Self::And(group) } else { Self::Or(group) };
+        }
+        tail
+    }
 }

@@ -1,10 +1,10 @@
-//! Names of disciplines and classes: `1:`, `1:2`.
+//! Handles of disciplines and classes: `1:`, `1:2`.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Name of a queueing discipline (`1:`) or of a class (`1:2`): 16 bits of major number, which the disciplines of an
-/// interface have for themselves, and 16 bits of minor number, 0 for the discipline itself.
+/// Identifies a queueing discipline (`1:`) or a class (`1:2`): a 16-bit major number, unique among the disciplines of an
+/// interface, and a 16-bit minor number, 0 for the discipline itself.
 ///
 /// # Source
 /// `TC_H_MAJ`, `TC_H_MIN`, `include/uapi/linux/pkt_sched.h`.
@@ -12,32 +12,31 @@ use std::str::FromStr;
 pub struct Handle(pub u32);
 
 impl Handle {
-    /// `TC_H_UNSPEC`: the kernel chooses, or there is none.
+    /// `TC_H_UNSPEC`.
     pub const NONE: Self = Self(0);
-    /// `TC_H_ROOT`: the parent of the discipline that frames come to first.
+    /// `TC_H_ROOT`: the parent of the root discipline.
     pub const ROOT: Self = Self(0xFFFF_FFFF);
     /// `TC_H_CLSACT`: the parent of `clsact`, and of `ingress`.
     pub const CLSACT: Self = Self(0xFFFF_FFF1);
-    /// The name that `clsact` always has.
+    /// The fixed handle of `clsact`.
     pub const CLSACT_QDISC: Self = Self(0xFFFF_0000);
-    /// `TC_H_MIN_INGRESS` of `clsact`: the parent of filters for frames that come in.
+    /// `TC_H_MIN_INGRESS` of `clsact`: the parent of filters for incoming frames.
     pub const INGRESS: Self = Self(0xFFFF_FFF2);
-    /// `TC_H_MIN_EGRESS` of `clsact`: the parent of filters for frames that leave, before any discipline.
+    /// `TC_H_MIN_EGRESS` of `clsact`: the parent of filters that run before any discipline.
     pub const EGRESS: Self = Self(0xFFFF_FFF3);
 
-    /// `major:minor`.
     #[must_use]
     pub const fn new(major: u16, minor: u16) -> Self {
         Self((major as u32) << 16 | minor as u32)
     }
 
-    /// What the disciplines of an interface are told apart by.
+    /// Identifies the discipline on its interface.
     #[must_use]
     pub const fn major(self) -> u16 {
         (self.0 >> 16) as u16
     }
 
-    /// Which class of the discipline; 0 is the discipline.
+    /// 0 is the discipline itself.
     #[must_use]
     pub const fn minor(self) -> u16 {
         (self.0 & 0xFFFF) as u16
@@ -49,14 +48,20 @@ impl Handle {
     }
 }
 
+const WORDS: &[(&str, Handle)] = &[
+    ("none", Handle::NONE),
+    ("root", Handle::ROOT),
+    ("clsact", Handle::CLSACT),
+    ("ingress", Handle::INGRESS),
+    ("egress", Handle::EGRESS),
+];
+
 impl fmt::Display for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some((word, _)) = WORDS.iter().find(|(_, handle)| handle == self) {
+            return f.write_str(word);
+        }
         match *self {
-            Self::NONE => f.write_str("none"),
-            Self::ROOT => f.write_str("root"),
-            Self::CLSACT => f.write_str("clsact"),
-            Self::INGRESS => f.write_str("ingress"),
-            Self::EGRESS => f.write_str("egress"),
             handle if handle.minor() == 0 => write!(f, "{:x}:", handle.major()),
             handle if handle.major() == 0 => write!(f, ":{:x}", handle.minor()),
             handle => write!(f, "{:x}:{:x}", handle.major(), handle.minor()),
@@ -64,7 +69,6 @@ impl fmt::Display for Handle {
     }
 }
 
-/// A text that is no [`Handle`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Not a handle: two hexadecimal numbers of up to 4 digits with a colon between them, such as `1:` or `1:2`")]
 pub struct HandleError;
@@ -74,13 +78,8 @@ impl FromStr for Handle {
     type Err = HandleError;
 
     fn from_str(text: &str) -> Result<Self, HandleError> {
-        match text {
-            "none" => return Ok(Self::NONE),
-            "root" => return Ok(Self::ROOT),
-            "clsact" => return Ok(Self::CLSACT),
-            "ingress" => return Ok(Self::INGRESS),
-            "egress" => return Ok(Self::EGRESS),
-            _ => {}
+        if let Some((_, handle)) = WORDS.iter().find(|(word, _)| *word == text) {
+            return Ok(*handle);
         }
         let (major, minor) = text.split_once(':').ok_or(HandleError)?;
         if major.is_empty() && minor.is_empty() {
@@ -100,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn handles_are_written_as_tc_writes_them() {
+    fn handles_round_trip() {
         let written = ["1:", "1:2", ":2", "8001:", "ffff:a", "root", "ingress", "egress", "clsact", "none"];
         for text in written {
             assert_eq!(text.parse::<Handle>().unwrap().to_string(), text);
@@ -110,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_handle_is_refused() {
+    fn rejects_invalid_handles() {
         for text in ["", ":", "1", "1:2:3", "10000:", "1:g", "1:+2", "-1:"] {
             assert_eq!(text.parse::<Handle>(), Err(HandleError), "{text}");
         }

@@ -1,4 +1,4 @@
-//! Trees of queueing disciplines on interfaces: all of them or none.
+//! Applies trees of queueing disciplines to interfaces, all or none.
 //!
 //! ```text
 //!  wanted Tree ──┐
@@ -6,11 +6,11 @@
 //!  found Tree  ──┘                                    └── refused, or something else came out: back to what was found
 //! ```
 //!
-//! [`fn@apply`] is pure but for a [`Kernel`]: that of [`Interface`], or one that a test plays. A [`Keeper`] does it for as long as
-//! a process runs: interfaces come and go, and others change what is there.
+//! [`fn@apply`] is pure except for its [`Kernel`]: an [`Interface`], or a fake in tests. A [`Keeper`] supervises trees while
+//! interfaces come and go, and other programs change them.
 //!
 //! # Kernel
-//! Looking needs no privilege; applying needs CAP_NET_ADMIN over the network namespace, and
+//! Reading needs no privilege; applying needs CAP_NET_ADMIN over the network namespace, and
 //! filters by control group CAP_BPF, too.
 
 mod apply;
@@ -19,8 +19,8 @@ mod machine;
 mod supervise;
 
 pub use apply::{Applied, ApplyError, Cause, Restored, Target, apply};
-pub use control_groups::{ControlGroups, locate};
-pub use machine::{FindError, Here, Interface, Kernel, LookError, Machine, observe, open};
+pub use control_groups::{ControlGroups, FindError};
+pub use machine::{Here, Interface, Kernel, LookError, Machine, locate, observe, open};
 pub use supervise::{Event, Keeper, Mend, News, StartError};
 
 #[cfg(test)]

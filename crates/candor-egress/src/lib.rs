@@ -1,4 +1,4 @@
-//! What stands between the programs that send on an interface and its driver: queueing disciplines, classes, filters.
+//! Queueing disciplines, classes and filters on CAN interfaces.
 //!
 //! ```text
 //!  [egress.BUS]  bands   ──compile──▶ Tree ──candor-netlink──▶ kernel
@@ -6,8 +6,8 @@
 //!  tc script            ◀──text────────┘    ◀──── observed ─────┘
 //! ```
 //!
-//! A [`tree::Tree`] is the common meaning: what a file wants, what a `tc` script makes and what the kernel says it has
-//! are all of this type, so they can be compared, linted and drawn by the same code.
+//! A [`tree::Tree`] is the common representation: gateway files, `tc` scripts and kernel state
+//! all become one, so the same code compares, lints and draws them.
 //!
 //! # Source
 //! `net/sched/` of Linux 6.1; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).

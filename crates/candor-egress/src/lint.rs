@@ -1,7 +1,7 @@
-//! Traps of traffic control on CAN: what a [`Tree`] does that its author will not have meant.
+//! Traps of traffic control on CAN: effects of a [`Tree`] that its author will not have intended.
 //!
 //! Each finding is one [`Trap`] in one [`Place`], with an explanation and a remedy. A tree that [`super::compile`] makes has none,
-//! except that it drops the oldest frames where the policy says so. What depends on a fact that is not known is not said.
+//! except that it drops the oldest frames if the policy says so. Checks that need an unknown fact are skipped.
 //!
 //! # Source
 //! `net/sched/` of Linux 6.1 and 6.12, and runs on both; SocketCAN and queueing disciplines (Sojka, Lisový, Píša, 2011).

@@ -5,8 +5,8 @@
 //!                                                                            └──observe──▶ Tree of an interface
 //! ```
 //!
-//! What the kernel has and the values cannot say is kept as the bytes that were read, under the kernel's name (`Other`).
-//! What a value says and a message cannot carry is an [`EncodeError`] before anything is sent.
+//! Anything that the types cannot express is kept as bytes under the kernel's name (`Other`). A value that no message can carry
+//! is an [`EncodeError`] before anything is sent.
 //!
 //! Attributes are nested without `NLA_F_NESTED`, as old kernels want it, except those of `ets`, which insists on it.
 //!

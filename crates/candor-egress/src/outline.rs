@@ -1,4 +1,4 @@
-//! What hangs below what in a [`Tree`], for those who draw it.
+//! The hierarchy of a [`Tree`], for drawing.
 
 use std::collections::BTreeSet;
 
@@ -10,21 +10,21 @@ use super::tree::{Qdisc, Tree};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Node {
     pub item: Item,
-    /// What is below it: filters in the order in which they are asked, then classes.
+    /// Filters in the order in which they run, then classes.
     pub below: Vec<Self>,
 }
 
-/// What a [`Node`] stands for; numbers are positions in the lists of the tree.
+/// Numbers are positions in the lists of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// A class that a discipline has by itself, such as a band of `prio`.
+    /// A class that its discipline creates, such as a band of `prio`.
     Band(Handle),
     Class(usize),
     Filter(usize),
     Qdisc(usize),
 }
 
-/// All of a tree, each part once: what frames come to first, then `clsact`, then what hangs nowhere, which no kernel has.
+/// Each part of a tree once: the root, then `clsact`, then parts without a parent, which no kernel has.
 #[must_use]
 pub fn outline(tree: &Tree) -> Vec<Node> {
     let mut walk = Walk { tree, seen: BTreeSet::new() };
@@ -44,7 +44,7 @@ pub fn outline(tree: &Tree) -> Vec<Node> {
 
 struct Walk<'a> {
     tree: &'a Tree,
-    /// Where it has been: a class that is below itself would lead in circles.
+    /// Visited parts: a class may be below itself.
     seen: BTreeSet<(u8, usize)>,
 }
 
@@ -73,7 +73,7 @@ impl Walk<'_> {
         Some(Node { item: Item::Qdisc(at), below })
     }
 
-    /// The classes that were made directly below a discipline or a class.
+    /// The classes directly below a discipline or a class.
     fn classes(&mut self, parent: Handle) -> Vec<Node> {
         let here = positions(&self.tree.classes, |class| class.parent == parent);
         here.into_iter().filter_map(|at| self.class(at)).collect()
@@ -100,17 +100,12 @@ fn positions<T>(items: &[T], is_here: impl Fn(&T) -> bool) -> Vec<usize> {
     items.iter().enumerate().filter(|(_, item)| is_here(item)).map(|(at, _)| at).collect()
 }
 
-/// The classes that a discipline has by itself: those that it always has, and those that something hangs below.
+/// The classes that a discipline creates: those that it always has, and those that are parents.
 fn bands(tree: &Tree, handle: Handle, discipline: &Discipline) -> BTreeSet<Handle> {
-    let own = match discipline {
-        Discipline::Prio(prio) => prio.bands,
-        Discipline::Ets(ets) => ets.bands,
-        _ => 0,
-    };
     let is_made = |parent: Handle| tree.classes.iter().any(|class| class.handle == parent);
     let taken = tree.qdiscs.iter().map(|qdisc| qdisc.parent);
     let taken = taken.filter(|parent| parent.minor() != 0 && parent.qdisc() == handle && !is_made(*parent));
-    (1..=own).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
+    (1..=discipline.bands()).map(|band| Handle::new(handle.major(), u16::from(band))).chain(taken).collect()
 }
 
 #[cfg(test)]
@@ -126,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_below_its_place() {
+    fn outlines_the_hierarchy() {
         let tree = text::parse(
             "qdisc root handle 1: prio bands 3\n\
              qdisc parent 1:2 handle 20: tbf rate 100frames/s burst 16 limit 1600\n\
@@ -161,7 +156,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_there_once(tree in arbitrary::tree()) {
+        fn outline_has_each_part_once(tree in arbitrary::tree()) {
             let all = tree.qdiscs.len() + tree.classes.len() + tree.filters.len();
             prop_assert_eq!(count(&outline(&tree)), all);
         }

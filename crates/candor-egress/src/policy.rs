@@ -1,6 +1,6 @@
-//! `[egress.BUS]` as a value: bands from the most urgent one to the background, what belongs to each, and what it may do.
+//! `[egress.BUS]` as a value: bands from the most urgent one to the background, with their frames and limits.
 //!
-//! A [`Policy`] says what is wanted and never how. [`super::compile`] makes the [`super::tree::Tree`] of it.
+//! [`super::compile`] turns a [`Policy`] into a [`super::tree::Tree`].
 
 use std::num::{NonZeroU8, NonZeroU32};
 use std::ops::RangeInclusive;
@@ -12,14 +12,13 @@ use candor_core::ids::IdSet;
 use candor_core::job::BusIndex;
 use candor_core::units::BitRate;
 
-/// What waits before a bus, and in which order: `[egress.BUS]`.
+/// `[egress.BUS]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Egress {
     pub bus: BusIndex,
     pub wish: Wish,
 }
 
-/// How a file says what is to wait before a bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     Bands(Policy),
@@ -28,19 +27,19 @@ pub enum Wish {
 
 /// `TCQ_PRIO_BANDS` of `prio`.
 pub const MOST_BANDS: usize = 16;
-/// What one flow of `sfq` holds at most (`SFQ_MAX_DEPTH`), and how many flows it has unless told otherwise.
+/// Largest flow of `sfq` (`SFQ_MAX_DEPTH`), and its default number of flows.
 pub const MOST_FRAMES_OF_A_SENDER: u32 = 127;
-/// A queue of half an hour and more at 500 kbit/s; who wants more wants something else.
+/// More than half an hour at 500 kbit/s.
 pub const MOST_FRAMES: u32 = 1 << 20;
-/// Identifier rules of a policy. Each may become a filter that has to be made, read and compared, so more would be felt.
+/// Identifier rules of a policy. Each may become a filter to create, read and compare.
 pub const MOST_RULES: u64 = 1 << 14;
-/// Of those, in a limit: it has to be one filter, which has to fit into an attribute of netlink.
+/// Rules of a limit, which is one filter and has to fit into a netlink attribute.
 pub const MOST_RULES_OF_A_LIMIT: u64 = 2000;
 pub const MOST_SELECTIONS_OF_A_LIMIT: usize = 100;
-/// The longest classic frame: 29-bit identifier, 8 bytes, every stuff bit there can be, and the intermission.
+/// The longest classic frame: 29-bit identifier, 8 bytes, all possible stuff bits, and the intermission.
 pub const LONGEST_CLASSIC_BITS: u64 = 160;
 
-/// What leaves first, what waits, and what is dropped, on one bus.
+/// The priorities, queues and limits of one bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     bands: Vec<Band>,
@@ -75,7 +74,7 @@ pub enum PolicyError {
 }
 
 impl Policy {
-    /// Bands, the most urgent first, and limits that hold before any of them.
+    /// Bands, the most urgent first, and limits that apply before them.
     pub fn new(bands: Vec<Band>, limits: Vec<Limit>) -> Result<Self, PolicyError> {
         if bands.len() > MOST_BANDS {
             return Err(PolicyError::TooManyBands(bands.len()));
@@ -108,7 +107,7 @@ impl Policy {
         if rules > MOST_RULES { Err(PolicyError::TooManyRules(rules)) } else { Ok(Self { bands, limits }) }
     }
 
-    /// The bands, the most urgent first. The last one takes what is left.
+    /// The most urgent first. The last one takes the rest.
     #[must_use]
     pub fn bands(&self) -> &[Band] {
         &self.bands
@@ -137,17 +136,17 @@ fn lonely_share(bands: &[Band]) -> Option<usize> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Band {
     pub name: String,
-    /// Frames that any of these takes belong to it, unless they belong to a band above.
+    /// Matching frames belong to it, unless they belong to a more urgent band.
     pub take: Vec<Selection>,
     pub queue: Queue,
-    /// How many may leave; as many as the bus takes if nobody says it.
+    /// Unlimited if `None`.
     pub rate: Option<FrameRate>,
-    /// Frames for each round with the other bands that have a share, which come behind all that have none. What one of them
-    /// leaves the others get.
+    /// Frames per round among the bands with a share, which come after all others. Bands can use each other's
+    /// unused share.
     pub share: Option<NonZeroU8>,
 }
 
-/// No more than so many frames of some kind, whatever band they belong to: what is above is refused and never waits.
+/// A frame rate across bands; frames above it are refused and never queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
     pub take: Vec<Selection>,
@@ -170,25 +169,25 @@ impl Limit {
     }
 }
 
-/// Some frames: those for which all is true that is said.
+/// Frames that meet all conditions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     pub ids: Option<IdSet>,
     pub kind: Option<FrameKind>,
     /// By length of payload in bytes.
     pub length: Option<RangeInclusive<u8>>,
-    /// By the bus from which the kernel forwards them; any of these, or any frame if there are none.
+    /// The bus from which the kernel forwards them; any of these, or any frame if empty.
     pub from: Vec<BusIndex>,
-    /// By `SO_PRIORITY`; any of these.
+    /// `SO_PRIORITY`; any of these.
     pub socket_priorities: Vec<u32>,
-    /// By `SO_MARK`; any of these.
+    /// `SO_MARK`; any of these.
     pub marks: Vec<Mark>,
-    /// By the control group of the socket that sends them; any of these, and then by nothing else.
+    /// Control groups of the sending socket; any of these, and then no other condition.
     pub groups: Vec<GroupName>,
 }
 
 impl Selection {
-    /// Whether it chooses by control group and by something else.
+    /// True if it selects by control group and by something else.
     fn is_mixed(&self) -> bool {
         !self.groups.is_empty() && *self != Self { groups: self.groups.clone(), ..Self::default() }
     }
@@ -223,17 +222,17 @@ impl Mark {
     }
 }
 
-/// A frame on its way out, as far as policies look at it.
+/// The properties of a frame that policies select by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outgoing<'f> {
     pub id: RawId,
     pub len: u8,
     pub priority: u32,
-    /// The mark that it bears: that of its source, if a policy knows frames by where they came from.
+    /// Its mark: that of its source, if a policy selects by origin.
     pub mark: u32,
     /// The bus from which the kernel forwards it.
     pub from: Option<BusIndex>,
-    /// The control groups that its socket belongs to, by all their names.
+    /// All names of the control groups of its socket.
     pub groups: &'f [GroupName],
 }
 
@@ -251,7 +250,7 @@ pub struct QueueError {
 }
 
 impl Queue {
-    /// A queue for so many frames; where it is fair, for so many of each sender.
+    /// A queue of this length; for each sender, if it is fair.
     pub fn new(fair: Fair, frames: u32, full: Full) -> Result<Self, QueueError> {
         let most = fair.most_frames();
         if (1..=most).contains(&frames) { Ok(Self { fair, frames, full }) } else { Err(QueueError { most }) }
@@ -262,7 +261,7 @@ impl Queue {
         self.fair
     }
 
-    /// How many frames wait at most; where it is fair, of each sender.
+    /// Its length; for each sender, if it is fair.
     #[must_use]
     pub const fn frames(self) -> u32 {
         self.frames
@@ -278,13 +277,13 @@ impl Queue {
 pub enum Fair {
     No,
     PerMark,
-    /// Sockets take turns. All that gateways forward counts as one.
+    /// All forwarded frames count as one socket.
     PerSocket,
     PerUser,
 }
 
 impl Fair {
-    /// How many frames a queue may have, or one sender in it.
+    /// Largest length of a queue, or of a sender in it.
     #[must_use]
     pub const fn most_frames(self) -> u32 {
         match self {
@@ -294,10 +293,10 @@ impl Fair {
     }
 }
 
-/// What happens to a frame for which a band has no room.
+/// Policy of a full queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Full {
-    /// The oldest frame goes, and nobody hears of it.
+    /// Drops the oldest frame silently.
     DropOldest,
     /// The sender gets `ENOBUFS`.
     Refuse,
@@ -307,7 +306,7 @@ pub enum Full {
 pub struct FrameRate(NonZeroU32);
 
 impl FrameRate {
-    /// So many; `None` for none.
+    /// `None` for 0.
     #[must_use]
     pub const fn new(frames_per_second: u32) -> Option<Self> {
         match NonZeroU32::new(frames_per_second) {
@@ -316,7 +315,7 @@ impl FrameRate {
         }
     }
 
-    /// A share of a bus in thousandths, reckoned with the longest classic frames. `None` if that is no frame in a second.
+    /// A share of a bus in thousandths, based on the longest classic frames. `None` if that is less than a frame per second.
     #[must_use]
     pub fn share(bus: BitRate, per_mille: u32) -> Option<Self> {
         let bits = u64::from(bus.bits_per_second()) * u64::from(per_mille) / 1000;
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn every_frame_belongs_to_a_band_and_every_band_can_have_one() {
+    fn rejects_policies_with_unreachable_bands() {
         let new = |bands| Policy::new(bands, Vec::new());
         assert_eq!(new(Vec::new()), Err(PolicyError::NoBand));
         assert_eq!(new(vec![band("a", some())]), Err(PolicyError::LastChooses));
@@ -361,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_bands_share_or_none() {
+    fn shares_are_for_the_last_bands() {
         let of = |shares: &[u8]| {
             let bands = shares.iter().enumerate().map(|(at, share)| {
                 let take = if at + 1 == shares.len() { Vec::new() } else { some() };
@@ -382,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_in_a_fair_band_has_less_room() {
+    fn fair_queues_are_shorter() {
         assert!(Queue::new(Fair::PerSocket, 127, Full::Refuse).is_ok());
         assert_eq!(Queue::new(Fair::PerSocket, 128, Full::Refuse), Err(QueueError { most: 127 }));
         assert!(Queue::new(Fair::No, 128, Full::Refuse).is_ok());
@@ -390,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_of_a_bus_is_reckoned_with_its_longest_frames() {
+    fn bus_shares_assume_the_longest_frames() {
         let bus = BitRate::from_bits_per_second(500_000).unwrap();
         assert_eq!(FrameRate::share(bus, 200).map(FrameRate::frames_per_second), Some(625));
         assert_eq!(FrameRate::share(bus, 1000).map(FrameRate::frames_per_second), Some(3125));

@@ -1,9 +1,9 @@
-//! From what an interface has to what is wanted: which requests, in which order.
+//! The requests that turn the tree of an interface into the wanted one, in order.
 //!
-//! An interface has two sides that know nothing of each other: what hangs below the root, and what `clsact` has. A side on
-//! which only values differ is changed where it is, and no frame that waits is lost; filters are exchanged parent by parent.
-//! A side whose shape differs is taken away and made anew, because the kernel cannot build a tree beside another one: frames
-//! that wait there are lost, and [`Steps::loses_frames`] says so.
+//! An interface has two independent sides: everything below the root, and `clsact`. A side on
+//! which only values differ is changed in place, without loss; filters are replaced parent by parent.
+//! A side whose shape differs is deleted and rebuilt, because the kernel cannot hold two trees: queued frames
+//! are lost, and [`Steps::loses_frames`] is set.
 
 use super::canonical::{Difference, Part, differences};
 use super::discipline::Discipline;
@@ -14,30 +14,27 @@ use super::tree::{Class, Qdisc, Tree};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     ChangeClass(Class),
-    /// A discipline gets other values; what waits in it and hangs below it stays.
+    /// Keeps queued frames and everything below it.
     ChangeQdisc(Qdisc),
     MakeClass(Class),
-    /// A filter is made, behind those of its parent that have its preference.
+    /// Added after the filters of its preference.
     MakeFilter(Filter),
-    /// A discipline is made where there is none but the kernel's default.
     MakeQdisc(Qdisc),
-    /// The filters of this parent and preference are taken away.
     RemoveFilters {
         parent: Handle,
         preference: u16,
     },
-    /// What hangs below [`Handle::ROOT`] or [`Handle::CLSACT`] is taken away.
+    /// Deletes everything below [`Handle::ROOT`] or [`Handle::CLSACT`].
     RemoveSide {
         parent: Handle,
     },
 }
 
-/// What is to be done, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Steps {
-    /// The requests; none if all is as it is wanted.
+    /// In order; empty if nothing differs.
     pub requests: Vec<Step>,
-    /// Whether what waits in queues is lost on the way.
+    /// Queued frames are lost.
     pub loses_frames: bool,
 }
 
@@ -76,7 +73,7 @@ impl Side {
     }
 }
 
-/// The requests after which `found` is `wanted`.
+/// The requests that turn `found` into `wanted`.
 #[must_use]
 pub fn steps(wanted: &Tree, found: &Tree) -> Steps {
     let differences = differences(wanted, found);
@@ -96,7 +93,7 @@ pub fn steps(wanted: &Tree, found: &Tree) -> Steps {
     steps
 }
 
-/// The requests that make all of a tree where there is nothing.
+/// The requests that build a tree from nothing.
 #[must_use]
 pub fn anew(wanted: &Tree) -> Vec<Step> {
     let mut requests = Vec::new();
@@ -111,7 +108,7 @@ const fn part(difference: &Difference) -> &Part {
     }
 }
 
-/// Whether a difference can go while the rest stays where it is.
+/// True if a difference can be resolved in place.
 fn can_stay(difference: &Difference) -> bool {
     match difference {
         Difference::Extra(Part::Filter(_)) | Difference::Missing(Part::Filter(_)) => true,
@@ -127,8 +124,8 @@ fn can_stay(difference: &Difference) -> bool {
     }
 }
 
-/// Whether the kernel gives a discipline other values without taking it away. `htb` refuses, `drr` and `clsact` have none,
-/// and of what candor does not know nobody can tell.
+/// True if the kernel changes a discipline in place. `htb` refuses, `drr` and `clsact` have no values,
+/// and unsupported kinds may not.
 fn can_change(wanted: &Discipline, found: &Discipline) -> bool {
     let is_fixed = matches!(
         wanted,
@@ -137,7 +134,7 @@ fn can_change(wanted: &Discipline, found: &Discipline) -> bool {
     wanted.kind() == found.kind() && !is_fixed
 }
 
-/// Changes values, and exchanges the filters of each parent that has others.
+/// Changes values, and replaces the filters of each parent with differences.
 fn change(here: &[&Difference], wanted: &Tree, found: &Tree, requests: &mut Vec<Step>) {
     let mut parents = Vec::new();
     for difference in here {
@@ -160,8 +157,8 @@ fn change(here: &[&Difference], wanted: &Tree, found: &Tree, requests: &mut Vec<
     }
 }
 
-/// All of a side: a class when its discipline and the class above it are there, a discipline when the class above it is, and
-/// classes first where both could be, for one that has others below it can hold no discipline. Filters come last.
+/// Builds a side: a class after its discipline and parent class, a discipline after its parent class, and
+/// classes first, because an inner class cannot hold a discipline. Filters come last.
 fn make(wanted: &Tree, side: Side, requests: &mut Vec<Step>) {
     let mut qdiscs: Vec<&Qdisc> = wanted.qdiscs.iter().filter(|qdisc| Side::of_qdisc(qdisc) == side).collect();
     let mut classes: Vec<&Class> = if side == Side::Root { wanted.classes.iter().collect() } else { Vec::new() };
@@ -222,14 +219,14 @@ mod tests {
         filter parent 1: prio 1 basic match 'canid(sff 0:7f0)' flowid 1:10";
 
     #[test]
-    fn a_tree_is_made_from_above() {
+    fn builds_parents_first() {
         assert_eq!(words(HTB, ""), ["htb 1:", "class 1:1", "class 1:10", "class 1:12", "sfq 40:", "filter 1: 1"]);
         assert_eq!(words("", HTB), ["nothing below root"]);
         assert_eq!(words(HTB, HTB), [""; 0]);
     }
 
     #[test]
-    fn values_are_changed_where_they_are() {
+    fn changes_values_in_place() {
         let other = HTB.replace("limit 50", "limit 60").replace("300frames", "200frames");
         assert_eq!(words(&other, HTB), ["change sfq 40:", "change class 1:10"]);
         let other = HTB.replace("0:7f0", "0:7f8");
@@ -238,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn another_shape_is_made_anew() {
+    fn rebuilds_another_shape() {
         let other = "qdisc root handle 1: prio\nqdisc parent 1:1 handle 10: pfifo limit 5";
         assert_eq!(words(other, HTB), ["nothing below root", "prio 1:", "pfifo 10:"]);
         assert!(steps(&tree(other), &tree(HTB)).loses_frames);
@@ -250,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn the_other_side_stays() {
+    fn keeps_the_other_side() {
         let both = format!("{HTB}\nqdisc clsact\nfilter ingress prio 1 matchall action skbedit mark 5");
         assert_eq!(words(&both, HTB), ["clsact ffff:", "filter ingress 1"]);
         assert_eq!(words(HTB, &both), ["nothing below clsact"]);
@@ -259,14 +256,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn everything_is_made_once(tree in arbitrary::tree()) {
+        fn builds_each_part_once(tree in arbitrary::tree()) {
             let requests = anew(&tree);
             prop_assert_eq!(requests.len(), tree.qdiscs.len() + tree.classes.len() + tree.filters.len());
             prop_assert_eq!(steps(&tree, &Tree::default()).requests, requests);
         }
 
         #[test]
-        fn only_what_is_as_wanted_stays(wanted in arbitrary::tree(), found in arbitrary::tree()) {
+        fn equal_trees_need_no_steps(wanted in arbitrary::tree(), found in arbitrary::tree()) {
             for found in [&wanted, &found] {
                 let is_as_wanted = differences(&wanted, found).is_empty();
                 prop_assert_eq!(steps(&wanted, found).requests.is_empty(), is_as_wanted);

@@ -1,4 +1,4 @@
-//! The language of `tc` ⇄ [`Tree`].
+//! `tc` commands ⇄ [`Tree`].
 //!
 //! ```text
 //!  tree = '''…''' of a file ──parse─────────▶ Tree ──script──▶ shell script for tc
@@ -6,11 +6,11 @@
 //!  tc script ────────────────parse_script──▶ (interface, Tree) each
 //! ```
 //!
-//! Lines are commands of `tc`, in which `tc`, `add` and `dev X` may be left out. Nothing runs: what only a running shell could
-//! know is a mistake that says so. All mistakes are told at once, each with its place.
+//! Lines are commands of `tc`, in which `tc`, `add` and `dev X` are optional. Nothing is executed: anything that needs a
+//! running shell is an error. All errors are reported at once, with their positions.
 //!
 //! # Source
-//! The manual pages of iproute2 6.1 and what its `tc` sends; `docs/egress.md` is the description for people.
+//! The manual pages of iproute2 6.1 and the messages of its `tc`; `docs/egress.md` describes the language.
 
 mod actions;
 mod args;
@@ -33,38 +33,38 @@ use super::tree::Tree;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use reader::Reading;
 
-/// Texts beyond this many bytes are refused: no tree needs them.
+/// Longer texts are rejected.
 pub const MAX_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parsed {
     pub tree: Tree,
-    /// What the text means where one could think otherwise, in the order of the text.
+    /// Notes on surprising meanings, in the order of the text.
     pub notes: Vec<Diagnostic>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Each interface under the name that the script has for it, which may be a variable such as `$DEV`, or nothing where
+    /// Each interface by its name in the script, which may be a variable such as `$DEV`, or empty if
     /// no line names one; and its tree.
     pub trees: Vec<(String, Tree)>,
-    /// What the text means where one could think otherwise, in the order of the text.
+    /// Notes on surprising meanings, in the order of the text.
     pub notes: Vec<Diagnostic>,
-    /// Commands that make no tree: those of other programs, and `tc … show`.
+    /// Other commands, and `tc … show`.
     pub left_out: Vec<Span>,
 }
 
-/// Reads the tree of one interface: nothing but lines of `tc`.
+/// Reads the tree of one interface from lines of `tc`.
 ///
 /// # Errors
-/// Everything that is wrong, and the notes too, in the order of the text. Spans count bytes from its start.
+/// All errors and notes, in the order of the text. Spans are in bytes.
 pub fn parse(text: &str) -> Result<Parsed, Vec<Diagnostic>> {
     let script = read(text, Reading::Tree)?;
     let tree = script.trees.into_iter().next().map(|(_, tree)| tree).unwrap_or_default();
     Ok(Parsed { tree, notes: script.notes })
 }
 
-/// Reads a script with commands of `tc` for any number of interfaces, and with other commands between them.
+/// Reads a script with commands of `tc` for any number of interfaces, among other commands.
 pub fn parse_script(text: &str) -> Result<Script, Vec<Diagnostic>> {
     read(text, Reading::Script)
 }

@@ -1,5 +1,5 @@
-//! Any discipline, class, filter, match and action, in its place or not, that a message can carry and say again: for
-//! codecs. Values that make sense are those of [`tree`](super::tree()).
+//! Any object that a message can carry and return, for codecs. Objects that make sense are those of
+//! [`tree`](super::tree()).
 
 use proptest::collection::vec;
 use proptest::option;
@@ -80,7 +80,7 @@ pub fn share() -> impl Strategy<Value = Share> {
     ]
 }
 
-/// As they are read again: with their names only if there is room for them.
+/// As they are decoded: with their names only if there is room for them.
 fn readable(groups: Vec<ControlGroup>) -> Vec<ControlGroup> {
     control_group::labelled(&control_group::label(&groups)).unwrap_or(groups)
 }

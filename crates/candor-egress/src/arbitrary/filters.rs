@@ -38,7 +38,7 @@ pub fn filters(classes: Vec<Handle>) -> BoxedStrategy<Vec<Filter>> {
             let mut preference = 0;
             let numbered = (0_u32..).zip(found).map(|(at, ((handle, classifier), class, protocol, actions, step))| {
                 preference += step;
-                let is_table = makes_a_table(&classifier);
+                let is_table = classifier.is_table();
                 let class = class.filter(|_| !is_table && !matches!(classifier, Classifier::Flow(_)));
                 let actions = if is_table { Vec::new() } else { actions };
                 // Tables have a number of their own each.
@@ -46,14 +46,10 @@ pub fn filters(classes: Vec<Handle>) -> BoxedStrategy<Vec<Filter>> {
                 Filter { parent: Handle::NONE, preference, protocol, handle, classifier, class, actions }
             });
             let mut filters: Vec<_> = numbered.collect();
-            filters.sort_by_key(|filter| !makes_a_table(&filter.classifier));
+            filters.sort_by_key(|filter| !filter.classifier.is_table());
             filters
         })
         .boxed()
-}
-
-fn makes_a_table(classifier: &Classifier) -> bool {
-    matches!(classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
 }
 
 fn numbered_classifier() -> impl Strategy<Value = (u32, Classifier)> {

@@ -1,4 +1,4 @@
-//! Whether the kernel stores a discipline, class, classifier or action as it was found.
+//! Compares wanted disciplines, classes, classifiers and actions with those that the kernel reports.
 //!
 //! # Source
 //! `net/sched/sch_{drr,ets,fq_codel,htb,netem,sfq,tbf}.c`, `net/sched/cls_{basic,flow,fw,u32}.c`; `em_canid_change()`,
@@ -68,7 +68,7 @@ pub(super) fn same_class(wanted: &Class, found: &Class, is_inner: bool) -> bool 
         }
 }
 
-/// Bursts are times: equal if they are so to a tick up or down.
+/// Bursts are stored as times: equal within a tick.
 pub(super) fn same_burst(wanted: u64, found: u64, per_second: u64) -> bool {
     let [wanted, found] = [wanted, found].map(|amount| ticks::ticks(amount, per_second));
     wanted.zip(found).map_or(wanted == found, |(wanted, found)| wanted.abs_diff(found) <= 1)
@@ -124,7 +124,7 @@ pub(super) fn same_classifier(wanted: &Filter, found: &Classifier) -> bool {
     }
 }
 
-/// Where there is no such group, one of its name that was there does no harm: nobody is in it, and its number never comes again.
+/// A former group of the same name is equal to a missing one: it is empty, and its id is never reused.
 fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
     match wanted.place {
         Some(_) => wanted.place == found.place,
@@ -132,7 +132,7 @@ fn same_group(wanted: &ControlGroup, found: &ControlGroup) -> bool {
     }
 }
 
-/// The first class is the kernel's to choose, and of its own discipline where that is not said.
+/// The kernel chooses an open base class, and completes one without a major number.
 fn same_flow(wanted: &Flow, found: &Flow, parent: Handle) -> bool {
     let sorted = |flow: &Flow| {
         let mut keys = flow.keys.clone();
@@ -147,15 +147,15 @@ fn same_flow(wanted: &Flow, found: &Flow, parent: Handle) -> bool {
         && wanted.divisor.unwrap_or(0) == found.divisor.unwrap_or(0)
 }
 
-/// Bits of a key that are not looked at may be anything.
+/// Ignores masked bits of the values.
 fn same_u32(wanted: &U32, found: &U32) -> bool {
     let looked_at = |key: &U32Key| U32Key { value: key.value & key.mask, ..*key };
     (wanted.table, wanted.divisor, wanted.link) == (found.table, found.divisor, found.link)
         && wanted.keys.iter().map(looked_at).eq(found.keys.iter().map(looked_at))
 }
 
-/// The expression in the one form that all of its kind have: groups in groups of the same kind are one, nothing is denied
-/// twice, identifiers are sorted, and bits that are not looked at are 0.
+/// The canonical form of an expression: nested groups of the same kind are flattened, double negations removed,
+/// identifiers sorted, and masked bits cleared.
 pub(super) fn canonical(expression: &Ematch) -> Ematch {
     match expression {
         Ematch::And(members) => joined(members, |member| match member {
@@ -184,7 +184,7 @@ pub(super) fn canonical(expression: &Ematch) -> Ematch {
     }
 }
 
-/// The members with those of inner groups among them; the only one, if there are no others.
+/// Flattens members; `Err` with the only one, if there are no others.
 fn joined(members: &[Ematch], inner: fn(Ematch) -> Result<Vec<Ematch>, Ematch>) -> Result<Vec<Ematch>, Ematch> {
     let parts = members.iter().map(canonical).map(inner);
     let mut all: Vec<_> = parts.flat_map(|part| part.unwrap_or_else(|one| vec![one])).collect();
@@ -197,7 +197,7 @@ fn joined(members: &[Ematch], inner: fn(Ematch) -> Result<Vec<Ematch>, Ematch>) 
     }
 }
 
-/// Of 11 bits only those count, and none of the flags; of 29 bits the flag that says so is in the rule, not in its mask.
+/// Clears the bits that the kernel does not compare.
 const fn looked_at(rule: CanRule) -> CanRule {
     if rule.id & CAN_EFF_FLAG == 0 {
         let mask = rule.mask & CAN_SFF_MASK;
@@ -207,7 +207,7 @@ const fn looked_at(rule: CanRule) -> CanRule {
     CanRule { id: rule.id & mask | CAN_EFF_FLAG, mask }
 }
 
-/// 0 where all bits of the number count.
+/// 0 if the mask covers all bits of the number.
 const fn open_mask(cmp: &Cmp) -> u32 {
     let all = match cmp.width {
         CmpWidth::U8 => 0xFF,
@@ -229,7 +229,7 @@ fn same_action(wanted: &Action, found: &Action) -> bool {
     }
 }
 
-/// A longest frame of 0 bytes is the kernel's to choose.
+/// An MTU of 0 lets the kernel choose.
 fn same_police(wanted: &Police, found: &Police) -> bool {
     let same_bytes = match (wanted.bytes, found.bytes) {
         (Some(wanted), Some(found)) => {

@@ -28,7 +28,7 @@ fn canid(rules: &[(u32, u32)]) -> Ematch {
 
 /// What 6.1 says after it was told, and something that it never says after that.
 #[test]
-fn what_the_kernel_makes_of_a_discipline_is_no_difference() {
+fn ignores_kernel_changes_to_disciplines() {
     let tbf = |burst_bytes| Discipline::Tbf(Tbf { rate: ByteRate(1600), burst_bytes, limit_bytes: 160, peak: None });
     assert!(fit(tbf(60), tbf(60)) && !fit(tbf(60), tbf(59)));
     let fast =
@@ -65,7 +65,7 @@ fn what_the_kernel_makes_of_a_discipline_is_no_difference() {
 }
 
 #[test]
-fn a_size_table_is_compared_as_far_as_it_is_told() {
+fn compares_size_tables_without_unreported_entries() {
     let table = SizeTable { overhead_bytes: 240, sizes: vec![1], ..SizeTable::default() };
     let prio = || Discipline::Prio(Prio { bands: 3, priomap: Prio::PRIOMAP });
     let with = |stab| Qdisc { stab, ..qdisc(Handle::new(1, 0), prio()) };
@@ -76,7 +76,7 @@ fn a_size_table_is_compared_as_far_as_it_is_told() {
 }
 
 #[test]
-fn what_the_kernel_makes_of_a_class_is_no_difference() {
+fn ignores_kernel_changes_to_classes() {
     let htb = |quantum_bytes, prio| HtbClass {
         rate: ByteRate(1600),
         ceil: ByteRate(1600),
@@ -102,7 +102,7 @@ fn what_the_kernel_makes_of_a_class_is_no_difference() {
 }
 
 #[test]
-fn identifiers_are_what_is_looked_at() {
+fn canonical_rules_keep_only_compared_bits() {
     let given = canid(&[(0xAABB, 0x00FF), (0x9234_5678, 0x9FFF_FFFF), (0xAABB, 0x00FF)]);
     let shown = canid(&[(0x9234_5678, 0x1FFF_FFFF), (0x2BB, 0xFF)]);
     assert_eq!(canonical(&given), canonical(&shown));
@@ -112,7 +112,7 @@ fn identifiers_are_what_is_looked_at() {
 }
 
 #[test]
-fn groups_mean_what_they_join() {
+fn canonical_form_flattens_groups() {
     let [a, b, c] = [1, 2, 3].map(|id| canid(&[(id, 0x7FF)]));
     let nested = Ematch::And(vec![Ematch::And(vec![a.clone(), b.clone()]), c.clone()]);
     assert_eq!(canonical(&nested), Ematch::And(vec![a.clone(), b.clone(), c.clone()]));
@@ -123,7 +123,7 @@ fn groups_mean_what_they_join() {
 }
 
 #[test]
-fn filters_without_a_number_are_told_by_what_they_do() {
+fn pairs_filters_without_handle_by_content() {
     let mark = |preference, handle, mask| filter(preference, handle, Classifier::Fw { mask: Some(mask) });
     let tree = |filters| Tree { filters, ..Tree::default() };
     let found = tree(vec![mark(1, 1, 0xF), mark(1, 2, 0xFF), mark(2, 3, 0xF)]);
@@ -144,7 +144,7 @@ fn filters_without_a_number_are_told_by_what_they_do() {
 }
 
 #[test]
-fn what_the_kernel_makes_of_a_filter_is_no_difference() {
+fn ignores_kernel_changes_to_filters() {
     let same = |wanted: Filter, found: Filter| {
         let tree = |filter| Tree { filters: vec![filter], ..Tree::default() };
         differences(&tree(wanted), &tree(found)).is_empty()
@@ -171,7 +171,7 @@ fn what_the_kernel_makes_of_a_filter_is_no_difference() {
 }
 
 #[test]
-fn a_discipline_of_another_name_or_kind_differs() {
+fn reports_disciplines_of_another_handle_or_kind() {
     let one = qdisc(Handle::new(1, 0), Discipline::Drr);
     let tree = |qdisc: &Qdisc| Tree { qdiscs: vec![qdisc.clone()], ..Tree::default() };
     for other in [qdisc(Handle::new(2, 0), Discipline::Drr), qdisc(Handle::new(1, 0), Discipline::PfifoFast)] {
@@ -186,7 +186,7 @@ fn a_discipline_of_another_name_or_kind_differs() {
 
 proptest! {
     #[test]
-    fn nothing_differs_from_itself(
+    fn a_tree_equals_itself(
         qdisc in arbitrary::qdisc(),
         class in arbitrary::class(),
         filters in proptest::collection::vec(arbitrary::filter(), 0..4),
@@ -198,7 +198,7 @@ proptest! {
     }
 
     #[test]
-    fn the_canonical_form_is_its_own(expression in arbitrary::ematch()) {
+    fn canonical_form_is_idempotent(expression in arbitrary::ematch()) {
         let once = canonical(&expression);
         prop_assert_eq!(canonical(&once), once);
     }

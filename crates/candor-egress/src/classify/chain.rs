@@ -1,4 +1,4 @@
-//! The filters of a discipline, asked one after another, and their actions.
+//! Runs the filters of a discipline and their actions.
 
 use super::walk::{Choice, Numbered, Tested, Unknown, Walk};
 use super::{expression, tables};
@@ -10,14 +10,13 @@ use crate::handle::Handle;
 pub(super) enum Asked {
     Dropped,
     Found(Choice),
-    /// There are none.
     NoFilters,
     /// No filter takes the frame.
     Nothing,
     Taken,
 }
 
-/// `max_reclassify_loop`: so often may an action ask for another round, after the first.
+/// `max_reclassify_loop`: further rounds that actions may request.
 const MOST_FURTHER_ROUNDS: usize = 16;
 
 impl<'t> Walk<'t, '_> {
@@ -87,7 +86,7 @@ impl<'t> Walk<'t, '_> {
         Ok(None)
     }
 
-    /// What is forwarded has no socket, and so no group.
+    /// Forwarded frames have no socket, and so no group.
     fn is_from(&self, group: &ControlGroup) -> bool {
         let groups = self.packet.socket.map_or(&[][..], |socket| socket.control_groups);
         group.place.is_some_and(|Place { level, id }| groups.get(usize::from(level)) == Some(&id))
@@ -123,7 +122,7 @@ impl<'t> Walk<'t, '_> {
         }
     }
 
-    /// A key, if it is not an address in the kernel.
+    /// The value of a key, unless it is a kernel address.
     fn key(&self, key: FlowKey) -> Option<u32> {
         let packet = &self.packet;
         match key {

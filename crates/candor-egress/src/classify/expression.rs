@@ -1,10 +1,10 @@
-//! Whether a frame fits an expression.
+//! Matches frames with expressions.
 
 use super::walk::Packet;
 use crate::ematch::{CanRule, Cmp, CmpWidth, Ematch, Meta, MetaId, Relation};
 use candor_core::frame::{CAN_EFF_FLAG, CAN_SFF_MASK};
 
-/// Nothing if it cannot be known.
+/// `None` if it is unknown.
 pub(super) fn fits(expression: &Ematch, packet: &Packet<'_>) -> Option<bool> {
     let of = |terms: &[Ematch], decisive: bool| {
         let outcomes: Vec<_> = terms.iter().map(|term| fits(term, packet)).collect();

@@ -11,7 +11,7 @@ use crate::handle::Handle;
 
 /// `TC_U32_MAXDEPTH`.
 const MOST_LEVELS: usize = 8;
-/// Number of the first node that the kernel numbers itself.
+/// The first node id that the kernel assigns.
 const FIRST_NODE: u32 = 0x800;
 
 enum Outcome {
@@ -21,7 +21,7 @@ enum Outcome {
     Nothing,
 }
 
-/// Asks the nodes of a preference; the tables are those of all of the discipline.
+/// Runs the nodes of a preference; the tables are those of the whole discipline.
 pub(super) fn ask<'t>(
     walk: &mut Walk<'t, '_>,
     filters: &[Numbered<'t>],
@@ -34,7 +34,7 @@ pub(super) fn ask<'t>(
     }
 }
 
-/// The nodes of a slot in the order in which the kernel asks them.
+/// The nodes of a slot in the kernel's order.
 fn in_slot<'t>(filters: &[Numbered<'t>], slot: u32) -> Vec<(Numbered<'t>, &'t U32)> {
     let mut nodes = Vec::new();
     let mut next = FIRST_NODE;
@@ -105,7 +105,7 @@ fn slot<'t>(
     Ok(Outcome::Nothing)
 }
 
-/// The nodes to which one leads: those in the slot of its table that the frame chooses. Nothing if the frame is too short.
+/// The nodes in the linked slot that the frame chooses. `None` if the frame is too short.
 fn linked<'t>(
     walk: &Walk<'t, '_>,
     all: &[Numbered<'t>],

@@ -64,7 +64,7 @@ fn fits_id(expression: &str, id: u32) -> bool {
 }
 
 #[test]
-fn rules_for_11_bits_do_not_see_remote_frames_apart() {
+fn rules_for_11_bits_ignore_the_remote_flag() {
     assert!(fits_id("canid(sff 0x123)", 0x123) && fits_id("canid(sff 0x123)", 0x123 | CAN_RTR_FLAG));
     assert!(!fits_id("canid(sff 0x123)", 0x124) && !fits_id("canid(sff 0x123)", CAN_EFF_FLAG | 0x123));
     assert!(fits_id("canid(sff 0x100:0x700)", 0x1AB) && !fits_id("canid(sff 0x100:0x700)", 0x2AB));
@@ -73,7 +73,7 @@ fn rules_for_11_bits_do_not_see_remote_frames_apart() {
 }
 
 #[test]
-fn rules_for_29_bits_see_what_their_mask_has() {
+fn rules_for_29_bits_compare_their_mask() {
     assert!(
         fits_id("canid(eff 0x123)", CAN_EFF_FLAG | 0x123)
             && fits_id("canid(eff 0x123)", CAN_EFF_FLAG | CAN_RTR_FLAG | 0x123)
@@ -90,7 +90,7 @@ fn rules_for_29_bits_see_what_their_mask_has() {
 }
 
 #[test]
-fn each_format_needs_its_own_rest() {
+fn each_identifier_format_needs_its_own_catch_all() {
     assert!(!fits_id("canid(sff 0:0)", CAN_EFF_FLAG | 5) && !fits_id("canid(eff 0:0)", 5));
     assert!(fits_id("canid(sff 0:0 eff 0:0)", 5) && fits_id("canid(sff 0:0 eff 0:0)", CAN_EFF_FLAG | 5));
     // The opposite of a rule for 11 bits is every frame of 29.
@@ -98,7 +98,7 @@ fn each_format_needs_its_own_rest() {
 }
 
 #[test]
-fn joints_and_other_matches() {
+fn evaluates_joints_and_other_matches() {
     let text = "canid(sff 1) and canid(sff 2) or canid(sff 3)";
     // a and (b or c): identifier 3 alone is not enough.
     assert!(!fits_id(text, 3) && !fits_id(text, 1));
@@ -117,7 +117,7 @@ fn joints_and_other_matches() {
 }
 
 #[test]
-fn a_filter_sees_its_protocol_only() {
+fn filters_match_only_their_protocol() {
     let text = "qdisc root handle 1: prio\nfilter prio 1 protocol can basic flowid 1:1\nfilter prio 2 protocol canfd basic flowid 1:3\n";
     let bytes = [0; 72];
     assert_eq!(end_of(text, 1), class(1, 1));
@@ -126,7 +126,7 @@ fn a_filter_sees_its_protocol_only() {
 }
 
 #[test]
-fn prio_and_ets_fall_back_on_their_map() {
+fn prio_and_ets_fall_back_to_their_priomap() {
     let bytes = frame(1);
     let with = |priority| Packet { priority, ..packet(&bytes) };
     for discipline in ["prio", "ets strict 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"] {
@@ -146,7 +146,7 @@ fn prio_and_ets_fall_back_on_their_map() {
 }
 
 #[test]
-fn drr_drops_what_no_filter_takes_and_nobody_hears_of_it() {
+fn drr_silently_drops_unfiltered_frames() {
     let text = "qdisc root handle 1: drr\nclass parent 1: classid 1:1 drr quantum 16\n\
                 filter prio 1 basic match 'canid(sff 1)' flowid 1:1\nfilter prio 2 basic match 'canid(sff 2)' flowid 1:2\n";
     assert_eq!((end_of(text, 1), end_of(text, 2), end_of(text, 3)), (class(1, 1), lost(1), lost(1)));
@@ -154,7 +154,7 @@ fn drr_drops_what_no_filter_takes_and_nobody_hears_of_it() {
 }
 
 #[test]
-fn sfq_with_a_filter_drops_what_does_not_fit() {
+fn sfq_with_a_filter_drops_unmatched_frames() {
     let sfq = End::Queue { class: Handle::NONE, qdisc: h(1, 0) };
     assert_eq!(end_of("qdisc root handle 1: sfq", 1), sfq);
     let text = "qdisc root handle 1: sfq\nfilter prio 1 basic match 'canid(sff 1)' flowid 1:1\n";
@@ -166,7 +166,7 @@ fn sfq_with_a_filter_drops_what_does_not_fit() {
 }
 
 #[test]
-fn htb_sends_at_once_what_nobody_wants() {
+fn htb_sends_unclassified_frames_directly() {
     let classes = "class parent 1: classid 1:1 htb rate 1mbit\nclass parent 1:1 classid 1:10 htb rate 1kbit\n\
                    class parent 1:1 classid 1:11 htb rate 1kbit\nfilter prio 1 basic match 'canid(sff 1)' flowid 1:10\n\
                    filter prio 2 basic match 'canid(sff 2)' flowid 1:1\nfilter prio 3 basic match 'canid(sff 3)' flowid 1:0\n\
@@ -190,7 +190,7 @@ fn htb_sends_at_once_what_nobody_wants() {
 }
 
 #[test]
-fn marks_choose_classes() {
+fn fw_and_flow_classify_by_mark() {
     let text = "qdisc root handle 1: prio\nfilter prio 1 handle 0x7/0xff fw flowid 1:1\nfilter prio 2 fw\n";
     let with = |mark| end(text, &Packet { mark, ..packet(&[0; 16]) });
     assert_eq!((with(0x107), with(0), with(0x108)), (class(1, 1), class(1, 2), class(1, 2)));
@@ -206,7 +206,7 @@ fn marks_choose_classes() {
 }
 
 #[test]
-fn u32_tells_data_frames_from_remote_ones() {
+fn u32_distinguishes_data_and_remote_frames() {
     let text = "qdisc root handle 1: prio\nfilter prio 1 u32 match u32 0x23010000 0xff0700c0 at 0 flowid 1:1\n";
     if cfg!(target_endian = "little") {
         assert_eq!((end_of(text, 0x123), end_of(text, 0x123 | CAN_RTR_FLAG)), (class(1, 1), class(1, 2)));
@@ -221,7 +221,7 @@ fn u32_tells_data_frames_from_remote_ones() {
 }
 
 #[test]
-fn u32_goes_on_in_the_slot_of_its_key() {
+fn u32_follows_links_to_hashed_slots() {
     let text = "qdisc root handle 1: prio bands 5\nfilter prio 9 handle 1: u32 divisor 256\n\
                 filter prio 9 u32 ht 1:22: match u32 0 0 flowid 1:4\nfilter prio 9 u32 ht 1:11: match u8 3 ff at 4 flowid 1:5\n\
                 filter prio 1 u32 match u32 0 0 link 1: hashkey mask 0x00ff0000 at 8\nfilter prio 2 basic flowid 1:1\n";
@@ -235,7 +235,7 @@ fn u32_goes_on_in_the_slot_of_its_key() {
 }
 
 #[test]
-fn actions_change_what_follows() {
+fn actions_change_the_path() {
     let text = "qdisc root handle 1: prio\nqdisc clsact\nfilter egress prio 1 basic match 'canid(sff 1)' action skbedit priority 1:3 mark 7 pass\n\
                 filter egress prio 2 basic match 'canid(sff 2)' action drop\n\
                 filter egress prio 3 basic match 'canid(sff 3)' action mirred egress redirect dev can1\n\
@@ -253,7 +253,7 @@ fn actions_change_what_follows() {
 }
 
 #[test]
-fn the_way_leads_through_all_disciplines() {
+fn follows_nested_disciplines() {
     let text = include_str!("../../../../fuzz/corpus/egress_text/recipe-ideal");
     let in_queue = |minor, qdisc| End::Queue { class: minor, qdisc: h(qdisc, 0) };
     assert_eq!(end_of(text, 0x80), class(1, 1));
@@ -268,7 +268,7 @@ fn the_way_leads_through_all_disciplines() {
 
 proptest! {
     #[test]
-    fn every_frame_ends_somewhere(tree in arbitrary::tree(), frame in wire_frame(), priority: u32, mark: u32) {
+    fn every_frame_has_an_end(tree in arbitrary::tree(), frame in wire_frame(), priority: u32, mark: u32) {
         let mut bytes = [0; CANFD_MTU];
         let length = frame.to_kernel(&mut bytes);
         let protocol = if length == CANFD_MTU { CAN_FD } else { CAN };

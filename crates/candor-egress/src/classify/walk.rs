@@ -5,19 +5,19 @@ use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::Tree;
 
-/// A frame on its way out, as the kernel has it.
+/// An outgoing frame with its metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'f> {
     /// `struct can_frame` or `struct canfd_frame`.
     pub bytes: &'f [u8],
     /// `ETH_P_CAN`, `ETH_P_CANFD`.
     pub protocol: u16,
-    /// `SO_PRIORITY`, or what a filter on its way in has set; a class if the upper half is not 0.
+    /// `SO_PRIORITY`, or set by a filter; a class if the upper half is not 0.
     pub priority: u32,
-    /// `SO_MARK`, or what a filter has set.
+    /// `SO_MARK`, or set by a filter.
     pub mark: u32,
     pub socket: Option<Socket<'f>>,
-    /// Index of the interface by which it came in; 0 for none.
+    /// 0 for none.
     pub incoming_interface: u32,
 }
 
@@ -25,13 +25,13 @@ pub struct Packet<'f> {
 pub struct Socket<'f> {
     pub user: u32,
     pub group: u32,
-    /// The numbers of its control group and of those above it, from the root of all groups on.
+    /// The ids of its control group and of the groups above it, starting with the root.
     pub control_groups: &'f [u64],
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Course {
-    /// The filters that were asked, in this order.
+    /// The filters that ran, in order.
     pub tested: Vec<Tested>,
     pub end: End,
 }
@@ -44,46 +44,46 @@ pub struct Tested {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// `htb` sends it at once, ahead of all its classes.
+    /// Sent by `htb` at once, ahead of all its classes.
     Direct {
         qdisc: Handle,
     },
     Dropped {
-        /// The discipline, or [`Handle::EGRESS`].
+        /// A discipline, or [`Handle::EGRESS`].
         at: Handle,
         heard: Heard,
     },
     Queue {
-        /// The class in which it waits; [`Handle::NONE`] at the root.
+        /// [`Handle::NONE`] at the root.
         class: Handle,
-        /// The discipline in which it waits; [`Handle::NONE`] if nobody made one there and the kernel has put its own.
+        /// [`Handle::NONE`] for the kernel's default.
         qdisc: Handle,
     },
-    /// An action has taken it away; the sender thinks that it left.
+    /// Consumed by an action; the sender gets no error.
     Taken,
     Unknown(Unknown),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
-    /// The discipline counts it and the sender hears that all is well.
+    /// Counted as a drop, while the sender gets no error.
     Nobody,
     /// The sender gets `ENOBUFS`.
     Sender,
 }
 
-/// Why it cannot be known what becomes of a frame.
+/// The reason why the path of a frame is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
-    /// A class by a hash of which only the kernel knows the seed, or by the address of a socket.
+    /// A class computed from a secret seed, or from the address of a socket.
     Flow,
-    /// Filters that lead in a circle.
+    /// A loop of filters.
     Circle,
-    /// A kind that candor does not know, or bytes before the frame, which nobody has written for it.
+    /// An unsupported kind, or bytes before the frame.
     Kind,
-    /// A table of `u32` that is not there.
+    /// A missing `u32` table.
     Table,
-    /// Whether a limit is reached depends on the frames before.
+    /// A limit, which depends on earlier frames.
     Traffic,
 }
 
@@ -106,7 +106,7 @@ pub(super) enum Choice {
 pub(super) type Numbered<'t> = (usize, &'t Filter);
 
 impl Walk<'_, '_> {
-    /// Does what a filter asks for; without anything, the frame passes.
+    /// Runs the actions of a filter; without any, the frame passes.
     pub(super) fn act(&mut self, actions: &[Action]) -> Result<Verdict, Unknown> {
         let mut last = Verdict::Pass;
         for action in actions {

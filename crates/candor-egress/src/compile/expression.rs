@@ -7,14 +7,14 @@ use candor_core::filter::Filter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG, CAN_SFF_MASK, CANFD_MAX_DLEN};
 use candor_core::ids::{Effort, IdSet};
 
-/// Rules of one `canid`. The kernel takes 500, `tc` says 400, and a policy is to be a script, too.
+/// Rules of one `canid`: the kernel takes 500, but `tc` only 400.
 const RULES_OF_A_MATCH: usize = 400;
-/// Such matches in one filter: 32 000 bytes, where an attribute of netlink has less than 65 536.
+/// `canid` matches of one filter: 32 000 bytes, where a netlink attribute has less than 65 536.
 const MATCHES_OF_A_FILTER: usize = 10;
-/// Where the length of a frame is, in both structs.
+/// Offset of the length in both frame structs.
 const LENGTH_AT: u16 = 4;
 
-/// One for each filter that is needed; `None` is every frame, and no expression no frame.
+/// One for each filter; `None` matches every frame, and an empty list none.
 pub(super) fn of(selection: &Selection) -> Vec<Option<Ematch>> {
     let mut others = Vec::new();
     let mark = |value, mask| meta(MetaId::Mark, value, mask);
@@ -45,8 +45,8 @@ pub(super) fn of(selection: &Selection) -> Vec<Option<Ematch>> {
     identifiers.chunks(MATCHES_OF_A_FILTER).map(filter).collect()
 }
 
-/// One filter for all of these, because what is done with the frames is to be done with them together. `None` if no frame is
-/// meant, and no expression for every frame.
+/// One expression for all of these, whose frames share a limit. `None` matches no frame, `Some(None)`
+/// every frame.
 pub(super) fn of_any(take: &[Selection]) -> Option<Option<Ematch>> {
     let each: Vec<_> = take.iter().flat_map(of).collect();
     if each.is_empty() {
@@ -60,8 +60,8 @@ pub(super) fn of_any(take: &[Selection]) -> Option<Option<Ematch>> {
     Some(any(flat.collect()))
 }
 
-/// Any of which may fit. `canid` does not tell data frames from remote frames of 11 bits, so another match does where they
-/// are not meant alike.
+/// Alternatives. `canid` does not distinguish 11-bit data and remote frames, so another match does if they
+/// differ.
 fn identifiers(ids: &IdSet, kind: Option<FrameKind>) -> Vec<Ematch> {
     let (data, remote) = (rules(ids, FrameKind::Data), rules(ids, FrameKind::Remote));
     let canid = |rules: &[CanRule]| rules.chunks(RULES_OF_A_MATCH).map(|some| Ematch::Canid(some.to_vec())).collect();
@@ -77,8 +77,8 @@ fn identifiers(ids: &IdSet, kind: Option<FrameKind>) -> Vec<Ematch> {
     }
 }
 
-/// The identifiers of data or of remote frames. Rules for 11 bits never fit frames of 29, nor the other way round, so that
-/// both are there for a set that has both.
+/// The identifiers of data or of remote frames. Rules for 11 bits never match frames of 29 bits, nor vice versa, so
+/// a set of both needs both.
 fn rules(ids: &IdSet, kind: FrameKind) -> Vec<CanRule> {
     let remote = if kind == FrameKind::Remote { CAN_RTR_FLAG } else { 0 };
     let of = |format| {
@@ -95,7 +95,7 @@ pub(super) fn within(ids: &IdSet, filter: Filter) -> IdSet {
     ids.intersection(&plane, &mut effort).expect("each node is looked at once; there are fewer than 2^32")
 }
 
-/// The flag in the word of the identifier, which is in the order of the machine, as a match sees it.
+/// Compares the flag in the identifier, which is in native byte order.
 fn is(kind: FrameKind) -> Ematch {
     let flag = u32::from_be_bytes(CAN_RTR_FLAG.to_ne_bytes());
     Ematch::U32 { mask: flag, value: if kind == FrameKind::Remote { flag } else { 0 }, offset: 0 }
@@ -122,7 +122,7 @@ fn any(mut terms: Vec<Ematch>) -> Option<Ematch> {
     if terms.len() > 1 { Some(Ematch::Or(terms)) } else { terms.pop() }
 }
 
-/// Groups within groups of one kind are one, because the kernel's depth is limited.
+/// Flattens nested groups, because the kernel limits the depth.
 fn all(terms: Vec<Ematch>) -> Option<Ematch> {
     let flat = terms.into_iter().flat_map(|term| match term {
         Ematch::And(inner) => inner,

@@ -1,4 +1,4 @@
-//! Identifiers of 29 bits that are looked up rather than compared one after another: hash tables of `u32`.
+//! Hash tables of `u32` that look up 29-bit identifiers, rather than comparing them one after another.
 //!
 //! ```text
 //!  node: 29 bits? ──link──▶ table 1: slot by 8 bits of the identifier ─┬─ 00: node, node
@@ -6,10 +6,10 @@
 //!                                                                      └─ ff:
 //! ```
 //!
-//! The hash of `u32` is no more than bits of the word that stand next to each other. Which ones is decided here, by the
-//! identifiers: those that leave the fewest together in a slot. Where many still are, other bits tell them apart in a table of
-//! their own. What has a mask that leaves some of the bits open stands in every slot where it may be; if these are too many, it
-//! is compared beside the table.
+//! The hash of `u32` is a range of bits of the word. This module chooses the range that leaves the fewest
+//! identifiers in a slot. If many still share one, other bits separate them in a table of
+//! their own. A masked identifier is in every slot that it may match; if these are too many, it
+//! is compared outside of the table.
 //!
 //! # Source
 //! `u32_classify()`, `u32_hash_fold()`, `net/sched/cls_u32.c` of Linux 6.1.
@@ -25,26 +25,26 @@ use candor_core::filter::Filter as IdFilter;
 use candor_core::frame::{CAN_EFF_FLAG, CAN_EFF_MASK, CAN_RTR_FLAG};
 use candor_core::ids::Cube;
 
-/// Fewer identifiers of 29 bits are compared by `canid` at less cost (`cargo xtask can-send`, docs/adr/0010).
+/// `canid` is cheaper for fewer identifiers (`cargo xtask can-send`, docs/adr/0010).
 const FEWEST: usize = 16;
-/// What a slot may hold before another table costs less.
+/// With more nodes in a slot, another table is cheaper.
 const NODES_OF_A_SLOT: usize = 4;
-/// What a table costs, in nodes that are compared: a link, and its hash.
+/// Cost of a table in compared nodes: a link, and its hash.
 const NODES_FOR_A_TABLE: usize = 2;
-/// Tables one below the other; the kernel follows 8 (`TC_U32_MAXDEPTH`).
+/// Nested tables; the kernel follows 8 (`TC_U32_MAXDEPTH`).
 const MOST_LEVELS: usize = 7;
 /// A table has at most 256 slots.
 const MOST_BITS: u32 = 8;
-/// Bits of a hash that a mask may leave open: 2 to the power of that is how often it stands in a table.
+/// Open bits of a masked identifier in the hash, which is then in 2 to the power of that slots.
 const MOST_OPEN_BITS: u32 = 2;
-/// Numbers of tables; from 0x800 on they are the kernel's.
+/// Table numbers; the kernel assigns those from 0x800.
 const TABLES: Range<u32> = 1..0x800;
-/// Where the number of a table is in a handle, and that of a slot.
+/// Positions of table and slot number in a handle.
 const TABLE_AT: u32 = 20;
 const SLOT_AT: u32 = 12;
 
-/// The identifiers of 29 bits that are better looked up, and what is left of the selection. `None` if it is better compared:
-/// there are few of them, or it looks at something that `u32` does not see.
+/// The 29-bit identifiers to look up, and the rest of the selection. `None` if comparing is cheaper, or the selection has
+/// conditions that `u32` cannot express.
 pub(super) fn split(selection: &Selection) -> Option<(Vec<Cube>, Selection)> {
     let Selection { ids, kind, length, from, socket_priorities, marks, groups } = selection;
     let sees_more = length.is_some() || !from.is_empty() || !socket_priorities.is_empty() || !marks.is_empty();
@@ -63,7 +63,7 @@ pub(super) fn split(selection: &Selection) -> Option<(Vec<Cube>, Selection)> {
     Some((long.cubes().collect(), Selection { ids: Some(short), ..selection.clone() }))
 }
 
-/// Puts them to the filters of a discipline, under one preference.
+/// Adds them to the filters of a discipline, under one preference.
 pub(super) fn add(tree: &mut Tree, parent: Handle, preference: u16, class: Option<Handle>, cubes: &[Cube]) {
     let words: Vec<_> = cubes.iter().copied().map(Word::of).collect();
     let taken = tree.filters.iter().filter(|filter| filter.parent == parent).filter_map(table_of).max();
@@ -84,7 +84,7 @@ pub(super) fn table_of(filter: &Filter) -> Option<u32> {
     }
 }
 
-/// Identifiers that one mask takes, in the order of the bytes, as `u32` sees them.
+/// Identifiers of one mask in big-endian, as `u32` compares them.
 #[derive(Clone, Copy, Debug)]
 struct Word {
     mask: u32,
@@ -98,7 +98,7 @@ impl Word {
         Self { mask: in_order_of_bytes(mask), value: in_order_of_bytes(cube.id & mask) }
     }
 
-    /// What all of them have in common: the format at least.
+    /// The common bits of all words: the format at least.
     fn common(words: &[Self]) -> Self {
         let both = |one: Self, other: &Self| {
             let mask = one.mask & other.mask & !(one.value ^ other.value);
@@ -133,7 +133,7 @@ impl Window {
         (open.count_ones() <= MOST_OPEN_BITS).then(|| parts.map(move |part| fixed | part))
     }
 
-    /// What a frame is compared with at most, and how many nodes there are for these words.
+    /// Most comparisons for a frame, and the number of nodes for these words.
     fn cost(self, words: &[Word]) -> (usize, usize) {
         let mut slots = vec![0; 1 << self.bits];
         let mut beside = 0;
@@ -147,7 +147,7 @@ impl Window {
         (fullest + beside, slots.iter().sum::<usize>() + beside)
     }
 
-    /// The best one for these words, if it is worth a table and there are not too many nodes.
+    /// The cheapest window for these words, if it is worth a table and does not need too many nodes.
     fn best(words: &[Word], spare: usize) -> Option<(Self, usize)> {
         let bits = words.len().next_power_of_two().trailing_zeros().min(MOST_BITS);
         let windows = (0..=u32::BITS - bits).map(|lowest| Self { lowest, bits });
@@ -159,7 +159,7 @@ impl Window {
     }
 }
 
-/// Tables and nodes with their handles, each behind the table in which it is.
+/// Tables and nodes with their handles, each after its table.
 struct Index {
     nodes: Vec<(u32, U32)>,
     next: u32,
@@ -168,7 +168,7 @@ struct Index {
 }
 
 impl Index {
-    /// Puts words into a slot; 0 is where the kernel begins.
+    /// Puts words into a slot; 0 is the root.
     fn fill(&mut self, slot: u32, words: &[Word], level: usize) {
         let may_lead_on = words.len() > NODES_OF_A_SLOT && level < MOST_LEVELS && TABLES.contains(&self.next);
         let Some((window, more)) = may_lead_on.then(|| Window::best(words, self.spare)).flatten() else {

@@ -169,7 +169,7 @@ fn effective_mark(trees: &BTreeMap<BusIndex, Tree>, sent: &Sent) -> u32 {
 
 proptest! {
     #[test]
-    fn a_frame_waits_in_the_band_that_the_policy_says(
+    fn frames_queue_in_the_band_of_the_policy(
         policy in policy_of(prop_oneof![3 => selection().boxed(), 1 => groups::selection().boxed()].boxed()),
         frames in vec(sent(), 1..40),
     ) {
@@ -187,7 +187,7 @@ proptest! {
 
     /// So that it can be read by people and run by `tc`.
     #[test]
-    fn what_is_made_can_be_said_in_the_language_of_tc(policy in policy()) {
+    fn compiled_trees_have_a_tc_script(policy in policy()) {
         for tree in trees(&[Egress { bus: BusIndex(0), wish: Wish::Bands(policy) }]).values() {
             let script = text::script(tree, "can0");
             prop_assert!(script.is_ok(), "{:?} of {:#?}", script, tree);
@@ -217,7 +217,7 @@ fn tc(tree: &Tree) -> String {
 
 /// Figure 1.1 of the report of 2011.
 #[test]
-fn the_ideal_discipline_of_the_report() {
+fn compiles_the_ideal_discipline_of_the_report() {
     let fair = Queue::new(Fair::PerSocket, 100, Full::Refuse).unwrap();
     let bands = vec![
         plain("urgent", vec![of_ids(&["080:C0000780"])], 100),
@@ -231,7 +231,7 @@ fn the_ideal_discipline_of_the_report() {
 }
 
 #[test]
-fn one_band_needs_no_prio_and_one_frame_is_the_burst() {
+fn a_single_band_needs_no_prio() {
     let band = Band { rate: FrameRate::new(200), ..plain("all", Vec::new(), 20) };
     let tree = tree(&Policy::new(vec![band], Vec::new()).unwrap());
     let [shaper, queue] = tree.qdiscs.as_slice() else { panic!("{tree:#?}") };
@@ -245,7 +245,7 @@ fn one_band_needs_no_prio_and_one_frame_is_the_burst() {
 }
 
 #[test]
-fn frames_of_a_limit_count_together() {
+fn a_limit_is_one_filter_for_all_selections() {
     let marked = |value| Selection { marks: vec![Mark { value, mask: u32::MAX }], ..Selection::default() };
     let of = |take| {
         let limit = Limit { take, rate: FrameRate::new(20).unwrap(), burst_frames: NonZeroU32::MIN };
@@ -268,7 +268,7 @@ fn frames_of_a_limit_count_together() {
 }
 
 #[test]
-fn a_limit_refuses_and_does_not_keep_others_from_their_limits() {
+fn a_limit_refuses_and_passes_to_the_next_limit() {
     let limit = Limit {
         take: vec![of_ids(&["123"])],
         rate: FrameRate::new(20).unwrap(),
@@ -310,7 +310,7 @@ fn chosen_by(selection: Selection) -> Tree {
 }
 
 #[test]
-fn more_identifiers_than_a_filter_takes_are_several() {
+fn splits_identifiers_into_several_filters() {
     // By their priority, too, of which u32 knows nothing.
     let tree = chosen_by(Selection { ids: Some(scattered(5_000)), socket_priorities: vec![3], ..Selection::default() });
     assert_eq!(tree.filters.len(), 2);

@@ -23,12 +23,12 @@ const JUMP_IF_EQUAL: u8 = 0x1D;
 const CALL: u8 = 0x85;
 /// `BPF_JMP | BPF_EXIT`.
 const EXIT: u8 = 0x95;
-/// What a call does not change, and so where the frame is kept.
+/// Saved across calls, so it holds the frame.
 const FRAME: u8 = 6;
 const STRIDE: usize = 6;
 
-/// The program that says whether a frame is from one of these groups, as bytes of the machine's own order. Groups that are
-/// not there have no frames.
+/// A program that matches frames from these groups, in native byte order. Groups that do not
+/// exist match nothing.
 ///
 /// ```text
 ///  r6 = frame

@@ -8,7 +8,7 @@ fn at(level: u16, id: u64) -> ControlGroup {
 }
 
 #[test]
-fn names_are_those_of_directories_and_units() {
+fn accepts_names_of_directories_and_units() {
     for path in ["/a", "/system.slice/can-logger.service", "/sys/fs/cgroup/user.slice/a b,c"] {
         assert_eq!(GroupName::path(path), Ok(GroupName::Path(path.to_owned())));
     }
@@ -43,7 +43,7 @@ fn names_are_those_of_directories_and_units() {
 /// As `bpftool prog dump xlated` shows it of the program of a C compiler.
 #[cfg(target_endian = "little")]
 #[test]
-fn a_program_asks_for_each_group() {
+fn program_checks_each_group() {
     let program = program(&[at(2, 0x1_2345_6789), ControlGroup { name: None, place: None }, at(1, 7)]);
     let expected: [[u8; INSTRUCTION_BYTES]; 17] = [
         [0xBF, 0x16, 0, 0, 0, 0, 0, 0],
@@ -68,14 +68,14 @@ fn a_program_asks_for_each_group() {
 }
 
 #[test]
-fn no_group_has_no_frames() {
+fn program_without_groups_matches_nothing() {
     let nobody = program(&[ControlGroup { name: None, place: None }]);
     assert_eq!(nobody.len(), 2, "the kernel refuses a program with instructions that nothing leads to");
     assert_eq!(nobody, program(&[]));
 }
 
 #[test]
-fn a_label_says_what_a_program_looks_for() {
+fn label_describes_the_program() {
     let service = ControlGroup { name: GroupName::unit("can-logger.service").ok(), ..at(2, 0x1F3) };
     let gone = ControlGroup::named(GroupName::path("/custom").unwrap());
     let groups = [service, gone];
@@ -86,7 +86,7 @@ fn a_label_says_what_a_program_looks_for() {
 }
 
 #[test]
-fn what_others_call_their_programs_is_not_ours() {
+fn labels_of_other_programs_are_rejected() {
     for text in [
         "",
         "a.o:[classifier]",
@@ -105,7 +105,7 @@ fn what_others_call_their_programs_is_not_ours() {
 
 proptest! {
     #[test]
-    fn a_label_is_read_as_what_it_was_made_of(groups in control_groups()) {
+    fn labels_round_trip(groups in control_groups()) {
         let text = label(&groups);
         prop_assert!(text.len() <= 255);
         let read = labelled(&text).unwrap();
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_a_label_in_one_way_or_in_none(text in "(candor cgroup )?[-0-9a-f:, ]{0,20}[a-z/.]{0,12}") {
+    fn accepted_labels_are_canonical(text in "(candor cgroup )?[-0-9a-f:, ]{0,20}[a-z/.]{0,12}") {
         if let Some(groups) = labelled(&text) {
             prop_assert_eq!(label(&groups), text);
         }

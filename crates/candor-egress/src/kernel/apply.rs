@@ -1,4 +1,4 @@
-//! All or none.
+//! Applies trees, all or none.
 
 use std::fmt;
 
@@ -21,26 +21,24 @@ pub struct Target<K> {
 pub struct Applied {
     pub interface: String,
     pub before: Tree,
-    /// What was requested; nothing if it had what it shall have.
+    /// Empty if it had the wanted tree.
     pub steps: Steps,
 }
 
-/// Why nothing has changed, or, where [`not_restored`](Self::not_restored) says so, what is left of it.
+/// Nothing has changed, except on the interfaces in [`not_restored`](Self::not_restored).
 #[derive(Debug)]
 pub struct ApplyError {
     pub interface: String,
     pub cause: Cause,
-    /// What became of the interfaces that had been changed by then, this one included: those that could not be brought back.
+    /// The changed interfaces, possibly including this one, that could not be restored.
     pub not_restored: Vec<(String, Restored)>,
 }
 
 #[derive(Debug)]
 pub enum Cause {
-    /// The kernel took everything, and it is not what was wanted.
+    /// The kernel accepted everything, and the result differs from the wanted tree.
     CameOutOtherwise(Vec<Difference>),
-    /// The kernel could not be asked what there is.
     Unreadable(TcError),
-    /// The kernel refused a request.
     Refused(Box<Step>, TcError),
 }
 
@@ -50,13 +48,13 @@ pub enum Restored {
     Otherwise(Vec<Difference>),
 }
 
-/// Gives every interface what it shall have, or leaves all as they were.
+/// Gives every interface its wanted tree, or leaves all as they were.
 ///
-/// An interface that has it already is not touched. The kernel knows no transactions: what is left as it was has been
-/// brought back, without the frames that were waiting.
+/// An interface that has it already is not touched. The kernel has no transactions: after a failure the previous trees are
+/// rebuilt, without the frames that were queued.
 ///
 /// # Errors
-/// [`ApplyError`]; unless it says otherwise, every interface has what it had before.
+/// [`ApplyError`]; unless it says otherwise, every interface has its previous tree.
 pub fn apply<K: Kernel>(targets: &mut [Target<K>]) -> Result<Vec<Applied>, ApplyError> {
     let mut before = Vec::new();
     for target in &mut *targets {
@@ -97,7 +95,7 @@ impl<K: Kernel> Target<K> {
         if left.is_empty() { Ok(steps) } else { Err(Cause::CameOutOtherwise(left)) }
     }
 
-    /// Brings back what was there, with as little change as there can be; if that is refused, by making it anew.
+    /// Restores the previous tree with as few changes as possible or, if those are refused, from nothing.
     fn restore(&mut self, before: &Tree) -> Result<(), Restored> {
         let found = self.kernel.found().map_err(Restored::Refused)?;
         let mut change = |requests: &[Step]| requests.iter().try_for_each(|step| self.kernel.carry_out(step));
@@ -156,7 +154,7 @@ impl std::error::Error for ApplyError {
     }
 }
 
-/// What to do about a refusal, where more than one reason can be ruled out.
+/// The remedy for a refusal, if the errno is specific enough.
 fn advice(step: &Step, error: &TcError) -> Option<String> {
     let module = match step {
         Step::MakeQdisc(qdisc) => format!("sch_{}", qdisc.discipline.kind()),
@@ -172,7 +170,6 @@ fn advice(step: &Step, error: &TcError) -> Option<String> {
     }
 }
 
-/// A step as `tc` names it.
 struct Named<'a>(&'a Step);
 
 impl fmt::Display for Named<'_> {

@@ -1,6 +1,6 @@
-//! Which control group a name means on this machine.
+//! Looks up the control groups of this machine.
 //!
-//! Systemd is not asked: the directory of a unit is called as the unit, wherever its slice is.
+//! Systemd is not involved: the directory of a unit has its name, in any slice.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,23 +8,36 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::control_group::{GroupName, Place};
-use crate::tree::Tree;
 use candor_io::control_group as kernel;
 
-use super::machine::{FindError, Machine};
-
 const MOUNTS: &str = "/proc/self/mountinfo";
-/// There is one in every group but the root of all.
+/// Exists in every group except the root.
 const NOT_IN_ROOT: &str = "cgroup.type";
+
+#[derive(Debug, thiserror::Error)]
+pub enum FindError {
+    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
+    Ambiguous { unit: String, paths: Vec<String> },
+    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
+    NotMounted,
+    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
+    NotRoot { mount: PathBuf },
+    #[error("Cannot look for control groups in {}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+}
+
+fn quoted(paths: &[String]) -> String {
+    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
+}
 
 #[derive(Clone, Debug, Default)]
 pub struct ControlGroups {
-    /// Where units were found last: a restart gives a unit a new group of the same path, and looking everywhere takes time.
+    /// Last directories of units: a restarted unit has a new group of the same path, and a full search takes time.
     units: BTreeMap<String, PathBuf>,
 }
 
 impl ControlGroups {
-    /// Which group this is; `None` if there is none now.
+    /// Looks up a group; `None` if it does not exist now.
     pub fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError> {
         let mounts = fs::read_to_string(MOUNTS).map_err(|source| unreadable(Path::new(MOUNTS), source))?;
         let mount = mounted(&mounts).ok_or(FindError::NotMounted)?;
@@ -66,7 +79,7 @@ fn unreadable(path: &Path, source: io::Error) -> FindError {
     FindError::Unreadable { path: path.to_owned(), source }
 }
 
-/// Where control groups of version 2 are mounted, from their root on.
+/// The mount point of the root of cgroup v2.
 fn mounted(mounts: &str) -> Option<PathBuf> {
     let mount = |line: &str| {
         let (place, kind) = line.split_once(" - ")?;
@@ -77,7 +90,7 @@ fn mounted(mounts: &str) -> Option<PathBuf> {
     mounts.lines().find_map(mount)
 }
 
-/// `\040` and its like, as `/proc` writes spaces.
+/// Resolves `\040` and the like, as `/proc` escapes spaces.
 fn unescaped(text: &str) -> String {
     let mut plain = text.to_owned();
     for (escape, character) in [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")] {
@@ -86,13 +99,13 @@ fn unescaped(text: &str) -> String {
     plain
 }
 
-/// A path from the root of all groups, or from that of the file system.
+/// Resolves a path from the cgroup root or the file system root.
 fn below(mount: &Path, path: &str) -> PathBuf {
     let path = Path::new(path);
     if path.starts_with(mount) { path.to_owned() } else { mount.join(path.strip_prefix("/").unwrap_or(path)) }
 }
 
-/// The directories that are called as a unit. Systemd puts `_` before names that look like files of a controller.
+/// The directories of a unit. Systemd puts `_` before names that look like controller files.
 fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
     let escaped = format!("_{unit}");
     let (mut found, mut next) = (Vec::new(), vec![mount.to_owned()]);
@@ -114,27 +127,12 @@ fn called(mount: &Path, unit: &str) -> Result<Vec<PathBuf>, FindError> {
     Ok(found)
 }
 
-/// Puts into a tree which groups those are that it names; gives the names of those that are not there now.
-///
-/// # Errors
-/// [`FindError`]; then the tree knows only part of them.
-pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
-    let mut failed = None;
-    let missing = tree.locate(|name| {
-        machine.place(name).unwrap_or_else(|error| {
-            failed.get_or_insert(error);
-            None
-        })
-    });
-    failed.map_or(Ok(missing), Err)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn groups_are_where_they_are_mounted_from_their_root_on() {
+    fn finds_the_mount_of_the_root() {
         let hybrid = "30 23 0:26 / /sys/fs/cgroup ro - tmpfs tmpfs ro\n\
                       31 30 0:27 /a /other rw - cgroup2 cgroup2 rw\n\
                       32 30 0:27 / /sys/fs/cgroup/my\\040own rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n\
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_begin_at_either_root() {
+    fn paths_start_at_either_root() {
         let mount = Path::new("/sys/fs/cgroup");
         assert_eq!(below(mount, "/a/b"), Path::new("/sys/fs/cgroup/a/b"));
         assert_eq!(below(mount, "/sys/fs/cgroup/a/b"), Path::new("/sys/fs/cgroup/a/b"));
@@ -152,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_is_where_its_name_is() {
+    fn finds_the_directory_of_a_unit() {
         let root = tempfile::tempdir().unwrap();
         for path in ["system.slice/a.service/inner", "user.slice/user-7.slice/a.service", "system.slice/_io.service"] {
             fs::create_dir_all(root.path().join(path)).unwrap();
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_that_was_found_is_looked_for_there_first() {
+    fn remembers_the_directory_of_a_unit() {
         let root = tempfile::tempdir().unwrap();
         let first = root.path().join("system.slice/a.service");
         fs::create_dir_all(&first).unwrap();

@@ -1,8 +1,5 @@
 //! The interfaces and control groups of a machine, real or in a test.
 
-use std::io;
-use std::path::PathBuf;
-
 use crate::control_group::{GroupName, Place};
 use crate::handle::Handle;
 use crate::netlink::{self, InterfaceNames, Mode, Observed, TcError};
@@ -11,21 +8,20 @@ use crate::tree::Tree;
 use candor_io::can::InterfaceIndex;
 use candor_netlink::client::Client;
 
-use super::control_groups::ControlGroups;
+use super::control_groups::{ControlGroups, FindError};
 
 pub trait Machine {
     type Kernel: Kernel;
 
-    /// The interface of this name and its number, by which one can see that it is another one than before.
+    /// The interface of this name and its index, which shows whether it was replaced.
     fn open(&mut self, name: &str) -> Result<Option<(u32, Self::Kernel)>, TcError>;
 
-    /// Which control group this is; `None` if there is none now.
+    /// Looks up a control group; `None` if it does not exist now.
     fn place(&mut self, name: &GroupName) -> Result<Option<Place>, FindError>;
 }
 
-/// One interface, as far as it has to be known here.
+/// One interface.
 pub trait Kernel {
-    /// What it has.
     fn found(&mut self) -> Result<Tree, TcError>;
 
     /// Makes one change.
@@ -33,22 +29,6 @@ pub trait Kernel {
     /// # Errors
     /// Whatever the kernel refuses with; then nothing has changed.
     fn carry_out(&mut self, step: &Step) -> Result<(), TcError>;
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum FindError {
-    #[error("There are several units {unit}: write which one is meant as one of cgroup = {}", quoted(paths))]
-    Ambiguous { unit: String, paths: Vec<String> },
-    #[error("There are no control groups of version 2 here: mount them, sudo mount -t cgroup2 none /sys/fs/cgroup")]
-    NotMounted,
-    #[error("{} is not the root of all control groups: start candor outside of the container", mount.display())]
-    NotRoot { mount: PathBuf },
-    #[error("Cannot look for control groups in {}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
-}
-
-fn quoted(paths: &[String]) -> String {
-    paths.iter().map(|path| format!("\"{path}\"")).collect::<Vec<_>>().join(", ")
 }
 
 /// The network namespace of the calling thread, and the control groups of the machine.
@@ -85,7 +65,7 @@ impl Interface {
         Ok(names.index(name).map(|index| Self { client, index, names }))
     }
 
-    /// What it has and what that has counted.
+    /// Its tree and counters.
     pub fn observe(&mut self) -> Result<Observed, TcError> {
         Ok(netlink::observe(&mut self.client, self.index, &self.names)?)
     }
@@ -129,8 +109,22 @@ pub fn open(interface: &str, bus: Option<&str>) -> Result<Interface, LookError> 
     opened.ok_or_else(|| LookError::Missing { interface: interface.to_owned(), bus: bus.map(str::to_owned) })
 }
 
-/// What an interface of this machine has, and what that has counted.
 pub fn observe(interface: &str, bus: Option<&str>) -> Result<Observed, LookError> {
     let observed = open(interface, bus)?.observe();
     observed.map_err(|source| LookError::Untold { interface: interface.to_owned(), source })
+}
+
+/// Looks up the control groups of a tree; returns the names of those that do not exist now.
+///
+/// # Errors
+/// [`FindError`]; then the tree knows only part of them.
+pub fn locate<M: Machine>(machine: &mut M, tree: &mut Tree) -> Result<Vec<GroupName>, FindError> {
+    let mut failed = None;
+    let missing = tree.locate(|name| {
+        machine.place(name).unwrap_or_else(|error| {
+            failed.get_or_insert(error);
+            None
+        })
+    });
+    failed.map_or(Ok(missing), Err)
 }

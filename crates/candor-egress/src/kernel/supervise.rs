@@ -1,4 +1,4 @@
-//! Trees for as long as a process runs.
+//! Supervises trees while a process runs.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,10 +11,10 @@ use crate::tree::Tree;
 use candor_core::causes::in_full;
 
 use super::apply::{Applied, ApplyError, Target, apply};
-use super::control_groups::locate;
-use super::machine::{FindError, Kernel, Machine};
+use super::control_groups::FindError;
+use super::machine::{Kernel, Machine, locate};
 
-/// Who puts a tree back more often than this within [`A_WHILE`] fights with somebody.
+/// After more repairs within [`A_WHILE`], another program keeps changing the tree.
 const MOST_MENDS: usize = 5;
 const A_WHILE: Duration = Duration::from_secs(60);
 
@@ -75,11 +75,11 @@ pub enum StartError {
 #[derive(Debug)]
 struct Kept {
     name: String,
-    /// With the control groups that there were at the last look.
+    /// With the control groups of the last look.
     wanted: Tree,
-    /// Those that were not there then.
+    /// Control groups that did not exist then.
     missing: Vec<GroupName>,
-    /// What it had before, to be given back at the end.
+    /// To be restored at the end.
     before: Tree,
     number: Option<u32>,
     /// The last state that was reported.
@@ -88,21 +88,21 @@ struct Kept {
 }
 
 impl<M: Machine> Keeper<M> {
-    /// Gives every interface what it shall have, all or none.
+    /// Gives every interface its wanted tree, all or none.
     pub fn apply(machine: M, wanted: Vec<(String, Tree)>) -> Result<(Self, Vec<Applied>), StartError> {
         let mut keeper = Self { machine, kept: Vec::new() };
         let applied = keeper.change(wanted)?;
         Ok((keeper, applied))
     }
 
-    /// Changes nothing, and looks on.
+    /// Only watches.
     pub fn watch(machine: M, wanted: Vec<(String, Tree)>) -> Self {
         // As if all were well: the first look tells what is not.
         let kept = wanted.into_iter().map(|(name, wanted)| Kept::new(name, wanted, Tree::default(), None));
         Self { machine, kept: kept.collect() }
     }
 
-    /// From now on other trees, all or none; an interface for which none is wanted any more gets back what it had.
+    /// Replaces the wanted trees, all or none; an interface without one any more gets back its previous tree.
     ///
     /// # Errors
     /// [`StartError`]; then all is as it was.
@@ -147,8 +147,8 @@ impl<M: Machine> Keeper<M> {
         self.kept.iter().any(|kept| kept.wanted.has_programs())
     }
 
-    /// Whether some of those groups are other ones than at the last look, so that another one is due. Interfaces are not
-    /// looked at.
+    /// True if control groups have changed since the last look, so that another one is due. Does not read
+    /// interfaces.
     pub fn have_groups_moved(&mut self) -> bool {
         let Self { machine, kept } = self;
         let mut groups = kept.iter().flat_map(|kept| groups(&kept.wanted));
@@ -159,14 +159,14 @@ impl<M: Machine> Keeper<M> {
         })
     }
 
-    /// Whether every interface has what it shall have, as far as the last look tells.
+    /// True if every interface had its wanted tree at the last look.
     #[must_use]
     pub fn is_well(&self) -> bool {
         self.kept.iter().all(|kept| kept.state == Event::AsWanted)
     }
 
-    /// Gives back what interfaces had before, where they still have what they should have. Others have been changed by
-    /// somebody who will have meant it.
+    /// Restores the previous trees of interfaces that still have the wanted one. Others have been changed by
+    /// another program.
     ///
     /// # Errors
     /// [`StartError`]; then all is as it was.
@@ -267,7 +267,7 @@ impl Kept {
     }
 }
 
-/// The groups of a tree that are there and were not the same before.
+/// The existing groups of a tree that have changed.
 fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
     let places = |tree| groups(tree).filter_map(|group| Some((group.name.clone()?, group.place?)));
     let before: BTreeMap<_, _> = places(before).collect();
@@ -275,7 +275,6 @@ fn moved(before: &Tree, now: &Tree) -> Vec<GroupName> {
     now.into_iter().filter(|(name, place)| before.get(name) != Some(place)).map(|(name, _)| name).collect()
 }
 
-/// The groups that the filters of a tree look for.
 fn groups(tree: &Tree) -> impl Iterator<Item = &ControlGroup> {
     let of_filters = tree.filters.iter().filter_map(|filter| match &filter.classifier {
         Classifier::ControlGroups(groups) => Some(groups),

@@ -17,7 +17,8 @@ use candor_netlink::client::{Errno, NetlinkError};
 use proptest::prelude::*;
 
 use super::apply::*;
-use super::machine::{FindError, Kernel, Machine};
+use super::control_groups::FindError;
+use super::machine::{Kernel, Machine};
 use super::supervise::*;
 
 #[derive(Debug, Default)]
@@ -84,7 +85,7 @@ fn target(name: &str, before: usize, wanted: usize, refuses: Option<(usize, usiz
 }
 
 #[test]
-fn what_is_there_is_left_alone() {
+fn equal_trees_need_no_request() {
     for number in 0..TREES.len() {
         let mut targets = [target("can0", number, number, None)];
         assert_eq!(apply(&mut targets).unwrap()[0].steps, Steps::default());
@@ -93,7 +94,7 @@ fn what_is_there_is_left_alone() {
 }
 
 #[test]
-fn what_cannot_be_brought_back_is_told() {
+fn reports_interfaces_that_cannot_be_restored() {
     let mut targets = [target("can0", 1, 3, Some((2, 50)))];
     let error = apply(&mut targets).unwrap_err();
     assert!(matches!(error.not_restored[..], [(_, Restored::Refused(_))]));
@@ -103,7 +104,7 @@ fn what_cannot_be_brought_back_is_told() {
 proptest! {
     /// From each tree to each other, on two interfaces, with one request or none refused: both are as wanted, or as before.
     #[test]
-    fn it_is_all_or_none(
+    fn applies_all_or_none(
         before in prop::array::uniform2(0..TREES.len()),
         wanted in prop::array::uniform2(0..TREES.len()),
         refused in prop::option::of((0..2_usize, 0..12_usize)),
@@ -230,7 +231,7 @@ fn words(news: &[News]) -> Vec<String> {
 }
 
 #[test]
-fn an_interface_that_comes_back_gets_its_tree() {
+fn repairs_a_replaced_interface() {
     let bench = Bench::default();
     bench.plug("can0", 3, 1);
     let (mut keeper, applied) = Keeper::apply(bench.clone(), wanted(&[("can0", 2)])).unwrap();
@@ -248,7 +249,7 @@ fn an_interface_that_comes_back_gets_its_tree() {
 }
 
 #[test]
-fn nobody_is_fought_for_ever() {
+fn pauses_after_repeated_repairs() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     let (mut keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
@@ -264,7 +265,7 @@ fn nobody_is_fought_for_ever() {
 }
 
 #[test]
-fn a_service_that_is_started_again_is_followed() {
+fn follows_restarted_services() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     bench.group("/b", Some(2));
@@ -294,7 +295,7 @@ fn a_service_that_is_started_again_is_followed() {
 }
 
 #[test]
-fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
+fn reports_failed_group_lookups_without_changes() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     bench.group("a.service", Some(1));
@@ -316,7 +317,7 @@ fn groups_that_cannot_be_looked_for_are_told_and_what_is_there_stays() {
 }
 
 #[test]
-fn who_watches_changes_nothing() {
+fn watching_changes_nothing() {
     let bench = Bench::default();
     bench.plug("can0", 3, 1);
     let mut keeper = Keeper::watch(bench.clone(), wanted(&[("can0", 2), ("can1", 2)]));
@@ -328,7 +329,7 @@ fn who_watches_changes_nothing() {
 }
 
 #[test]
-fn what_somebody_else_made_is_left_at_the_end() {
+fn stop_keeps_foreign_trees() {
     let bench = Bench::default();
     bench.plug("can0", 3, 0);
     let (keeper, _) = Keeper::apply(bench.clone(), wanted(&[("can0", 1)])).unwrap();
@@ -338,7 +339,7 @@ fn what_somebody_else_made_is_left_at_the_end() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_named() {
+fn names_the_missing_interface() {
     let error = Keeper::apply(Bench::default(), wanted(&[("can7", 1)])).unwrap_err();
     insta::assert_snapshot!(error, @"There is no interface can7, so nothing was changed; ip -br link shows those that there are");
 }
@@ -346,7 +347,7 @@ fn an_interface_that_is_not_there_is_named() {
 proptest! {
     /// Whatever is wanted one after another: at the end all is as it was at first.
     #[test]
-    fn at_the_end_all_is_as_it_was(
+    fn stop_restores_the_previous_trees(
         before in prop::array::uniform2(0..TREES.len()),
         plans in prop::collection::vec(prop::array::uniform2(prop::option::of(0..TREES.len())), 1..5),
     ) {

@@ -63,7 +63,6 @@ pub(crate) struct Slot {
 /// How `tc` writes a number.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// As `strtoul()` reads it.
     Number,
     Decimal,
     Signed,

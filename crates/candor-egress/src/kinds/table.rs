@@ -91,7 +91,7 @@ const PLAIN: Kind = Kind {
     kept: |wanted, _| wanted.clone(),
 };
 
-/// A kind of which only the length can be set.
+/// A kind whose only option is a limit.
 macro_rules! limited {
     ($name:literal, $kind:ident, $field:ident, $unit:ident) => {
         Kind {

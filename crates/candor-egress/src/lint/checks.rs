@@ -32,7 +32,7 @@ pub(super) fn fair(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut
     }
 }
 
-/// Of `sfq` if nobody says it: of all, of each flow, and flows.
+/// Default limit, depth and flows of `sfq`.
 const USUAL_FRAMES: u32 = 127;
 
 pub(super) fn loss(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut(Trap)) {
@@ -67,7 +67,7 @@ pub(super) fn loss(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut
     }
 }
 
-/// A sender hears that its own flow is full, but not that all of them are.
+/// A sender gets an error if its own flow is full, but not if all of them are.
 fn silent(sfq: &Sfq) -> Option<&'static str> {
     let usual = |frames: Option<u32>| u64::from(frames.unwrap_or(USUAL_FRAMES));
     if sfq.head_drop {
@@ -98,7 +98,7 @@ fn fits_all(expression: &Ematch) -> bool {
     }
 }
 
-/// Whether an expression alone fits every frame of 11 bits, and of 29.
+/// True, by identifier format, if an expression alone matches every frame of 11 and of 29 bits.
 fn rest(expression: &Ematch) -> (bool, bool) {
     let Ematch::Canid(rules) = expression else { return (false, false) };
     let has = |format, bits| rules.iter().any(|rule| rule.id & CAN_EFF_FLAG == format && rule.mask & bits == 0);
@@ -141,7 +141,7 @@ pub(super) fn loss_of_filter(subject: &Subject<'_>, filter: &Filter, report: &mu
     }
 }
 
-/// Kernels whose `pfifo_fast` has no lock, and not yet what came of the complaints.
+/// Kernels with the lockless `pfifo_fast`, before it was fixed.
 const REORDERING: std::ops::RangeInclusive<(u32, u32)> = (5, 2)..=(5, 5);
 
 pub(super) fn queue(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut(Trap)) {
@@ -164,7 +164,7 @@ pub(super) fn queue(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMu
     }
 }
 
-/// A queue without a length, or a class without a queue, for which the kernel makes one.
+/// A queue without a length, or a class without a queue, for which the kernel creates one.
 fn leaves_length_open(subject: &Subject<'_>, qdisc: &Qdisc) -> bool {
     let has_queue = |class: Handle| subject.tree.qdiscs.iter().any(|child| child.parent == class);
     let numbered = |bands: u8| (1..=u16::from(bands)).map(|minor| Handle::new(qdisc.handle.major(), minor));
@@ -172,8 +172,7 @@ fn leaves_length_open(subject: &Subject<'_>, qdisc: &Qdisc) -> bool {
         Discipline::Bfifo { limit_bytes: limit }
         | Discipline::Pfifo { limit_frames: limit }
         | Discipline::PfifoHeadDrop { limit_frames: limit } => limit.is_none(),
-        Discipline::Prio(prio) => !numbered(prio.bands).all(has_queue),
-        Discipline::Ets(ets) => !numbered(ets.bands).all(has_queue),
+        Discipline::Prio(_) | Discipline::Ets(_) => !numbered(qdisc.discipline.bands()).all(has_queue),
         Discipline::Drr | Discipline::Htb(_) => {
             let classes = &subject.tree.classes;
             let is_leaf = |class: Handle| !classes.iter().any(|other| other.parent == class);
@@ -184,7 +183,7 @@ fn leaves_length_open(subject: &Subject<'_>, qdisc: &Qdisc) -> bool {
     }
 }
 
-/// Who takes care of the order has to know what is ordered no more.
+/// Checks for reordering and loss outside of the tree.
 pub(super) fn tree(subject: &Subject<'_>, report: &mut impl FnMut(Trap)) {
     let orders = |qdisc: &Qdisc| {
         matches!(qdisc.discipline, Discipline::Prio(_) | Discipline::Ets(_) | Discipline::Skbprio { .. })
@@ -200,7 +199,7 @@ pub(super) fn tree(subject: &Subject<'_>, report: &mut impl FnMut(Trap)) {
     }
 }
 
-/// What the kernel raises a quantum of `htb` to that it has chosen itself.
+/// Minimum of the default quantum of `htb`.
 const LEAST_CLASS_QUANTUM_BYTES: u32 = 1000;
 
 pub(super) fn shape(subject: &Subject<'_>, qdisc: &Qdisc, report: &mut impl FnMut(Trap)) {
@@ -246,7 +245,7 @@ pub(super) fn class(subject: &Subject<'_>, class: &Class, report: &mut impl FnMu
     }
 }
 
-/// Limits of bytes: those of frames have no length to be too short for. Before the root no size table counts.
+/// Checks limits in bytes. Size tables do not apply before the root.
 pub(super) fn burst_of_filter(subject: &Subject<'_>, filter: &Filter, report: &mut impl FnMut(Trap)) {
     let is_before_root = [Handle::INGRESS, Handle::EGRESS].contains(&filter.parent);
     for action in &filter.actions {

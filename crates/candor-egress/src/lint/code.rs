@@ -1,4 +1,4 @@
-//! The traps, with their codes and what people read of them. Codes are stable; `docs/egress.md` lists them.
+//! The traps, with their messages. Codes are stable; `docs/egress.md` lists them.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The tree that is checked, and what is known of its interface.
+//! The tree to check, and facts about its interface.
 
 use candor_core::frame::{CAN_MTU, CANFD_MTU};
 use candor_core::units::BitRate;
@@ -11,15 +11,15 @@ use crate::tree::{Qdisc, Tree};
 pub struct Facts {
     pub bitrate: Option<BitRate>,
     pub has_fd: Option<bool>,
-    /// `txqueuelen` of the interface.
+    /// `txqueuelen`.
     pub queue_frames: Option<u32>,
-    /// How many frames the driver and its controller hold.
+    /// Frames that the driver and its controller hold.
     pub driver_frames: Option<u32>,
-    /// How many frames fit into the send buffer of a socket (`SO_SNDBUF`); 279 by default.
+    /// Frames that fit into the send buffer of a socket (`SO_SNDBUF`); 279 by default.
     pub socket_frames: Option<u32>,
-    /// Whether somebody brings the controller back that has left the bus (bus-off).
+    /// True if the controller restarts after bus-off.
     pub restarts: Option<bool>,
-    /// Major and minor number of the kernel's release.
+    /// Major and minor version.
     pub kernel: Option<(u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Subject<'a> {
 }
 
 impl<'a> Subject<'a> {
-    /// The discipline that hangs directly below another one, or below one of its classes.
+    /// The disciplines directly below another one, or below one of its classes.
     pub(super) fn children(&self, qdisc: &Qdisc) -> impl Iterator<Item = &'a Qdisc> {
         let handle = qdisc.handle;
         let is_place = |parent: Handle| [Handle::ROOT, Handle::CLSACT].contains(&parent);
@@ -39,7 +39,7 @@ impl<'a> Subject<'a> {
         self.tree.qdiscs.iter().filter(is_child)
     }
 
-    /// Bytes that the longest frame counts as: of CAN FD if there are some.
+    /// Accounted length of the longest frame: of CAN FD if there are such frames.
     pub(super) fn longest_bytes(&self) -> u32 {
         if self.facts.has_fd == Some(true) { self.frame.fd_bytes } else { self.frame.classic_bytes }
     }

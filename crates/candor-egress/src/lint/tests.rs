@@ -102,7 +102,7 @@ fn finds_each_trap_and_accepts_its_remedy() {
 }
 
 #[test]
-fn a_table_below_the_root_is_found() {
+fn finds_a_size_table_below_the_root() {
     let mut tree = text::parse(PRIO).unwrap().tree;
     assert_eq!(lint(&tree, &Facts::default()), []);
     tree.qdiscs[1].stab = Some(SizeTable::default());
@@ -111,7 +111,7 @@ fn a_table_below_the_root_is_found() {
 }
 
 #[test]
-fn what_waits_in_the_driver_is_told_in_time() {
+fn reports_driver_frames_as_time() {
     let tree = text::parse(PRIO).unwrap().tree;
     let found = lint(&tree, &driver(10));
     // Ten frames of 160 bits at 2 us each.
@@ -119,7 +119,7 @@ fn what_waits_in_the_driver_is_told_in_time() {
 }
 
 #[test]
-fn every_trap_says_what_to_do() {
+fn every_trap_has_a_remedy() {
     let texts = [SFQ, HTB, DRR, PRIO];
     for text in texts {
         let facts = Facts { socket_frames: Some(279), queue_frames: Some(10), ..driver(10) };
@@ -139,7 +139,7 @@ fn asks_for_silence(policy: &Policy) -> bool {
 
 proptest! {
     #[test]
-    fn no_policy_becomes_a_tree_with_a_trap(policy in compile::tests::policy(), has_fd: bool) {
+    fn compiled_policies_have_no_traps(policy in compile::tests::policy(), has_fd: bool) {
         let facts = Facts { has_fd: Some(has_fd), queue_frames: Some(10), ..driver(1) };
         let found = lint(&compile::tree(&policy), &facts);
         let (silent, others): (Vec<_>, Vec<_>) =

@@ -30,7 +30,6 @@ const TCA_SKBEDIT_MARK: u16 = 5;
 /// `TCA_ACT_MAX_PRIO`.
 const MAX_ACTIONS: usize = 32;
 
-/// The actions of a filter, in the order in which they are done.
 pub(super) fn encode(actions: &[Action], names: &InterfaceNames) -> Result<AttributeList, EncodeError> {
     if actions.len() > MAX_ACTIONS {
         return Err(EncodeError::TooManyActions { count: actions.len() });
@@ -135,7 +134,7 @@ const TCA_POLICE_RESULT: u16 = 5;
 const TCA_POLICE_RATE64: u16 = 8;
 const TCA_POLICE_PKTRATE64: u16 = 10;
 const TCA_POLICE_PKTBURST64: u16 = 11;
-/// What a table of rates is made for where no length is given (`tc`).
+/// Default of `tc` for rate tables.
 const DEFAULT_MTU_BYTES: u32 = 2047;
 const TABLE_CELLS: u64 = 256;
 /// Bytes of `struct tc_ratespec`.
@@ -199,7 +198,7 @@ pub(super) fn decode_police(options: &[u8]) -> Result<Police, Unread> {
     Ok(Police { bytes, frames, exceed: codec::constant(exceed)?, conform })
 }
 
-/// So that the longest frame is within the table; the kernel does not take 0.
+/// The least that covers the longest frame; the kernel rejects 0.
 fn cell_log(mtu_bytes: u32) -> u8 {
     let mtu = if mtu_bytes == 0 { DEFAULT_MTU_BYTES } else { mtu_bytes };
     (1..u8::MAX).find(|&log| u64::from(mtu) >> log < TABLE_CELLS).unwrap_or(u8::MAX)

@@ -37,7 +37,7 @@ pub(super) fn decode(kind: &str, options: Option<Attribute<'_>>) -> Result<Share
     codec::or_kept(known(kind, options), kept)
 }
 
-/// Whether classes of this kind are made one by one, rather than by the discipline itself.
+/// True if classes of this kind are created one by one, rather than by their discipline.
 pub(super) fn is_made(kind: &str) -> bool {
     matches!(kind, "cbq" | "drr" | "hfsc" | "htb" | "qfq")
 }

@@ -10,7 +10,7 @@ use super::error::EncodeError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     Malformed(DecodeError),
-    /// They say something that the value has no word for; they are kept as they are.
+    /// Valid, but the value cannot express it: kept as bytes.
     Unsupported,
 }
 
@@ -20,7 +20,7 @@ impl From<DecodeError> for Unread {
     }
 }
 
-/// The value, or what is kept instead where there is no word for it.
+/// The value, or the bytes if it cannot express them.
 pub(super) fn or_kept<T>(read: Result<T, Unread>, kept: impl FnOnce() -> T) -> Result<T, DecodeError> {
     match read {
         Ok(value) => Ok(value),
@@ -34,17 +34,16 @@ pub(super) fn bytes_of(attribute: Option<Attribute<'_>>) -> Vec<u8> {
     attribute.map(|attribute| attribute.value.to_vec()).unwrap_or_default()
 }
 
-/// Goes on only where this holds; otherwise there is no word for it.
+/// Fails with [`Unread::Unsupported`] unless this holds.
 pub(super) const fn ensure_supported(holds: bool) -> Result<(), Unread> {
     if holds { Ok(()) } else { Err(Unread::Unsupported) }
 }
 
-/// The value of this number, if it is one of those supported.
 pub(super) fn constant<T: Constant>(number: impl Into<i32>) -> Result<T, Unread> {
     T::of_number(number.into()).ok_or(Unread::Unsupported)
 }
 
-/// Attributes by their number, the last of each as the kernel has it; higher numbers are of a later kernel and left out.
+/// Attributes by number, the last one of each as in the kernel; higher numbers are ignored.
 pub(super) fn by_number<const N: usize>(bytes: &[u8]) -> Result<[Option<Attribute<'_>>; N], DecodeError> {
     let mut found = [None; N];
     for attribute in Attributes::new(bytes) {
@@ -90,30 +89,6 @@ impl<'a> Fields<'a> {
         Ok(*field)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, DecodeError> {
-        self.take().map(|[byte]| byte)
-    }
-
-    pub(super) fn u16(&mut self) -> Result<u16, DecodeError> {
-        self.take().map(u16::from_ne_bytes)
-    }
-
-    pub(super) fn i16(&mut self) -> Result<i16, DecodeError> {
-        self.take().map(i16::from_ne_bytes)
-    }
-
-    pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
-        self.take().map(u32::from_ne_bytes)
-    }
-
-    pub(super) fn i32(&mut self) -> Result<i32, DecodeError> {
-        self.take().map(i32::from_ne_bytes)
-    }
-
-    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
-        self.take().map(u64::from_ne_bytes)
-    }
-
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -147,7 +122,7 @@ impl AttributeList {
     }
 
     pub(super) fn put_u64(&mut self, kind: u16, value: u64) -> Result<(), EncodeError> {
-        self.put(kind, &value.to_ne_bytes())
+        self.put(kind, &StructWriter::default().u64(value).done())
     }
 
     pub(super) fn put_some(&mut self, kind: u16, value: Option<u32>) -> Result<(), EncodeError> {
@@ -158,7 +133,7 @@ impl AttributeList {
         self.put(kind, &inner.bytes)
     }
 
-    /// With `NLA_F_NESTED`, for what insists on it.
+    /// With `NLA_F_NESTED`.
     pub(super) fn nest_marked(&mut self, kind: u16, inner: &Self) -> Result<(), EncodeError> {
         self.put(kind | NLA_F_NESTED, &inner.bytes)
     }
@@ -187,26 +162,6 @@ impl AttributeList {
 pub(super) struct StructWriter(Vec<u8>);
 
 impl StructWriter {
-    pub(super) fn u8(self, value: u8) -> Self {
-        self.bytes(&[value])
-    }
-
-    pub(super) fn u16(self, value: u16) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn i16(self, value: i16) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn u32(self, value: u32) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
-    pub(super) fn i32(self, value: i32) -> Self {
-        self.bytes(&value.to_ne_bytes())
-    }
-
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Self {
         self.0.extend(bytes);
         self
@@ -216,6 +171,24 @@ impl StructWriter {
         self.0
     }
 }
+
+/// Integers in native byte order.
+macro_rules! integers {
+    ($($integer:ident)*) => {
+        impl Fields<'_> {
+            $(pub(super) fn $integer(&mut self) -> Result<$integer, DecodeError> {
+                self.take().map($integer::from_ne_bytes)
+            })*
+        }
+
+        impl StructWriter {
+            $(pub(super) fn $integer(self, value: $integer) -> Self {
+                self.bytes(&value.to_ne_bytes())
+            })*
+        }
+    };
+}
+integers!(u8 u16 i16 u32 i32 u64);
 
 /// `TC_LINKLAYER_ETHERNET`: the rate is what it says, and no table is needed (Linux 3.8).
 const LINKLAYER_ETHERNET: u8 = 1;
@@ -232,7 +205,7 @@ pub(super) fn rate_spec(rate: ByteRate, cell_log: u8) -> Result<Vec<u8>, EncodeE
     Ok(StructWriter::default().u8(cell_log).u8(LINKLAYER_ETHERNET).u16(0).i16(0).u16(0).u32(low).done())
 }
 
-/// The whole rate, if it has more than 32 bits.
+/// Adds the whole rate if it has more than 32 bits.
 pub(super) fn put_wide(list: &mut AttributeList, kind: u16, rate: ByteRate) -> Result<(), EncodeError> {
     if rate.0 > u64::from(u32::MAX) { list.put_u64(kind, rate.0) } else { Ok(()) }
 }
@@ -250,7 +223,7 @@ pub(super) fn read_rate(fields: &mut Fields<'_>, wide: Option<Attribute<'_>>) ->
     Ok(ByteRate(rate))
 }
 
-/// How long bytes take at a rate, as the kernel wants to know it.
+/// Duration of a burst in ticks.
 pub(super) fn burst_ticks(bytes: u32, rate: ByteRate) -> Result<u32, EncodeError> {
     let ticks = ticks::ticks(bytes.into(), rate.0).ok_or(EncodeError::ZeroRate)?;
     u32::try_from(ticks).map_err(|_too_long| EncodeError::BurstTooLong)

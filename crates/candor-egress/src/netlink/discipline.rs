@@ -115,7 +115,7 @@ fn put(record: &mut [u8], at: usize, bytes: &[u8]) {
     record[at..at + bytes.len()].copy_from_slice(bytes);
 }
 
-/// The number as it is in a message. No field of a discipline is wider than its place there.
+/// The number as in a message. No field of a discipline is wider.
 fn bytes_of(width: Width, number: i128) -> Vec<u8> {
     match width {
         Width::U8 => vec![u8::try_from(number).unwrap_or_default()],
@@ -257,7 +257,7 @@ pub(super) fn decode_tbf(options: Attribute<'_>) -> Result<Tbf, Unread> {
 
 const TCA_STAB_BASE: u16 = 1;
 const TCA_STAB_DATA: u16 = 2;
-/// `TC_LINKLAYER_ETHERNET`. Only tc looks at it, to fill the table.
+/// `TC_LINKLAYER_ETHERNET`, used by tc to fill the table.
 const LINKLAYER_ETHERNET: u32 = 1;
 
 const MOST_ENTRIES: usize = 1 << 15;

@@ -1,6 +1,6 @@
 //! Expressions of extended matches as the flat list that the kernel has.
 //!
-//! Each entry is joined to the next with *and* or *or*, and the kernel goes through them until the outcome is certain. A
+//! Each entry is joined to the next with *and* or *or*, and the kernel evaluates them until the outcome is certain. A
 //! *container* is an entry that stands for the entries from a later one on. So a group is a run of entries with the same
 //! relation, and a group within another becomes a container whose entries follow further behind.
 //!
@@ -51,7 +51,7 @@ pub(super) fn encode(expression: &Ematch) -> Result<AttributeList, EncodeError> 
     Ok(list)
 }
 
-/// Entries in the order of the list: a group, then the groups within it, each behind all that came before it.
+/// Entries in the order of the list: a group, then the groups nested in it.
 fn flatten(expression: &Ematch) -> Result<Vec<Entry>, EncodeError> {
     let mut entries: Vec<Entry> = Vec::new();
     // Which container leads to a group, the group, and how deep it is.
@@ -84,7 +84,7 @@ fn flatten(expression: &Ematch) -> Result<Vec<Entry>, EncodeError> {
     Ok(entries)
 }
 
-/// What a group joins, and how. Anything else is a group of itself.
+/// Members and relation of a group. Anything else is a group of one.
 fn members(group: &Ematch) -> Result<(&[Ematch], u16), EncodeError> {
     let (members, relation) = match group {
         Ematch::And(members) => (members, TCF_EM_REL_AND),
@@ -117,8 +117,7 @@ fn entry_of(attribute: Attribute<'_>) -> Result<Entry, Unread> {
     Ok(Entry { flags, kind, data: fields.rest().to_vec() })
 }
 
-/// Goes through a list and uses every entry once, so that neither a circle nor a list that leads to the same entries again
-/// and again costs more than its length.
+/// Reads a list and uses every entry once, so that neither loops nor shared entries cost more than its length.
 #[derive(Debug)]
 struct Reader {
     entries: Vec<Entry>,
@@ -133,12 +132,12 @@ impl Reader {
             ensure_supported(self.used.get(at) == Some(&false))?;
             self.used[at] = true;
             let relation = self.entries[at].flags & TCF_EM_REL_MASK;
-            terms.push((self.term(at, depth)?, relation));
+            terms.push((self.term(at, depth)?, relation == TCF_EM_REL_AND));
             if relation == TCF_EM_REL_END {
                 break;
             }
         }
-        Ok(joined(terms))
+        Ok(Ematch::joined(terms))
     }
 
     fn term(&mut self, at: usize, depth: usize) -> Result<Ematch, Unread> {
@@ -154,16 +153,4 @@ impl Reader {
         };
         Ok(if invert { Ematch::Not(Box::new(term)) } else { term })
     }
-}
-
-/// `a and b or c` is `a and (b or c)`: from the end, runs of the same relation become groups.
-fn joined(mut terms: Vec<(Ematch, u16)>) -> Ematch {
-    let (mut tail, _) = terms.pop().expect("a sequence has a term");
-    while let Some(&(_, relation)) = terms.last() {
-        let before = terms.iter().rposition(|(_, other)| *other != relation).map_or(0, |at| at + 1);
-        let mut group: Vec<_> = terms.drain(before..).map(|(term, _)| term).collect();
-        group.push(tail);
-        tail = if relation == TCF_EM_REL_AND { Ematch::And(group) } else { Ematch::Or(group) };
-    }
-    tail
 }

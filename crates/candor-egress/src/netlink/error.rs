@@ -1,4 +1,4 @@
-//! Why traffic control did not become what was asked for.
+//! Errors of traffic control.
 
 use candor_io::bpf::LoadError;
 use candor_io::errno::{ENOSYS, EPERM};
@@ -30,8 +30,8 @@ pub enum EncodeError {
     NoInterface { name: String },
     #[error("A police action needs a rate in bytes or in frames")]
     NoLimit,
-    /// The old way of `fw`, in which the mark is the class: the kernel takes it, and from then on answers `EMSGSIZE` to
-    /// everybody who wants to list the filters there.
+    /// The old form of `fw`, in which the mark is the class: the kernel accepts it, and then answers every dump of the filters
+    /// there with `EMSGSIZE`.
     #[error("A fw filter without a mark and a class cannot be listed by the kernel: name both")]
     OldFw,
     #[error("A filter of unknown kind has its class and actions in its own bytes, not beside them")]
@@ -52,7 +52,7 @@ pub enum EncodeError {
     ZeroRate,
 }
 
-/// How many containers the kernel follows into each other (`CONFIG_NET_EMATCH_STACK` of common kernels).
+/// `CONFIG_NET_EMATCH_STACK` of common kernels.
 pub(super) const MAX_EMATCH_DEPTH: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +65,7 @@ pub enum TcError {
     Program(#[from] ProgramError),
 }
 
-/// A program that the kernel did not take.
+/// A program that the kernel rejected.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", advice(.source.raw_os_error(), .log))]
 pub struct ProgramError {
@@ -102,7 +102,6 @@ fn advice(errno: Option<i32>, log: &str) -> String {
 }
 
 impl TcError {
-    /// The errno with which the kernel refused the request, if it did.
     #[must_use]
     pub const fn errno(&self) -> Option<Errno> {
         match self {

@@ -1,4 +1,4 @@
-//! What the decoder promises for any bytes at all: held by a fuzzer, by its corpus, and by property tests.
+//! Invariants of the decoder for any bytes.
 
 use crate::filter::{Classifier, Filter};
 use crate::handle::Handle;
@@ -9,10 +9,10 @@ use super::message::{Header, InterfaceNames, RTM_NEWQDISC, RTM_NEWTCLASS, RTM_NE
 use super::request::{Mode, class_message, filter_message, qdisc_message};
 use candor_netlink::codec::{Message, MessageWriter, Messages};
 
-/// Reads a datagram as if the kernel had sent it and checks what must hold whatever it is.
+/// Decodes a datagram of the kernel and checks the invariants.
 ///
 /// # Panics
-/// If a promise is broken: what was read and can be asked for is written and read again as the same.
+/// If a decoded object that can be encoded does not decode as the same again.
 pub fn check(datagram: &[u8]) {
     let names = InterfaceNames::default();
     for message in Messages::new(datagram).flatten() {

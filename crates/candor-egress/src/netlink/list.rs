@@ -1,4 +1,4 @@
-//! What the kernel says that it has: disciplines and classes.
+//! Dumps of disciplines, classes and filters.
 
 use crate::filter::{Classifier, Filter};
 use crate::handle::Handle;
@@ -22,7 +22,7 @@ const FILTER_ATTRIBUTES: usize = TCA_CHAIN as usize + 1;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedQdisc {
     pub interface: InterfaceIndex,
-    /// What it is. A [`handle`](Qdisc::handle) of [`Handle::NONE`] is the kernel's own default.
+    /// The kernel's own default has [`Handle::NONE`].
     pub qdisc: Qdisc,
     pub stats: QdiscStats,
 }
@@ -37,7 +37,7 @@ impl ListedQdisc {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ListedClass {
     pub(super) interface: InterfaceIndex,
-    /// What it is. That of a discipline that makes its classes itself, such as a band of `prio`, says nothing
+    /// A class that its discipline creates, such as a band of `prio`, has no parameters
     /// ([`Share::Other`](crate::tree::Share::Other)).
     pub(super) class: Class,
     pub(super) stats: ClassStats,
@@ -57,9 +57,9 @@ pub(super) struct ListedFilter {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ListedFilters {
-    /// Those that every frame comes to (chain 0).
+    /// Chain 0, which every frame enters.
     pub(super) filters: Vec<ListedFilter>,
-    /// Numbers of further chains, to which only an action leads (`goto chain`). Their filters are not told.
+    /// Further chains, which only an action enters (`goto chain`); without their filters.
     pub(super) other_chains: Vec<u32>,
 }
 
@@ -103,11 +103,11 @@ fn dump<T>(
     }
 }
 
-/// What the kernel says with one message about filters.
+/// A message of a filter dump.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FilterNote {
     Filter(ListedFilter),
-    /// That there are filters of this preference. Of the old way of `fw` it says nothing more.
+    /// The head of a preference; the only message for an old `fw` filter.
     Head(Filter),
     OtherChain(u32),
 }
@@ -132,7 +132,7 @@ fn gathered(notes: Vec<FilterNote>) -> ListedFilters {
     listed
 }
 
-/// The kernel names a parent by the name under which it was named last, which is not always the one that was asked for.
+/// The parent is that of the request: the kernel may report an alias.
 pub(super) fn filter(message: &Message<'_>, parent: Handle, names: &InterfaceNames) -> Result<FilterNote, DecodeError> {
     let (header, attributes) = Header::split::<FILTER_ATTRIBUTES>(message)?;
     let of = |kind: u16| attributes[usize::from(kind)];
@@ -156,7 +156,7 @@ pub(super) fn filter(message: &Message<'_>, parent: Handle, names: &InterfaceNam
     })
 }
 
-/// `None` for a discipline of no interface, which the kernel does not send.
+/// `None` without an interface, which the kernel does not send.
 pub(super) fn qdisc(message: &Message<'_>) -> Result<Option<ListedQdisc>, DecodeError> {
     let (header, attributes) = Header::split::<ATTRIBUTES>(message)?;
     let of = |kind: u16| attributes[usize::from(kind)];
@@ -169,7 +169,7 @@ pub(super) fn qdisc(message: &Message<'_>) -> Result<Option<ListedQdisc>, Decode
     Ok(Some(ListedQdisc { interface, qdisc, stats }))
 }
 
-/// The kernel says of a class right below its discipline that it is below the root.
+/// The kernel reports the root as the parent of a class directly below its discipline.
 pub(super) fn listed_class(message: &Message<'_>) -> Result<Option<ListedClass>, DecodeError> {
     let (header, attributes) = Header::split::<ATTRIBUTES>(message)?;
     let of = |kind: u16| attributes[usize::from(kind)];

@@ -31,7 +31,7 @@ pub(super) struct Header {
     pub(super) interface: u32,
     pub(super) handle: Handle,
     pub(super) parent: Handle,
-    /// Of a filter its preference and protocol; of others something that the kernel counts.
+    /// Preference and protocol of a filter; a counter of the kernel for other objects.
     pub(super) info: u32,
 }
 
@@ -58,29 +58,29 @@ impl Header {
     }
 }
 
-/// What a name begins with that stands for a number, of an interface that has no other name here.
+/// Prefix of the names of unknown interfaces, before their index.
 const NUMBERED: &str = "if";
 
-/// Which interface has which name. Messages have numbers; values have names.
+/// Names and indexes of interfaces: messages have indexes, values have names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterfaceNames {
     names: Vec<(u32, String)>,
 }
 
 impl InterfaceNames {
-    /// Those of the network namespace, now.
+    /// Reads those of the network namespace.
     pub fn read(client: &mut Client) -> Result<Self, NetlinkError> {
         Ok(link::list(client)?.into_iter().map(|link| (link.index, link.name)).collect())
     }
 
-    /// The interface of this name; `if7` is number 7 where none is called so.
+    /// The interface of this name; `if7` is index 7 unless an interface has that name.
     #[must_use]
     pub fn index(&self, name: &str) -> Option<InterfaceIndex> {
         let number = self.names.iter().find(|(_, own)| own == name).map(|(number, _)| *number);
         InterfaceIndex::new(number.or_else(|| name.strip_prefix(NUMBERED)?.parse().ok())?)
     }
 
-    /// The name of this interface; `if7` where it has none.
+    /// The name of this interface; `if7` if it is unknown.
     #[must_use]
     pub fn name(&self, number: u32) -> String {
         let name = self.names.iter().find(|(own, _)| *own == number).map(|(_, name)| name.clone());

@@ -1,4 +1,4 @@
-//! All that an interface has, put together.
+//! The complete traffic control state of an interface.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -13,22 +13,22 @@ use super::message::InterfaceNames;
 use super::stats::{ClassStats, FilterStats, QdiscStats};
 use candor_netlink::client::{Client, NetlinkError};
 
-/// What an interface has, and what it has counted. The counters are in the order of the lists of [`tree`](Self::tree).
+/// The counters are in the order of the lists of [`tree`](Self::tree).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     pub tree: Tree,
     pub qdiscs: Vec<QdiscStats>,
     pub classes: Vec<ClassStats>,
     pub filters: Vec<FilterStats>,
-    /// Disciplines that are the kernel's own default and have no handle.
+    /// The kernel's own defaults, which have no handle.
     pub defaults: Vec<(Qdisc, QdiscStats)>,
-    /// Classes that a discipline has made itself, such as the bands of `prio`, by their handles.
+    /// Classes that their discipline created, such as the bands of `prio`.
     pub bands: Vec<(Handle, ClassStats)>,
-    /// Where there are filters in other chains than the first, and in which. They are not in the tree.
+    /// Parents and numbers of further chains, whose filters are not in the tree.
     pub other_chains: Vec<(Handle, u32)>,
 }
 
-/// Reads what an interface has. It is not one moment: what others change meanwhile may be there in part.
+/// Reads the state of an interface. It is not atomic: concurrent changes may be visible in part.
 pub fn observe(
     client: &mut Client,
     interface: InterfaceIndex,
@@ -57,7 +57,7 @@ pub fn observe(
     Ok(observed)
 }
 
-/// Where there may be filters: at every discipline, at both sides of `clsact`, and at every class that has its own.
+/// Parents that may have filters: disciplines, both hooks of `clsact`, and classes with filters of their own.
 fn filtering(qdiscs: &[ListedQdisc], classes: &[ListedClass]) -> Vec<Handle> {
     let of_qdiscs = qdiscs.iter().flat_map(|listed| match &listed.qdisc.discipline {
         Discipline::Clsact => vec![Handle::INGRESS, Handle::EGRESS],
@@ -91,11 +91,10 @@ fn in_order_of_classes(mut listed: Vec<ListedClass>, qdiscs: &[ListedQdisc]) -> 
 
 /// By preference and number, and the tables of `u32` before the nodes that lead to them.
 ///
-/// The kernel makes a table for every preference of `u32`, before any other and so the last that it tells. It is nobody's,
+/// The kernel creates a root table for every preference of `u32`, which it reports last. It is left out,
 /// and a node in it is in no table.
 fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
-    let is_table =
-        |listed: &ListedFilter| matches!(&listed.filter.classifier, Classifier::U32(node) if node.divisor.is_some());
+    let is_table = |listed: &ListedFilter| listed.filter.classifier.is_table();
     let roots: BTreeMap<u16, u32> = listed
         .iter()
         .filter(|listed| is_table(listed))
@@ -114,7 +113,7 @@ fn in_order_of_filters(mut listed: Vec<ListedFilter>) -> Vec<ListedFilter> {
     listed
 }
 
-/// In the order in which they are given, but each behind its parent, if that is among them.
+/// In the given order, but each after its parent.
 fn parents_first<T>(items: Vec<T>, name: impl Fn(&T) -> Handle, parent: impl Fn(&T) -> Option<Handle>) -> Vec<T> {
     let names: BTreeSet<Handle> = items.iter().map(&name).collect();
     let mut below: BTreeMap<Handle, Vec<T>> = BTreeMap::new();
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_come_before_what_hangs_below_them() {
+    fn parents_come_before_children() {
         let clsact = |major| qdisc(major, Handle::CLSACT);
         let listed = vec![
             clsact(0xFFFF),
@@ -180,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_round_in_a_circle_is_kept() {
+    fn keeps_qdiscs_in_a_loop() {
         let ordered = in_order_of_qdiscs(vec![qdisc(1, Handle::new(2, 1)), qdisc(2, Handle::new(1, 1))]);
         assert_eq!(ordered.len(), 2);
     }
 
     #[test]
-    fn the_table_that_the_kernel_makes_is_nobodys() {
+    fn leaves_out_root_tables_of_u32() {
         let listed = vec![
             u32(7, 0x0010_0000, 0, Some(16)),
             u32(7, 0x0010_3800, 0x0010_3000, None),

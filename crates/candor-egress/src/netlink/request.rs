@@ -1,4 +1,4 @@
-//! Making, changing and deleting.
+//! Requests that create, change and delete.
 
 use std::os::fd::{AsFd, BorrowedFd};
 

@@ -6,16 +6,15 @@
 use super::codec::{self, Fields};
 use candor_netlink::codec::{Attribute, DecodeError};
 
-/// What a discipline has counted since it is there. All numbers wrap where their type does.
+/// Counters since the discipline was created. They wrap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QdiscStats {
-    /// Bytes that left it, or were taken by it, as lengths count in it.
+    /// Sent, or accepted, in accounted lengths.
     pub bytes: u64,
     pub frames: u64,
-    /// Frames that it had no room for, or dropped for another reason.
     pub drops: u32,
     pub requeues: u32,
-    /// How often it held frames back because of a rate.
+    /// Times that a rate held frames back.
     pub overlimits: u32,
     /// Bytes that wait, also in disciplines below it.
     pub backlog_bytes: u32,
@@ -26,7 +25,6 @@ pub struct QdiscStats {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
     pub queue: QdiscStats,
-    /// What only classes of `htb` count.
     pub htb: Option<HtbStats>,
 }
 
@@ -77,13 +75,13 @@ pub(super) fn class(kind: &str, bytes: &[u8]) -> Result<ClassStats, DecodeError>
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterStats {
-    /// How often it was asked; `fw` and `flow` do not count.
+    /// `fw` and `flow` do not count.
     pub hits: Option<Hits>,
-    /// What each of its actions has counted, in their order.
+    /// In the order of the actions.
     pub actions: Vec<QdiscStats>,
 }
 
-/// How often a filter was asked, and how often its answer was yes.
+/// Frames that a filter looked at, and frames that matched.
 ///
 /// # Kernel
 /// `u32` counts only with `CONFIG_CLS_U32_PERF`. All are sums over the processors.
@@ -92,7 +90,7 @@ pub struct Hits {
     /// Frames that it looked at; `matchall` does not count them, since all fit.
     pub tested: Option<u64>,
     pub hit: u64,
-    /// Of `u32`: how often each key fitted. The next one is looked at only then.
+    /// Of `u32`: matches of each key. The next key is compared only then.
     pub keys: Vec<u64>,
 }
 

@@ -52,19 +52,19 @@ fn below_a_discipline(class: Class) -> Class {
 
 proptest! {
     #[test]
-    fn a_discipline_is_read_as_it_was_written(qdisc in arbitrary::qdisc()) {
+    fn disciplines_round_trip(qdisc in arbitrary::qdisc()) {
         let message = qdisc_message(interface(), &qdisc, Mode::Make).unwrap();
         prop_assert_eq!(read_qdisc(message), Ok(qdisc));
     }
 
     #[test]
-    fn a_class_is_read_as_it_was_written(class in arbitrary::class()) {
+    fn classes_round_trip(class in arbitrary::class()) {
         let message = class_message(interface(), &class, Mode::Make).unwrap();
         prop_assert_eq!(read_class(message), Ok(below_a_discipline(class)));
     }
 
     #[test]
-    fn a_filter_is_read_as_it_was_written(filter in arbitrary::filter()) {
+    fn filters_round_trip(filter in arbitrary::filter()) {
         let message = match filter_message(interface(), &filter, &names(), None, Mode::Make) {
             Err(EncodeError::OldFw) => return Ok(()),
             message => message.unwrap(),
@@ -109,7 +109,7 @@ proptest! {
 }
 
 #[test]
-fn a_header_that_is_cut_short_is_an_error() {
+fn rejects_truncated_headers() {
     let mut writer = MessageWriter::new(RTM_NEWQDISC, 0);
     writer.header(&[0; 16]);
     assert!(matches!(read_qdisc(writer), Err(DecodeError::ShortMessage { .. })));
@@ -117,7 +117,7 @@ fn a_header_that_is_cut_short_is_an_error() {
 
 /// As `tc -s class show`, `filter show` have them: written by hand after `gen_stats.h` and `pkt_cls.h`.
 #[test]
-fn what_was_counted_is_read() {
+fn reads_counters() {
     let bytes = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_ne_bytes()).collect::<Vec<_>>();
     let mut message = Header { interface: 7, ..Default::default() }.message(RTM_NEWTCLASS, 0);
     message.text(TCA_KIND, "htb").nested(TCA_OPTIONS, |options| {
@@ -152,7 +152,7 @@ fn what_was_counted_is_read() {
 }
 
 #[test]
-fn the_qdiscs_of_this_machine_are_listed() {
+fn lists_the_qdiscs_of_this_machine() {
     let mut client = candor_netlink::client::Client::open().unwrap();
     let links = candor_netlink::link::list(&mut client).unwrap();
     for listed in qdiscs(&mut client).unwrap() {

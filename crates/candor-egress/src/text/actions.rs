@@ -10,13 +10,12 @@ use super::args::{Args, Wrong, missing, unknown, unknown_kind};
 use super::code;
 use super::units::{bucket, class_handle, handle, hex, long, number, rate};
 
-/// What the kernel takes for the longest frame if nobody says it: 255 cells of 8 bytes of the table that `tc` sends.
+/// The kernel's default: 255 cells of 8 bytes of the rate table that `tc` sends.
 const USUAL_MTU_BYTES: u32 = 2040;
 
 const KINDS: &[&str] =
     &["skbedit", "mirred", "police", "gact", "continue", "drop", "shot", "pass", "ok", "pipe", "reclassify"];
 
-/// The verdict that follows an action, if there is one.
 fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
     let found = Verdict::of_word(args.next_text());
     if found.is_some() {
@@ -25,7 +24,7 @@ fn verdict_after(args: &mut Args<'_, '_>, otherwise: Verdict) -> Verdict {
     found.unwrap_or(otherwise)
 }
 
-/// Whether a word begins an action. `police` can do so alone, and so can a verdict behind another action.
+/// True if a word begins an action; `police` and, after another action, verdicts need no `action` before them.
 pub(super) fn starts_action(word: &str) -> bool {
     word == "action" || word == "police" || Verdict::of_word(word).is_some()
 }
@@ -107,7 +106,7 @@ fn skb_priority(text: &str) -> Result<Handle, Wrong> {
     }
 }
 
-/// Who writes 10 means ten.
+/// Notes that a decimal number is read as hexadecimal.
 fn note_hexadecimal(args: &Args<'_, '_>, findings: &mut Findings) {
     let Some(word) = args.last() else { return };
     if word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -182,7 +181,7 @@ fn police(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Action> {
     Some(Action::Police(Police { bytes, frames, exceed, conform }))
 }
 
-/// What becomes of frames above the limit, and of the others: `drop/pipe`.
+/// Verdicts above and below the limit: `drop/pipe`.
 fn verdicts(text: &str) -> Result<(Verdict, Verdict), Wrong> {
     let read = |word: &str| Verdict::of_word(word).ok_or_else(|| no_verdict(word));
     match text.split_once('/') {
@@ -198,7 +197,7 @@ pub(super) struct Tail {
 }
 
 impl Tail {
-    /// Takes a class or actions. `None`, after saying why, if they are wrong; otherwise whether they were there.
+    /// Takes a class or actions. `None`, after reporting it, if they are wrong; otherwise true if there were any.
     pub(super) fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
         match args.next_text() {
             "flowid" | "classid" => {
@@ -211,7 +210,7 @@ impl Tail {
         Some(true)
     }
 
-    /// Takes all that is left. Words that a filter of this kind has beside them are said to be unknown.
+    /// Takes the rest of the command, and reports any other word as unknown.
     pub(super) fn takes_rest(
         &mut self,
         of: &str,
@@ -231,7 +230,7 @@ impl Tail {
     }
 }
 
-/// A class, or the discipline itself, which of htb means to send at once; `none` is as if nothing were written.
+/// A class, or the discipline itself, with which htb sends at once; `none` is no class.
 fn class(text: &str) -> Result<Handle, Wrong> {
     let handle = handle(text).ok().filter(|_| text.contains(':') || text == "none");
     handle.map_or_else(|| class_handle(text), Ok)

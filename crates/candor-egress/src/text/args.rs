@@ -1,4 +1,4 @@
-//! The words of a command, taken one after another.
+//! A cursor over the words of a command.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 use candor_core::shell::Word;
 
-/// A word as `tc` gets it, and where it stands.
+/// A word as `tc` receives it, with its position.
 #[derive(Clone, Debug)]
 pub(super) struct Arg<'w> {
     text: Cow<'w, str>,
@@ -32,7 +32,7 @@ impl<'w> Arg<'w> {
         self.word.span()
     }
 
-    /// Where a part of the text stands; of a variable that is all of it.
+    /// Position of a part of the text; for a variable, of all of it.
     pub(super) fn part(&self, range: Range<usize>) -> Span {
         match self.text {
             Cow::Borrowed(_) => self.word.part(range),
@@ -41,7 +41,7 @@ impl<'w> Arg<'w> {
     }
 }
 
-/// Why a value cannot be read, and what to write instead.
+/// A value that cannot be read, and the remedy.
 #[derive(Debug)]
 pub(super) struct Wrong {
     pub(super) message: String,
@@ -61,7 +61,6 @@ pub(super) struct Args<'a, 'w> {
 }
 
 impl<'a, 'w> Args<'a, 'w> {
-    /// The words of a command, which has one at least.
     pub(super) const fn new(args: &'a [Arg<'w>]) -> Self {
         Self { args, at: 0 }
     }
@@ -70,7 +69,7 @@ impl<'a, 'w> Args<'a, 'w> {
         self.args.get(self.at)
     }
 
-    /// The text of the next word; nothing is like an empty one.
+    /// The text of the next word; empty at the end.
     pub(super) fn next_text(&self) -> &'a str {
         self.peek().map_or("", Arg::text)
     }
@@ -130,7 +129,7 @@ impl<'a, 'w> Args<'a, 'w> {
         }
     }
 
-    /// Reads options up to the end of the command. `None`, after saying why, if one is wrong; the others are read all the same.
+    /// Reads options up to the end of the command. `None`, after reporting it, if one is wrong; the others are still read.
     pub(super) fn options(
         &mut self,
         of: &str,

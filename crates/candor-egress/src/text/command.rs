@@ -1,4 +1,4 @@
-//! A command of `tc`: what it does, where, and with what.
+//! A command of `tc`.
 
 use super::args::{Arg, Args, Wrong, missing};
 
@@ -45,7 +45,7 @@ pub(super) enum Object {
         share: Share,
     },
     Filter(NewFilter),
-    /// What is deleted is the root, or what is at `clsact`.
+    /// Deletes the root or `clsact`.
     Nothing {
         parent: Handle,
     },
@@ -137,7 +137,7 @@ impl Head {
         Command { interface, interface_span, span, verb, object }
     }
 
-    /// Reads the words before the kind. `None`, after saying so, if there is no kind; a wrong value is reported and noted.
+    /// Reads the words before the kind. `None`, after reporting it, if there is no kind. Notes a wrong value in `is_wrong`.
     fn read(&mut self, object: &str, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<()> {
         loop {
             let span = args.peek().map_or(0..0, Arg::span);
@@ -193,7 +193,7 @@ impl Head {
         value
     }
 
-    /// Takes a word that all objects have. `None`, after saying why, if its value is wrong; otherwise whether it was one.
+    /// Takes a word that all objects have. `None`, after reporting it, if its value is wrong; otherwise true if it was one.
     fn takes(&mut self, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<bool> {
         let span = args.peek().map_or(0..0, Arg::span);
         match args.next_text() {
@@ -285,7 +285,7 @@ fn filter(args: &mut Args<'_, '_>, head: &mut Head, findings: &mut Findings) -> 
     })
 }
 
-/// `del`: at the head of a script it makes room.
+/// `del`: allowed at the head of a script, before the tree is built.
 fn deletion(object: &Arg<'_>, args: &mut Args<'_, '_>, mut head: Head, findings: &mut Findings) -> Option<Command> {
     let mut parent = None;
     while let Some(arg) = args.peek() {

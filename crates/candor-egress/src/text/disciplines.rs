@@ -155,12 +155,12 @@ fn tbf(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Discipline> {
     Some(Discipline::Tbf(Tbf { rate, burst_bytes, limit_bytes, peak }))
 }
 
-/// What waits so long at most: that, and what leaves at once.
+/// Bytes that wait no longer than this: rate × latency + burst.
 fn room(rate: ByteRate, burst_bytes: u32, latency: Duration) -> u128 {
     u128::from(rate.0) * latency.as_nanos() / 1_000_000_000 + u128::from(burst_bytes)
 }
 
-/// What `tc` takes for the longest frame where nobody says it.
+/// Default MTU of `tc`.
 const TC_MTU_BYTES: u64 = 1600;
 
 const CLASS_REASONS: &[(&str, &str)] = &[
@@ -231,13 +231,12 @@ fn htb(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<HtbClass> {
     })
 }
 
-/// The burst that `tc` sends where none is written: what a rate brings in a tick of the kernel, 1 ns since timers have high
-/// resolution, and a long frame of Ethernet.
+/// The default burst of `tc`: the rate times a kernel tick, 1 ns with high-resolution timers, and a long Ethernet frame.
 fn usual_burst(rate: ByteRate) -> u32 {
     u32::try_from(rate.0 / 1_000_000_000 + TC_MTU_BYTES).unwrap_or(u32::MAX)
 }
 
-/// `stab`, up to the first word that is not of it.
+/// Reads `stab` up to the first word that is not an option of it.
 pub(super) fn stab(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<SizeTable> {
     const MOST_SLOTS: u32 = 4096;
     let (mut overhead, mut mpu, mut mtu, mut slots) = (0, 0, 2047, 512);

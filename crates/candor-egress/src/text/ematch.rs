@@ -11,10 +11,10 @@ use crate::ematch::Ematch;
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use tokens::{Token, Tokens};
 
-/// Groups in groups; the kernel has room for 32 on its way back up.
+/// Nesting limit of the kernel.
 pub(super) const MOST_LEVELS: usize = 32;
 
-/// Reads the expression behind `match`, which ends where neither `and` nor `or` follows.
+/// Reads the expression after `match`, which ends where neither `and` nor `or` follows.
 pub(super) fn read(args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<Ematch> {
     let mut tokens = Tokens::of(args.rest());
     let expression = Parser { tokens: &mut tokens, findings, end: args.span().end }.expression(0);
@@ -45,12 +45,6 @@ struct Parser<'p, 'a> {
     end: usize,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Joint {
-    And,
-    Or,
-}
-
 impl Parser<'_, '_> {
     fn refuse<T>(&mut self, span: Span, message: &str, help: &str) -> Option<T> {
         self.findings.report(Diagnostic::error(code::SYNTAX, span, message).help(help));
@@ -59,29 +53,31 @@ impl Parser<'_, '_> {
 
     fn expression(&mut self, level: usize) -> Option<Ematch> {
         let start = self.tokens.peek().map_or(self.end, |(_, place)| place.span.start);
-        let (mut terms, mut joints) = (vec![self.term(level)?], Vec::new());
-        while let Some(joint) = self.joint() {
-            joints.push(joint);
-            terms.push(self.term(level)?);
+        let mut terms = vec![(self.term(level)?, false)];
+        while let Some(is_and) = self.joint() {
+            terms.last_mut().expect("an expression has a term").1 = is_and;
+            terms.push((self.term(level)?, false));
         }
-        let first_and = joints.iter().position(|joint| *joint == Joint::And);
-        if first_and.is_some_and(|at| joints[at..].contains(&Joint::Or)) {
+        let joints = terms.len() - 1;
+        let first_and = terms[..joints].iter().position(|(_, is_and)| *is_and);
+        if first_and.is_some_and(|at| terms[at..joints].iter().any(|(_, is_and)| !is_and)) {
             let message = "The kernel reads `a and b or c` as `a and (b or c)`";
             let span = start..self.tokens.last_end();
             let note = Diagnostic::note(code::MEANING, span, message);
             self.findings.report(note.help("say with brackets what is meant"));
         }
-        Some(joined(terms, &joints))
+        Some(Ematch::joined(terms))
     }
 
-    fn joint(&mut self) -> Option<Joint> {
-        let joint = match self.tokens.peek()? {
-            (Token::Word(word), _) if word.eq_ignore_ascii_case("and") => Joint::And,
-            (Token::Word(word), _) if word.eq_ignore_ascii_case("or") => Joint::Or,
+    /// Takes a joint; true for `and`.
+    fn joint(&mut self) -> Option<bool> {
+        let is_and = match self.tokens.peek()? {
+            (Token::Word(word), _) if word.eq_ignore_ascii_case("and") => true,
+            (Token::Word(word), _) if word.eq_ignore_ascii_case("or") => false,
             _ => return None,
         };
         self.tokens.take();
-        Some(joint)
+        Some(is_and)
     }
 
     fn term(&mut self, level: usize) -> Option<Ematch> {
@@ -121,7 +117,7 @@ impl Parser<'_, '_> {
         }
     }
 
-    /// What follows `not`; `tc` does not know a second one there without brackets.
+    /// The operand of `not`; `tc` rejects a second `not` without brackets.
     fn negated(&mut self, level: usize) -> Option<Ematch> {
         match self.tokens.peek() {
             Some((Token::Word(word), place)) if word.eq_ignore_ascii_case("not") => {
@@ -130,29 +126,5 @@ impl Parser<'_, '_> {
             }
             _ => self.term(level),
         }
-    }
-}
-
-/// What the kernel makes of a list: each joint is for all that follows. Neighbours with the same joint are one group.
-fn joined(mut terms: Vec<Ematch>, joints: &[Joint]) -> Ematch {
-    // From the end, so that a group has its terms in reverse.
-    let mut group = vec![terms.pop().expect("an expression has a term")];
-    let mut last = None;
-    for joint in joints.iter().rev().copied() {
-        if last.is_some_and(|last| last != joint) {
-            group = vec![closed(group, last)];
-        }
-        group.push(terms.pop().expect("there is one term more than joints"));
-        last = Some(joint);
-    }
-    closed(group, last)
-}
-
-fn closed(mut group: Vec<Ematch>, joint: Option<Joint>) -> Ematch {
-    group.reverse();
-    match joint {
-        Some(Joint::And) => Ematch::And(group),
-        Some(Joint::Or) => Ematch::Or(group),
-        None => group.pop().expect("a group has a term"),
     }
 }

@@ -1,13 +1,12 @@
-//! What [`parse_script`] and [`script`] promise for any text at all.
+//! Invariants of [`parse_script`] and [`script`] for any text.
 
 use super::{parse, parse_script, script};
 use candor_core::diagnostic::{Diagnostic, Severity};
 
-/// Reads a text and checks what must hold whatever is in it: the body of the fuzz target `egress_text`, and what its corpus is
-/// replayed with.
+/// Reads a text and checks the invariants: the body of the fuzz target `egress_text`.
 ///
 /// # Panics
-/// If a promise is broken.
+/// If an invariant is violated.
 pub fn check(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let findings = match parse_script(text) {

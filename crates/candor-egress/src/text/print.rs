@@ -16,7 +16,7 @@ mod filters;
 
 pub(super) use ematch::canid;
 
-/// A script that makes this tree on an interface, from nothing.
+/// A script that builds this tree on an interface.
 pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
     let lines = commands(tree);
     if interface_name::check(interface).is_err() || interface.contains(['$', '\'']) {
@@ -26,12 +26,11 @@ pub fn script(tree: &Tree, interface: &str) -> Result<String, Vec<Unsayable>> {
     Ok(around(interface, tree, &lines?))
 }
 
-/// The lines of a tree as they stand in `tree = '''…'''` of a file, each with its end.
+/// The lines of a tree as in `tree = '''…'''` of a file.
 pub fn lines(tree: &Tree) -> Result<String, Vec<Unsayable>> {
     Ok(commands(tree)?.iter().map(|line| line.replacen(ADD, "", 1) + "\n").collect())
 }
 
-/// A part of a tree as one line of it.
 pub fn line(part: &Part) -> Result<String, NotSayable> {
     let line = match part {
         Part::Class(class) => self::class(class),
@@ -41,7 +40,7 @@ pub fn line(part: &Part) -> Result<String, NotSayable> {
     line.map(|line| line.replacen(ADD, "", 1))
 }
 
-/// What a part is, without where it is and how it is called: its kind and its options, for people.
+/// Kind and options of a part, without its place and handle.
 pub fn words(part: &Part) -> Result<String, NotSayable> {
     match part {
         Part::Class(class) => share(&class.share),
@@ -177,7 +176,7 @@ fn tbf(Tbf { rate: bytes, burst_bytes, limit_bytes, peak }: Tbf) -> Result<Strin
     Ok(text)
 }
 
-/// What `tc` has no words for.
+/// A part that `tc` cannot express.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {why}")]
 pub struct Unsayable {
@@ -185,7 +184,6 @@ pub struct Unsayable {
     pub why: NotSayable,
 }
 
-/// Why `tc` cannot say something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotSayable {
     #[error("Tc has no word for what becomes of the frame there")]
@@ -217,14 +215,14 @@ pub enum NotSayable {
     ByteOrder,
 }
 
-/// What comes behind `tc qdisc`, `tc class` and `tc filter` in a script.
+/// Follows `tc qdisc`, `tc class` and `tc filter` in a script.
 pub(super) const ADD: &str = " add dev \"$DEV\"";
 
 pub(super) fn option(name: &str, value: Option<impl fmt::Display>) -> String {
     value.map_or_else(String::new, |value| format!(" {name} {value}"))
 }
 
-/// A rate in bits per second, in the largest unit in which it is whole. `tc` reckons it with 53 bits.
+/// A rate in bits per second, in the largest exact unit. `tc` computes it with 53 bits.
 pub(super) fn rate(rate: ByteRate) -> Result<String, NotSayable> {
     const EXACT: u64 = 1 << 50;
     if rate.0 == 0 || rate.0 >= EXACT {
@@ -237,7 +235,7 @@ pub(super) fn rate(rate: ByteRate) -> Result<String, NotSayable> {
     })
 }
 
-/// A handle without any of the kernel's words.
+/// A handle in numbers, even for `root` and the like.
 pub(super) fn major_minor(handle: Handle) -> String {
     match handle.minor() {
         0 => format!("{:x}:", handle.major()),

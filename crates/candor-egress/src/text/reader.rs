@@ -1,4 +1,4 @@
-//! Which commands of a text are for `tc`, and for which interface.
+//! Finds the commands for `tc` in a text, and their interfaces.
 
 use std::collections::HashMap;
 
@@ -11,17 +11,15 @@ use candor_core::diagnostic::{Diagnostic, Findings, Span};
 use candor_core::document::{closest, quote};
 use candor_core::shell::{self, Command, ExpansionKind, Piece, Runs, Word};
 
-/// What may stand beside the commands of `tc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
     Script,
     Tree,
 }
 
-/// What `tc` makes.
 const OBJECTS: &[&str] = &["qdisc", "class", "filter"];
 
-/// The trees of all interfaces, in the order of the text, and what is left out.
+/// The trees of all interfaces, in the order of the text, and the spans that are left out.
 pub(super) fn read(text: &str, reading: Reading, findings: &mut Findings) -> (Vec<(String, Tree)>, Vec<Span>) {
     let mut reader = Reader {
         text,
@@ -49,7 +47,7 @@ struct Reader<'t> {
     variables: HashMap<String, String>,
     trees: Vec<(String, Growing)>,
     left_out: Vec<Span>,
-    /// Where brackets without quotes have cut a command short: the pieces of it on the same line say nothing.
+    /// End of a command that an unquoted bracket cuts off; the rest of its line is skipped.
     torn: Option<usize>,
 }
 
@@ -157,7 +155,7 @@ impl Reader<'_> {
         self.grow(&args);
     }
 
-    /// What follows the options of `tc` itself.
+    /// The words after the options of `tc` itself.
     fn without_options<'w>(&mut self, command: &Command, words: &'w [Word]) -> Option<&'w [Word]> {
         let count = words.iter().take_while(|word| word.text().starts_with('-')).count();
         let (options, words) = words.split_at(count);
@@ -191,7 +189,7 @@ impl Reader<'_> {
         false
     }
 
-    /// The words with the variables whose values are known. The name of an interface may be any variable.
+    /// The words with known variables expanded. The name of an interface may be any variable.
     fn expanded<'w>(&mut self, words: &'w [Word]) -> Option<Vec<Arg<'w>>> {
         let mut args = Vec::with_capacity(words.len());
         for (at, word) in words.iter().enumerate() {

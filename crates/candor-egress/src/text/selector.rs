@@ -9,7 +9,7 @@ use candor_core::diagnostic::{Diagnostic, Findings};
 
 const OWN: &[&str] = &["match", "divisor", "ht", "link", "hashkey"];
 
-/// `TC_U32_MAXDEPTH` is another matter: this is what the 8 bits of `nkeys` and `tc` allow.
+/// The limit of `tc` and of the 8 bits of `nkeys`.
 pub(super) const MOST_KEYS: usize = 128;
 
 pub(super) fn read(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Findings) -> Option<U32> {
@@ -69,7 +69,7 @@ pub(super) fn read(tail: &mut Tail, args: &mut Args<'_, '_>, findings: &mut Find
     }
 }
 
-/// Two matches of one word are one for `tc` and the kernel.
+/// Merges two matches of one word, as `tc` does.
 fn add(keys: &mut Vec<U32Key>, key: U32Key, args: &Args<'_, '_>, findings: &mut Findings) -> Option<()> {
     let mut refuse = |message: &str, help: &str| {
         findings.report(Diagnostic::error(code::VALUE, args.last_span(), message).help(help));

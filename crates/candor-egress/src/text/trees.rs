@@ -1,27 +1,26 @@
-//! A tree that grows command by command, as the kernel would take them.
+//! Builds a tree command by command, as the kernel would.
 
 use super::code;
 use super::command::{Command, NewFilter, Object, Place, Verb};
 use crate::discipline::{Discipline, SizeTable};
-use crate::filter::{Classifier, Filter, U32};
+use crate::filter::Filter;
 use crate::handle::Handle;
 use crate::tree::{Class, Qdisc, Share, Tree};
 use candor_core::diagnostic::{Diagnostic, Findings, Span};
 
-/// The tree of an interface, and where its parts are written.
 #[derive(Debug, Default)]
 pub(super) struct Growing {
     tree: Tree,
-    /// Whether `clsact` is there under the name `ingress`.
+    /// `clsact` was written as `ingress`.
     is_ingress: bool,
 }
 
-/// A filter without a preference gets one below this, and below those that got theirs before it.
+/// The first preference that the kernel assigns; later ones are lower.
 ///
 /// # Source
 /// `tcf_auto_prio()`, `net/sched/cls_api.c`.
 const FIRST_CHOSEN: u16 = 0xC000;
-/// Where the kernel looks for the first filter that got its preference so.
+/// Assigned preferences are not below this.
 const CHOSEN_FROM: u16 = 0x8000;
 
 impl Growing {
@@ -38,7 +37,7 @@ impl Growing {
         }
         self.tree.filters.sort_by_key(|filter| {
             let parent = parents.iter().position(|parent| *parent == filter.parent);
-            (parent, !makes_a_table(filter), filter.preference)
+            (parent, !filter.classifier.is_table(), filter.preference)
         });
         self.tree
     }
@@ -59,7 +58,7 @@ impl Growing {
         }
     }
 
-    /// What `qdisc del` leaves.
+    /// Applies `qdisc del`.
     fn clear(&mut self, parent: Handle) {
         let gone: Vec<_> =
             self.tree.qdiscs.iter().filter(|qdisc| qdisc.parent == parent).map(|qdisc| qdisc.handle).collect();
@@ -141,8 +140,7 @@ impl Growing {
         };
         let minor = handle.minor();
         let bands = match &above.discipline {
-            Discipline::Prio(prio) => u16::from(prio.bands),
-            Discipline::Ets(ets) => u16::from(ets.bands),
+            Discipline::Prio(_) | Discipline::Ets(_) => u16::from(above.discipline.bands()),
             Discipline::Tbf(_) | Discipline::Netem(_) => 1,
             Discipline::Htb(_) | Discipline::Drr => {
                 let has = self.tree.classes.iter().any(|class| class.handle == handle);
@@ -241,7 +239,7 @@ impl Growing {
         }
     }
 
-    /// The kernel's choice: the later ones are asked first.
+    /// The preference that the kernel assigns: later filters run first.
     fn chosen(&self, parent: Handle) -> u16 {
         let taken = self.tree.filters.iter().filter(|filter| filter.parent == parent);
         let first = taken.map(|filter| filter.preference).filter(|preference| *preference >= CHOSEN_FROM).min();
@@ -311,11 +309,6 @@ impl Growing {
     }
 }
 
-fn makes_a_table(filter: &Filter) -> bool {
-    matches!(filter.classifier, Classifier::U32(U32 { divisor: Some(_), .. }))
-}
-
-/// Where the command stands, and who hears of what is wrong with it.
 struct At<'f> {
     span: Span,
     findings: &'f mut Findings,

@@ -15,7 +15,7 @@ use candor_core::interface_name::{self, InterfaceNameError};
 
 use super::args::Wrong;
 
-/// The name of an interface, or the variable that stands for it.
+/// The name of an interface, or a variable.
 pub(super) fn interface(text: &str) -> Result<String, Wrong> {
     if !text.starts_with('$') {
         let wrong = |error: InterfaceNameError| Wrong::new(error.to_string(), "write the name that `ip link` prints");
@@ -24,14 +24,14 @@ pub(super) fn interface(text: &str) -> Result<String, Wrong> {
     Ok(text.to_owned())
 }
 
-/// `1:`, `1:2`, or one of the kernel's words for a place.
+/// `1:`, `1:2`, or a word such as `root`.
 pub(super) fn handle(text: &str) -> Result<Handle, Wrong> {
     text.parse().map_err(|_no_handle: HandleError| {
         Wrong::new(format!("{} is no handle", quote(text)), "write it as in 1: or 1:2, in hexadecimal")
     })
 }
 
-/// The name of a discipline, with or without its colon.
+/// A discipline's handle, with or without its colon.
 pub(super) fn qdisc_handle(text: &str) -> Result<Handle, Wrong> {
     let with_colon = if text.contains(':') { text.to_owned() } else { format!("{text}:") };
     match handle(&with_colon) {
@@ -47,7 +47,7 @@ pub(super) fn class_handle(text: &str) -> Result<Handle, Wrong> {
     }
 }
 
-/// `all`, `can`, or a number. `canfd` is candor's.
+/// `all`, `can`, or a number, and `canfd`, which `tc` does not have.
 pub(super) fn protocol(text: &str) -> Result<u16, Wrong> {
     let help = "write all, can (classic frames only), canfd (0x000d) or a number";
     match text {
@@ -84,7 +84,7 @@ pub(super) fn node(text: &str) -> Result<u32, Wrong> {
     if fields.next().is_some() { Err(wrong()) } else { Ok(table << 20 | slot << 12 | node) }
 }
 
-/// Units of rates in small letters, and how many bits per second they are.
+/// Units of rates, in bits per second.
 const RATES: &[(&str, u64)] = &[
     ("bit", 1),
     ("kbit", 1_000),
@@ -146,7 +146,6 @@ pub(super) fn size(text: &str) -> Result<u32, Wrong> {
     bytes.ok_or_else(|| Wrong::new("The kernel counts bytes with 32 bits, and this is more", HELP))
 }
 
-/// A length that may not be 0.
 pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
     match size(text)? {
         0 => Err(Wrong::new("0 bytes let no frame through", "write 16 or more: a classic frame counts as 16 bytes")),
@@ -154,7 +153,7 @@ pub(super) fn some_size(text: &str) -> Result<u32, Wrong> {
     }
 }
 
-/// A length as `tc` takes it for buckets: the size of its cells, of which the kernel knows nothing any more, may follow.
+/// A bucket size; a cell size may follow, which kernels no longer use.
 pub(super) fn bucket(text: &str) -> Result<u32, Wrong> {
     some_size(text.split_once('/').map_or(text, |(bytes, _cell)| bytes))
 }
@@ -237,7 +236,6 @@ pub(super) fn long(text: &str) -> Result<u64, Wrong> {
         .ok_or_else(|| Wrong::new(format!("{} is no decimal number", quote(text)), "write it in decimal"))
 }
 
-/// The clocks that `tc` knows by name.
 pub(super) const CLOCKS: &[(&str, i32)] =
     &[("CLOCK_REALTIME", 0), ("CLOCK_MONOTONIC", 1), ("CLOCK_BOOTTIME", 7), ("CLOCK_TAI", 11)];
 
@@ -272,7 +270,7 @@ pub(super) fn described(option: &Opt, text: &str) -> Result<i128, Wrong> {
     Err(Wrong::new(format!("{} is not {kind} from {range}", quote(text)), format!("write {range}")))
 }
 
-/// A number of an option of a discipline as `tc` reads it; `None` if `tc` cannot.
+/// A number of an option as `tc` reads it; `None` if `tc` cannot.
 pub(super) fn written(unit: Unit, number: i128) -> Option<String> {
     Some(match unit {
         Unit::Minor => format!("0x{number:x}"),
@@ -296,14 +294,14 @@ fn in_base(digits: &str, radix: u32) -> Option<u32> {
     u32::from_str_radix(digits, radix).ok()
 }
 
-/// A decimal number with a fraction, exactly as it is written.
+/// An exact decimal number with a fraction.
 struct Number {
     digits: u128,
     scale: u128,
 }
 
 impl Number {
-    /// So many units, the fraction of one left out as `tc` does.
+    /// Converts to units, and truncates as `tc` does.
     fn times(&self, units: u64) -> Option<u128> {
         self.digits.checked_mul(u128::from(units)).map(|all| all / self.scale)
     }
@@ -331,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rates_are_bytes_per_second_in_the_end() {
+    fn reads_rates_as_bytes_per_second() {
         let cases = [
             ("100frames/s", 1600),
             ("0.5frames/s", 8),
@@ -355,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_times_and_shares_are_as_tc_reads_them() {
+    fn reads_lengths_times_and_shares_as_tc() {
         let sizes =
             [("5kb", 5120), ("160b", 160), ("1k", 1024), ("8kbit", 1024), ("0.5k", 512), ("4294967295", u32::MAX)];
         for (text, bytes) in sizes {
@@ -376,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_the_bases_of_strtoul() {
+    fn reads_numbers_as_strtoul() {
         let cases =
             [("10", Some(10)), ("0x10", Some(16)), ("010", Some(8)), ("0", Some(0)), ("08", None), ("+1", None)];
         for (text, value) in cases {

@@ -1,15 +1,12 @@
 //! `candor egress`: the trees of `[egress.BUS]` and the kernel's.
 
-pub(super) mod applied;
-mod apply;
+pub(super) mod apply;
 mod clear;
 mod draw;
-mod drawing;
 pub(super) mod facts;
 mod groups;
 pub(super) mod json;
 pub(super) mod news;
-mod part;
 mod plan;
 mod show;
 mod verify;
@@ -29,9 +26,8 @@ use candor_netlink::link;
 
 use crate::cli::{EgressCommand, WantedArgs};
 use crate::netns;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
+use candor_cli::{Outcome, render};
 
 pub(crate) fn run(command: &EgressCommand) -> Outcome {
     match command {

@@ -57,7 +57,7 @@ fn limited(take: Vec<Selection>) -> Result<Vec<Filter>, PolicyError> {
 }
 
 #[test]
-fn groups_of_a_limit_are_one_filter() {
+fn control_groups_of_a_limit_are_one_filter() {
     let filters = limited(vec![by(&["/a", "/d"]), by(&["/e"])]).unwrap();
     let [Filter { classifier: Classifier::ControlGroups(groups), actions, .. }] = &filters[..] else {
         panic!("{filters:#?}")
@@ -68,7 +68,7 @@ fn groups_of_a_limit_are_one_filter() {
 }
 
 #[test]
-fn a_group_and_something_else_is_no_selection() {
+fn rejects_selections_by_group_and_something_else() {
     let both = Selection { socket_priorities: vec![3], ..by(&["/a"]) };
     let bands = vec![plain("both", vec![both.clone()], 1), plain("rest", Vec::new(), 1)];
     assert_eq!(Policy::new(bands, Vec::new()), Err(PolicyError::MixedSelection));
@@ -76,7 +76,7 @@ fn a_group_and_something_else_is_no_selection() {
 }
 
 #[test]
-fn many_groups_are_several_filters_and_none_is_a_script() {
+fn many_groups_become_several_filters_without_script() {
     let tree = chosen_by(by(&["/a"; 20]));
     assert_eq!(tree.filters.len(), 3);
     assert!(tree.filters.iter().all(|filter| filter.class == Some(Handle::new(1, 1))));

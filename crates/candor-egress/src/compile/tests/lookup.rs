@@ -40,7 +40,7 @@ fn waits_in_first(tree: &Tree, id: u32) -> bool {
 
 /// What `cargo xtask can-send` counts in instructions, without a clock.
 #[test]
-fn a_thousand_identifiers_are_no_walk() {
+fn a_thousand_identifiers_need_few_comparisons() {
     let ids = scattered(1_000);
     let tree = chosen_by(Selection { ids: Some(ids.clone()), ..Selection::default() });
     assert_eq!(most_compared(&tree), 5);
@@ -55,13 +55,13 @@ fn a_thousand_identifiers_are_no_walk() {
 }
 
 #[test]
-fn as_many_as_a_policy_may_have_are_no_walk() {
+fn the_most_identifiers_need_few_comparisons() {
     let tree = chosen_by(Selection { ids: Some(scattered(16_000)), ..Selection::default() });
     assert_eq!(most_compared(&tree), 6);
 }
 
 #[test]
-fn parameter_groups_stand_in_a_table_of_their_own() {
+fn parameter_groups_get_a_table() {
     // Engine, vehicle speed, temperatures, fuel, time, what is broken, …
     let groups = [
         0xF003, 0xF004, 0xF009, 0xFD7C, 0xFE6C, 0xFEBF, 0xFEC1, 0xFECA, 0xFED5, 0xFEDA, 0xFEDF, 0xFEE5, 0xFEE6, 0xFEE9,
@@ -74,7 +74,7 @@ fn parameter_groups_stand_in_a_table_of_their_own() {
 
 /// Those of 11 bits have their map in the kernel, and few of 29 bits cost less where they are compared.
 #[test]
-fn what_costs_less_is_compared() {
+fn compares_identifiers_if_that_is_cheaper() {
     let kinds = |selection: Selection| {
         let tree = chosen_by(selection);
         let kinds: BTreeSet<_> = tree.filters.iter().map(|filter| filter.classifier.kind().to_owned()).collect();
@@ -93,7 +93,7 @@ fn what_costs_less_is_compared() {
 
 /// Each node would have a limit of its own.
 #[test]
-fn a_limit_is_one_filter() {
+fn a_limit_does_not_use_tables() {
     let take = vec![Selection { ids: Some(scattered(300)), ..Selection::default() }];
     let limit = Limit { take, rate: FrameRate::new(20).unwrap(), burst_frames: NonZeroU32::MIN };
     let tree = tree(&Policy::new(vec![plain("all", Vec::new(), 20)], vec![limit]).unwrap());
@@ -101,7 +101,7 @@ fn a_limit_is_one_filter() {
 }
 
 #[test]
-fn selections_have_tables_of_their_own() {
+fn each_selection_has_its_own_tables() {
     let of = |ids| plain("many", vec![Selection { ids: Some(ids), ..Selection::default() }], 1);
     let other = scattered(600).difference(&scattered(300), &mut Effort::new(u32::MAX)).unwrap();
     let policy = Policy::new(vec![of(scattered(300)), of(other), plain("rest", Vec::new(), 1)], Vec::new());
@@ -115,7 +115,7 @@ fn selections_have_tables_of_their_own() {
 proptest! {
     /// Whatever the masks are, there are never many more nodes than identifiers, nor more tables than numbers of them.
     #[test]
-    fn tables_do_not_grow_beyond_measure(filters in vec((any::<u32>(), any::<[u32; 3]>()), 16..60)) {
+    fn tables_stay_small(filters in vec((any::<u32>(), any::<[u32; 3]>()), 16..60)) {
         let filter = |(id, [one, two, three]): (u32, [u32; 3])| {
             let mask = one | two | three;
             IdFilter { id: id & CAN_EFF_MASK | CAN_EFF_FLAG, mask: mask & CAN_EFF_MASK | 0xC000_0000 }

@@ -29,7 +29,6 @@ const TCA_EM_META_RVALUE: u16 = 3;
 const TCF_META_TYPE_INT: u16 = 1;
 const TCF_META_ID_VALUE: u16 = 0;
 
-/// Kind and data of a match; `None` for a group.
 pub(super) fn encode(leaf: &Ematch) -> Result<Option<(u16, Vec<u8>)>, EncodeError> {
     Ok(Some(match leaf {
         Ematch::And(_) | Ematch::Not(_) | Ematch::Or(_) => return Ok(None),
@@ -104,7 +103,7 @@ fn decode_nbyte(data: Attribute<'_>) -> Result<Ematch, Unread> {
     Ok(Ematch::Nbyte { offset, bytes: bytes.to_vec() })
 }
 
-/// `struct tc_u32_key`. Places behind a header of IP have no word here.
+/// `struct tc_u32_key`. Offsets after an IP header are not supported.
 fn decode_u32(data: Attribute<'_>) -> Result<Ematch, Unread> {
     let mut fields = Fields::of(data);
     let [mask, value] = [fields.take()?, fields.take()?].map(u32::from_be_bytes);
@@ -159,7 +158,7 @@ fn as_kept(what: MetaId, number: u32) -> u32 {
     }
 }
 
-/// The number of an enumeration, all of which fit a byte.
+/// The number of an enumeration; all fit a byte.
 fn byte(value: impl Constant) -> u8 {
     u8::try_from(value.number()).unwrap_or_default()
 }

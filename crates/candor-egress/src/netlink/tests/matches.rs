@@ -34,14 +34,14 @@ fn list_of(entries: &[(u16, Option<u32>, u32)]) -> Vec<u8> {
 }
 
 #[test]
-fn a_flat_list_ends_early() {
+fn reads_flat_lists() {
     let list = list_of(&[(AND, None, 1), (OR, None, 2), (END, None, 3)]);
     let expected = Ematch::And(vec![canid(1), Ematch::Or(vec![canid(2), canid(3)])]);
     assert_eq!(ematch::decode(&list), Ok(Some(expected)));
 }
 
 #[test]
-fn groups_are_containers_with_what_is_further_behind() {
+fn nested_groups_become_containers() {
     // `(1 and 2) or not (3 or not 4)`
     let or = Ematch::Or(vec![canid(3), Ematch::Not(Box::new(canid(4)))]);
     let expression = Ematch::Or(vec![Ematch::And(vec![canid(1), canid(2)]), Ematch::Not(Box::new(or))]);
@@ -58,7 +58,7 @@ fn groups_are_containers_with_what_is_further_behind() {
 }
 
 #[test]
-fn a_list_that_leads_back_or_twice_to_the_same_is_kept_as_it_is() {
+fn keeps_lists_with_loops_as_bytes() {
     for entries in [
         vec![(END, Some(0), 0)],
         vec![(AND, Some(1), 0), (END, Some(0), 0)],
@@ -73,7 +73,7 @@ fn a_list_that_leads_back_or_twice_to_the_same_is_kept_as_it_is() {
 }
 
 #[test]
-fn a_list_of_containers_costs_no_more_than_its_length() {
+fn reads_container_lists_in_linear_time() {
     let count: u32 = 2000;
     let mut entries: Vec<_> = (1..count).map(|target| (AND, Some(target), 0)).collect();
     entries.push((END, None, 1));
@@ -81,7 +81,7 @@ fn a_list_of_containers_costs_no_more_than_its_length() {
 }
 
 #[test]
-fn what_the_kernel_cannot_follow_is_not_sent() {
+fn rejects_expressions_beyond_the_kernel_limits() {
     let nested = |depth: usize| (0..depth).fold(canid(1), |inner, _| Ematch::Not(Box::new(inner)));
     let deepest = ematch::encode(&nested(33)).unwrap().into_bytes();
     assert_eq!(ematch::decode(&deepest), Ok(Some(nested(33))));
@@ -93,12 +93,12 @@ fn what_the_kernel_cannot_follow_is_not_sent() {
 }
 
 #[test]
-fn no_matches_are_no_expression() {
+fn an_empty_list_is_no_expression() {
     assert_eq!(ematch::decode(&list_of(&[])), Ok(None));
 }
 
 #[test]
-fn a_filter_with_a_list_beyond_words_keeps_its_options() {
+fn keeps_filters_with_unsupported_lists_as_bytes() {
     let mut options = AttributeList::default();
     options.put(2, &list_of(&[(END, Some(0), 0)])).unwrap();
     let options = options.into_bytes();

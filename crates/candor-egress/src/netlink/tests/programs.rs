@@ -22,7 +22,7 @@ fn by_service() -> Filter {
 
 #[cfg(target_endian = "little")]
 #[test]
-fn a_filter_has_its_program_by_descriptor_and_says_in_its_name_what_that_is() {
+fn encodes_program_descriptor_and_label() {
     // Any descriptor does: the kernel is not asked.
     let (descriptor, _): (PipeReader, _) = pipe().unwrap();
     let message = filter_message(interface(), &by_service(), &names(), Some(descriptor.as_fd()), Mode::Make).unwrap();
@@ -50,7 +50,7 @@ fn told(name: &str, more: &[(u16, u32)]) -> Classifier {
 }
 
 #[test]
-fn only_what_candor_has_made_is_known_again() {
+fn recognizes_only_programs_of_candor() {
     let name = "candor cgroup 2:1f3 a.service";
     // Not in hardware (`TCA_CLS_FLAGS_NOT_IN_HW`), as for every filter of an interface that has none.
     assert_eq!(told(name, &[(9, 8)]), by_service().classifier);

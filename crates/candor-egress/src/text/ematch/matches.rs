@@ -1,4 +1,4 @@
-//! What stands between the brackets of a match.
+//! The arguments of a match.
 
 use super::tokens::{Place, Token, Tokens};
 use crate::constants::Constant;
@@ -17,7 +17,7 @@ const MOST_RULES: usize = 500;
 /// `EM_CANID_RULES_MAX` of `tc`.
 pub(in crate::text) const MOST_RULES_OF_TC: usize = 400;
 
-/// Reads a match up to and with its closing bracket.
+/// Reads a match including its closing bracket.
 pub(super) fn read(
     name: &str,
     place: Span,
@@ -50,7 +50,7 @@ struct Reader<'r, 'a> {
     findings: &'r mut Findings,
 }
 
-/// `ID[:MASK]` in hexadecimal. Bits beyond those of an identifier are no part of one.
+/// `ID[:MASK]` in hexadecimal, without flags.
 pub(in crate::text) fn can_rule(text: &str, is_extended: bool) -> Result<CanRule, Wrong> {
     use crate::text::units::hex;
     let all = if is_extended { CAN_EFF_MASK } else { CAN_SFF_MASK };
@@ -72,7 +72,7 @@ impl Reader<'_, '_> {
         None
     }
 
-    /// The next word; `None`, after saying so, if there is none.
+    /// The next word; `None`, after reporting it, if there is none.
     fn word_of(&mut self, help: &str) -> Option<String> {
         match self.tokens.take() {
             Some((Token::Word(word), Place { span, .. })) => {
@@ -160,7 +160,7 @@ impl Reader<'_, '_> {
         Some(rules)
     }
 
-    /// The kernel looks at 11 bits where more are written.
+    /// Notes bits of an 11-bit identifier that the kernel ignores.
     fn note_lost_bits(&mut self, text: &str, is_extended: bool) {
         let id = can_rule(text, is_extended).map_or(0, |rule| rule.id & CAN_EFF_MASK);
         if !is_extended && id > CAN_SFF_MASK {
@@ -195,7 +195,7 @@ impl Reader<'_, '_> {
         Some(Cmp { width, offset, mask, host_order, relation, value })
     }
 
-    /// All layers of a CAN frame begin where it begins.
+    /// All layers of a CAN frame begin at its start.
     fn layer(&mut self, help: &str) -> Option<()> {
         const LAYERS: &[&str] = &["link", "network", "transport", "0", "1", "2"];
         let word = self.word_of(help)?;

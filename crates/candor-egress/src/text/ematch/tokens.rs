@@ -7,9 +7,9 @@ use candor_core::diagnostic::Span;
 pub(super) enum Token<'a> {
     Close,
     Open,
-    /// What stood between `"` and `"`, its escapes read.
+    /// Quoted text with its escapes resolved.
     Quoted(Vec<u8>),
-    /// A `"` without another one, or an escape that is no byte.
+    /// An unclosed quote, or an escape that is no byte.
     Unreadable,
     Word(&'a str),
 }

@@ -56,7 +56,7 @@ fn group(terms: &[Ematch], joint: &str, level: usize) -> Result<String, NotSayab
     Ok(terms?.join(joint))
 }
 
-/// A term of a group: groups in it have brackets.
+/// A term of a group; nested groups get brackets.
 fn within(term: &Ematch, level: usize) -> Result<String, NotSayable> {
     let text = at(term, level + 1)?;
     match term {
@@ -66,7 +66,7 @@ fn within(term: &Ematch, level: usize) -> Result<String, NotSayable> {
     }
 }
 
-/// `canid(sff 0x123 eff 0x1:0xff)`. The mask is left out where all bits count.
+/// `canid(sff 0x123 eff 0x1:0xff)`, without masks of all bits.
 pub(in crate::text) fn canid(rules: &[CanRule]) -> String {
     let rule = |rule: &CanRule| {
         let (word, all) = if rule.id & CAN_EFF_FLAG != 0 { ("eff", CAN_EFF_MASK) } else { ("sff", CAN_SFF_MASK) };
@@ -91,8 +91,8 @@ fn meta(Meta { what, mask, relation, value }: Meta) -> Result<String, NotSayable
     Ok(format!("meta({what}{mask} {} 0x{value:x})", relation.word().unwrap_or_default()))
 }
 
-/// Letters as they are, anything else in octal, so that neither `tc` nor a shell sees more in it; digits too, which `tc` would
-/// take for those of a number in octal before them.
+/// Letters as they are, everything else in octal, safe for `tc` and a shell. A plain digit would extend an octal number
+/// before it.
 fn escaped(bytes: &[u8]) -> String {
     let one = |byte: &u8| match byte {
         byte if byte.is_ascii_alphabetic() => char::from(*byte).to_string(),

@@ -41,7 +41,7 @@ pub(super) fn line(filter: &Filter) -> Result<String, NotSayable> {
     Ok(format!("filter{ADD} {parent} protocol {protocol} prio {preference}{number} {kind}{options}{class}{actions}"))
 }
 
-/// Kind, options and actions. What candor's own program looks for is said in words of a file.
+/// Kind, options and actions; control groups of candor's own program as in a gateway file.
 pub(super) fn words(filter: &Filter) -> Result<String, NotSayable> {
     if let Classifier::ControlGroups(groups) = &filter.classifier {
         return Ok(control_group::words(groups) + &action_words(&filter.actions)?);

@@ -1,14 +1,14 @@
 //! `candor egress apply`: all trees of a file, or none.
 
+use candor_egress::kernel::Applied;
+use candor_egress::tree::Tree;
 use candor_io::signal::EndingSignals;
 
 use super::json::ApplyView;
-use super::{WantedFile, applied, targets};
+use super::{WantedFile, targets};
 use crate::cli::WantedArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
-use candor_cli::gateway_file::Form;
-use candor_cli::render;
+use candor_cli::gateway_file::{Form, plural};
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &WantedArgs) -> Outcome {
     let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };
@@ -23,6 +23,21 @@ pub(super) fn run(args: &WantedArgs) -> Outcome {
         let view = ApplyView { file: file.name(), interfaces: done.iter().map(Into::into).collect() };
         return render::answer(&render::object(&view), Exit::Fine);
     }
-    let lines: String = done.iter().map(|one| format!("{}: {}\n", one.interface, applied::text(one))).collect();
+    let lines: String = done.iter().map(|one| format!("{}: {}\n", one.interface, text(one))).collect();
     render::answer(&lines, Exit::Fine)
+}
+
+/// In a few words, behind the name of the interface.
+pub(in crate::cmd) fn text(applied: &Applied) -> String {
+    let Applied { before, steps, .. } = applied;
+    if steps.requests.is_empty() {
+        return "was as it should be".to_owned();
+    }
+    let requests = plural(steps.requests.len(), "request");
+    let lost = if steps.loses_frames { "; frames that waited are lost" } else { "" };
+    if *before == Tree::default() {
+        return format!("made, {requests}");
+    }
+    let kinds: Vec<_> = before.qdiscs.iter().map(|qdisc| qdisc.discipline.kind()).collect();
+    format!("changed, {requests}; there was {} before{lost}", kinds.join(", "))
 }

@@ -9,10 +9,8 @@ use super::json::{ClearView, ClearedView};
 use super::{WantedFile, open, targets};
 use crate::cli::{EgressClearArgs, WantedArgs};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::Form;
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressClearArgs) -> Outcome {
     let (mut going, left) = match &args.file {

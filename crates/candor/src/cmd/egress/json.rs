@@ -7,8 +7,8 @@ use candor_egress::lint::Finding;
 use candor_egress::tree::Tree;
 use serde::Serialize;
 
-use super::drawing::Drawing;
-use super::{Compared, Wanted, part};
+use super::draw::{Drawing, part_line};
+use super::{Compared, Wanted};
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -157,7 +157,7 @@ fn differences(differences: &[Difference]) -> Vec<DifferenceView> {
             Difference::Differs { wanted, found } => ("change", Some(wanted), Some(found)),
         };
         let place = difference.place().to_string();
-        DifferenceView { change, place, wanted: wanted.map(part::line), found: found.map(part::line) }
+        DifferenceView { change, place, wanted: wanted.map(part_line), found: found.map(part_line) }
     };
     differences.iter().map(view).collect()
 }

@@ -3,12 +3,10 @@
 use candor_egress::canonical::Difference;
 
 use super::json::PlanView;
-use super::{Compared, WantedFile, part};
+use super::{Compared, WantedFile, draw};
 use crate::cli::EgressPlanArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &EgressPlanArgs) -> Outcome {
     let Some(file) = WantedFile::read(&args.wanted, Form::once(args.wanted.kernel.json))? else { return Ok(Exit::No) };
@@ -33,7 +31,7 @@ pub(super) fn text(compared: &[Compared<'_>]) -> String {
 
 /// `+` to be made, `-` to be taken away, `~` to be changed.
 pub(super) fn line(difference: &Difference) -> String {
-    let words = |part| part::in_terminal(&part::line(part));
+    let words = |part| draw::in_terminal(&draw::part_line(part));
     match difference {
         Difference::Missing(part) => format!("+ {}", words(part)),
         Difference::Extra(part) => format!("- {}", words(part)),

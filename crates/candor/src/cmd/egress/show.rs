@@ -4,15 +4,13 @@ use candor_egress::netlink::Observed;
 use candor_egress::text::{self, Unsayable};
 use candor_egress::tree::Tree;
 
-use super::drawing::Drawing;
+use super::draw::Drawing;
 use super::json::ShowView;
 use super::{Wanted, draw, named_or_all, wanted};
 use crate::cli::{EgressForm, EgressShowArgs};
 use crate::netns;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, GatewayFile};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 use candor_egress::kernel::observe;
 
 pub(super) fn run(args: &EgressShowArgs) -> Outcome {

@@ -8,10 +8,8 @@ use candor_netlink::link;
 use super::json::{PlanView, VerifyView};
 use super::{Compared, Wanted, WantedFile, facts, plan};
 use crate::cli::WantedArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 pub(super) fn run(args: &WantedArgs) -> Outcome {
     let Some(file) = WantedFile::read(args, Form::once(args.kernel.json))? else { return Ok(Exit::No) };

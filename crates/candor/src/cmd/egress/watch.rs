@@ -9,10 +9,8 @@ use candor_io::signal::EndingSignals;
 use super::json::NewsView;
 use super::{WantedFile, by_interface, news};
 use crate::cli::EgressWatchArgs;
-use candor_cli::Exit;
-use candor_cli::Outcome;
 use candor_cli::gateway_file::{Form, plural};
-use candor_cli::render;
+use candor_cli::{Exit, Outcome, render};
 
 /// The kernel tells when something changes; this is for what it does not tell.
 const INTERVAL: Duration = Duration::from_secs(10);

@@ -9,7 +9,7 @@ use candor_egress::kernel::{Applied, Event, Here, Keeper, Mend, StartError};
 use candor_egress::tree::Tree;
 
 use super::report::Report;
-use crate::cmd::egress::{self, applied, news};
+use crate::cmd::egress::{self, apply, news};
 
 /// A poll costs a few system calls for each control group.
 const INTERVAL_OF_GROUPS: Duration = Duration::from_secs(1);
@@ -76,7 +76,7 @@ impl<'a> Egress<'a> {
 
     fn tell(&self, done: &Applied) {
         if !done.steps.requests.is_empty() {
-            self.report.tell(&format!("{}: queues {}", done.interface, applied::text(done)), false);
+            self.report.tell(&format!("{}: queues {}", done.interface, apply::text(done)), false);
         }
     }
 
