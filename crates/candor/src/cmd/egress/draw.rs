@@ -222,8 +222,6 @@ fn of_filter(stats: &FilterStats) -> Counted {
     }
 }
 
-/// All of a drawing.
-
 const MOST_CHARACTERS: usize = 150;
 
 /// A part as a line of `tc`, or as much of it as can be said.

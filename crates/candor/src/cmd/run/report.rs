@@ -90,27 +90,34 @@ impl Report {
             let RouteCounters { handled, dropped, deleted, .. } = gone.counters;
             let _ = writeln!(text, "gone: {}: handled {handled}, dropped {dropped}, deleted {deleted}", gone.name);
         }
-        self.answer("reloaded", Event::Reloaded(&view), jobs_json(gateway), &view, &text)
+        self.answer("reloaded", &Event::Reloaded(&view), jobs_json(gateway), &view, &text)
     }
 
     /// Reports an invalid file. Returns the answer for `candor reload`.
     pub(super) fn invalid(&self, file: &str, findings: Vec<Finding<'_>>, text: &str) -> Value {
         let because = Some("the file is not valid");
         let view = ReloadView { file, because, findings, valid: Some(false), ..ReloadView::default() };
-        self.answer("invalid", Event::Invalid(&view), String::new(), &view, text)
+        self.answer("invalid", &Event::Invalid(&view), String::new(), &view, text)
     }
 
     /// Reports why the file cannot be run. Returns the answer for `candor reload`.
     pub(super) fn not_reloaded(&self, file: &str, because: &str) -> Value {
         let text = format!("{file} was not loaded, and the running gateway is unchanged: {because}\n");
         let view = ReloadView { file, because: Some(because), ..ReloadView::default() };
-        self.answer("not-reloaded", Event::NotReloaded(&view), String::new(), &view, &text)
+        self.answer("not-reloaded", &Event::NotReloaded(&view), String::new(), &view, &text)
     }
 
-    fn answer(&self, name: &'static str, event: Event<'_>, jobs: String, reload: &ReloadView<'_>, text: &str) -> Value {
+    fn answer(
+        &self,
+        name: &'static str,
+        event: &Event<'_>,
+        jobs: String,
+        reload: &ReloadView<'_>,
+        text: &str,
+    ) -> Value {
         let taken = reload.because.is_none();
         match (self.form, taken) {
-            (Form::Json, _) => self.out(jobs + &render::line(&event)),
+            (Form::Json, _) => self.out(jobs + &render::line(event)),
             (Form::Text, true) => self.out(text.to_owned()),
             (Form::Text, false) => self.output.say(Stream::Error, text.to_owned()),
             (Form::Log, true) => self.log(LogLine::new(Level::INFO, name, text)),
