@@ -27,7 +27,6 @@ pub struct ControlFile {
     state: ControlState,
 }
 
-/// Content of a control file.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct ControlState {
     /// Absolute path of the gateway file; `None` for standard input.
@@ -37,7 +36,6 @@ struct ControlState {
     answer: Value,
 }
 
-/// A running candor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Running {
     pub pid: u32,
@@ -52,7 +50,6 @@ pub struct Running {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReloadError {
-    /// The process has ended.
     #[error("candor process {pid} ended before it answered; see its output")]
     Ended { pid: u32 },
     /// The process belongs to another user.
@@ -64,11 +61,7 @@ pub enum ReloadError {
     },
     /// No answer within the timeout.
     #[error("candor process {pid} has not answered for {} s; a route with when-full = \"block\" may be waiting", .waited.as_secs())]
-    Silent {
-        pid: u32,
-        /// Time waited.
-        waited: Duration,
-    },
+    Silent { pid: u32, waited: Duration },
 }
 
 impl ControlFile {
@@ -90,7 +83,6 @@ impl ControlFile {
         metrics_socket(&self.path)
     }
 
-    /// Records that a reload begins.
     pub fn begin(&mut self) {
         self.state.begun += 1;
         // The requester times out.

@@ -25,7 +25,6 @@ pub struct RouteCounters {
     pub latencies: Option<Box<Latencies>>,
 }
 
-/// Dropped frames by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Drops {
     /// The transmit queue was full.
@@ -36,7 +35,6 @@ pub struct Drops {
     pub down: u64,
     /// FD frames to a classic interface.
     pub too_large: u64,
-    /// Any other errno.
     pub other: u64,
 }
 

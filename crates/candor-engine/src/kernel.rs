@@ -92,7 +92,6 @@ impl KernelGateway {
         self.misses_module || !self.owed.is_empty()
     }
 
-    /// Replaces the ownership record.
     pub(crate) fn announce(&mut self, entry: Entry) {
         self.installed.announce(entry);
     }

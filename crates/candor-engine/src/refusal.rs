@@ -40,11 +40,7 @@ pub enum Cause {
         "hop limit {limit} exceeds max_hops={max_hops} of can-gw; reload it: sudo modprobe -r can-gw && sudo modprobe can-gw \
          max_hops={limit}"
     )]
-    HopLimit {
-        limit: u8,
-        /// Parameter of the module.
-        max_hops: u8,
-    },
+    HopLimit { limit: u8, max_hops: u8 },
     #[error("hop limit {limit} may exceed max_hops of can-gw; see /sys/module/can_gw/parameters/max_hops")]
     HopLimitUnknown { limit: u8 },
     #[error("the {end}, interface index {index}, is gone: unplugged or deleted just now")]

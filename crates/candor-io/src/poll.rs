@@ -9,14 +9,12 @@ use crate::socket;
 /// Maximum descriptors per call.
 pub const MAX_WATCHED: usize = 64;
 
-/// Awaited event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
     /// None: the entry is ignored.
     Nothing,
     /// Readable, or end of file.
     Read,
-    /// Writable.
     Write,
 }
 

@@ -27,7 +27,6 @@ pub enum KernelError {
         /// In which period.
         within: Duration,
     },
-    /// can-gw refused a job.
     #[error("cannot install a can-gw job of route {route:?}")]
     Install {
         route: String,
@@ -40,7 +39,6 @@ pub enum KernelError {
     /// The netlink socket cannot be opened.
     #[error("cannot open a netlink socket")]
     Netlink(#[source] NetlinkError),
-    /// A reload failed.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
     /// Jobs could not be removed at the end.

@@ -22,7 +22,6 @@ pub enum ReconcileError {
     /// The jobs are not the wanted ones after all steps succeeded.
     #[error("another program changes can-gw jobs at the same time, so they are not as requested; try again")]
     Disturbed,
-    /// can-gw refused a job.
     #[error("cannot install a can-gw job of route {route:?}")]
     Install {
         route: String,

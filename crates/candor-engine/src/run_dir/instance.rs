@@ -57,7 +57,6 @@ impl OwnedJob {
     }
 }
 
-/// The jobs of an owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) owner: Owner,

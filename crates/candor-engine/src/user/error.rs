@@ -25,18 +25,13 @@ pub enum UserError {
     )]
     RingEcho {
         engine: &'static str,
-        /// The outgoing interface.
         interface: String,
         /// The `echo` key of its routes.
         echo: bool,
     },
     /// A socket failed.
     #[error("the CAN_RAW socket of interface {interface} failed")]
-    Socket {
-        /// The interface of the socket.
-        interface: String,
-        source: io::Error,
-    },
+    Socket { interface: String, source: io::Error },
     /// A system call that should not fail.
     #[error(transparent)]
     System(#[from] SystemError),

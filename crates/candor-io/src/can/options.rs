@@ -30,7 +30,6 @@ pub enum Stamps {
     Off,
 }
 
-/// Options at opening.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
     /// Receives frames that match one of these, once each; empty for a send-only socket.
